@@ -2,6 +2,8 @@
 //! call them too: `crates/host/tests/hostile/seeds.rs` runs them over their seeds in every build.
 
 use std::borrow::Cow;
+use std::path::Path;
+use std::process::Command;
 use std::sync::LazyLock;
 
 use streamfmt::core::frame::{Frame, MAX_LINE};
@@ -9,6 +11,7 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::reading::{LinePart, LineReader, LineReading};
 use streamfmt::core::text::clean as cleaned;
 use streamfmt::core::theme::{Appearance, ColorDepth, Glyphs, Lookup, Theme, ThemeSource};
+use streamfmt::plugin::journal::PluginMessage;
 use streamfmt::{Engine, Looks, Settings};
 
 /// A line becomes records and damage: no panic, and what they say stands in the line, in that order.
@@ -93,6 +96,26 @@ pub fn theme(data: &[u8]) {
     }
 }
 
+/// A native plugin answers with any bytes: no panic, nothing with power in the output, and what is wrong is reported in clean words.
+pub fn native(data: &[u8]) {
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    let hex: String = data.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    let line = format!(
+        "{{\"type\":\"assistant\",\"message\":{{\"id\":\"m\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"X\",\
+         \"input\":{{\"hex\":\"{hex}\"}}}}]}},\"uuid\":\"u\"}}\n"
+    );
+    let engine = NATIVE.apart();
+    let text = format(&engine, std::iter::once(line.as_bytes()));
+    assert!(!text.trim().is_empty() || data.get(1) == Some(&2), "nothing is lost, unless it is hidden");
+    assert_harmless(&text);
+    for message in engine.journal().take() {
+        match message {
+            PluginMessage::Warning(warning) => assert_harmless(&warning.to_string()),
+            PluginMessage::Printed(name, line) => assert_harmless(&format!("{name}{line}")),
+        }
+    }
+}
+
 static ENGINES: LazyLock<Vec<(Engine, bool)>> = LazyLock::new(|| {
     let mut engines = Vec::new();
     for profile in ["default", "full", "quiet", "ci", "review", "plain"] {
@@ -105,6 +128,25 @@ static ENGINES: LazyLock<Vec<(Engine, bool)>> = LazyLock::new(|| {
     engines.push((engine("default", "ansi", Some(40)), true));
     engines.push((engine("full", "ansi", None), true));
     engines
+});
+
+/// An engine with the plugin `echo.c`, which is compiled for it.
+static NATIVE: LazyLock<Engine> = LazyLock::new(|| {
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .find(|above| above.join("fuzz/src/echo.c").is_file());
+    let root = fuzz.expect("the folder of the fuzzer");
+    let library = std::env::temp_dir().join(format!("streamfmt-echo-{}.so", std::process::id()));
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-O1", "-shared", "-fPIC", "-I"]).arg(root.join("crates/plugin/include"));
+    let compiled = command.arg(root.join("fuzz/src/echo.c")).arg("-o").arg(&library).status();
+    assert!(compiled.is_ok_and(|status| status.success()), "the plugin doesn't compile");
+    let engine = Engine::builder().dialect("claude").writer("text").plugin(&library).build();
+    let engine = engine.unwrap_or_else(|problems| panic!("{problems:?}"));
+    // It is loaded once for all.
+    let _ = (engine.setup(), std::fs::remove_file(&library));
+    assert!(engine.journal().take().is_empty(), "the plugin is loaded");
+    engine
 });
 
 fn engine(profile: &str, writer: &str, width: Option<usize>) -> Engine {

@@ -149,8 +149,8 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Settings")]
     pub(crate) watch: bool,
 
-    /// Use a plugin: a Lua file, a folder with a plugin.toml, or the name of an installed or built-in plugin; repeatable,
-    /// later ones take precedence
+    /// Use a plugin: a Lua file, a folder with a plugin.toml, a native library (its code has all your rights), or the name of
+    /// an installed or built-in plugin; repeatable, later ones take precedence
     #[arg(long, value_name = "PATH", help_heading = "Plugins")]
     pub(crate) plugin: Vec<PathBuf>,
 
@@ -161,6 +161,10 @@ pub(crate) struct Args {
     /// Exit with 3 if a plugin fails
     #[arg(long, help_heading = "Plugins")]
     pub(crate) strict_plugins: bool,
+
+    /// Whether native plugins are loaded.
+    #[arg(skip = true)]
+    pub(crate) native: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -251,6 +255,7 @@ impl Args {
             .ascii(self.ascii)
             .timestamps(self.timestamps)
             .inline_plugin_errors(self.plugin_errors == PluginErrors::Inline)
+            .native(self.native)
             .files(files);
         if self.redact {
             builder = builder.redact(&Redaction::everything());

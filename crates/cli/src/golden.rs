@@ -79,6 +79,10 @@ struct CellArgs {
     /// Only in this output format
     #[arg(long, value_name = "FORMAT")]
     writer: Vec<String>,
+
+    /// Load native plugins to run their own cases (their code has all your rights); without this such cases are skipped
+    #[arg(long)]
+    native: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -196,6 +196,12 @@ fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
         message::keep_messages_from_ci();
     }
     choice::announce(&engine);
+    for name in engine.left_out() {
+        tell(&format!(
+            "the native plugin {} is left out: if it crashed, the recording would end (--allow-native loads it)",
+            message::one_line(name)
+        ));
+    }
     Ok(engine)
 }
 

@@ -33,12 +33,18 @@ enum PluginCommand {
         /// The folder to create; the plugin gets its name
         #[arg(value_name = "NAME")]
         folder: PathBuf,
+        /// Create a native plugin in Rust
+        #[arg(long)]
+        native: bool,
     },
     /// Check a plugin; exit with 1 if there is a problem
     Check {
         /// The plugin's folder, or a Lua file
         #[arg(default_value = ".")]
         path: PathBuf,
+        /// Load the library of a native plugin (its code has all your rights)
+        #[arg(long)]
+        native: bool,
     },
     /// Run the golden cases in the plugin's `tests` folder; also make each plugin call fail once, to verify that nothing
     /// else is affected
@@ -67,6 +73,9 @@ enum PluginCommand {
         /// Replace an installed plugin of this name even if its files were edited
         #[arg(long)]
         discard: bool,
+        /// Install a native plugin: its code has all your rights once it is used, and nothing contains it
+        #[arg(long)]
+        native: bool,
     },
     /// Remove an installed plugin
     Remove {
@@ -95,14 +104,15 @@ impl PluginArgs {
         let folders = folders();
         let installed = Installed::new(&folders);
         match &self.command {
-            PluginCommand::New { folder } => new(folder),
-            PluginCommand::Check { path } => check(path),
+            PluginCommand::New { folder, native } => new(folder, *native),
+            PluginCommand::Check { path, native } => check(path, *native),
             PluginCommand::Test(check) => check.run_for_plugin(),
             PluginCommand::Types { folder } => types(folder),
             PluginCommand::List { choice } => list(&installed, choice),
             PluginCommand::Show { name } => show(&installed, &folders, name),
-            PluginCommand::Add { source, discard } => {
-                let added = installed.add(source, *discard).map_err(refuse)?;
+            PluginCommand::Add { source, discard, native } => {
+                let add = if *native { Installed::add_native } else { Installed::add };
+                let added = add(&installed, source, *discard).map_err(refuse)?;
                 say(&added_text(&added, &folders))
             }
             PluginCommand::Remove { name } => {
@@ -132,8 +142,9 @@ fn shown(folders: &Folders, path: &Path) -> String {
     one_line(&folders.shown(path))
 }
 
-fn new(folder: &Path) -> Result<u8, u8> {
-    let files = starter::create(folder).map_err(|problems| {
+fn new(folder: &Path, native: bool) -> Result<u8, u8> {
+    let create = if native { starter::create_native } else { starter::create };
+    let files = create(folder).map_err(|problems| {
         tell_problems(&problems);
         USAGE
     })?;
@@ -142,15 +153,17 @@ fn new(folder: &Path) -> Result<u8, u8> {
     for file in files {
         let _ = writeln!(text, "{folder}/{file}");
     }
-    let _ = write!(text, "\nnow: cd {folder} && streamfmt plugin test");
+    let how = if native { "cargo build && streamfmt plugin test --native" } else { "streamfmt plugin test" };
+    let _ = write!(text, "\nnow: cd {folder} && {how}");
     say(&text)
 }
 
-fn check(path: &Path) -> Result<u8, u8> {
+fn check(path: &Path, native: bool) -> Result<u8, u8> {
     if !path.exists() {
         return Err(refuse(Problem::of(path.display().to_string(), "no such file or folder")));
     }
-    let Examined { manifest, hooks, cases, problems, flaws } = examine(&Files::default(), &folders(), path);
+    let Examined { manifest, hooks, is_left_out, cases, problems, flaws } =
+        examine(&Files::default(), &folders(), path, native);
     let count = problems.len() + flaws.len();
     tell_problems(&Problems(problems));
     tell_problems(&Problems(flaws));
@@ -162,7 +175,12 @@ fn check(path: &Path) -> Result<u8, u8> {
         |manifest| named(&manifest.name, manifest.version.as_deref()),
     );
     let cases = if path.is_dir() { format!(", {}", plural(cases, "golden case")) } else { String::new() };
-    say(&format!("{} is valid: {} registered{cases}", one_line(&name), plural(hooks.len(), "thing")))
+    let what = if is_left_out {
+        "native code, which was not loaded (--native loads it)".to_owned()
+    } else {
+        format!("{} registered", plural(hooks.len(), "thing"))
+    };
+    say(&format!("{} is valid: {what}{cases}", one_line(&name)))
 }
 
 fn plural(count: usize, what: &str) -> String {
@@ -188,12 +206,12 @@ fn types(folder: &Path) -> Result<u8, u8> {
 
 fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
     let engine = build(choice.builder())?;
-    let mut rows: Vec<[String; 5]> = Vec::new();
-    let mut row = |is_used: bool, cells: [String; 5]| {
+    let mut rows: Vec<[String; 6]> = Vec::new();
+    let mut row = |is_used: bool, cells: [String; 6]| {
         let [name, rest @ ..] = cells.map(|cell| one_line(&cell));
         let mark = if is_used { '*' } else { ' ' };
-        let [version, home, by, about] = rest;
-        rows.push([format!("{mark} {name}"), version, home, by, about]);
+        let [version, kind, home, by, about] = rest;
+        rows.push([format!("{mark} {name}"), version, kind, home, by, about]);
     };
     for plugin in installed.list(&Files::default()) {
         let is_meant = installed.home(&plugin.name) == Some(plugin.home);
@@ -201,6 +219,7 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
             .plugins()
             .iter()
             .find(|active| active.home == Some(plugin.home) && active.pack.name == plugin.name);
+        let kind = kind(plugin.manifest.as_ref().is_ok_and(Manifest::is_native));
         let (version, about) = match plugin.manifest {
             Err(message) => (None, format!("can't be loaded: {message}")),
             Ok(manifest) if !is_meant => (manifest.version, "overridden by the one above".to_owned()),
@@ -208,7 +227,7 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
         };
         let by = used.map(|active| active.by.clone()).unwrap_or_default();
         let home = plugin.home.name().to_owned();
-        row(used.is_some(), [plugin.name, version.unwrap_or_default(), home, by, about]);
+        row(used.is_some(), [plugin.name, version.unwrap_or_default(), kind, home, by, about]);
     }
     for active in engine.plugins().iter().filter(|active| active.home.is_none()) {
         let pack = &active.pack;
@@ -216,7 +235,10 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
         let about = manifest.about.unwrap_or_default();
         let version = manifest.version.unwrap_or_default();
         let home = if active.layer == PluginLayer::Pack { "path" } else { active.layer.name() };
-        row(true, [pack.name.clone(), version, home.to_owned(), active.by.clone(), about]);
+        row(
+            true,
+            [pack.name.clone(), version, kind(pack.is_native()), home.to_owned(), active.by.clone(), about],
+        );
     }
     if let Some(project) = engine.config().project() {
         let is_plugin = |key: &str| key == "plugins" || key.starts_with(".streamfmt/");
@@ -227,10 +249,15 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
                 String::new()
             };
             let about = format!("{}, so it is not used (see: streamfmt trust)", project.standing.name());
-            row(false, [refusal.key.clone(), String::new(), "project".to_owned(), by, about]);
+            row(false, [refusal.key.clone(), String::new(), String::new(), "project".to_owned(), by, about]);
         }
     }
     say(&columns(&rows))
+}
+
+/// What a plugin is written in.
+fn kind(is_native: bool) -> String {
+    if is_native { "native".to_owned() } else { "lua".to_owned() }
 }
 
 /// Rows with their cells under one another. A column in which nothing stands takes no room.
@@ -254,7 +281,7 @@ fn show(installed: &Installed, folders: &Folders, name: &str) -> Result<u8, u8> 
     let mut text = String::new();
     let is_path = name.contains(['/', std::path::MAIN_SEPARATOR]) || name == ".";
     let (examined, listed) = if is_path {
-        (examine(&files, folders, Path::new(name)), None)
+        (examine(&files, folders, Path::new(name), false), None)
     } else {
         let pack = installed.find(&files, name).map_err(|message| refuse(Problem::of(name, message)))?;
         let home = installed.home(name);
@@ -275,6 +302,7 @@ fn show(installed: &Installed, folders: &Folders, name: &str) -> Result<u8, u8> 
     put("version", manifest.version.as_deref().unwrap_or_default());
     put("about", manifest.about.as_deref().unwrap_or_default());
     put("license", manifest.license.as_deref().unwrap_or_default());
+    put("kind", &kind(manifest.is_native() || manifest.name.is_empty() && examined.is_left_out));
     put("tools", &manifest.tools.join(", "));
     if let Some(listed) = &listed {
         put("home", listed.home.name());
@@ -335,7 +363,7 @@ fn added_text(added: &Installation, folders: &Folders) -> String {
 
 fn pack(path: &Path, output: Option<&Path>) -> Result<u8, u8> {
     let complain = |message: String| refuse(Problem::of(path.display().to_string(), message));
-    let examined = examine(&Files::default(), &folders(), path);
+    let examined = examine(&Files::default(), &folders(), path, false);
     if !examined.problems.is_empty() {
         tell_problems(&Problems(examined.problems));
         return Ok(RUN_FAILED);

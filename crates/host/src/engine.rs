@@ -55,7 +55,11 @@ pub struct Engine {
     looks: Looks,
     keep: Option<KeepPicture>,
     plugins: Vec<Active>,
+    /// Native plugins that were chosen and aren't to be loaded, by name.
+    left_out: Vec<String>,
     inline_plugin_errors: bool,
+    /// Whether calls of plugins are counted, and may be met by faults.
+    counts_calls: bool,
     /// Whether entries are given as updates, whatever the writer.
     gives_updates: bool,
     budget: Budget,
@@ -246,6 +250,11 @@ impl Engine {
         &self.plugins
     }
 
+    /// The native plugins that were chosen and are left out, by name, since [`Builder::native`] says so.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
     /// Which profile is used, and why; what a switch by the stream may choose instead is left aside.
     pub fn choice(&self) -> &ProfileChoice {
         &self.choice
@@ -290,6 +299,11 @@ impl Engine {
         let by_stream = self.by_stream.iter();
         let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.updating()));
         Self { by_stream: Arc::new(by_stream.collect()), gives_updates: true, ..self.clone() }
+    }
+
+    /// The same choices, for runs in which calls of plugins are counted.
+    pub(crate) fn counting_calls(self) -> Self {
+        Self { counts_calls: true, ..self }
     }
 
     /// The same choices, for runs in which a call of a plugin is met by a fault.
@@ -353,7 +367,7 @@ impl Engine {
             let rules = RuleFormatter::new(&self.settings.tools, profile);
             formatters.extend(rules.map(|rules| Box::new(rules) as Box<dyn Formatter>));
         } else {
-            formatters.extend(plugins.formatter(profile));
+            formatters.extend(plugins.formatter(&self.settings.tools, profile, self.counts_calls));
         }
         formatters
     }

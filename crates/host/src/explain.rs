@@ -21,6 +21,8 @@ use crate::engine::Engine;
 use crate::json;
 use crate::lua::layers::{FieldAnswer, Ladder, LadderStep, Viewed};
 use crate::lua::{Plugins, Running, Scripts, plain};
+use crate::native::NativeLayer;
+use crate::plugin::pack::PluginLayer;
 use crate::settings::Settings;
 use crate::settings::document::{Leaf, SettingValue, Spot};
 use crate::settings::group;
@@ -289,6 +291,7 @@ fn candidates(steps: &[LadderStep], plugins: &Plugins) -> Vec<Candidate> {
                 let line = function.info().line_defined;
                 (line.map_or("function".to_owned(), |line| format!("function at line {line}")), false)
             }
+            FieldAnswer::Native => ("native code".to_owned(), false),
         };
         let turn = match (is_answered, is_sure) {
             (true, _) => Turn::Never,
@@ -296,12 +299,13 @@ fn candidates(steps: &[LadderStep], plugins: &Plugins) -> Vec<Candidate> {
             (false, false) => Turn::Asked,
         };
         is_answered |= is_sure;
-        let plugin = plugins.get(step.who);
+        let (native, plugin) = (plugins.native(step.who), plugins.get(step.who));
+        let layer = plugin.map(Running::layer).or_else(|| native.map(NativeLayer::layer));
         let origin = step.source.origin.as_ref();
         candidates.push(Candidate {
             turn,
-            layer: plugin.map_or("profile", |plugin| plugin.layer().name()),
-            plugin: plugin.map(Running::name),
+            layer: layer.map_or("profile", PluginLayer::name),
+            plugin: plugin.map(Running::name).or_else(|| native.map(|native| native.name().to_owned())),
             file: origin.map(|origin| file_of(plugin, &origin.file)),
             line: origin.map(|origin| origin.line),
             pattern: step.source.pattern.clone(),

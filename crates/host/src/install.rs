@@ -112,7 +112,14 @@ impl Installed {
         let folder = self.folder(home, name).unwrap_or_default();
         match home {
             Home::Own => Pack::read(files, &folder),
-            Home::Installed => Ok(self.intact(files, name)?.pack()?.at(folder)),
+            Home::Installed => {
+                let tree = self.intact(files, name)?;
+                let pack = match tree.native_manifest() {
+                    Some(_) => tree.native_pack(&folder)?,
+                    None => tree.pack()?,
+                };
+                Ok(pack.at(folder))
+            }
             Home::BuiltIn => built_in::tree(name).unwrap_or_default().pack(),
         }
     }
@@ -143,13 +150,33 @@ impl Installed {
         listed
     }
 
+    /// Installs a native plugin from a folder or an archive: its code has all rights of the user once it is used. Otherwise like
+    /// [`Self::add`].
+    pub fn add_native(&self, source: &Path, discard: bool) -> Result<Installation, Problem> {
+        self.install(source, discard, true)
+    }
+
     /// Installs a plugin from a folder, an archive (`.tar.gz` or `.tgz`) or a Lua file. One of the same name is replaced,
     /// unless it was edited; `discard` replaces that too.
     pub fn add(&self, source: &Path, discard: bool) -> Result<Installation, Problem> {
+        self.install(source, discard, false)
+    }
+
+    fn install(&self, source: &Path, discard: bool, is_native: bool) -> Result<Installation, Problem> {
         let complain = |message: String| Problem::of(source.display().to_string(), message);
         let files = Files::default();
         let tree = PluginTree::read(&files, source).map_err(complain)?;
-        let pack = tree.pack().map_err(complain)?;
+        let pack = match (tree.native_manifest(), is_native) {
+            (None, false) => tree.pack(),
+            (None, true) => Err("not a native plugin (its plugin.toml has no [library])".to_owned()),
+            (Some(_), false) => Err("this is a native plugin: its code has all your rights once it is used, and nothing contains it; \
+                                     if you trust it, add --native"
+                .to_owned()),
+            // What others may change until it is installed isn't what the user chose.
+            (Some(_), true) if source.is_dir() => tree.native_pack(source),
+            (Some(_), true) => tree.native_pack_anywhere(),
+        };
+        let pack = pack.map_err(complain)?;
         let data = self.data()?;
         let _guard = guard(data)?;
         let mut lock = Lock::read(data)?;
@@ -195,6 +222,13 @@ impl Installed {
             return Err(complain(format!("already copied to {}", target.display())));
         }
         let home = self.home(name).ok_or_else(|| complain(self.no_such(name)))?;
+        if home == Home::Installed
+            && self.intact(&Files::default(), name).is_ok_and(|tree| tree.native_manifest().is_some())
+        {
+            return Err(complain(
+                "a native plugin can't be forked: change its source and add it again".to_owned(),
+            ));
+        }
         let tree = match home {
             Home::BuiltIn => built_in::tree(name).unwrap_or_default(),
             _ => PluginTree::read(&Files::default(), &self.folder(home, name).unwrap_or_default())

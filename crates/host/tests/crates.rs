@@ -43,9 +43,16 @@ const EFFECTS: &[&str] = &[
 
 const RULES: &[Rule] = &[
     Rule { name: "streamfmt-core", ours: &[], never_direct: &["libc"], never_below: EFFECTS },
+    // What a native plugin links is small, and nothing that it must know: not even JSON.
+    Rule {
+        name: "streamfmt-plugin",
+        ours: &[],
+        never_direct: &["libc", "serde", "serde_json", "streamfmt-core"],
+        never_below: EFFECTS,
+    },
     Rule {
         name: "streamfmt",
-        ours: &["streamfmt-core"],
+        ours: &["streamfmt-core", "streamfmt-plugin"],
         never_direct: &[],
         never_below: &["axum", "clap", "reqwest", "tokio"],
     },
@@ -60,6 +67,12 @@ const RULES: &[Rule] = &[
         ours: &["streamfmt", "streamfmt-server"],
         never_direct: &["libloading", "mlua", "pulldown-cmark"],
         never_below: &[],
+    },
+    Rule {
+        name: "streamfmt-sql",
+        ours: &["streamfmt-plugin"],
+        never_direct: &["streamfmt", "streamfmt-core"],
+        never_below: EFFECTS,
     },
     Rule {
         name: "streamfmt-bench",

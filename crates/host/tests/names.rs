@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// The folders of the crates whose types are held against each other.
+/// The folders of the crates whose types are held against each other. That for authors of native plugins isn't one of them: they see no
+/// other crate, so its names are free.
 const CRATES: &[&str] = &["core", "host", "server", "cli", "bench"];
 
 /// Where the types of each name are defined, as `path:line`: one place for each file, since two in one file are one type for

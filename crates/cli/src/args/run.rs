@@ -31,6 +31,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Run")]
     pub(crate) exit_after_result: Option<Duration>,
 
+    /// Load native plugins, which are left out otherwise: one that crashes ends the recording, and the agent with it
+    #[arg(long, help_heading = "Run")]
+    pub(crate) allow_native: bool,
+
     /// End the processes that the agent leaves running
     #[arg(long, help_heading = "Run")]
     pub(crate) end_helpers: bool,

@@ -35,7 +35,7 @@ impl BlessArgs {
         tell_problems(&suite.problems);
         let (mut written, mut equal, mut refused) = (0, 0, 0);
         let mut page = StdoutPage::new();
-        let checker = Checker::default();
+        let checker = Checker::default().native(self.wanted.native);
         checker.check_all(&suite.cells, threads(None), |cell, outcome| {
             let name = one_line(&cell.name);
             let is_wanted = match outcome.state() {

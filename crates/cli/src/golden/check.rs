@@ -68,7 +68,7 @@ impl CheckArgs {
             USAGE
         })?;
         let suite = self.wanted.suite();
-        let checker = Checker::new(self.chunks, injects_faults);
+        let checker = Checker::new(self.chunks, injects_faults).native(self.wanted.native);
         let style = style(self.diff, bless_command(&self.wanted.paths));
         let mut summary = CheckSummary::of(&suite, self.strict || is_ci(), self.allow_plugin_errors);
         let (mut page, mut file) = (StdoutPage::new(), String::new());

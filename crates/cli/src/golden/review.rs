@@ -63,7 +63,7 @@ impl ReviewArgs {
         let mut summary = CheckSummary::of(&suite, is_ci(), false);
         let mut open: Vec<(&Cell, Outcome)> = Vec::new();
         let mut index = 0;
-        Checker::default().check_all(&suite.cells, threads(None), |_, outcome| {
+        Checker::default().native(self.wanted.native).check_all(&suite.cells, threads(None), |_, outcome| {
             summary.add(outcome.state());
             if !outcome.is_good() {
                 open.push((&suite.cells[index], outcome));

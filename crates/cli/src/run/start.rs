@@ -38,6 +38,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     if options.args.follow || options.args.watch {
         return Err(refuse("run always shows the agent live; it doesn't take --follow or --watch"));
     }
+    options.args.native = options.allow_native;
     let words = std::mem::take(&mut options.args.files);
     let mut command: Vec<OsString> = words.into_iter().map(Into::into).collect();
     let agent = AgentCommand::of(&command, options.agent.as_deref()).map_err(|message| refuse(&message))?;

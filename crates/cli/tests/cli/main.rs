@@ -26,6 +26,8 @@ mod inputs;
 mod live;
 mod messages;
 #[cfg(unix)]
+mod native;
+#[cfg(unix)]
 mod other_terminal;
 mod outputs;
 mod packs;

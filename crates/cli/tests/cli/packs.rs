@@ -195,7 +195,7 @@ fn a_profile_of_any_installed_plugin_can_be_chosen_by_its_name() {
     let listed = folder.run("profile list --profile short").expect(0, "").stdout;
     assert!(listed.contains("* short       one/profiles/short.toml\n"), "{listed}");
     let used = folder.run("plugin list --profile short").expect(0, "").stdout;
-    let row = "* one             installed  one/profiles/short.toml";
+    let row = "* one             lua  installed  one/profiles/short.toml";
     assert!(used.lines().any(|line| line == row) || used.contains("* one "), "{used}");
 
     // A name that two have is nobody's, unless something says whose is meant.
@@ -239,18 +239,18 @@ fn the_list_says_which_plugins_are_used_here_and_why() {
         assert!(rows.iter().any(|row| row.starts_with(wanted)), "{wanted}: {rows:#?}");
     };
     let rows = list("");
-    is_in(&rows, "* git 1.0.0 built-in ~/.config/streamfmt/config.toml:2 Git ");
-    is_in(&rows, "cost 1.0.0 built-in Running");
-    is_in(&rows, "* x path ~/.config/streamfmt/config.toml:2");
+    is_in(&rows, "* git 1.0.0 lua built-in ~/.config/streamfmt/config.toml:2 Git ");
+    is_in(&rows, "cost 1.0.0 lua built-in Running");
+    is_in(&rows, "* x lua path ~/.config/streamfmt/config.toml:2");
     is_in(&rows, "plugins project streamfmt.toml:2 not trusted, so it is not used");
     is_in(&rows, ".streamfmt/init.lua project not trusted, so it is not used");
-    is_in(&list("--profile mine"), "* cost 1.0.0 built-in ~/.config/streamfmt/config.toml:4 ");
+    is_in(&list("--profile mine"), "* cost 1.0.0 lua built-in ~/.config/streamfmt/config.toml:4 ");
     assert!(!list("--no-project").iter().any(|row| row.contains("trusted")));
     let mut trust = folder.command("trust --yes");
     assert!(trust.current_dir(folder.path("work")).output().unwrap().status.success());
     let rows = list("");
-    is_in(&rows, "* .streamfmt/init.lua project plugin");
-    is_in(&rows, "* redact 1.0.0 built-in streamfmt.toml:2 ");
+    is_in(&rows, "* .streamfmt/init.lua lua project plugin");
+    is_in(&rows, "* redact 1.0.0 lua built-in streamfmt.toml:2 ");
 }
 
 #[cfg(unix)]
@@ -304,7 +304,7 @@ fn a_lua_file_is_installed_and_found_by_its_name() {
     let text = folder.run("--plugin loud s.jsonl").expect(0, "").stdout;
     assert!(text.contains("FIRST REPLY."), "{text}");
     let listed = folder.run("plugin list").expect(0, "").stdout;
-    assert!(listed.lines().any(|line| line.split_whitespace().eq(["loud", "own"])), "{listed}");
+    assert!(listed.lines().any(|line| line.split_whitespace().eq(["loud", "lua", "own"])), "{listed}");
     let shown = folder.run("plugin show loud").expect(0, "").stdout;
     assert!(shown.contains("folder    ~/.config/streamfmt/plugins/loud.lua\n"), "{shown}");
 }

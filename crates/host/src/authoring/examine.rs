@@ -9,9 +9,10 @@ use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::golden::Suite;
 use crate::lua::{Hook, Plugins};
+use crate::native;
 use crate::plugin::journal::{Journal, PluginMessage};
 use crate::plugin::manifest::{self, Manifest};
-use crate::plugin::pack::Pack;
+use crate::plugin::pack::{Pack, is_library};
 use crate::problem::Problem;
 use crate::settings::Config;
 
@@ -25,6 +26,8 @@ pub struct Examined {
     pub manifest: Option<Manifest>,
     /// What it registers, if it loads.
     pub hooks: Vec<Hook>,
+    /// Whether it is native code that was not loaded.
+    pub is_left_out: bool,
     /// How many golden cases it has.
     pub cases: usize,
     /// What keeps it from being used.
@@ -35,7 +38,9 @@ pub struct Examined {
 
 /// Loads a plugin, a file or a folder, and says what it does and what is wrong with it.
 /// Its profiles may name plugins that are in `folders`.
-pub fn examine(files: &Files, folders: &Folders, path: &Path) -> Examined {
+///
+/// The library of a native plugin is loaded only if `native`; else nothing but its `plugin.toml` is looked at.
+pub fn examine(files: &Files, folders: &Folders, path: &Path, native: bool) -> Examined {
     let mut found = Examined::default();
     let about = path.join(manifest::FILE);
     let origin = about.strip_prefix(".").unwrap_or(&about).display().to_string();
@@ -55,7 +60,22 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path) -> Examined {
     if !found.problems.is_empty() {
         return found;
     }
-    match Pack::read(files, path) {
+    let is_library = is_library(path);
+    let is_native = is_library || found.manifest.as_ref().is_some_and(Manifest::is_native);
+    if is_native && !native {
+        found.is_left_out = true;
+        if path.is_dir() {
+            found.look_for_cases(path);
+        }
+        return found;
+    }
+    let read = match (is_library, is_native) {
+        (true, _) => Pack::read_library(path),
+        (false, true) => Pack::read_native(files, path),
+        (false, false) => Pack::read(files, path),
+    };
+    match read {
+        Ok(pack) if is_native => found.load_native(&Arc::new(pack)),
         Ok(pack) => {
             let pack = Arc::new(pack);
             found.load(&pack);
@@ -82,8 +102,10 @@ impl Examined {
     /// What a plugin that was read does.
     pub fn of(pack: Pack) -> Self {
         let manifest = pack.manifest().and_then(|text| Manifest::parse(text).ok());
-        let mut found = Self { manifest, ..Self::default() };
-        found.load(&Arc::new(pack));
+        let mut found = Self { manifest, is_left_out: pack.is_native(), ..Self::default() };
+        if !found.is_left_out {
+            found.load(&Arc::new(pack));
+        }
         found
     }
 
@@ -101,6 +123,27 @@ impl Examined {
         if self.hooks.is_empty() && pack.profiles().next().is_none() && pack.themes().next().is_none() {
             let message = "it registers nothing: call sf.tool, sf.view, sf.on or the like while it loads";
             self.flaws.push(Problem::of(&pack.name, message));
+        }
+    }
+
+    /// Loads a native plugin.
+    fn load_native(&mut self, pack: &Arc<Pack>) {
+        match native::described(pack) {
+            Ok((name, version, groups)) => {
+                // A library alone says itself what it is.
+                let manifest = self
+                    .manifest
+                    .get_or_insert_with(|| Manifest { name: name.clone(), ..Manifest::default() });
+                manifest.version = manifest.version.take().or(version);
+                if name != manifest.name {
+                    let message =
+                        format!("its library has the name \"{name}\", its plugin.toml \"{}\"", pack.name);
+                    self.flaws.push(Problem::of(&pack.name, message));
+                }
+                let hook = |what: String| Hook { what, fields: Vec::new(), place: None };
+                self.hooks = groups.into_iter().map(hook).collect();
+            }
+            Err(message) => self.problems.push(Problem::of(&pack.name, message)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A plugin to begin with: it works, and its test passes.
 
 use std::collections::BTreeMap;
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::Path;
 
 use streamfmt_core::pipeline::Pipeline;
@@ -8,7 +9,7 @@ use streamfmt_core::pipeline::Pipeline;
 use crate::engine::Engine;
 use crate::install::tree::PluginTree;
 use crate::lua::{luau_types, reference};
-use crate::plugin::manifest::{NAMES, is_name};
+use crate::plugin::manifest::{NAMES, is_name, platform};
 use crate::problem::{Problem, Problems};
 
 /// The files of a new plugin, with `NAME` in the place of its name.
@@ -56,6 +57,52 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     }
     tree.write(folder).map_err(|error| complain(error.to_string()))?;
     Ok(files.into_keys().collect())
+}
+
+/// The files of a new native plugin in Rust. It gets a copy of the crate that it links, so that it builds wherever it is.
+const NATIVE_FILES: &[(&str, &str)] = &[
+    ("Cargo.toml", include_str!("starter/native/Cargo.toml.in")),
+    (".gitignore", "/target\n"),
+    ("plugin.toml", include_str!("starter/native/plugin.toml")),
+    ("src/lib.rs", include_str!("starter/native/lib.rs.in")),
+    ("README.md", include_str!("starter/native/README.md")),
+    ("tests/a-command/case.toml", include_str!("starter/native/case.toml")),
+    ("tests/a-command/input.ndjson", SAMPLE),
+    (EXPECTED, include_str!("starter/native/expected.txt")),
+    ("streamfmt-plugin/Cargo.toml", include_str!("starter/native/sdk.toml")),
+    ("streamfmt-plugin/src/lib.rs", include_str!("../../sdk/src/lib.rs")),
+    ("streamfmt-plugin/src/calls.rs", include_str!("../../sdk/src/calls.rs")),
+    ("streamfmt-plugin/src/entry.rs", include_str!("../../sdk/src/entry.rs")),
+    ("streamfmt-plugin/src/table.rs", include_str!("../../sdk/src/table.rs")),
+    ("streamfmt-plugin/include/streamfmt_plugin.h", include_str!("../../sdk/include/streamfmt_plugin.h")),
+];
+
+/// Makes a new native plugin in the folder `folder`, as [`create`] does.
+pub fn create_native(folder: &Path) -> Result<Vec<String>, Problems> {
+    let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
+    let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name));
+    let name = name.ok_or_else(|| complain(NAMES.to_owned()))?;
+    // It is the name of a crate, too.
+    let is_crate = name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains('.');
+    if !is_crate {
+        let why = "the name of a native plugin is a crate's too: it begins with a letter and has no dots";
+        return Err(complain(why.to_owned()));
+    }
+    if folder.exists() || folder.is_symlink() {
+        return Err(complain("already exists".to_owned()));
+    }
+    let library = format!("{DLL_PREFIX}{}{DLL_SUFFIX}", name.replace('-', "_"));
+    let filled = |text: &str| {
+        text.replace("@PLATFORM@", &platform()).replace("@LIBRARY@", &library).replace("@NAME@", name)
+    };
+    let is_ours = |path: &str| path.starts_with("streamfmt-plugin/") && path != "streamfmt-plugin/Cargo.toml";
+    let file = |(path, text): &(&str, &str)| {
+        let text = if is_ours(path) { (*text).to_owned() } else { filled(text) };
+        ((*path).to_owned(), text.into_bytes().into())
+    };
+    let tree = PluginTree { files: NATIVE_FILES.iter().map(file).collect() };
+    tree.write(folder).map_err(|error| complain(error.to_string()))?;
+    Ok(tree.files.into_keys().collect())
 }
 
 /// What an editor needs to know the interface: files by name, with their text.

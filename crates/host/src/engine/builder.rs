@@ -17,7 +17,7 @@ use crate::folders::Folders;
 use crate::install::{Home, Installed};
 use crate::plugin::journal::Journal;
 use crate::plugin::manifest;
-use crate::plugin::pack::{Pack, PluginLayer, is_source};
+use crate::plugin::pack::{self, Pack, PluginLayer, is_source};
 use crate::plugin::{Chosen, WITHOUT_LUA, WriterName};
 use crate::problem::{Problem, Problems, suggestion};
 use crate::settings::document::Spot;
@@ -65,6 +65,7 @@ pub struct Builder {
     plugins: Vec<PluginRequest>,
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
+    without_native: bool,
     budget: Budget,
     looks: Looks,
     keep: Option<KeepPicture>,
@@ -229,6 +230,15 @@ impl Builder {
         self
     }
 
+    /// Whether native plugins are loaded: those that are named for this run, and installed ones that the user's settings name. They are
+    /// unless this says otherwise; [`Engine::left_out`] names those that aren't. A native plugin has all rights of the process, and one
+    /// that crashes ends it.
+    #[must_use]
+    pub fn native(mut self, on: bool) -> Self {
+        self.without_native = !on;
+        self
+    }
+
     /// How much of a session is kept at a time. A host of many sessions may choose less than the default:
     ///
     /// ```
@@ -347,7 +357,12 @@ impl Builder {
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins {
-            if let Some(why) = WITHOUT_LUA {
+            let is_library = |path: &PathBuf| pack::is_library(path);
+            let is_native = match chosen {
+                PluginRequest::Path(path) => is_library(path),
+                PluginRequest::Pack(_, pack) => pack.is_native(),
+            };
+            if let Some(why) = WITHOUT_LUA.filter(|_| !is_native) {
                 let origin = match chosen {
                     PluginRequest::Path(path) => format!("--plugin {}", path.display()),
                     PluginRequest::Pack(_, pack) => pack.name.clone(),
@@ -374,10 +389,13 @@ impl Builder {
                 }
                 continue;
             }
-            match Pack::read(files, path) {
+            let read = if is_native { Pack::read_library(path) } else { Pack::read(files, path) };
+            match read {
                 Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
                 Err(message) if !path.exists() => {
-                    let name = path.to_str().filter(|name| manifest::is_name(name) && !is_source(path));
+                    let name = path
+                        .to_str()
+                        .filter(|name| manifest::is_name(name) && !is_source(path) && !is_native);
                     let message = name.map_or(message, |name| installed.no_such(name));
                     told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                 }
@@ -420,7 +438,12 @@ impl Builder {
         if !self.hide.is_empty() {
             filter.hide.extend(selectors(&self.hide_list(), "--hide", told));
         }
-        let plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
+        let mut plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
+        let mut left_out = Vec::new();
+        if self.without_native {
+            let natives = plugins.extract_if(.., |active| active.pack.is_native());
+            left_out = natives.map(|active| active.pack.name.clone()).collect();
+        }
         let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
             tell_unknown(told, option, problem, &chosen);
@@ -466,7 +489,9 @@ impl Builder {
             looks,
             keep: self.keep.clone(),
             plugins,
+            left_out,
             inline_plugin_errors: self.inline_plugin_errors,
+            counts_calls: false,
             gives_updates: false,
             budget: self.budget,
             journal: begun.journal.clone(),

@@ -37,7 +37,8 @@ impl RunPlugins {
 
     /// What keeps plugins from being loaded.
     pub(super) fn problems(chosen: &[Chosen]) -> Vec<Problem> {
-        let failed = chosen.iter().filter_map(|(_, pack)| Plugins::hooks_of(pack, &Journal::default()).err());
+        let scripts = chosen.iter().filter(|(_, pack)| !pack.is_native());
+        let failed = scripts.filter_map(|(_, pack)| Plugins::hooks_of(pack, &Journal::default()).err());
         failed.map(|warning| warning.problem()).collect()
     }
 
@@ -52,7 +53,16 @@ impl RunPlugins {
     }
 
     /// The formatter that asks them and the rules, if any of them says something of items.
-    pub(super) fn formatter(&self, profile: &Profile) -> Option<Box<dyn Formatter>> {
+    pub(super) fn formatter(
+        &self,
+        rules: &[ToolRule],
+        profile: &Profile,
+        counts_calls: bool,
+    ) -> Option<Box<dyn Formatter>> {
+        // Scripts need this thread; native plugins don't. Only what asks scripts counts calls.
+        if self.0.are_native_alone() && !counts_calls {
+            return self.0.natives().formatter(rules, profile);
+        }
         Some(Box::new(Scripts::new(&self.0, profile)?))
     }
 

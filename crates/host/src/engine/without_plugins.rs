@@ -1,4 +1,4 @@
-//! What stands for plugins where the crate is built without Lua: there are none. Whoever names one is told so before.
+//! What stands for plugins where the crate is built without Lua: there are native ones alone. Whoever names a script is told so before.
 
 use streamfmt_core::dialect::DialectPlugin;
 use streamfmt_core::formatter::Formatter;
@@ -6,21 +6,28 @@ use streamfmt_core::profile::Profile;
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::writer::Writer;
 
+use crate::native::NativePlugins;
 use crate::plugin::journal::Journal;
 use crate::plugin::{AddedNames, Chosen, OutputContext};
 use crate::problem::Problem;
 use crate::tools::rule::ToolRule;
 
-pub(crate) use self::NoPlugins as RunPlugins;
+pub(crate) use self::NoScripts as RunPlugins;
 
-/// No plugins.
+/// No scripts, but maybe native plugins.
 #[derive(Clone)]
-pub(crate) struct NoPlugins;
+pub(crate) struct NoScripts(NativePlugins);
 
-#[expect(clippy::unused_self, reason = "the same calls as with plugins")]
-impl NoPlugins {
-    pub(super) fn load(_: &[Chosen], _: &[ToolRule], _: OutputContext, _: &Journal, _: bool) -> Self {
-        Self
+#[expect(clippy::unused_self, reason = "the same calls as with scripts")]
+impl NoScripts {
+    pub(super) fn load(
+        chosen: &[Chosen],
+        _: &[ToolRule],
+        _: OutputContext,
+        journal: &Journal,
+        is_inline: bool,
+    ) -> Self {
+        Self(NativePlugins::load(chosen, journal, is_inline))
     }
 
     pub(super) fn names(_: &[Chosen]) -> AddedNames {
@@ -37,8 +44,13 @@ impl NoPlugins {
         Vec::new()
     }
 
-    pub(super) fn formatter(&self, _: &Profile) -> Option<Box<dyn Formatter>> {
-        None
+    pub(super) fn formatter(
+        &self,
+        rules: &[ToolRule],
+        profile: &Profile,
+        _: bool,
+    ) -> Option<Box<dyn Formatter>> {
+        self.0.formatter(rules, profile)
     }
 
     pub(super) fn writer(&self, _: &str, base: Box<dyn Writer>, _: Box<dyn Writer>) -> Box<dyn Writer> {

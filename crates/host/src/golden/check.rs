@@ -111,11 +111,21 @@ impl Checker {
         Self { chunks, faults, ..Self::default() }
     }
 
+    /// The same, which loads the native plugins whose own cases it checks, if `on`. Else such cases are skipped.
+    #[must_use]
+    pub fn native(mut self, on: bool) -> Self {
+        self.engines.native = on;
+        self
+    }
+
     /// Formats the input of a cell, compares what comes out, and tries the laws.
     pub fn check(&self, cell: &Cell) -> Outcome {
         let choices = &cell.case.choices;
         if let Some(reason) = &choices.skip {
             return Outcome { skipped: Some(reason.clone()), ..Outcome::default() };
+        }
+        if let Some(reason) = self.engines.left_out(&choices.formatting) {
+            return Outcome { skipped: Some(reason), ..Outcome::default() };
         }
         let case = &cell.case;
         let engine = match self.engines.get(&choices.formatting, &case.path, &cell.profile, &cell.writer) {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::choices::Formatting;
 use crate::engine::{Builder, Engine};
-use crate::files::Files;
+use crate::files::{Files, read_plain_text};
+use crate::plugin::manifest::{self, Manifest};
 use crate::plugin::pack::Pack;
 use crate::problem::Problem;
 use crate::settings::profile::BUILT_IN;
@@ -17,12 +18,18 @@ use crate::settings::project::settings_above;
 use crate::settings::{Config, Request, is_path};
 use crate::writers::Looks;
 
+/// Largest `plugin.toml`, in bytes.
+const LARGEST_MANIFEST: usize = 1 << 20;
+
 /// The engines that were asked for so far.
 #[derive(Default)]
 pub(super) struct Engines {
+    /// Whether native code is loaded: that of a plugin whose own cases these are, and no other.
+    pub(super) native: bool,
     /// A few: cases mostly say nothing of their own.
     made: Mutex<Vec<(Wanted, EngineSlot)>>,
-    packs: Mutex<HashMap<PathBuf, Result<Arc<Pack>, String>>>,
+    /// Each with whether it was to be native.
+    packs: Mutex<HashMap<(PathBuf, bool), PackRead>>,
 }
 
 /// What an engine is made of.
@@ -33,7 +40,12 @@ struct Wanted {
     formatting: Formatting,
     /// The settings of the project that the case lies in, where the profile may be one of theirs.
     settings: Option<PathBuf>,
+    /// The folders of native plugins that are loaded.
+    native: Vec<PathBuf>,
 }
+
+/// A plugin, or what is wrong with it.
+type PackRead = Result<Arc<Pack>, String>;
 
 /// An engine, or what is wrong with its set-up, once the first who asked has made it.
 type EngineSlot = Arc<OnceLock<Result<Arc<Engine>, Vec<Problem>>>>;
@@ -53,6 +65,7 @@ impl Engines {
             writer: writer.to_owned(),
             formatting: formatting.clone(),
             settings: if is_own { settings_above(place) } else { None },
+            native: if self.native { own_natives(formatting, place) } else { Vec::new() },
         };
         let slot = self.slot(&wanted);
         slot.get_or_init(|| self.make(&wanted).map(Arc::new)).clone()
@@ -70,7 +83,7 @@ impl Engines {
     }
 
     fn make(&self, wanted: &Wanted) -> Result<Engine, Vec<Problem>> {
-        let Wanted { profile, writer, formatting, settings } = wanted;
+        let Wanted { profile, writer, formatting, settings, native } = wanted;
         let is_ansi = writer == "ansi";
         let looks = Looks {
             color: is_ansi.then_some(formatting.color),
@@ -98,7 +111,7 @@ impl Engines {
         let mut problems = Vec::new();
         let mut packs = Vec::new();
         for path in &formatting.plugins {
-            match self.pack(path) {
+            match self.pack(path, native.contains(path)) {
                 Ok(pack) => packs.push(pack),
                 Err(wrong) => problems.push(Problem::of(format!("--plugin {}", path.display()), wrong)),
             }
@@ -108,7 +121,7 @@ impl Engines {
         }
         builder = packs.into_iter().fold(builder, Builder::pack);
         match builder.build() {
-            Ok(engine) if problems.is_empty() => Ok(engine),
+            Ok(engine) if problems.is_empty() => Ok(engine.counting_calls()),
             Ok(_) => Err(problems),
             Err(found) => {
                 problems.extend(found.0);
@@ -117,13 +130,32 @@ impl Engines {
         }
     }
 
-    fn pack(&self, path: &Path) -> Result<Arc<Pack>, String> {
+    fn pack(&self, path: &Path, is_native: bool) -> Result<Arc<Pack>, String> {
+        let files = Files::default();
+        let read = if is_native { Pack::read_native } else { Pack::read };
         let mut packs = locked(&self.packs);
-        packs
-            .entry(path.to_owned())
-            .or_insert_with(|| Pack::read(&Files::default(), path).map(Arc::new))
-            .clone()
+        packs.entry((path.to_owned(), is_native)).or_insert_with(|| read(&files, path).map(Arc::new)).clone()
     }
+
+    /// Why a case isn't tried: it needs native code, which isn't to be loaded.
+    pub(super) fn left_out(&self, formatting: &Formatting) -> Option<String> {
+        let native = formatting.plugins.iter().find(|path| is_native(path)).filter(|_| !self.native)?;
+        let name = native.file_name().unwrap_or_default().to_string_lossy();
+        Some(format!("{name} is a native plugin, which is loaded only with --native"))
+    }
+}
+
+/// Whether a path is that of a native plugin, by its `plugin.toml`.
+fn is_native(path: &Path) -> bool {
+    let about = read_plain_text(&path.join(manifest::FILE), LARGEST_MANIFEST);
+    about.ok().and_then(|about| Manifest::parse(&about).ok()).is_some_and(|manifest| manifest.is_native())
+}
+
+/// The native plugins whose own cases are those at `place`: nothing that a case names is one of them, unless it is around the case.
+fn own_natives(formatting: &Formatting, place: &Path) -> Vec<PathBuf> {
+    let Ok(place) = place.canonicalize() else { return Vec::new() };
+    let is_around = |path: &Path| path.canonicalize().is_ok_and(|path| place.starts_with(path));
+    formatting.plugins.iter().filter(|path| is_around(path) && is_native(path)).cloned().collect()
 }
 
 /// Whether a profile's name is one of these plugins', or of one that comes with the program.

@@ -16,7 +16,8 @@ use streamfmt_core::text::clean;
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::files::{FileError, Files};
-use crate::plugin::manifest::{self, API};
+use crate::plugin::library::NativeCode;
+use crate::plugin::manifest::{self, API, Manifest};
 use crate::plugin::pack::{Pack, is_source, no_manifest};
 use crate::trust::{disk, hash_of};
 
@@ -80,7 +81,13 @@ impl PluginTree {
         if let Err(FileError::Missing) = files.read(&folder.join(manifest::FILE), LARGEST_FILE) {
             return Err(no_manifest(folder));
         }
-        let names = files.walk(folder, belongs).map_err(|error| error.to_string())?;
+        let about = files.read(&folder.join(manifest::FILE), LARGEST_FILE);
+        let about = about.map(|about| String::from_utf8_lossy(&about.bytes).into_owned()).unwrap_or_default();
+        let names = match Manifest::parse(&about).ok().filter(Manifest::is_native) {
+            // A crate's folder is full of what was built.
+            Some(manifest) => native_files(files, folder, &manifest),
+            None => files.walk(folder, belongs).map_err(|error| error.to_string())?,
+        };
         let mut unpacked = Unpacked::default();
         for name in names {
             let source = files.read(&folder.join(&name), LARGEST_FILE);
@@ -99,6 +106,35 @@ impl PluginTree {
     pub fn pack(&self) -> Result<Pack, String> {
         let text = |bytes: &Arc<[u8]>| String::from_utf8_lossy(bytes).into_owned();
         Pack::from_files(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
+    }
+
+    /// The native plugin that these files are, wherever they come from. The error says what is wrong with it.
+    pub(super) fn native_pack_anywhere(&self) -> Result<Pack, String> {
+        let about = self.files.get(manifest::FILE).map(|about| String::from_utf8_lossy(about).into_owned());
+        Pack::of_native(about.unwrap_or_default(), |file| {
+            let bytes =
+                self.files.get(file).ok_or_else(|| format!("{file}: no such file (build it first)"))?;
+            NativeCode::of(file, Arc::clone(bytes))
+        })
+    }
+
+    /// The native plugin that these files in `folder` are. Its library is read again there, where nobody else may be able to change it,
+    /// and must be the one among the files.
+    pub(super) fn native_pack(&self, folder: &Path) -> Result<Pack, String> {
+        let about = self.files.get(manifest::FILE).map(|about| String::from_utf8_lossy(about).into_owned());
+        Pack::of_native(about.unwrap_or_default(), |file| {
+            let read = NativeCode::read(&folder.join(file)).map_err(|why| format!("{file}: {why}"))?;
+            match self.files.get(file) {
+                Some(bytes) if bytes == read.bytes() => Ok(read),
+                _ => Err(format!("{file}: it changed while it was read")),
+            }
+        })
+    }
+
+    /// Whether they are a native plugin: then its `plugin.toml`, if that can be read.
+    pub fn native_manifest(&self) -> Option<Manifest> {
+        let about = String::from_utf8_lossy(self.files.get(manifest::FILE)?);
+        Manifest::parse(&about).ok().filter(Manifest::is_native)
     }
 
     /// Writes the files into a folder, which must not be there yet.
@@ -147,6 +183,18 @@ impl PluginTree {
         }
         builder.into_inner()?.finish()
     }
+}
+
+/// Files beside the library that are installed with a native plugin, where they are there.
+const BESIDE: [&str; 6] =
+    ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "LICENSE.md", "LICENSE.txt", "README.md"];
+
+/// The files of a native plugin in a folder: those that its `plugin.toml` names, as far as they are there, and a few beside it.
+fn native_files(files: &Files, folder: &Path, manifest: &Manifest) -> Vec<String> {
+    let libraries = manifest.library.values().map(String::as_str);
+    let names: BTreeSet<&str> =
+        libraries.chain(BESIDE).filter(|name| files.has(&folder.join(name))).collect();
+    names.into_iter().chain([manifest::FILE]).map(str::to_owned).collect()
 }
 
 /// Whether a file, or what is in a folder (its path ends in `/`), belongs to a plugin.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use mlua::{Function, Table, Value};
 use streamfmt_core::item::{Action, Item, Kind};
+use streamfmt_core::profile::Selector;
 
 use super::{dialect, writer};
 use crate::tools::field::{FieldValue, ToolField};
@@ -25,6 +26,8 @@ pub(crate) enum FieldAnswer {
     Word(String),
     /// Asked each time.
     Function(Function),
+    /// A native plugin is asked each time.
+    Native,
 }
 
 impl From<FieldValue> for FieldAnswer {
@@ -53,7 +56,12 @@ pub(crate) struct Registered {
     hooks: Vec<(HookEvent, Function)>,
     dialects: Vec<dialect::DialectRegistration>,
     writers: Vec<writer::Registration>,
+    /// Kinds that a native plugin formats.
+    native_views: Vec<Kind>,
 }
+
+/// The fields that stand for all that is shown of a call and of its result.
+const WHOLE: &[ToolField] = &[ToolField::Call, ToolField::Result];
 
 /// One thing that a plugin registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +77,10 @@ pub struct Hook {
 /// Whose layer it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// A plugin, counted from the lowest.
+    /// A plugin in Lua, counted from the lowest.
     Plugin(usize),
+    /// A native plugin, counted from the lowest.
+    Native(usize),
     /// The profile.
     Profile,
 }
@@ -128,9 +138,40 @@ impl Registered {
         Self { rules: rules.iter().filter_map(read).collect(), ..Self::default() }
     }
 
+    /// What a native plugin formats: whole calls, results and items of other kinds.
+    pub(super) fn of_native(formats: &[Selector]) -> Self {
+        let mut registered = Self::default();
+        for group in formats {
+            let (pattern, fields, name) = match group {
+                Selector::Kind(Kind::Call) => (Pattern::Glob("*".to_owned()), &[ToolField::Call][..], "call"),
+                Selector::Kind(Kind::Result) => {
+                    (Pattern::Glob("*".to_owned()), &[ToolField::Result][..], "result")
+                }
+                Selector::Kind(kind) => {
+                    registered.native_views.push(*kind);
+                    continue;
+                }
+                Selector::Tool(tool) if tool.contains('*') => {
+                    (Pattern::Glob(tool.clone()), WHOLE, tool.as_str())
+                }
+                Selector::Tool(tool) => (Pattern::Exact(tool.clone()), WHOLE, tool.as_str()),
+                Selector::Action(action) => (Pattern::Action(action.clone()), WHOLE, action.as_str()),
+                // The library's table has no others.
+                _ => continue,
+            };
+            let source = Rc::new(AnswerSource { pattern: name.to_owned(), origin: None });
+            let fields = fields.iter().map(|field| (*field, (FieldAnswer::Native, Rc::clone(&source))));
+            registered.rules.push(Rule { pattern, fields: fields.collect() });
+        }
+        registered
+    }
+
     /// Whether it says something of items.
     pub(super) fn is_silent(&self) -> bool {
-        self.rules.is_empty() && self.views.is_empty() && self.hooks.is_empty()
+        self.rules.is_empty()
+            && self.views.is_empty()
+            && self.hooks.is_empty()
+            && self.native_views.is_empty()
     }
 
     /// Takes `sf.tool`.
@@ -314,6 +355,12 @@ impl Ladder {
         for (who, registered) in layers.rev() {
             for rule in Rule::fitting(&registered.rules, tool, action) {
                 for (field, (answer, source)) in &rule.fields {
+                    // A native plugin is asked once, whatever groups of it an item is in.
+                    let is_twice =
+                        |step: &LadderStep| step.who == who && matches!(step.answer, FieldAnswer::Native);
+                    if ladder.fields[*field as usize].iter().any(is_twice) {
+                        continue;
+                    }
                     let step = LadderStep { who, answer: answer.clone(), source: Rc::clone(source) };
                     ladder.fields[*field as usize].push(step);
                 }
@@ -335,6 +382,11 @@ impl Ladder {
                 answer: FieldAnswer::Function(function.clone()),
                 source: Rc::clone(source),
             }));
+            let is_native = |kind: &Kind| viewed == Viewed::Items(*kind);
+            if let Some(kind) = registered.native_views.iter().find(|kind| is_native(kind)) {
+                let source = Rc::new(AnswerSource { pattern: kind.name().to_owned(), origin: None });
+                ladder.views.push(LadderStep { who, answer: FieldAnswer::Native, source });
+            }
         }
         Rc::new(ladder)
     }
@@ -371,7 +423,7 @@ impl Ladder {
     /// Whether one function is all that plugins say of this item.
     pub(super) fn is_lone(&self, item: &Item) -> bool {
         let mut steps = self.steps(item).filter(|step| step.who != Who::Profile);
-        steps.next().is_some_and(|step| matches!(step.answer, FieldAnswer::Function(_)))
+        steps.next().is_some_and(|step| matches!(step.answer, FieldAnswer::Function(_) | FieldAnswer::Native))
             && steps.next().is_none()
     }
 

@@ -17,6 +17,7 @@ use super::call_faults::Meter;
 use super::current::Current;
 use super::layers::{Hook, Registered, Who};
 use super::plugin::{Failure, Running};
+use crate::native::{NativeLayer, NativePlugins};
 use crate::plugin::journal::{Journal, Warning, short};
 use crate::plugin::pack::{Pack, PluginLayer};
 use crate::plugin::{AddedNames, Chosen, OutputContext, WriterName};
@@ -35,12 +36,15 @@ pub(super) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
 
 /// All plugins of a run.
 pub(crate) struct Plugins {
-    /// The lowest first.
+    /// Those in Lua, the lowest first.
     all: Vec<Running>,
+    native: NativePlugins,
+    /// What each native plugin formats.
+    native_registered: Vec<Registered>,
+    /// All layers, the lowest first.
+    order: Vec<Who>,
     /// What the profile says of tools. It stands over the plugins of [`Layer::Pack`].
     rules: Registered,
-    /// How many plugins stand below the rules.
-    below_rules: usize,
     pub(super) current: Rc<Current>,
     meter: Rc<Meter>,
     journal: Journal,
@@ -61,7 +65,9 @@ impl Drop for Plugins {
 impl Plugins {
     /// What plugins add to the names that may be chosen. They are loaded for it, and nothing is told.
     pub(crate) fn names(chosen: &[Chosen]) -> AddedNames {
-        let plugins = Self::load(chosen, &[], OutputContext::default(), &Journal::default(), false);
+        // A native plugin adds no names, so no code of it need be loaded for them.
+        let scripts: Vec<Chosen> = chosen.iter().filter(|(_, pack)| !pack.is_native()).cloned().collect();
+        let plugins = Self::load(&scripts, &[], OutputContext::default(), &Journal::default(), false);
         let (mut dialects, mut writers) = (Vec::new(), Vec::new());
         for plugin in &plugins.all {
             let registered = plugin.registered();
@@ -88,8 +94,10 @@ impl Plugins {
         let meter = Rc::new(Meter::new(journal.fault()));
         let mut plugins = Self {
             all: Vec::new(),
+            native: NativePlugins::load(chosen, journal, is_inline),
+            native_registered: Vec::new(),
+            order: Vec::new(),
             rules: Registered::of_profile(rules),
-            below_rules: 0,
             current,
             meter,
             journal: journal.clone(),
@@ -97,20 +105,54 @@ impl Plugins {
             failures: RefCell::default(),
             notes: RefCell::default(),
         };
+        let of_native = |native: &NativeLayer| Registered::of_native(native.formats());
+        plugins.native_registered = plugins.native.all().iter().map(of_native).collect();
+        let mut natives = 0;
+        let mut below_rules = 0;
         for (layer, pack) in chosen {
+            if pack.is_native() {
+                if plugins.native.all().get(natives).is_some_and(|native| Arc::ptr_eq(native.pack(), pack)) {
+                    plugins.order.push(Who::Native(natives));
+                    natives += 1;
+                    below_rules += usize::from(*layer == PluginLayer::Pack);
+                }
+                continue;
+            }
             match Running::load(*layer, pack, &plugins.current, shown, journal, &plugins.meter) {
-                Ok(plugin) => plugins.all.push(plugin),
+                Ok(plugin) => {
+                    plugins.order.push(Who::Plugin(plugins.all.len()));
+                    plugins.all.push(plugin);
+                    below_rules += usize::from(*layer == PluginLayer::Pack);
+                }
                 Err(failure) => {
                     plugins.failures.borrow_mut().push(error_of(&failure.warning));
                     journal.fail(failure.warning, false);
                 }
             }
         }
-        plugins.below_rules = plugins.all.iter().filter(|plugin| plugin.layer() == PluginLayer::Pack).count();
+        plugins.order.insert(below_rules, Who::Profile);
         plugins
     }
 
-    /// The plugins, the lowest first.
+    /// The native plugins.
+    pub(crate) fn natives(&self) -> &NativePlugins {
+        &self.native
+    }
+
+    /// The native plugin that `who` is.
+    pub(crate) fn native(&self, who: Who) -> Option<&NativeLayer> {
+        match who {
+            Who::Native(index) => self.native.all().get(index),
+            Who::Plugin(_) | Who::Profile => None,
+        }
+    }
+
+    /// All layers, the lowest first.
+    pub(super) fn order(&self) -> &[Who] {
+        &self.order
+    }
+
+    /// The plugins in Lua, the lowest first.
     pub(crate) fn all(&self) -> &[Running] {
         &self.all
     }
@@ -144,11 +186,7 @@ impl Plugins {
 
     /// Whether the layer `one` is below `other`.
     pub(super) fn is_below(&self, one: Who, other: Who) -> bool {
-        let height = |who| match who {
-            Who::Plugin(index) if index < self.below_rules => index,
-            Who::Profile => self.below_rules,
-            Who::Plugin(index) => index + 1,
-        };
+        let height = |who| self.order.iter().position(|layer| *layer == who);
         height(one) < height(other)
     }
 
@@ -156,16 +194,19 @@ impl Plugins {
     pub(crate) fn get(&self, who: Who) -> Option<&Running> {
         match who {
             Who::Plugin(index) => self.all.get(index),
-            Who::Profile => None,
+            Who::Native(_) | Who::Profile => None,
         }
     }
 
     /// Does something with all layers, the lowest first.
     pub(crate) fn with_layers<R>(&self, work: impl FnOnce(std::vec::IntoIter<(Who, &Registered)>) -> R) -> R {
         let registered: Vec<_> = self.all.iter().map(Running::registered).collect();
-        let mut layers: Vec<_> =
-            registered.iter().enumerate().map(|(index, it)| (Who::Plugin(index), &**it)).collect();
-        layers.insert(self.below_rules, (Who::Profile, &self.rules));
+        let layer = |who: &Who| match *who {
+            Who::Plugin(index) => (*who, &*registered[index]),
+            Who::Native(index) => (*who, &self.native_registered[index]),
+            Who::Profile => (*who, &self.rules),
+        };
+        let layers: Vec<_> = self.order.iter().map(layer).collect();
         work(layers.into_iter())
     }
 
@@ -183,12 +224,18 @@ impl Plugins {
 
     /// Whether no layer says anything of items.
     pub(super) fn is_silent(&self) -> bool {
-        self.with_layers(|mut layers| layers.all(|(_, registered)| registered.is_silent()))
+        let is_any_silent = |(_, registered): (Who, &Registered)| registered.is_silent();
+        self.native.all().is_empty() && self.with_layers(|mut layers| layers.all(is_any_silent))
     }
 
     /// Whether what they take part in is bound to this thread.
     pub(crate) fn is_bound(&self) -> bool {
-        !(self.all().is_empty() && self.is_silent())
+        !(self.are_native_alone() || self.all().is_empty() && self.is_silent())
+    }
+
+    /// Whether there are native plugins and no script.
+    pub(crate) fn are_native_alone(&self) -> bool {
+        self.all.is_empty() && !self.native.all().is_empty()
     }
 
     /// Takes in the roles that a function of a plugin gave and that are its own.
@@ -229,15 +276,19 @@ impl Plugins {
 
     /// Takes what is to be told under the next view.
     pub(super) fn take_notes(&self) -> Vec<Line> {
-        std::mem::take(&mut *self.notes.borrow_mut())
+        let mut notes = std::mem::take(&mut *self.notes.borrow_mut());
+        notes.extend(self.native.all().iter().flat_map(NativeLayer::take_notes));
+        notes
     }
 
     /// Takes what went wrong since this was last asked.
     pub(super) fn take_failures(&self) -> Vec<FormatError> {
+        let native = self.native.all().iter().flat_map(NativeLayer::take_failures);
         if self.failures.borrow().is_empty() {
-            return Vec::new();
+            return native.collect();
         }
-        std::mem::take(&mut self.failures.borrow_mut())
+        let failures = std::mem::take(&mut *self.failures.borrow_mut());
+        failures.into_iter().chain(native).collect()
     }
 }
 

@@ -24,6 +24,7 @@ use super::plugin::Running;
 use super::plugins::{Plugins, assert_on_thread};
 use super::view_to_lua::to_lua;
 use super::vm::Stop;
+use crate::native::{NativeLayer, RestOf};
 use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
 use crate::tools::field::ToolField;
 use crate::tools::pattern::PerTool;
@@ -125,6 +126,7 @@ impl Answers for LayerAnswers<'_> {
         }
         let is_said = |step: &LadderStep| match &step.answer {
             FieldAnswer::Template(template) => about.fills_call(template),
+            FieldAnswer::Native => !self.scripts.plugins.native(step.who).is_some_and(NativeLayer::is_off),
             FieldAnswer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(Running::is_off),
             FieldAnswer::Word(_) => false,
         };
@@ -169,11 +171,15 @@ impl Scripts {
             _ => &asked.ladder.views,
         };
         for (at, step) in steps.iter().enumerate().skip(from) {
-            let FieldAnswer::Function(function) = &step.answer else { continue };
             if asked.item.growing.is_some() && !asked.has_input() {
                 continue;
             }
-            match self.ask_whole(asked, step, function, at + 1) {
+            let given = match &step.answer {
+                FieldAnswer::Function(function) => self.ask_whole(asked, step, function, at + 1),
+                FieldAnswer::Native => self.ask_native(asked, step, at + 1),
+                FieldAnswer::Template(_) | FieldAnswer::Word(_) => continue,
+            };
+            match given {
                 Given::Use(view) => {
                     return Verdict::Show(LayerAnswers { scripts: self, asked }.amended().collapsed(view));
                 }
@@ -231,6 +237,21 @@ impl Scripts {
             let what = shown_as(&value);
             seen(asked, reader.view(value, asked.item)?, what)
         })
+    }
+
+    fn ask_native(&self, asked: &ScriptItem<'_>, step: &LadderStep, next: usize) -> Given<View> {
+        let Some(native) = self.plugins.native(step.who) else { return Given::Nothing };
+        let rest = |rest| match rest {
+            RestOf::Item => self.whole(asked, next),
+            RestOf::Call => {
+                asked.call.map_or(Verdict::Pass, |call| self.below_of_call(call, asked.session, step.who))
+            }
+        };
+        match self.plugins.meter().next(false) {
+            None => native.ask(asked.about(), &rest),
+            Some(Err(_)) => native.fail_on_purpose(asked.about()),
+            Some(Ok(_)) => Given::Nothing,
+        }
     }
 
     /// What the layers below `who` say of the call that the result at hand answers.
@@ -329,7 +350,7 @@ impl Scripts {
                 continue;
             }
             let given = match &step.answer {
-                FieldAnswer::Word(_) => Given::Nothing,
+                FieldAnswer::Word(_) | FieldAnswer::Native => Given::Nothing,
                 FieldAnswer::Template(template) => match asked.about().fill(template, field) {
                     Some(text) => Given::Use(of_text(text)),
                     None => Given::Nothing,
@@ -403,8 +424,14 @@ impl Formatter for Scripts {
             Observation::Complete(item) => HookEvent::Item(item.kind),
         };
         let mut said = Vec::new();
-        let waiting = |plugin: &&Running| plugin.registered().waits_for(event) && !plugin.is_off();
-        for plugin in self.plugins.all().iter().filter(waiting) {
+        for who in self.plugins.order() {
+            if let Some(native) = self.plugins.native(*who) {
+                said.extend(native.observed_moment(moment, session));
+            }
+            let Some(plugin) = self.plugins.get(*who) else { continue };
+            if !plugin.registered().waits_for(event) || plugin.is_off() {
+                continue;
+            }
             let functions: Vec<Function> = plugin.registered().hooks(event).cloned().collect();
             let mut hooks = || {
                 for function in &functions {
@@ -430,6 +457,10 @@ impl Formatter for Scripts {
     }
 
     fn resume(&self, memory: Option<Box<dyn Any>>, session: &Session) {
+        for native in self.plugins.natives().all() {
+            // What it shows at a beginning was shown at the beginning.
+            drop(native.observed_moment(Observation::Begin, session));
+        }
         let kept = memory.and_then(|memory| memory.downcast::<Vec<(String, Memory)>>().ok());
         for plugin in self.plugins.all() {
             let before =

@@ -10,6 +10,9 @@
 //! min-features = ["table"]         # functions of `sf` that it can't do without
 //! tools = ["mcp__github__*"]       # what it is for
 //!
+//! [library]                        # of a native plugin, in place of `entry`: its library for each platform
+//! x86_64-linux = "target/release/libgithub.so"
+//!
 //! [options.columns]
 //! about = "Columns of a table"
 //! type = "number"                  # string, number, boolean or list; of the default if absent
@@ -92,7 +95,7 @@ pub(crate) const FEATURES: &[&str] = &[
 const LONGEST_NAME: usize = 64;
 
 const KEYS: &[&str] =
-    &["name", "version", "api", "about", "license", "entry", "min-features", "tools", "options"];
+    &["name", "version", "api", "about", "license", "entry", "min-features", "tools", "library", "options"];
 const OPTION_KEYS: &[&str] = &["about", "type", "default"];
 const TYPES: &[&str] = &["string", "number", "boolean", "list"];
 
@@ -111,6 +114,8 @@ pub struct Manifest {
     pub entry: String,
     /// The tools that it is for.
     pub tools: Vec<String>,
+    /// The libraries of a native plugin by platform, as `x86_64-linux`; empty for one in Lua.
+    pub library: BTreeMap<String, String>,
     /// Its options, by name.
     pub options: BTreeMap<String, PluginOption>,
 }
@@ -219,6 +224,7 @@ impl ManifestReader<'_> {
         }
         let tools = self.list(table, "tools").into_iter().map(Spanned::into_inner).collect();
         let options = self.options(table);
+        let library = self.library(table);
         Manifest {
             name: name.unwrap_or_default(),
             version: self.text(table, "version"),
@@ -226,8 +232,34 @@ impl ManifestReader<'_> {
             license: self.text(table, "license"),
             entry: self.text(table, "entry").unwrap_or_else(|| "init.lua".to_owned()),
             tools,
+            library,
             options,
         }
+    }
+
+    fn library(&mut self, table: &DeTable<'_>) -> BTreeMap<String, String> {
+        let mut library = BTreeMap::new();
+        let Some(told) = table.get("library") else { return library };
+        let DeValue::Table(files) = told.get_ref() else {
+            self.complain(told.span(), "library must be a table of platforms and files");
+            return library;
+        };
+        if let Some(entry) = table.get("entry") {
+            self.complain(entry.span(), "a native plugin has no entry: its library is loaded");
+        }
+        if files.is_empty() {
+            self.complain(
+                told.span(),
+                format!("library names no file (as in {} = \"libfoo.so\")", platform()),
+            );
+        }
+        for (name, file) in files {
+            match file.get_ref().as_str().filter(|file| is_inside(file)) {
+                Some(path) => drop(library.insert(name.get_ref().to_string(), path.to_owned())),
+                None => self.complain(file.span(), "a library is a path inside the plugin's folder"),
+            }
+        }
+        library
     }
 
     fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<String> {
@@ -292,6 +324,32 @@ impl ManifestReader<'_> {
             options.insert(name.get_ref().to_string(), choice);
         }
         options
+    }
+}
+
+/// The platform that this program is built for, as `x86_64-linux`.
+pub fn platform() -> String {
+    format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)
+}
+
+/// Whether a path leads to a file inside the folder that it is relative to, by its words.
+fn is_inside(path: &str) -> bool {
+    path.split('/').all(|part| !part.is_empty() && part != "." && part != ".." && !part.contains(['\\', ':']))
+}
+
+impl Manifest {
+    /// Whether it is of a native plugin.
+    pub fn is_native(&self) -> bool {
+        !self.library.is_empty()
+    }
+
+    /// The library of a native plugin for this platform; the error says that there is none.
+    pub fn library_here(&self) -> Result<&str, String> {
+        let here = platform();
+        self.library.get(&here).map(String::as_str).ok_or_else(|| {
+            let names: Vec<&str> = self.library.keys().map(String::as_str).collect();
+            format!("it has no library for {here} (only for {})", names.join(", "))
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 pub mod built_in;
 pub mod journal;
+#[cfg_attr(not(all(feature = "native", unix)), path = "without_native.rs")]
+pub(crate) mod library;
 pub mod manifest;
 pub mod pack;
 

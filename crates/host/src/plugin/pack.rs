@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toml::Value;
 
+use super::library::NativeCode;
 pub use super::manifest::PluginOption;
 use super::manifest::{self, Manifest};
 use crate::files::{FileError, Files};
@@ -20,6 +21,10 @@ const MOST_FILES: usize = 256;
 
 /// The file that is made for functions that settings name.
 const OF_SETTINGS: &str = "(rules)";
+/// What is said of a native plugin that is only read.
+pub(crate) const NOT_INSTALLED: &str = "this is a native plugin, and reading its folder loads no code: install it with \
+     `streamfmt plugin add --native`, or name its library with --plugin";
+
 const TOO_LARGE: &str = "its files are larger than 4 MiB together";
 
 /// How high a plugin stands: a higher one is asked first.
@@ -70,6 +75,8 @@ pub struct Pack {
     /// Whether `require` finds its other files.
     has_modules: bool,
     bytecodes: SharedBytecode,
+    /// The library of a native plugin.
+    native: Option<Arc<NativeCode>>,
 }
 
 /// What the files of a plugin were compiled to, by name: once for all machines that run them. All of it was
@@ -132,6 +139,7 @@ impl Pack {
             is_folder: false,
             has_modules: false,
             bytecodes: SharedBytecode::default(),
+            native: None,
         }
     }
 
@@ -198,13 +206,73 @@ impl Pack {
             return Err(format!("{}: {}", manifest::FILE, FileError::Missing));
         };
         let manifest = Manifest::parse(about).map_err(|problems| problems.0[0].to_string())?;
+        if manifest.is_native() {
+            return Err(NOT_INSTALLED.to_owned());
+        }
         let Manifest { name, version, entry, options, .. } = manifest;
         if !files.contains_key(&entry) || !is_source(&entry) {
             return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
         let bytecodes = SharedBytecode::default();
         let (root, is_folder, has_modules) = (None, true, true);
-        Ok(Self { name, version, options, entry, files, root, is_folder, has_modules, bytecodes })
+        Ok(Self {
+            name,
+            version,
+            options,
+            entry,
+            files,
+            root,
+            is_folder,
+            has_modules,
+            bytecodes,
+            native: None,
+        })
+    }
+
+    /// A native plugin of one library, which the user named. The error says what is wrong with it.
+    pub fn read_library(path: &Path) -> Result<Self, String> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let name = stem.strip_prefix("lib").unwrap_or(&stem).to_owned();
+        let native = Some(Arc::new(NativeCode::read(path)?));
+        Ok(Self { name, native, root: path.parent().map(Path::to_owned), ..Self::without_scripts() })
+    }
+
+    /// A native plugin in a folder that the user named, whose library for this platform is read. The error says what is wrong with it.
+    pub fn read_native(files: &Files, folder: &Path) -> Result<Self, String> {
+        let about = files.read(&folder.join(manifest::FILE), LARGEST);
+        let about = about.map_err(|error| format!("{}: {error}", manifest::FILE))?;
+        let about = String::from_utf8_lossy(&about.bytes).into_owned();
+        let native = |file: &str| {
+            NativeCode::read(&folder.join(file)).map_err(|why| format!("{file}: {why} (build it first)"))
+        };
+        Ok(Self::of_native(about, native)?.at(folder.to_owned()))
+    }
+
+    /// A native plugin with this `plugin.toml`; `read` reads its library for this platform.
+    pub(crate) fn of_native(
+        about: String,
+        read: impl FnOnce(&str) -> Result<NativeCode, String>,
+    ) -> Result<Self, String> {
+        let Manifest { name, version, options, library, .. } =
+            Manifest::parse(&about).map_err(|problems| problems.0[0].to_string())?;
+        let native = Some(Arc::new(read(Manifest { library, ..Manifest::default() }.library_here()?)?));
+        let files = [(manifest::FILE.to_owned(), about)].into();
+        Ok(Self { name, version, options, files, native, ..Self::without_scripts() })
+    }
+
+    /// A plugin without scripts.
+    fn without_scripts() -> Self {
+        Self { files: BTreeMap::new(), is_folder: true, ..Self::from_source("", "") }
+    }
+
+    /// Its library, if it is a native one.
+    pub(crate) fn native(&self) -> Option<&Arc<NativeCode>> {
+        self.native.as_ref()
+    }
+
+    /// Whether it is a native plugin.
+    pub fn is_native(&self) -> bool {
+        self.native.is_some()
     }
 
     /// Whether it is made of functions that settings name.
@@ -226,6 +294,7 @@ impl Pack {
             is_folder: true,
             has_modules: true,
             bytecodes: SharedBytecode::default(),
+            native: None,
         }
     }
 
@@ -369,6 +438,11 @@ fn takes_part(path: &str) -> bool {
             .is_some_and(|name| !name.contains('/'))
     };
     path == manifest::FILE || is_source(path) || is_look("profiles/") || is_look("themes/")
+}
+
+/// Whether a path is that of a library, by its ending.
+pub(crate) fn is_library(path: &Path) -> bool {
+    path.extension().is_some_and(|end| ["so", "dylib", "dll"].iter().any(|known| end == *known))
 }
 
 /// Whether a file is a script; what tells editors of the interface is none.

@@ -142,6 +142,15 @@ impl Config {
         }
         for named in &settings.plugins {
             match self.pack(named) {
+                // What is only read leads to no native code: not even to that of a plugin that the user has.
+                Ok(pack) if pack.is_native() && named.spot.document.layer == SettingsLayer::Project => {
+                    let message = format!(
+                        "plugin \"{}\": it is native, and a project's settings can't load native code \
+                         (name it in your own settings)",
+                        named.name
+                    );
+                    told.tell(SettingsLayer::Project, [named.spot.problem(message)]);
+                }
                 Ok(pack) => {
                     let home = installed.home(&named.name);
                     let by = named.spot.to_string();

@@ -51,6 +51,31 @@ fn a_stream_of_any_bytes_comes_out() {
     each(6, targets::pipeline);
 }
 
+#[cfg(all(feature = "native", unix))]
+#[test]
+fn a_native_plugin_may_answer_with_any_bytes() {
+    let answers: [&[u8]; 14] = [
+        b"\0\0title \x1b[2J",
+        b"\0\0\xff\xfe",
+        b"\x01\0tool.name",
+        b"\x02\0code\n",
+        b"\x03\0lang",
+        b"\x04\0[{\"type\":\"code\",\"text\":\"x\",\"role\":\"text\"}]",
+        b"\x04\0{\"type\":\"details\",\"summary\":[],\"body\":[]}",
+        b"\x05\0{\"mark\":\"ok\",\"title\":[{\"text\":\"t\",\"role\":\"text\"}],\"body\":[]}",
+        b"\x06\0/input/hex",
+        b"\x06\0/line",
+        b"\x07\x01log",
+        b"\x08\x01more",
+        b"\x09\0",
+        b"\0\x02hidden",
+    ];
+    for answer in answers {
+        targets::native(answer);
+    }
+    each_of(&answers.map(<[u8]>::to_vec), 60, targets::native);
+}
+
 #[test]
 fn a_profile_of_any_bytes_is_read() {
     each_of(&toml("crates/host/profiles"), 200, targets::profile);

@@ -43,6 +43,11 @@ impl Scripts {
     ) -> Option<String> {
         let role = match (field, &step.answer) {
             (_, FieldAnswer::Word(_)) => return None,
+            (_, FieldAnswer::Native) => {
+                self.plugins.take_failures();
+                let given = self.ask_native(asked, step, at + 1);
+                return Some(self.told(given, |view| drawn(asked.item, view)));
+            }
             (None | Some(ToolField::Call | ToolField::Result), FieldAnswer::Function(function)) => {
                 self.plugins.take_failures();
                 let given = self.ask_whole(asked, step, function, at + 1);

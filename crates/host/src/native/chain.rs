@@ -1,0 +1,124 @@
+//! The native plugins of one output, and the formatter that asks them where no script takes part.
+
+use std::sync::Arc;
+
+use streamfmt_core::entry::Block;
+use streamfmt_core::formatter::standard::Standard;
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
+use streamfmt_core::item::Item;
+use streamfmt_core::profile::Profile;
+use streamfmt_core::session::Session;
+
+use super::layer::{NativeLayer, RestOf, call_of};
+use crate::plugin::Chosen;
+use crate::plugin::journal::Journal;
+use crate::tools::amend::{About, Given};
+use crate::tools::formatter::RuleFormatter;
+use crate::tools::rule::ToolRule;
+
+/// The native plugins of one output, loaded, the lowest first.
+#[derive(Clone, Default)]
+pub(crate) struct NativePlugins(Arc<Vec<NativeLayer>>);
+
+impl NativePlugins {
+    /// Loads the native ones of these plugins. One that fails is reported and left out.
+    pub(crate) fn load(chosen: &[Chosen], journal: &Journal, is_inline: bool) -> Self {
+        let mut layers = Vec::new();
+        for (layer, pack) in chosen.iter().filter(|(_, pack)| pack.native().is_some()) {
+            match NativeLayer::load(*layer, pack, journal, is_inline) {
+                Ok(loaded) => layers.push(loaded),
+                Err(warning) => drop(journal.fail(*warning, false)),
+            }
+        }
+        Self(Arc::new(layers))
+    }
+
+    /// The plugins, the lowest first.
+    pub(crate) fn all(&self) -> &[NativeLayer] {
+        &self.0
+    }
+
+    /// The formatter that asks them over these rules; `None` if there are none.
+    pub(crate) fn formatter(&self, rules: &[ToolRule], profile: &Profile) -> Option<Box<dyn Formatter>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let chain = NativeChain {
+            plugins: self.clone(),
+            rules: RuleFormatter::new(rules, profile),
+            standard: Standard::of(profile),
+        };
+        Some(Box::new(chain))
+    }
+}
+
+/// Asks native plugins, the highest first; below them are the rules of the profile and the built-in formatter.
+struct NativeChain {
+    plugins: NativePlugins,
+    rules: Option<RuleFormatter>,
+    standard: Standard,
+}
+
+impl NativeChain {
+    /// What the lowest `count` plugins and the layers below them show.
+    fn below(&self, about: About<'_>, count: usize) -> Verdict {
+        let plugins = self.plugins.all()[..count].iter().enumerate().rev();
+        for (at, plugin) in plugins.filter(|(_, plugin)| plugin.is_for(about.item)) {
+            let rest = |rest| match (rest, about.call) {
+                (RestOf::Item, _) => self.below(about, at),
+                (RestOf::Call, Some(call)) => self.below(About { item: call, call: None, ..about }, at),
+                (RestOf::Call, None) => Verdict::Pass,
+            };
+            match plugin.ask(about, &rest) {
+                Given::Use(view) => return Verdict::Show(view),
+                Given::Hide => return Verdict::Hide,
+                Given::Nothing => {}
+            }
+        }
+        let rules = self.rules.as_ref().and_then(|rules| rules.format(about.item, about.session).ok());
+        match rules {
+            None | Some(Verdict::Pass) => {
+                self.standard.format(about.item, about.session).unwrap_or(Verdict::Pass)
+            }
+            Some(verdict) => verdict,
+        }
+    }
+}
+
+impl Formatter for NativeChain {
+    fn name(&self) -> &'static str {
+        "plugins"
+    }
+
+    fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
+        let plugins = self.plugins.all();
+        // Where no plugin is asked, the rules alone decide, as if there were no plugins.
+        if !plugins.iter().any(|plugin| plugin.is_for(item)) {
+            return self.rules.as_ref().map_or(Ok(Verdict::Pass), |rules| rules.format(item, session));
+        }
+        let about = About { item, session, call: call_of(item, session) };
+        let mut verdict = self.below(about, plugins.len());
+        if let Verdict::Show(view) = &mut verdict {
+            for lines in plugins.iter().map(NativeLayer::take_notes).filter(|lines| !lines.is_empty()) {
+                view.body.push(Block::Lines { lines });
+            }
+        }
+        Ok(verdict)
+    }
+
+    fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
+        let plugins = self.plugins.all().iter();
+        plugins.flat_map(|plugin| plugin.observed_moment(moment, session)).collect()
+    }
+
+    fn resume(&self, _: Option<Box<dyn std::any::Any>>, session: &Session) {
+        for plugin in self.plugins.all() {
+            // What it shows at a beginning was shown at the beginning.
+            drop(plugin.observed_moment(Observation::Begin, session));
+        }
+    }
+
+    fn take_failures(&self) -> Vec<FormatError> {
+        self.plugins.all().iter().flat_map(NativeLayer::take_failures).collect()
+    }
+}

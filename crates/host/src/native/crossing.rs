@@ -1,0 +1,570 @@
+//! The functions that plugins call, and what they are called with.
+//!
+//! An item crosses as the address of a [`CrossingItem`], a sink as that of a [`Crossing`]. Both are on the stack of the call of the
+//! plugin and are good until it returns. Texts that plugins get are kept until then, under a limit.
+
+#![expect(unsafe_code, reason = "plugins pass pointers: to items and sinks of ours, and to texts of theirs")]
+
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::{Deserialize, Serialize};
+use streamfmt_core::entry::{Block, Line, Role, Span, View};
+use streamfmt_core::formatter::Verdict;
+use streamfmt_core::item::{Item, Status};
+use streamfmt_core::text::Text;
+use streamfmt_core::theme;
+use streamfmt_core::writer::json::write_item;
+use streamfmt_plugin::table::{
+    ABSENT, BODY, INVALID, LIMIT, LOG_ERROR, MINOR, OK, SfHost, SfItem, SfSink, SfStr, TITLE,
+};
+
+use super::layer::RestOf;
+use super::pointer::{Scalar, find};
+use crate::plugin::library::text_of;
+
+/// Most bytes of texts that one call of a plugin may ask for.
+const MOST_ASKED: usize = 64 << 20;
+/// Most bytes that one call of a plugin may answer.
+const MOST_ANSWERED: usize = 16 << 20;
+/// Most parts of an answer.
+const MOST_PARTS: usize = 10_000;
+/// Longest pointer, role or name, in bytes.
+const LONGEST_NAME: usize = 4 << 10;
+/// Longest line of a log, in bytes.
+const LONGEST_LOG: usize = 64 << 10;
+/// Most lines that one call of a plugin may log.
+const MOST_LOGGED: usize = 1_000;
+
+/// What plugins may ask for by `has`.
+const FEATURES: &[&str] = &["observe"];
+
+/// The table that all plugins get.
+pub(super) static HOST: SfHost = SfHost {
+    size: size_of::<SfHost>() as u32,
+    minor: MINOR,
+    has,
+    log,
+    item_json,
+    item_str,
+    item_num,
+    item_call,
+    item_default,
+    sink_default,
+    sink_clear,
+    sink_span,
+    sink_code,
+    sink_blocks,
+    sink_view,
+};
+
+/// One call of a plugin's function: what it asks for, and what it answers.
+pub(super) struct Crossing<'a> {
+    item: Option<CrossingItem<'a>>,
+    call: Option<CrossingItem<'a>>,
+    answer: RefCell<View>,
+    parts: Cell<usize>,
+    answered: Cell<usize>,
+    /// Why the answer can't be used.
+    refused: RefCell<Option<String>>,
+}
+
+/// An item as plugins see it.
+struct CrossingItem<'a> {
+    item: &'a Item,
+    rest: &'a dyn Fn(RestOf) -> Verdict,
+    which: RestOf,
+    json: OnceCell<Option<Box<str>>>,
+    default: OnceCell<Option<Box<str>>>,
+    kept: RefCell<Vec<Box<str>>>,
+    asked: Cell<usize>,
+    /// The call that it answers, once this is where it stays.
+    call: Cell<*const SfItem>,
+}
+
+/// What a plugin logged while one of its functions ran.
+#[derive(Default)]
+pub(super) struct Logged {
+    /// Each with whether it may be a reason.
+    pub(super) lines: Vec<(bool, String)>,
+}
+
+thread_local! {
+    /// What plugins log: of each call that runs, the innermost last.
+    static LOGS: RefCell<Vec<Logged>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs a function of a plugin, and gives what it logged.
+pub(super) fn logged<T>(run: impl FnOnce() -> T) -> (T, Logged) {
+    LOGS.with_borrow_mut(|logs| logs.push(Logged::default()));
+    let done = run();
+    let logged = LOGS.with_borrow_mut(Vec::pop);
+    (done, logged.unwrap_or_default())
+}
+
+impl<'a> Crossing<'a> {
+    /// A call about an item; `call` is the one that it answers. `rest` gives what the layers below show.
+    pub(super) fn new(
+        item: Option<&'a Item>,
+        call: Option<&'a Item>,
+        rest: &'a dyn Fn(RestOf) -> Verdict,
+    ) -> Self {
+        let crossing = |item, which| CrossingItem {
+            item,
+            rest,
+            which,
+            json: OnceCell::new(),
+            default: OnceCell::new(),
+            kept: RefCell::default(),
+            asked: Cell::new(0),
+            call: Cell::new(std::ptr::null()),
+        };
+        Self {
+            item: item.map(|item| crossing(item, RestOf::Item)),
+            call: call.map(|call| crossing(call, RestOf::Call)),
+            answer: RefCell::default(),
+            parts: Cell::new(0),
+            answered: Cell::new(0),
+            refused: RefCell::default(),
+        }
+    }
+
+    /// Calls the plugin with the addresses of the item, which may be null, and of the sink.
+    pub(super) fn cross<T>(&self, call: impl FnOnce(*const SfItem, *mut SfSink) -> T) -> T {
+        let address = |item: &CrossingItem<'a>| std::ptr::from_ref(item).cast::<SfItem>();
+        let item = self.item.as_ref().map_or(std::ptr::null(), address);
+        if let (Some(item), Some(call)) = (&self.item, &self.call) {
+            item.call.set(address(call));
+        }
+        call(item, std::ptr::from_ref(self).cast_mut().cast())
+    }
+
+    /// What was answered, or why it can't be used.
+    pub(super) fn into_answer(self) -> Result<View, String> {
+        match self.refused.into_inner() {
+            None => Ok(self.answer.into_inner()),
+            Some(why) => Err(why),
+        }
+    }
+
+    /// Refuses a part of the answer, and all of it with that.
+    fn refuse(&self, code: i32, why: impl Into<String>) -> i32 {
+        self.refused.borrow_mut().get_or_insert_with(|| why.into());
+        code
+    }
+
+    /// Counts a part of the answer.
+    fn count(&self, bytes: usize) -> Result<(), i32> {
+        self.parts.set(self.parts.get() + 1);
+        self.answered.set(self.answered.get().saturating_add(bytes));
+        if self.parts.get() > MOST_PARTS {
+            return Err(self.refuse(LIMIT, format!("its answer has more than {MOST_PARTS} parts")));
+        }
+        if self.answered.get() > MOST_ANSWERED {
+            return Err(self.refuse(LIMIT, format!("its answer is larger than {} MiB", MOST_ANSWERED >> 20)));
+        }
+        Ok(())
+    }
+
+    /// A text of the plugin.
+    ///
+    /// # Safety
+    /// See [`text_of`].
+    unsafe fn text<'t>(&self, text: SfStr, what: &str, longest: usize) -> Result<&'t str, i32> {
+        // SAFETY: the caller promises it.
+        unsafe { text_of(text, longest) }
+            .map_err(|why| self.refuse(INVALID, format!("the {what} of its answer {why}")))
+    }
+}
+
+impl CrossingItem<'_> {
+    /// Keeps a text until the call returns, if there is room.
+    fn keep(&self, text: String) -> Result<SfStr, i32> {
+        self.asked.set(self.asked.get().saturating_add(text.len()));
+        if self.asked.get() > MOST_ASKED {
+            return Err(LIMIT);
+        }
+        let text = text.into_boxed_str();
+        let address = SfStr::of(&text);
+        self.kept.borrow_mut().push(text);
+        Ok(address)
+    }
+}
+
+/// Runs a host function. A panic must not get into a plugin's frames.
+fn guarded<T>(otherwise: T, run: impl FnOnce() -> Result<T, T>) -> T {
+    catch_unwind(AssertUnwindSafe(run)).map_or(otherwise, |done| done.unwrap_or_else(|code| code))
+}
+
+/// # Safety
+/// `item` is null, or the address of an item whose call of the plugin still runs.
+unsafe fn item_at<'a>(item: *const SfItem) -> Result<&'a CrossingItem<'a>, i32> {
+    // SAFETY: the caller promises it.
+    unsafe { item.cast::<CrossingItem<'a>>().as_ref() }.ok_or(INVALID)
+}
+
+/// # Safety
+/// `sink` is null, or the address of a sink whose call of the plugin still runs.
+unsafe fn sink_at<'a>(sink: *mut SfSink) -> Result<&'a Crossing<'a>, i32> {
+    // SAFETY: the caller promises it.
+    unsafe { sink.cast_const().cast::<Crossing<'a>>().as_ref() }.ok_or(INVALID)
+}
+
+/// # Safety
+/// `out` is null, or may be written to.
+unsafe fn put<T>(out: *mut T, value: T) -> Result<i32, i32> {
+    if out.is_null() || !out.is_aligned() {
+        return Err(INVALID);
+    }
+    // SAFETY: the caller promises it.
+    unsafe { out.write(value) };
+    Ok(OK)
+}
+
+extern "C" fn has(feature: SfStr) -> i32 {
+    // SAFETY: the interface asks for a text that is there.
+    let feature = unsafe { text_of(feature, LONGEST_NAME) };
+    i32::from(feature.is_ok_and(|feature| FEATURES.contains(&feature)))
+}
+
+extern "C" fn log(level: i32, message: SfStr) {
+    guarded((), || {
+        let message = SfStr { len: message.len.min(LONGEST_LOG), ..message };
+        if message.len > 0 && message.ptr.is_null() {
+            return Ok(());
+        }
+        let bytes: &[u8] = if message.len == 0 {
+            b""
+        } else {
+            // SAFETY: the interface asks for a text that is there.
+            unsafe { std::slice::from_raw_parts(message.ptr, message.len) }
+        };
+        let line = String::from_utf8_lossy(bytes).into_owned();
+        LOGS.with_borrow_mut(|logs| {
+            if let Some(log) = logs.last_mut().filter(|log| log.lines.len() < MOST_LOGGED) {
+                log.lines.push((level == LOG_ERROR, line));
+            }
+        });
+        Ok(())
+    });
+}
+
+extern "C" fn item_json(item: *const SfItem, out: *mut SfStr) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for an item of the running call.
+        let item = unsafe { item_at(item) }?;
+        let json = item.json.get_or_init(|| {
+            let mut json = String::new();
+            write_item(item.item, &mut json).ok()?;
+            let end = json.trim_end().len();
+            json.truncate(end);
+            if item.item.status == Status::Open {
+                json.pop();
+                json.push_str(",\"partial\":true}");
+            }
+            (json.len() <= MOST_ASKED).then(|| json.into_boxed_str())
+        });
+        let json = json.as_ref().ok_or(LIMIT)?;
+        // SAFETY: the interface asks for a place to write to.
+        unsafe { put(out, SfStr::of(json)) }
+    })
+}
+
+/// The scalar at a pointer.
+///
+/// # Safety
+/// As the interface asks: an item of the running call, and a text that is there.
+unsafe fn scalar<'a>(item: &'a CrossingItem<'a>, pointer: SfStr) -> Result<Scalar<'a>, i32> {
+    // SAFETY: the caller promises it.
+    let pointer = unsafe { text_of(pointer, LONGEST_NAME) }.map_err(|_| INVALID)?;
+    find(item.item, pointer).ok_or(ABSENT)
+}
+
+extern "C" fn item_str(item: *const SfItem, pointer: SfStr, out: *mut SfStr) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for an item of the running call.
+        let item = unsafe { item_at(item) }?;
+        // SAFETY: as the interface asks.
+        let text = match unsafe { scalar(item, pointer) }? {
+            Scalar::Text(Cow::Borrowed(text)) => SfStr::of(text),
+            Scalar::Text(Cow::Owned(text)) => item.keep(text)?,
+            Scalar::Number(_) => return Err(ABSENT),
+        };
+        // SAFETY: the interface asks for a place to write to.
+        unsafe { put(out, text) }
+    })
+}
+
+extern "C" fn item_num(item: *const SfItem, pointer: SfStr, out: *mut f64) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for an item of the running call.
+        let item = unsafe { item_at(item) }?;
+        // SAFETY: as the interface asks.
+        let Scalar::Number(number) = unsafe { scalar(item, pointer) }? else { return Err(ABSENT) };
+        // SAFETY: the interface asks for a place to write to.
+        unsafe { put(out, number) }
+    })
+}
+
+extern "C" fn item_call(item: *const SfItem) -> *const SfItem {
+    // SAFETY: the interface asks for an item of the running call.
+    unsafe { item_at(item) }.map_or(std::ptr::null(), |item| item.call.get())
+}
+
+/// A view as plugins read it.
+#[derive(Serialize)]
+struct ViewJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mark: Option<&'static str>,
+    title: &'a Line,
+    body: &'a [Block],
+}
+
+/// A view as plugins write it.
+#[derive(Deserialize)]
+struct AnswerJson {
+    mark: Option<String>,
+    #[serde(default)]
+    title: Line,
+    #[serde(default)]
+    body: Vec<Block>,
+}
+
+extern "C" fn item_default(item: *const SfItem, out: *mut SfStr) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for an item of the running call.
+        let item = unsafe { item_at(item) }?;
+        let json = item.default.get_or_init(|| {
+            let Verdict::Show(view) = (item.rest)(item.which) else { return None };
+            let json = ViewJson { mark: view.mark, title: &view.title, body: &view.body };
+            serde_json::to_string(&json).ok().map(String::into_boxed_str)
+        });
+        let json = json.as_ref().ok_or(ABSENT)?;
+        // SAFETY: the interface asks for a place to write to.
+        unsafe { put(out, SfStr::of(json)) }
+    })
+}
+
+extern "C" fn sink_default(sink: *mut SfSink) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for a sink of the running call.
+        let sink = unsafe { sink_at(sink) }?;
+        sink.count(0)?;
+        let item = sink.item.as_ref().ok_or(ABSENT)?;
+        let Verdict::Show(view) = (item.rest)(item.which) else { return Err(ABSENT) };
+        sink.answer.replace(view);
+        Ok(OK)
+    })
+}
+
+extern "C" fn sink_clear(sink: *mut SfSink, parts: i32) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for a sink of the running call.
+        let sink = unsafe { sink_at(sink) }?;
+        sink.count(0)?;
+        if parts & !(TITLE | BODY) != 0 {
+            return Err(sink.refuse(INVALID, format!("it clears parts {parts}, which a view doesn't have")));
+        }
+        let mut answer = sink.answer.borrow_mut();
+        if parts & TITLE != 0 {
+            let view = std::mem::take(&mut *answer);
+            *answer = view.retitled(Line::default());
+        }
+        if parts & BODY != 0 {
+            answer.body.clear();
+        }
+        Ok(OK)
+    })
+}
+
+/// The role of this name; that of plain text if it is none.
+fn role(name: &str) -> Role {
+    Role::parse(name).unwrap_or(Role::of("text"))
+}
+
+extern "C" fn sink_span(sink: *mut SfSink, text: SfStr, name: SfStr) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for a sink of the running call.
+        let sink = unsafe { sink_at(sink) }?;
+        sink.count(text.len)?;
+        // SAFETY: the interface asks for texts that are there.
+        let (text, name) =
+            unsafe { (sink.text(text, "title", MOST_ANSWERED)?, sink.text(name, "role", LONGEST_NAME)?) };
+        sink.answer.borrow_mut().title.spans.push(Span::new(role(name), Text::clean(text)));
+        Ok(OK)
+    })
+}
+
+extern "C" fn sink_code(sink: *mut SfSink, text: SfStr, lang: SfStr, name: SfStr) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for a sink of the running call.
+        let sink = unsafe { sink_at(sink) }?;
+        sink.count(text.len)?;
+        // SAFETY: the interface asks for texts that are there.
+        let (text, lang, name) = unsafe {
+            (
+                sink.text(text, "code", MOST_ANSWERED)?,
+                sink.text(lang, "language", LONGEST_NAME)?,
+                sink.text(name, "role", LONGEST_NAME)?,
+            )
+        };
+        let lang = (!lang.is_empty()).then(|| Text::clean(lang));
+        let text = Text::clean(text.strip_suffix('\n').unwrap_or(text));
+        sink.answer.borrow_mut().body.push(Block::Code { text, lang, start: None, role: role(name) });
+        Ok(OK)
+    })
+}
+
+/// The text of a plugin's JSON.
+///
+/// # Safety
+/// See [`text_of`].
+unsafe fn json_text<'t>(sink: &Crossing<'_>, text: SfStr) -> Result<&'t str, i32> {
+    sink.count(text.len)?;
+    // SAFETY: the caller promises it.
+    unsafe { sink.text(text, "JSON", MOST_ANSWERED) }
+}
+
+/// Reads JSON of a plugin.
+fn read_json<T: for<'de> Deserialize<'de>>(sink: &Crossing<'_>, text: &str) -> Result<T, i32> {
+    let read = serde_json::from_str(text);
+    read.map_err(|error| sink.refuse(INVALID, format!("the JSON of its answer can't be read: {error}")))
+}
+
+extern "C" fn sink_blocks(sink: *mut SfSink, text: SfStr) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for a sink of the running call.
+        let sink = unsafe { sink_at(sink) }?;
+        // SAFETY: the interface asks for a text that is there.
+        let text = unsafe { json_text(sink, text) }?;
+        let body = &mut sink.answer.borrow_mut().body;
+        if text.trim_start().starts_with('[') {
+            body.extend(read_json::<Vec<Block>>(sink, text)?);
+        } else {
+            body.push(read_json(sink, text)?);
+        }
+        Ok(OK)
+    })
+}
+
+extern "C" fn sink_view(sink: *mut SfSink, text: SfStr) -> i32 {
+    guarded(INVALID, || {
+        // SAFETY: the interface asks for a sink of the running call.
+        let sink = unsafe { sink_at(sink) }?;
+        // SAFETY: the interface asks for a text that is there.
+        let AnswerJson { mark, title, body } = read_json(sink, unsafe { json_text(sink, text) }?)?;
+        let mark = mark.as_deref().and_then(theme::mark);
+        sink.answer.replace(View { mark, body, ..View::default() }.retitled(title));
+        Ok(OK)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+
+    use streamfmt_core::item::{Content, Kind};
+    use streamfmt_plugin::table::{FAILED, SHOW};
+    use streamfmt_plugin::{Answer, Decision, HostApi, ItemRef, NativePlugin, table_of};
+
+    use super::*;
+
+    /// Says what it is told of an item, and panics where it is told to.
+    struct Parrot;
+
+    impl NativePlugin for Parrot {
+        const NAME: &'static str = "parrot";
+        const FORMATS: &'static [&'static str] = &["reply", "a \"quoted\" name"];
+
+        fn new(host: HostApi, options: &str) -> Result<Self, String> {
+            host.log(options);
+            if options == "no" { Err("no".to_owned()) } else { Ok(Self) }
+        }
+
+        fn format(&mut self, item: &ItemRef<'_>, answer: &mut Answer<'_>) -> Result<Decision, String> {
+            let text = item.str("/text").unwrap_or_default();
+            assert!(text != "panic", "on purpose");
+            answer.start_from_default();
+            answer.span(text, "reply");
+            answer.code(item.json().unwrap_or_default(), "json", "text");
+            answer.blocks(r#"{"type":"code","text":"one","role":"text"}"#);
+            answer.code(item.default_json().unwrap_or_default(), "", "text");
+            assert_eq!((item.num("/line"), item.num("/text"), item.str("/line")), (Some(7.0), None, None));
+            assert!(item.call().is_none() && !item.is_partial() && item.kind() == "reply");
+            Ok(Decision::Show)
+        }
+    }
+
+    fn asked(text: &str) -> (i32, Result<View, String>, Logged) {
+        let table = table_of::<Parrot>();
+        let mut item = Item::new("m/0", Kind::Reply, 7);
+        item.text = Content::Own(text.to_owned());
+        let below = |_| Verdict::Show(View::titled("call", Line::of("text", Text::own("below "))));
+        let crossing = Crossing::new(Some(&item), None, &below);
+        let (code, said) = logged(|| {
+            // SAFETY: the table is that of a plugin in this crate; the host's table is static, the options live as long as the call.
+            let instance: *mut c_void = unsafe { table.create.unwrap()(&raw const HOST, SfStr::of("{}")) };
+            // SAFETY: the instance is from the same table, and nobody else has it.
+            let code = crossing.cross(|item, sink| unsafe { table.format.unwrap()(instance, item, sink) });
+            // SAFETY: it is called once, at the end.
+            unsafe { table.destroy.unwrap()(instance) };
+            code
+        });
+        (code, crossing.into_answer(), said)
+    }
+
+    #[test]
+    fn both_sides_of_the_interface_agree() {
+        let (code, view, said) = asked("Hello\u{1b}[2J");
+        let view = view.unwrap();
+        assert_eq!((code, said.lines.as_slice()), (SHOW, &[(false, "{}".to_owned())][..]));
+        let title: String = view.title.spans.iter().map(|span| span.text.as_str()).collect();
+        assert_eq!((title.as_str(), view.body.len(), view.mark), ("below Hello␛[2J", 3, Some("call")));
+        let code = |at: usize| match &view.body[at] {
+            Block::Code { text, .. } => text.as_str(),
+            other => panic!("{other:?}"),
+        };
+        assert!(code(0).starts_with("{\"v\":1,\"id\":\"m/0\"") && code(0).contains("\\u001b"), "{}", code(0));
+        assert_eq!(
+            (code(1), code(2)),
+            ("one", "{\"mark\":\"call\",\"title\":[{\"text\":\"below \",\"role\":\"text\"}],\"body\":[]}")
+        );
+    }
+
+    #[test]
+    fn a_panic_is_a_failure_with_its_place() {
+        let (code, _, said) = asked("panic");
+        assert_eq!(code, FAILED);
+        let (is_reason, line) = said.lines.last().unwrap();
+        assert!(*is_reason && line.contains("crossing.rs:") && line.ends_with(": on purpose"), "{line}");
+    }
+
+    #[test]
+    fn a_plugin_that_refuses_has_no_instance() {
+        let table = table_of::<Parrot>();
+        // SAFETY: the host's table is static, the options live as long as the call.
+        let (instance, said) = logged(|| unsafe { table.create.unwrap()(&raw const HOST, SfStr::of("no")) });
+        assert!(instance.is_null());
+        assert_eq!(said.lines.last(), Some(&(true, "no".to_owned())));
+        // SAFETY: the texts of a table are static.
+        let formats = unsafe { text_of(table.formats, 100) };
+        assert_eq!(formats, Ok(r#"["reply","a \"quoted\" name"]"#));
+    }
+
+    #[test]
+    fn what_is_out_of_place_is_refused() {
+        assert_eq!(item_json(std::ptr::null(), std::ptr::null_mut()), INVALID);
+        assert!(item_call(std::ptr::null()).is_null());
+        assert_eq!(sink_clear(std::ptr::null_mut(), 1), INVALID);
+        let crossing = Crossing::new(None, None, &|_| Verdict::Pass);
+        crossing.cross(|item, sink| {
+            assert!(item.is_null());
+            assert_eq!(sink_default(sink), ABSENT);
+            assert_eq!(sink_span(sink, SfStr { ptr: std::ptr::null(), len: 4 }, SfStr::EMPTY), INVALID);
+            assert_eq!(sink_span(sink, SfStr { ptr: b"x".as_ptr(), len: usize::MAX }, SfStr::EMPTY), LIMIT);
+            assert_eq!(sink_clear(sink, 8), LIMIT, "what is too large stays too large");
+        });
+        assert_eq!(crossing.into_answer(), Err("the title of its answer is null".to_owned()));
+    }
+}

@@ -1,0 +1,378 @@
+//! One native plugin that runs: its instance, what it is for, and how often it failed.
+
+#![expect(unsafe_code, reason = "functions of a library are called by pointer")]
+
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::formatter::{FormatError, Observation, Verdict};
+use streamfmt_core::item::{Item, Kind, Status};
+use streamfmt_core::profile::Selector;
+use streamfmt_core::session::Session;
+use streamfmt_plugin::table::{BEGIN, END, HIDE, PASS, SHOW, SfItem, SfPlugin, SfSink, SfStr};
+
+use super::crossing::{Crossing, HOST, Logged, logged};
+use crate::plugin::journal::{Journal, Warning, short};
+use crate::plugin::library::NativeTable;
+use crate::plugin::pack::{Pack, PluginLayer};
+use crate::tools::amend::{About, Given};
+
+/// So many failures before a plugin is off for the run.
+const MOST_FAILURES: u32 = 20;
+/// Failures that are kept until somebody counts them.
+const MOST_KEPT: usize = 64;
+
+/// What the layers below are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestOf {
+    /// What they show of the item.
+    Item,
+    /// What they show of the call that it answers.
+    Call,
+}
+
+/// A native plugin that runs.
+pub(crate) struct NativeLayer {
+    layer: PluginLayer,
+    pack: Arc<Pack>,
+    name: String,
+    formats: Vec<Selector>,
+    observes: Vec<Selector>,
+    instance: Mutex<Instance>,
+    state: Mutex<LayerState>,
+    journal: Journal,
+    is_inline: bool,
+}
+
+/// What became of the calls of a plugin.
+#[derive(Default)]
+struct LayerState {
+    failures: u32,
+    errors: Vec<FormatError>,
+    notes: Vec<Line>,
+}
+
+/// What a plugin made for one output of one session.
+struct Instance {
+    functions: SfPlugin,
+    address: *mut c_void,
+}
+
+// SAFETY: the interface lets an instance move between threads, as long as one at a time calls it: it is behind a mutex.
+unsafe impl Send for Instance {}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.functions.destroy {
+            // SAFETY: `create` of the same plugin made it, and nothing of it is called any more.
+            let ((), _) = logged(|| unsafe { destroy(self.address) });
+        }
+    }
+}
+
+const LEFT_OUT: &str = "the plugin is not loaded";
+const BELOW: &str = "shown as without the plugin";
+const OFF: &str = "it is off for the rest of the run";
+
+impl NativeLayer {
+    /// Loads the library of a plugin, unless it is loaded already, and makes an instance.
+    pub(super) fn load(
+        layer: PluginLayer,
+        pack: &Arc<Pack>,
+        journal: &Journal,
+        is_inline: bool,
+    ) -> Result<Self, Box<Warning>> {
+        let refuse =
+            |name: &str, message: String| Box::new(warning(name, "loading", message, true, LEFT_OUT));
+        let code = pack.native().ok_or_else(|| refuse(&pack.name, "it has no library".to_owned()))?;
+        let table = code.table(&HOST).map_err(|message| refuse(&pack.name, message))?;
+        let NativeTable { name, formats, observes, functions, .. } = table;
+        let options = options(pack);
+        let (address, said) = match functions.create {
+            // SAFETY: the host's table lives as long as the process, the options until the call returns.
+            Some(create) => logged(|| unsafe { create(&raw const HOST, SfStr::of(&options)) }),
+            None => (std::ptr::null_mut(), Logged::default()),
+        };
+        let this = Self {
+            layer,
+            pack: Arc::clone(pack),
+            name: name.clone(),
+            formats: formats.clone(),
+            observes: observes.clone(),
+            // One without an address is not to be destroyed.
+            instance: Mutex::new(Instance {
+                functions: SfPlugin {
+                    destroy: functions.destroy.filter(|_| !address.is_null()),
+                    ..*functions
+                },
+                address,
+            }),
+            state: Mutex::default(),
+            journal: journal.clone(),
+            is_inline,
+        };
+        let reason = this.take_log(said, address.is_null());
+        if address.is_null() {
+            let why = reason.unwrap_or_else(|| "without giving a reason".to_owned());
+            return Err(refuse(name, format!("it refuses to start: {why}")));
+        }
+        Ok(this)
+    }
+
+    /// How high it is in the chain.
+    pub(crate) fn layer(&self) -> PluginLayer {
+        self.layer
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it was read from.
+    pub(crate) fn pack(&self) -> &Arc<Pack> {
+        &self.pack
+    }
+
+    /// What it formats.
+    pub(crate) fn formats(&self) -> &[Selector] {
+        &self.formats
+    }
+
+    /// Whether it may have something to say about an item.
+    pub(super) fn is_for(&self, item: &Item) -> bool {
+        self.formats.iter().any(|group| group.matches(item))
+    }
+
+    /// Whether it failed too often to be asked again.
+    pub(crate) fn is_off(&self) -> bool {
+        self.state().failures >= MOST_FAILURES
+    }
+
+    fn state(&self) -> MutexGuard<'_, LayerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls one of its functions. Gives the code and the last reason that it logged; the error says why it can't be called.
+    fn call(
+        &self,
+        function: impl FnOnce(&SfPlugin, *mut c_void) -> Option<i32>,
+    ) -> Result<(i32, Option<String>), String> {
+        // Asking the layers below never leads back here, unless the plugin calls itself on another thread.
+        let Ok(instance) = self.instance.try_lock() else {
+            return Err("it is called while it is still being asked".to_owned());
+        };
+        let (code, said) = logged(|| function(&instance.functions, instance.address));
+        let code = code.unwrap_or(PASS);
+        Ok((code, self.take_log(said, code < 0)))
+    }
+
+    /// Prints what was logged; if the call failed, all but the reason, which is given back.
+    fn take_log(&self, said: Logged, is_failed: bool) -> Option<String> {
+        let mut reason = None;
+        for (is_reason, line) in said.lines {
+            let before = if is_failed && is_reason { reason.replace(line) } else { Some(line) };
+            if let Some(line) = before.filter(|_| !self.journal.is_heard(&self.pack.name)) {
+                self.journal.print(&self.name, line.as_bytes());
+            }
+        }
+        reason
+    }
+
+    /// What it shows of an item. `rest` gives what the layers below show.
+    pub(crate) fn ask(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View> {
+        let item = about.item;
+        if self.is_off() {
+            return Given::Nothing;
+        }
+        let crossing = Crossing::new(Some(item), about.call, rest);
+        let called = self.call(|functions, instance| {
+            let format = functions.format?;
+            // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
+            Some(crossing.cross(|item, sink| unsafe { format(instance, item, sink) }))
+        });
+        match called.and_then(|(code, reason)| view(item, code, reason, crossing)) {
+            Ok(given) => given,
+            // What fails for an item that still grows may well work once it is whole.
+            Err(_) if item.status == Status::Open => Given::Nothing,
+            Err(why) => {
+                self.fail(&doing(item, about.tool()), why);
+                Given::Nothing
+            }
+        }
+    }
+
+    /// Fails instead of being asked, to test what comes of it.
+    #[cfg(feature = "lua")]
+    pub(crate) fn fail_on_purpose(&self, about: About<'_>) -> Given<View> {
+        let why = "failed on purpose, to test the fallback".to_owned();
+        self.fail(&doing(about.item, about.tool()), why);
+        Given::Nothing
+    }
+
+    /// Tells it about a moment of the session; gives the blocks that it shows there.
+    pub(crate) fn observed_moment(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
+        match moment {
+            Observation::Begin => self.session(false, session),
+            Observation::Complete(item) => self.observe(item, session),
+            Observation::End => self.session(true, session),
+        }
+    }
+
+    /// Tells it that the session begins or ends; gives the blocks that it shows there.
+    fn session(&self, is_end: bool, session: &Session) -> Vec<Block> {
+        let facts = session_json(session);
+        let moment = if is_end { END } else { BEGIN };
+        let what = if is_end { "formatting session.end" } else { "formatting session.start" };
+        self.observed(None, None, what, |functions, instance, _, sink| {
+            // SAFETY: the instance is this plugin's and locked; text and sink live until the call returns.
+            functions.session.map(|session| unsafe { session(instance, moment, SfStr::of(&facts), sink) })
+        })
+    }
+
+    /// Tells it about a whole item, if it observes such; gives the blocks that it shows after it.
+    fn observe(&self, item: &Item, session: &Session) -> Vec<Block> {
+        if !self.observes.iter().any(|group| group.matches(item)) {
+            return Vec::new();
+        }
+        let call = call_of(item, session);
+        let tool = About { item, session, call }.tool().map(str::to_owned);
+        self.observed(Some(item), call, &doing(item, tool.as_deref()), |functions, instance, item, sink| {
+            // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
+            functions.observe.map(|observe| unsafe { observe(instance, item, sink) })
+        })
+    }
+
+    fn observed(
+        &self,
+        item: Option<&Item>,
+        call: Option<&Item>,
+        what: &str,
+        function: impl FnOnce(&SfPlugin, *mut c_void, *const SfItem, *mut SfSink) -> Option<i32>,
+    ) -> Vec<Block> {
+        if self.is_off() {
+            return Vec::new();
+        }
+        let crossing = Crossing::new(item, call, &|_| Verdict::Pass);
+        let called = self.call(|functions, instance| {
+            crossing.cross(|item, sink| function(functions, instance, item, sink))
+        });
+        let said = called.and_then(|(code, reason)| match (code, crossing.into_answer()) {
+            (_, Err(why)) => Err(why),
+            (code, _) if code < 0 => Err(reason.unwrap_or_else(|| coded(code))),
+            (_, Ok(view)) => Ok(view),
+        });
+        match said {
+            Ok(mut view) if !view.is_blank() => {
+                if !view.title.is_empty() {
+                    view.body.insert(0, Block::line(view.title));
+                }
+                view.body
+            }
+            Ok(_) => Vec::new(),
+            Err(why) => {
+                self.fail(what, why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Takes in a failure: it is counted, and reported if it is new.
+    fn fail(&self, doing: &str, why: String) {
+        let mut state = self.state();
+        state.failures += 1;
+        if state.errors.len() < MOST_KEPT {
+            let message = format!("{}: {}", self.name, short(&why));
+            state.errors.push(FormatError { message });
+        }
+        let note = format!("{} failed: {}", self.name, short(&why));
+        let is_first = self.journal.fail(warning(&self.name, doing, why, false, BELOW), self.is_inline);
+        if is_first && self.is_inline {
+            state.notes.push(Line::of("notice.warning", note));
+        }
+        if state.failures == MOST_FAILURES {
+            let why = "it failed too often".to_owned();
+            let off = Warning {
+                doing: "failed while it ran".to_owned(),
+                ..warning(&self.name, "", why, false, OFF)
+            };
+            self.journal.fail(off, false);
+        }
+    }
+
+    /// Takes what is to be shown under the next view.
+    pub(crate) fn take_notes(&self) -> Vec<Line> {
+        std::mem::take(&mut self.state().notes)
+    }
+
+    /// Takes what went wrong since this was last asked.
+    pub(crate) fn take_failures(&self) -> Vec<FormatError> {
+        std::mem::take(&mut self.state().errors)
+    }
+}
+
+/// The call that a result answers, if it is known.
+pub(crate) fn call_of<'a>(item: &Item, session: &'a Session) -> Option<&'a Item> {
+    item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id))
+}
+
+/// What a code and an answer come to.
+fn view(
+    item: &Item,
+    code: i32,
+    reason: Option<String>,
+    crossing: Crossing<'_>,
+) -> Result<Given<View>, String> {
+    let view = crossing.into_answer()?;
+    match code {
+        PASS => Ok(Given::Nothing),
+        HIDE => Ok(Given::Hide),
+        SHOW if view.is_blank() && !item.is_blank() => {
+            Err("its answer shows nothing (SF_HIDE hides an item, SF_PASS leaves it to the layer below)"
+                .to_owned())
+        }
+        SHOW if view.is_empty() => Ok(Given::Nothing),
+        SHOW => Ok(Given::Use(view)),
+        code => Err(reason.unwrap_or_else(|| coded(code))),
+    }
+}
+
+fn coded(code: i32) -> String {
+    if code < 0 {
+        format!("it returned the error code {code}")
+    } else {
+        format!("it returned {code}, which means nothing")
+    }
+}
+
+fn warning(plugin: &str, doing: &str, message: String, is_misuse: bool, outcome: &'static str) -> Warning {
+    let doing = format!("failed while {doing}");
+    Warning { plugin: plugin.to_owned(), doing, place: None, path: None, message, is_misuse, outcome }
+}
+
+fn doing(item: &Item, tool: Option<&str>) -> String {
+    let of = if item.kind == Kind::Result { "the result of " } else { "" };
+    format!("formatting {of}{} (line {})", tool.unwrap_or(item.kind.name()), item.line)
+}
+
+/// The options that were chosen for a plugin, as JSON.
+fn options(pack: &Pack) -> String {
+    let options: Map<String, Value> = pack
+        .options
+        .iter()
+        .filter_map(|(name, option)| Some((name.clone(), serde_json::to_value(&option.value).ok()?)))
+        .collect();
+    Value::Object(options).to_string()
+}
+
+/// The facts of a session, as JSON.
+fn session_json(session: &Session) -> String {
+    let facts = session.facts();
+    let told =
+        [("agent", &facts.agent), ("model", &facts.model), ("cwd", &facts.cwd), ("id", &facts.session)];
+    let known =
+        told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value.as_deref()?))));
+    Value::Object(known.collect()).to_string()
+}

@@ -1,0 +1,97 @@
+//! Finds a value of an item by its place in the item's JSON, without making that JSON.
+
+use std::borrow::Cow;
+
+use streamfmt_core::item::{FactRef, Item, Status};
+use streamfmt_core::json::{Value, ValueKind};
+
+/// A value that was found.
+pub(super) enum Scalar<'a> {
+    /// A text, as it came.
+    Text(Cow<'a, str>),
+    /// A number; true is 1 and false is 0.
+    Number(f64),
+}
+
+impl Scalar<'static> {
+    fn of_flag(flag: bool) -> Self {
+        Self::Number(f64::from(u8::from(flag)))
+    }
+}
+
+/// The scalar at a JSON pointer, as `/input/edits/0/new_string`.
+pub(super) fn find<'a>(item: &'a Item, pointer: &str) -> Option<Scalar<'a>> {
+    let mut keys = pointer.strip_prefix('/')?.split('/').map(unescaped);
+    let first = keys.next()?;
+    let text = |text: &'a str| Some(Scalar::Text(Cow::Borrowed(text)));
+    let found = match &*first {
+        "input" => return of_value(item.input()?, keys),
+        "does" => {
+            let does = item.does();
+            return Some(owned(of_fact(does.get(&keys.next()?)?, keys)?));
+        }
+        "data" => return of_fact(item.fact(&keys.next()?)?, keys),
+        "id" => text(item.id.as_str()),
+        "parent" => text(item.parent.as_ref()?.as_str()),
+        "kind" => text(item.kind.name()),
+        "status" => text(match item.status {
+            Status::Open => "open",
+            Status::Done => "done",
+            Status::Failed => "failed",
+            Status::Cancelled => "cancelled",
+        }),
+        "at" => Some(Scalar::Text(Cow::Owned(item.at()?.to_string()))),
+        "session" => text(item.session.as_deref()?),
+        "tool" => text(item.tool.as_deref()?),
+        "action" => text(item.action?.name()),
+        "call" => text(item.call.as_ref()?.as_str()),
+        "text" => Some(item.text()).filter(|text| !text.is_empty()).map(Scalar::Text),
+        "error" => item.error.then_some(Scalar::Number(1.0)),
+        "partial" => (item.status == Status::Open).then_some(Scalar::Number(1.0)),
+        "line" => Some(Scalar::Number(item.line as f64)),
+        "place" => Some(Scalar::Number(f64::from(item.place))),
+        "v" => Some(Scalar::Number(1.0)),
+        _ => None,
+    };
+    found.filter(|_| keys.next().is_none())
+}
+
+/// A part of a pointer in which `~1` stands for a slash and `~0` for a tilde.
+fn unescaped(key: &str) -> Cow<'_, str> {
+    if key.contains('~') { Cow::Owned(key.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(key) }
+}
+
+fn of_value<'a, 'k>(mut value: Value<'a>, keys: impl Iterator<Item = Cow<'k, str>>) -> Option<Scalar<'a>> {
+    for key in keys {
+        value = match value.kind() {
+            ValueKind::Array => value.items().nth(key.parse().ok()?)?,
+            _ => value.get(&key)?,
+        };
+    }
+    match value.kind() {
+        ValueKind::String => value.decode().map(Scalar::Text),
+        ValueKind::Number => value.float().map(Scalar::Number),
+        _ => value.bool().map(Scalar::of_flag),
+    }
+}
+
+fn of_fact<'a, 'k>(mut fact: FactRef<'a>, keys: impl Iterator<Item = Cow<'k, str>>) -> Option<Scalar<'a>> {
+    for key in keys {
+        fact = match fact.get(&key) {
+            Some(part) => part,
+            None => fact.list().into_iter().nth(key.parse().ok()?)?,
+        };
+    }
+    if let Some(flag) = fact.bool() {
+        return Some(Scalar::of_flag(flag));
+    }
+    fact.str().map(Scalar::Text).or_else(|| fact.float().map(Scalar::Number))
+}
+
+/// The same apart from what it was read from.
+fn owned(found: Scalar<'_>) -> Scalar<'static> {
+    match found {
+        Scalar::Text(text) => Scalar::Text(Cow::Owned(text.into_owned())),
+        Scalar::Number(number) => Scalar::Number(number),
+    }
+}

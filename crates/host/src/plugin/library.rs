@@ -1,0 +1,214 @@
+//! The library of a native plugin: its bytes, read once, and the table that it exports, loaded when it is first used.
+//!
+//! ```text
+//! a path that the user typed  ─┐   checked file          private memory        table
+//!                              ├─▶ bytes (hashed) ─────▶ the same bytes ─────▶ copied, checked
+//! an installed folder         ─┘   library/file.rs       never unloaded
+//! ```
+//!
+//! What is loaded is what was read, however the disk changes meanwhile. A library is never unloaded: threads, thread-local values and
+//! functions of it may live as long as the process.
+
+#![expect(unsafe_code, reason = "libraries are loaded, and their tables read, by pointer")]
+
+mod file;
+mod memory;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use streamfmt_core::profile::Selector;
+use streamfmt_core::text::clean;
+use streamfmt_plugin::table::{Entry, MAJOR, SfHost, SfPlugin, SfStr};
+
+use super::manifest;
+use super::manifest::NAMES;
+
+/// Longest text of a table, in bytes.
+const LONGEST_TEXT: usize = 64 << 10;
+/// Most groups of items that a plugin may be for.
+const MOST_GROUPS: usize = 256;
+/// Later versions of the interface that are recognised, to say what is wrong.
+const LATER: std::ops::RangeInclusive<u32> = MAJOR + 1..=16;
+
+/// A library that was read.
+pub(crate) struct NativeCode {
+    /// The name of its file, for messages.
+    file: String,
+    bytes: Arc<[u8]>,
+    loaded: OnceLock<Result<NativeTable, String>>,
+}
+
+impl fmt::Debug for NativeCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NativeCode({}, {} bytes)", self.file, self.bytes.len())
+    }
+}
+
+impl PartialEq for NativeCode {
+    fn eq(&self, other: &Self) -> bool {
+        self.file == other.file && self.bytes == other.bytes
+    }
+}
+
+/// The table of a loaded library, checked.
+#[derive(Debug)]
+pub(crate) struct NativeTable {
+    /// The plugin's name.
+    pub(crate) name: String,
+    /// Its version, if it has one.
+    pub(crate) version: Option<String>,
+    /// What it formats.
+    pub(crate) formats: Vec<Selector>,
+    /// What it observes.
+    pub(crate) observes: Vec<Selector>,
+    /// Its functions. What an older plugin doesn't have is null.
+    pub(crate) functions: SfPlugin,
+}
+
+impl NativeCode {
+    /// Reads a library from a path without following links. Nobody but the user and root may be able to change it. The error says what is
+    /// wrong.
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self::of(&clean(&name), file::read(path)?.into())
+    }
+
+    /// A library of these bytes.
+    #[expect(clippy::unnecessary_wraps, reason = "where no library can be loaded there is an error")]
+    pub(crate) fn of(file: &str, bytes: Arc<[u8]>) -> Result<Self, String> {
+        Ok(Self { file: file.to_owned(), bytes, loaded: OnceLock::new() })
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> &Arc<[u8]> {
+        &self.bytes
+    }
+
+    /// Its table. The library is loaded when this is first asked for, which runs its constructors. The error says what is wrong.
+    pub(crate) fn table(&self, host: &'static SfHost) -> Result<&NativeTable, String> {
+        let load = || load(&self.bytes, host).map_err(|why| format!("{}: {why}", self.file));
+        self.loaded.get_or_init(load).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// Loads a library and reads its table.
+fn load(bytes: &[u8], host: &'static SfHost) -> Result<NativeTable, String> {
+    let place = memory::place(bytes)?;
+    // SAFETY: loading runs the constructors of code that the user chose to run. The file can't change any more.
+    let library = unsafe { Library::open(Some(place.path()), RTLD_NOW | RTLD_LOCAL) };
+    let library = library.map_err(|error| {
+        let message = error.to_string();
+        let source = std::error::Error::source(&error).map_or(message, ToString::to_string);
+        let source = source.replace(&*place.path().to_string_lossy(), "").replace('\n', " ");
+        format!("it can't be loaded ({})", clean(source.trim_start_matches([':', ' '])))
+    })?;
+    // It stays: functions and thread-local values of it may be in use until the process ends.
+    let library: &'static Library = Box::leak(Box::new(library));
+    place.keep();
+    let symbol = |major: u32| format!("streamfmt_plugin_v{major}");
+    // SAFETY: the name stands for the type: another interface has another name.
+    let entry = unsafe { library.get::<Entry>(symbol(MAJOR).as_bytes()) };
+    let Ok(entry) = entry else {
+        // SAFETY: it is looked for and never called.
+        let later = LATER
+            .into_iter()
+            .find(|major| unsafe { library.get::<Entry>(symbol(*major).as_bytes()).is_ok() });
+        return Err(match later {
+            Some(later) => format!(
+                "it needs version {later} of the plugin interface, and this program has version {MAJOR}: \
+                 use a build of the plugin for version {MAJOR}, or a newer streamfmt"
+            ),
+            None => format!("not a plugin of streamfmt (it has no function {})", symbol(MAJOR)),
+        });
+    };
+    // SAFETY: the function has this type by its name, and the host's table lives as long as the process.
+    let table = unsafe { entry(host) };
+    // SAFETY: the interface promises a table that lives as long as the library.
+    unsafe { read_table(table) }
+}
+
+/// # Safety
+/// `table` is null or points to a table of at least as many bytes as it says, whose texts are there.
+unsafe fn read_table(table: *const SfPlugin) -> Result<NativeTable, String> {
+    if table.is_null() || !table.is_aligned() {
+        return Err("its table is missing".to_owned());
+    }
+    // SAFETY: every table begins with its size.
+    let size = unsafe { table.cast::<u32>().read() } as usize;
+    // What the first version had.
+    let least = std::mem::offset_of!(SfPlugin, observes);
+    if !(least..=1 << 16).contains(&size) {
+        return Err(format!("its table has a size of {size} bytes, which no version has"));
+    }
+    let mut functions = std::mem::MaybeUninit::<SfPlugin>::zeroed();
+    // SAFETY: both sides have so many bytes. What isn't copied is zero, which is null for texts and functions.
+    let functions = unsafe {
+        let copied = size.min(size_of::<SfPlugin>());
+        std::ptr::copy_nonoverlapping(table.cast::<u8>(), functions.as_mut_ptr().cast(), copied);
+        functions.assume_init()
+    };
+    for (is_there, name) in [
+        (functions.create.is_some(), "create"),
+        (functions.destroy.is_some(), "destroy"),
+        (functions.format.is_some(), "format"),
+    ] {
+        if !is_there {
+            return Err(format!("its table has no function {name}"));
+        }
+    }
+    // SAFETY: the texts of a table are static.
+    let text = |value: SfStr, what: &str| {
+        unsafe { text_of(value, LONGEST_TEXT) }
+            .map(str::to_owned)
+            .map_err(|why| format!("the {what} in its table {why}"))
+    };
+    let name = text(functions.name, "name")?;
+    if !manifest::is_name(&name) {
+        return Err(format!("\"{}\" can't be its name: {NAMES}", clean(&name)));
+    }
+    let version = text(functions.version, "version")?;
+    let formats = groups(&text(functions.formats, "list of what it formats")?)?;
+    let observes = groups(&text(functions.observes, "list of what it observes")?)?;
+    let version = (!version.is_empty()).then(|| clean(&version).into_owned());
+    Ok(NativeTable { name, version, formats, observes, functions })
+}
+
+/// Reads a list of groups.
+fn groups(json: &str) -> Result<Vec<Selector>, String> {
+    if json.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<String> = serde_json::from_str(json)
+        .map_err(|error| format!("the list of what it is for is not a JSON list of names ({error})"))?;
+    if names.len() > MOST_GROUPS {
+        return Err(format!("it is for more than {MOST_GROUPS} groups of items"));
+    }
+    let read = |name: &String| match Selector::parse(name) {
+        Selector::Tool(tool) if tool.is_empty() => Err("it is for a group without a name".to_owned()),
+        group @ (Selector::Tool(_) | Selector::Kind(_) | Selector::Action(_)) => Ok(group),
+        _ => Err(format!("it can't be for \"{}\" (a tool, a glob, an @action or a kind)", clean(name))),
+    };
+    names.iter().map(read).collect()
+}
+
+/// The text that a plugin gave; the error completes a sentence about it.
+///
+/// # Safety
+/// If it isn't null and has at most `longest` bytes, so many are there for `'a`.
+pub(crate) unsafe fn text_of<'a>(text: SfStr, longest: usize) -> Result<&'a str, String> {
+    if text.len > longest {
+        return Err(format!("is longer than {longest} bytes"));
+    }
+    if text.len == 0 {
+        return Ok("");
+    }
+    if text.ptr.is_null() {
+        return Err("is null".to_owned());
+    }
+    // SAFETY: the caller promises it; no length here is near the largest possible.
+    let bytes = unsafe { std::slice::from_raw_parts(text.ptr, text.len) };
+    std::str::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())
+}
