@@ -17,6 +17,7 @@ pub(crate) use self::{NoNativeLayer as NativeLayer, NoNativePlugins as NativePlu
 
 /// What the layers below are asked for.
 #[derive(Clone, Copy)]
+#[expect(dead_code, reason = "nobody asks")]
 pub(crate) enum NoRest {
     Item,
     Call,
