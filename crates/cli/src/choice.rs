@@ -36,8 +36,11 @@ impl SettingsChoice {
     /// Begins to choose, with what these options and the environment say.
     pub(crate) fn builder(&self) -> Builder {
         let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        let mut builder =
-            Engine::builder().folders(folders()).no_project(self.no_project).strict(self.strict_config);
+        let mut builder = Engine::builder()
+            .names_options(true)
+            .folders(folders())
+            .no_project(self.no_project)
+            .strict(self.strict_config);
         if let Some(name) = &self.profile {
             builder = builder.profile(name);
         }

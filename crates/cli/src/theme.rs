@@ -73,10 +73,11 @@ impl ThemeArgs {
 
 /// Where themes are found in this run.
 fn themes() -> Result<Themes, u8> {
-    let engine = Engine::builder().folders(folders::folders()).build().map_err(|problems| {
-        tell_problems(&problems);
-        USAGE
-    })?;
+    let engine =
+        Engine::builder().names_options(true).folders(folders::folders()).build().map_err(|problems| {
+            tell_problems(&problems);
+            USAGE
+        })?;
     Ok(engine.themes().clone())
 }
 
@@ -175,13 +176,16 @@ fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8
     };
     let mut text = String::new();
     for name in names {
-        let engine =
-            Engine::builder().folders(folders::folders()).looks(looks.clone()).theme(name).build().map_err(
-                |problems| {
-                    tell_problems(&problems);
-                    USAGE
-                },
-            )?;
+        let engine = Engine::builder()
+            .names_options(true)
+            .folders(folders::folders())
+            .looks(looks.clone())
+            .theme(name)
+            .build()
+            .map_err(|problems| {
+                tell_problems(&problems);
+                USAGE
+            })?;
         tell_problems(engine.warnings());
         let gap = if text.is_empty() { "" } else { "\n" };
         let _ = writeln!(text, "{gap}==> {} <==\n", one_line(name));

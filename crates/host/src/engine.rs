@@ -120,7 +120,7 @@ impl Engine {
     /// ```
     /// use std::ops::ControlFlow;
     /// use std::sync::{Arc, Mutex};
-    /// use streamfmt::{Engine, core::pipeline::Pipeline};
+    /// use streamfmt::{Engine, Pipeline};
     ///
     /// let log = Engine::builder().profile("ci").build()?;
     /// let page = Engine::builder().writer("html").build()?;

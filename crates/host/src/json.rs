@@ -1,9 +1,11 @@
-//! Prints JSON that is made for programs so that it does no harm on a terminal either.
+//! JSON: records of a stream as formatters and dialects see them, and values of our own, printed so that they do no harm on a terminal.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 use streamfmt_core::text::clean;
+
+pub use streamfmt_core::json::{Record, Value, ValueKind};
 
 /// A value as JSON over several lines. What could steer a terminal is spelled as an escape (`\u001b`) in its strings. Empty if the
 /// value can't be written, as a map with keys that are no strings.

@@ -1,30 +1,82 @@
-//! Formats the event streams of coding agents. This crate is the one to embed: it reads profiles, themes and plugins, and sets
-//! up the pipelines of the core.
-//!
-//! ```text
-//! name of a profile ─▶ Settings ─▶ Engine ─▶ Setup ─▶ core's Pipeline
-//!                    (settings)  (engine)           bytes in, text out
-//! ```
+//! Formats the event streams of coding agents, inside of another program:
 //!
 //! ```
-//! use streamfmt::{Engine, core::pipeline::Pipeline};
-//!
-//! let engine = Engine::builder().profile("quiet").writer("items").build()?;
-//! let mut pipeline = Pipeline::new(engine.setup());
-//! let mut out = String::new();
-//! pipeline.push(b"{\"type\":\"system\"}\n", &mut out)?;
-//! pipeline.finish(&mut out)?;
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
+//! let engine = streamfmt::Engine::builder().writer("text").build()?;
+//! let mut text = String::new();
+//! engine.format_file(path, &mut text)?;
+//! # assert!(text.contains("● Bash "));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Those who want no more than text need no pipeline: [`Engine::format_line`], [`Engine::format`] and
-//! [`Engine::format_file`] format a line, an input and a file in any profile, and a [`Tail`] keeps the end of it.
+//! An [`Engine`] is a user's choices, read and checked once: cheap to clone, and shared between threads.
 //!
-//! The feature `lua`, which is on unless `default-features = false` is asked for, brings plugins in Lua and those that come
-//! with the program. Without it whoever names a plugin learns why there is none; profiles, themes and what is written in Rust
-//! do the same.
+//! | for | call | where the text goes |
+//! |---|---|---|
+//! | a line | [`Engine::format_line`]`(&self, line: &str) -> String` | it is returned |
+//! | an input | [`Engine::format`]`(&self, input: impl Read, out: &mut dyn fmt::Write) -> io::Result<()>` | to a `String`, or to a [`Tail`], which keeps the end of it |
+//! | a file | [`Engine::format_file`]`(&self, path: impl AsRef<Path>, out: &mut dyn fmt::Write) -> io::Result<()>` | the same, with what its sub-agents wrote beside it |
+//! | a stream, in pieces | [`Pipeline::push`], [`Pipeline::finish`] | to a `fmt::Write`, as it comes |
+//! | a display that changes | [`Engine::updating`], [`Pipeline::take_updates`] | [`Update`]s, which a [`Document`] folds |
+//! | several outputs at once | [`Setup::also`], [`Engine::sink`] | a function for each |
 //!
-//! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`].
+//! # Pieces of a stream
+//!
+//! ```
+//! use streamfmt::{Engine, Pipeline};
+//!
+//! let engine = Engine::builder().dialect("claude").writer("text").build()?;
+//! let (mut pipeline, mut text) = (Pipeline::new(engine.setup()), String::new());
+//! for piece in [&b"{\"type\":\"result\",\"sub"[..], b"type\":\"success\",\"result\":\"done\"}\n"] {
+//!     pipeline.push(piece, &mut text)?;
+//! }
+//! pipeline.finish(&mut text)?;
+//! assert_eq!(text, "✓ done\n  done\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Updates
+//!
+//! A put shows an [entry](entry::Entry), in place of the one with its id; a drop takes one away:
+//!
+//! ```
+//! use streamfmt::{Engine, EntryChange, Pipeline};
+//!
+//! let engine = Engine::builder().dialect("claude").build()?.updating();
+//! let mut pipeline = Pipeline::new(engine.setup());
+//! let line = br#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+//! pipeline.push(line, &mut String::new())?;
+//! pipeline.push(b"\n", &mut String::new())?;
+//! for update in pipeline.take_updates() {
+//!     match &update.change {
+//!         EntryChange::Put { entry, partial, .. } => {
+//!             let title: String = entry.view.title.spans.iter().map(|span| span.text.as_str()).collect();
+//!             assert_eq!((entry.id.as_str(), title.as_str(), *partial), ("t", "Bash ls", false));
+//!         }
+//!         EntryChange::Drop(id) => println!("{id} is gone"),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Choices of one's own
+//!
+//! [`Builder::add_formatter`], [`add_dialect`](Builder::add_dialect), [`add_writer`](Builder::add_writer) and
+//! [`add_theme`](Builder::add_theme) register what is written in Rust, by the traits [`Formatter`](formatter::Formatter),
+//! [`Decoder`](dialect::Decoder) and [`Writer`](writer::Writer). [`Builder::add_profile`] and [`Builder::script`] take a profile in TOML and
+//! a plugin in Lua as text. Files are read only where a path is named or [`Builder::folders`] says where to look.
+//!
+//! The longer page, with an example of each, is `docs/embedding.md` of the repository.
+//!
+//! # Features and versions
+//!
+//! `lua` brings plugins in Lua and those that come with the program, `native` loads shared libraries; both are on by default. With
+//! `default-features = false` whoever names a
+//! plugin learns why there is none; profiles, themes and what is written in Rust do the same. Rust 1.90 or newer is needed; a newer one is
+//! asked for only in a new minor version.
+//!
+//! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`], or as an [`std::io::Error`] with the path
+//! of the file.
 
 #![cfg_attr(
     not(feature = "lua"),
@@ -66,7 +118,16 @@ pub use settings::Settings;
 pub use settings::themes::Themes;
 pub use side_files::{GrowingSideFiles, SideFile, side_files, subagents};
 pub use spool::Spool;
+#[doc(hidden)]
 pub use streamfmt_core as core;
+pub use streamfmt_core::budget::Budget;
+pub use streamfmt_core::outline::{Document, EntryChange, Update};
+pub use streamfmt_core::pipeline::{LivePace, Pipeline, Setup};
+#[doc(inline)]
+pub use streamfmt_core::{
+    budget, dialect, entry, event, formatter, item, outline, pipeline, profile, redact, session, text, theme,
+    writer,
+};
 pub use text_end::Tail;
 pub use tools::rule::ToolRule;
 pub use trust::{Closure, Standing, Trust};

@@ -62,6 +62,8 @@ pub struct Request {
     pub trusted: Option<String>,
     /// Plugins that are used whatever the settings say; their profiles are known by name.
     pub packs: Vec<Arc<Pack>>,
+    /// Profiles that are handed over as text, each with its name. They go before those of the program and of plugins.
+    pub texts: Vec<(String, String)>,
 }
 
 /// All settings that were found.
@@ -70,6 +72,8 @@ pub struct Config {
     files: Files,
     folders: Folders,
     packs: Vec<Arc<Pack>>,
+    /// Profiles that were handed over, each with its name and its text.
+    texts: Vec<(String, String)>,
     /// All plugins whose profiles are known by name, once one is looked for.
     known: OnceLock<Vec<Arc<Pack>>>,
     /// All others that can be chosen by name, once a profile is looked for among them.
@@ -199,6 +203,7 @@ impl Config {
             folders: request.folders.clone().unwrap_or_default(),
             files: request.files.clone(),
             packs: request.packs.clone(),
+            texts: request.texts.clone(),
             ..Self::default()
         };
         let folders = config.folders.clone();

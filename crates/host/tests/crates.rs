@@ -379,3 +379,26 @@ fn panics_unwind_in_what_is_released() {
     }
     assert_eq!(unwinding, 1, "the release profile says so");
 }
+
+/// Who builds without features gets no plugins of any kind, and no compiler for C++ is needed.
+#[test]
+fn without_features_nothing_runs_or_loads_plugins() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = [
+        "tree",
+        "--offline",
+        "-p",
+        "streamfmt",
+        "--no-default-features",
+        "-e",
+        "normal,build",
+        "--prefix",
+        "none",
+    ];
+    let tree = Command::new(cargo).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.contains("streamfmt-core v"), "{tree}");
+    for name in ["mlua", "luau0-src", "cc", "libloading"] {
+        assert!(!tree.lines().any(|line| line.split(' ').next() == Some(name)), "{name}:\n{tree}");
+    }
+}

@@ -7,17 +7,17 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use streamfmt::core::dialect::{Decoder, Input};
-use streamfmt::core::entry::{Block, Line, View};
-use streamfmt::core::event::Event;
-use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
-use streamfmt::core::item::{Content, Item, Kind};
-use streamfmt::core::json::Record;
-use streamfmt::core::outline::Node;
-use streamfmt::core::profile::Ci;
-use streamfmt::core::session::Session;
-use streamfmt::core::theme::ColorDepth;
-use streamfmt::core::writer::Writer;
+use streamfmt::dialect::{Decoder, Input};
+use streamfmt::entry::{Block, Line, View};
+use streamfmt::event::Event;
+use streamfmt::formatter::{FormatError, Formatter, Verdict};
+use streamfmt::item::{Content, Item, Kind};
+use streamfmt::json::Record;
+use streamfmt::outline::Node;
+use streamfmt::profile::Ci;
+use streamfmt::session::Session;
+use streamfmt::theme::ColorDepth;
+use streamfmt::writer::Writer;
 use streamfmt::{Builder, Engine, Looks};
 
 /// Says one thing of all calls of a tool.
@@ -75,7 +75,7 @@ impl Decoder for Acme {
     }
 
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
-        let Some(text) = input.value.get("acme").and_then(streamfmt::core::json::Value::decode) else {
+        let Some(text) = input.value.get("acme").and_then(streamfmt::json::Value::decode) else {
             return;
         };
         let mut item = Item::new(format!("line-{}", input.line), Kind::Reply, input.line);
@@ -211,4 +211,159 @@ fn further_outputs_have_formatters_of_their_own() {
     let mut setup = engine.setup();
     setup.also.push(engine.sink(|_| std::ops::ControlFlow::Continue(())));
     assert_eq!(made.load(Ordering::Relaxed), 2);
+}
+
+/// Lines of a page's first block of code that are shown.
+fn first_block(page: &str) -> Vec<&str> {
+    let block = page.split("```").nth(1).unwrap();
+    block.lines().skip(1).filter(|line| !line.is_empty() && !line.starts_with("# ")).collect()
+}
+
+#[test]
+fn the_pages_for_embedders_begin_with_five_lines_and_name_no_path_of_the_core() {
+    let front = include_str!("../src/lib.rs").lines().filter_map(|line| line.strip_prefix("//!"));
+    let front: Vec<&str> = front.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+    let front = front.join("\n");
+    for (name, page) in [
+        ("docs/embedding.md", include_str!("../../../docs/embedding.md")),
+        ("docs/json.md", include_str!("../../../docs/json.md")),
+        ("the crate's front page", &front),
+    ] {
+        for part in ["core::", "streamfmt_core"] {
+            assert!(!page.contains(part), "{part} in {name}");
+        }
+        if name != "docs/json.md" {
+            let block = first_block(page);
+            assert!(block.len() <= 5, "{name}: {block:?}");
+        }
+    }
+    for part in [
+        "format_line",
+        "format_file",
+        "Tail",
+        "take_updates",
+        "EntryChange",
+        "Setup::also",
+        "add_formatter",
+        "add_profile",
+        "script",
+    ] {
+        assert!(front.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn the_oldest_rust_is_the_same_everywhere() {
+    let manifest = include_str!("../../../Cargo.toml");
+    let version = manifest.split("rust-version = \"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(manifest.contains("incompatible_msrv = \"warn\""));
+    for (name, page) in [
+        ("README.md", include_str!("../../../README.md")),
+        ("CONTRIBUTING.md", include_str!("../../../CONTRIBUTING.md")),
+        ("docs/embedding.md", include_str!("../../../docs/embedding.md")),
+        ("lib.rs", include_str!("../src/lib.rs")),
+    ] {
+        assert!(page.contains(version), "{name} doesn't name Rust {version}");
+    }
+}
+
+#[test]
+fn problems_name_what_the_host_wrote_and_files_their_path() {
+    let builder = Engine::builder;
+    for (wrong, told) in [
+        (builder().writer("htm"), "writer htm: unknown output format (did you mean \"html\"?)"),
+        (builder().dialect("clade"), "dialect clade: unknown dialect (did you mean \"claude\"?)"),
+        (builder().profile("quite"), "profile: unknown profile \"quite\" (did you mean \"quiet\"?)"),
+        (builder().theme("drak"), "theme drak: "),
+        (builder().only(["@edti".to_owned()]), "only @edti: unknown action"),
+        (builder().hide([" ".to_owned()]), "hide: the list is empty"),
+        (builder().set("detial=full"), "set detial=full: unknown key"),
+        (builder().set("extends=a"), "set extends=a: "),
+        (builder().config("none.toml"), "config none.toml: "),
+        (builder().add_profile("mine", "detial = 'full'").profile("mine"), "mine:1:1: unknown key"),
+    ] {
+        let problems = wrong.build().map(|_| ()).unwrap_err().to_string();
+        assert!(problems.starts_with(told), "{told}: {problems}");
+        assert!(!problems.contains("--"), "{problems}");
+        assert!(!problems.contains("streamfmt "), "{problems}");
+    }
+    let options = builder().names_options(true).writer("htm").build().map(|_| ()).unwrap_err().to_string();
+    assert!(options.starts_with("--to htm: "), "{options}");
+    let engine = builder().build().unwrap();
+    let missing = engine.format_file("none/here.jsonl", &mut String::new()).unwrap_err();
+    assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
+    assert!(missing.to_string().starts_with("none/here.jsonl: "), "{missing}");
+    #[cfg(unix)]
+    {
+        let folder = engine.format_file("tests", &mut String::new()).unwrap_err();
+        assert!(folder.to_string().starts_with("tests: "), "{folder}");
+    }
+}
+
+#[test]
+fn a_profile_may_be_a_text_that_extends_others() {
+    let engine = Engine::builder()
+        .add_profile("base", "only = ['reply']\n")
+        .add_profile("quiet", "extends = ['base']\nonly.add = ['call']\n[tool.Bash]\nlabel = 'sh'\n")
+        .profile("quiet")
+        .dialect("claude")
+        .writer("text")
+        .build()
+        .unwrap();
+    let text = text_of(&engine, &sample());
+    assert!(text.contains("● sh ") && !text.contains("✓ done"), "{text}");
+}
+
+/// A log pane shows the end of what it was given, and keeps no more than twice that.
+#[test]
+fn a_log_pane_keeps_the_last_50_000_characters() {
+    const PANE: usize = 50_000;
+    let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
+    let (mut pane, mut whole) = (streamfmt::Tail::lines(PANE), String::new());
+    let mut pipeline = streamfmt::Pipeline::new(engine.setup());
+    let mut copy = streamfmt::Pipeline::new(engine.setup());
+    for number in 0..2_000 {
+        let line = format!(
+            "{{\"type\":\"assistant\",\"message\":{{\"id\":\"m{number}\",\"content\":[{{\"type\":\"text\",\"text\":\"Reply ü {number} of a long session.\"}}]}}}}\n"
+        );
+        pipeline.push(line.as_bytes(), &mut pane).unwrap();
+        copy.push(line.as_bytes(), &mut whole).unwrap();
+        assert!(pane.text().chars().count() <= PANE);
+    }
+    pipeline.finish(&mut pane).unwrap();
+    copy.finish(&mut whole).unwrap();
+    assert!(whole.chars().count() > PANE && whole.ends_with(pane.text()));
+    assert!(pane.text().chars().count() > PANE - 100);
+    assert!(whole[..whole.len() - pane.text().len()].ends_with('\n'), "it begins with a whole line");
+}
+
+/// The example that takes the place of a formatter written by hand.
+#[cfg(unix)]
+#[path = "../examples/loop_runner.rs"]
+#[expect(dead_code, reason = "the example is a program")]
+mod loop_runner;
+
+#[test]
+#[cfg(unix)]
+fn a_loop_runner_formats_in_less_than_50_lines() {
+    let lines = include_str!("../examples/loop_runner.rs").lines();
+    assert!(lines.filter(|line| !line.trim().is_empty()).count() < 50);
+    let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
+    let agent = |lines: &str, code: u8| {
+        let script = format!("printf '%s\\n' '{lines}'; exit {code}");
+        ["sh".to_owned(), "-c".to_owned(), script].to_vec()
+    };
+    let good = r#"{"type":"result","subtype":"success","result":"Fixed."}"#;
+    let bad = r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#;
+    for (command, is_good, shown) in [
+        (agent(good, 0), true, "✓ done\n  Fixed.\n"),
+        (agent(good, 3), false, "✓ done\n"),
+        (agent(bad, 0), false, "✗ "),
+    ] {
+        let mut out = Vec::new();
+        assert_eq!(loop_runner::run(&engine, &command, &mut out).unwrap(), is_good, "{command:?}");
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    assert!(loop_runner::run(&engine, &[], &mut Vec::new()).is_err());
 }

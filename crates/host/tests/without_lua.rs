@@ -18,10 +18,10 @@ fn problems(builder: Builder) -> String {
 #[test]
 fn who_names_a_plugin_is_told_why_there_is_none() {
     let builder = Engine::builder;
-    assert_eq!(problems(builder().plugin("cost")), format!("--plugin cost: {WHY}"));
+    assert_eq!(problems(builder().plugin("cost")), format!("plugin cost: {WHY}"));
     assert_eq!(problems(builder().pack(Pack::from_source("x.lua", ""))), format!("x.lua: {WHY}"));
     let set = problems(builder().set("plugins=cost"));
-    assert_eq!(set, format!("--set plugins=cost: plugin \"cost\": {WHY}"));
+    assert_eq!(set, format!("set plugins=cost: plugin \"cost\": {WHY}"));
 }
 
 #[test]

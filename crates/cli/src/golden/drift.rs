@@ -106,7 +106,7 @@ impl DriftArgs {
     }
 
     fn engine(&self) -> Result<Engine, u8> {
-        let mut builder = Engine::builder().profile(&self.profile).writer("json");
+        let mut builder = Engine::builder().names_options(true).profile(&self.profile).writer("json");
         if let Some(dialect) = self.recordings.iter().find_map(|path| dialect_of(&beginning(path))) {
             builder = builder.dialect(dialect);
         }

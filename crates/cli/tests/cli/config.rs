@@ -128,7 +128,8 @@ fn a_call_that_is_folded_with_its_result_leaves_one_line() {
     {
         let outcome = with_user(settings).run("s.jsonl --set layout.pairs=always");
         let shown: Vec<&str> = outcome.stdout.lines().filter(|line| !line.is_empty()).collect();
-        assert_eq!(&shown[1..shown.len() - 1], lines, "{settings}: {outcome:?}");
+        let reply = shown.iter().position(|line| *line == "  All listed.").unwrap();
+        assert_eq!(&shown[1..reply], lines, "{settings}: {outcome:?}");
         assert_eq!(outcome.stderr, "");
     }
     let painted = with_user(&with_summary).run("s.jsonl --color always").stdout;

@@ -46,10 +46,10 @@ impl Builder {
     ///
     /// ```
     /// use streamfmt::Engine;
-    /// use streamfmt::core::entry::{Line, View};
-    /// use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
-    /// use streamfmt::core::item::Item;
-    /// use streamfmt::core::session::Session;
+    /// use streamfmt::entry::{Line, View};
+    /// use streamfmt::formatter::{FormatError, Formatter, Verdict};
+    /// use streamfmt::item::Item;
+    /// use streamfmt::session::Session;
     ///
     /// struct Deploys;
     ///
@@ -87,8 +87,8 @@ impl Builder {
     /// ```
     /// use std::fmt;
     /// use streamfmt::Engine;
-    /// use streamfmt::core::outline::Node;
-    /// use streamfmt::core::writer::Writer;
+    /// use streamfmt::outline::Node;
+    /// use streamfmt::writer::Writer;
     ///
     /// struct Kinds;
     ///
@@ -117,9 +117,9 @@ impl Builder {
     ///
     /// ```
     /// use streamfmt::Engine;
-    /// use streamfmt::core::dialect::{Decoder, Input};
-    /// use streamfmt::core::event::Event;
-    /// use streamfmt::core::item::{Content, Item, Kind};
+    /// use streamfmt::dialect::{Decoder, Input};
+    /// use streamfmt::event::Event;
+    /// use streamfmt::item::{Content, Item, Kind};
     ///
     /// struct Acme;
     ///
@@ -152,7 +152,7 @@ impl Builder {
     /// program: with [`Builder::theme`], or as the `theme` of a profile.
     ///
     /// ```
-    /// use streamfmt::core::theme::ColorDepth;
+    /// use streamfmt::theme::ColorDepth;
     /// use streamfmt::{Engine, Looks};
     ///
     /// let looks = Looks { color: Some(ColorDepth::TrueColor), ..Looks::default() };

@@ -66,6 +66,8 @@ pub struct Builder {
     tools: Vec<ToolRule>,
     inline_plugin_errors: bool,
     without_native: bool,
+    names_options: bool,
+    texts: Vec<(String, String)>,
     budget: Budget,
     looks: Looks,
     keep: Option<KeepPicture>,
@@ -93,6 +95,26 @@ impl Builder {
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = Some(name.into());
+        self
+    }
+
+    /// A profile in TOML, as in a file of its own, chosen with [`Builder::profile`] or named in the `extends` of another. It goes before
+    /// a built-in one of the same name.
+    ///
+    /// ```
+    /// let engine = streamfmt::Engine::builder()
+    ///     .add_profile("mine", "extends = [\"quiet\"]\nonly.add = [\"call\"]\n[tool.Bash]\nlabel = \"sh\"\n")
+    ///     .profile("mine")
+    ///     .dialect("claude")
+    ///     .writer("text")
+    ///     .build()?;
+    /// let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+    /// assert_eq!(engine.format_line(line), "● sh ls\n");
+    /// # Ok::<(), streamfmt::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn add_profile(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
+        self.texts.push((name.into(), source.into()));
         self
     }
 
@@ -203,6 +225,25 @@ impl Builder {
         self
     }
 
+    /// A plugin in Lua, as in a file of this name, over those before.
+    ///
+    /// ```
+    /// # #[cfg(feature = "lua")] {
+    /// let engine = streamfmt::Engine::builder()
+    ///     .script("mine.lua", "sf.tool('Bash', { label = 'sh' })")
+    ///     .dialect("claude")
+    ///     .writer("text")
+    ///     .build()?;
+    /// let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+    /// assert!(engine.format_line(line).starts_with("● sh ls\n"));
+    /// # }
+    /// # Ok::<(), streamfmt::Problems>(())
+    /// ```
+    #[must_use]
+    pub fn script(self, name: &str, source: impl Into<String>) -> Self {
+        self.pack_at(PluginLayer::Run, Pack::from_source(name, source))
+    }
+
     /// A plugin that was read already, as one that the profile names, over those before.
     #[must_use]
     pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
@@ -239,10 +280,18 @@ impl Builder {
         self
     }
 
+    /// Names the choice that is wrong as an option of the command line (`--to`, `--from`) in [`Problems`], for a program that has these
+    /// options. Without it the methods of this builder are named (`writer`, `dialect`).
+    #[must_use]
+    pub fn names_options(mut self, on: bool) -> Self {
+        self.names_options = on;
+        self
+    }
+
     /// How much of a session is kept at a time. A host of many sessions may choose less than the default:
     ///
     /// ```
-    /// use streamfmt::{Engine, core::budget::Budget};
+    /// use streamfmt::{Budget, Engine};
     ///
     /// let budget = Budget { open_bytes: 1 << 20, ids: 10_000, ..Budget::default() };
     /// let engine = Engine::builder().budget(budget).build()?;
@@ -271,6 +320,18 @@ impl Builder {
     /// Reads and checks everything that was chosen. The error holds all problems of what was named for this run;
     /// what is wrong in settings that were found is left out and told by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
+        let names_options = self.names_options;
+        let mut built = self.read();
+        if !names_options {
+            match &mut built {
+                Ok(engine) => name_methods(&mut engine.warnings),
+                Err(problems) => name_methods(problems),
+            }
+        }
+        built
+    }
+
+    fn read(self) -> Result<Engine, Problems> {
         let mut told = SettingsProblems::default();
         told.errors.0.extend(self.additions.problems());
         let journal = Journal::default();
@@ -283,6 +344,7 @@ impl Builder {
             no_project: self.no_project,
             trusted: self.trusted.clone(),
             packs: plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect(),
+            texts: self.texts.clone(),
         }));
         told.extend(config.problems().clone());
         let writer = self.writer.as_deref();
@@ -615,6 +677,38 @@ impl Builder {
             Err(told) => {
                 let usual = themes.load("auto", background);
                 (usual.ok().map(|(theme, _)| theme), told)
+            }
+        }
+    }
+}
+
+/// Options of the command line, with the methods of [`Builder`] that make the same choice.
+const METHODS: [(&str, &str); 9] = [
+    ("--config", "config"),
+    ("--from", "dialect"),
+    ("--hide", "hide"),
+    ("--only", "only"),
+    ("--plugin", "plugin"),
+    ("--profile", "profile"),
+    ("--set", "set"),
+    ("--theme", "theme"),
+    ("--to", "writer"),
+];
+
+/// Puts methods in the place of options. What a file says is left alone.
+fn name_methods(problems: &mut Problems) {
+    for problem in &mut problems.0 {
+        for (option, method) in METHODS {
+            let is_whole = |rest: &str| !rest.starts_with(|ch: char| ch.is_ascii_alphanumeric() || ch == '-');
+            if let Some(rest) = problem.origin.strip_prefix(option).filter(|rest| is_whole(rest)) {
+                problem.origin = format!("{method}{rest}");
+            }
+            if problem
+                .message
+                .match_indices(option)
+                .any(|(at, _)| is_whole(&problem.message[at + option.len()..]))
+            {
+                problem.message = problem.message.replace(option, method);
             }
         }
     }

@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Reads a file as [`Engine::format`] does, and under the calls of a history also the files that their sub-agents wrote
-    /// beside it, as the program does. For the file alone, open it and use that.
+    /// beside it, as the program does. For the file alone, open it and use that. Errors of reading the file begin with its path.
     ///
     /// ```
     /// use streamfmt::{Engine, Tail};
@@ -75,10 +75,11 @@ impl Engine {
     /// ```
     pub fn format_file(&self, path: impl AsRef<Path>, out: &mut dyn Write) -> io::Result<()> {
         let path = path.as_ref();
-        let file = File::open(path)?;
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let file = File::open(path).map_err(named)?;
         let subagents = Some(subagents(path.to_owned(), Vec::new()));
         let setup = Setup { subagents, is_whole: true, ..self.setup() };
-        format(setup, self.spool(), file, out)
+        format(setup, self.spool(), NamedInput { file, path }, out)
     }
 }
 
@@ -86,6 +87,22 @@ impl Engine {
     /// What holds the text back until its head is known, if it has one and there is room for that.
     fn spool(&self) -> Option<Spool> {
         self.has_head().then(Spool::new).flatten()
+    }
+}
+
+/// A file whose errors have its path.
+struct NamedInput<'a> {
+    file: File,
+    path: &'a Path,
+}
+
+impl Read for NamedInput<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let named = |error: io::Error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            kind => io::Error::new(kind, format!("{}: {error}", self.path.display())),
+        };
+        self.file.read(buffer).map_err(named)
     }
 }
 

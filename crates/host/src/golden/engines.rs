@@ -92,6 +92,7 @@ impl Engines {
             ..Looks::default()
         };
         let mut builder = Engine::builder()
+            .names_options(true)
             .profile(profile)
             .writer(writer)
             .ascii(formatting.ascii)

@@ -272,8 +272,12 @@ impl<'c> Resolver<'c> {
         }
     }
 
-    /// A profile that comes with the program or with a plugin that is known.
+    /// A profile that was handed over as text, or that comes with the program or with a plugin that is known.
     fn built_in(&mut self, wanted: &Named) -> Option<Arc<Loaded>> {
+        if let Some((name, source)) = self.config.texts.iter().rfind(|(known, _)| *known == wanted.name) {
+            let document = SettingsFile::new(name.clone(), None, SettingsLayer::Chosen, source.clone());
+            return Some(self.loaded(document));
+        }
         if let Some((name, source)) = BUILT_IN.iter().find(|(known, _)| *known == wanted.name) {
             let document =
                 SettingsFile::new(format!("{name}.toml"), None, SettingsLayer::BuiltIn, (*source).to_owned());
