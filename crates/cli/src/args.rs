@@ -24,6 +24,7 @@ use crate::golden::GoldenArgs;
 use crate::message::{OK, OUTPUT, USAGE, reason, tell};
 use crate::output::is_closed;
 use crate::plugin::PluginArgs;
+use crate::sessions::{self, SessionsArgs};
 use crate::terminal::{self, LookOptions, When, WhenLive};
 use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
@@ -171,6 +172,8 @@ pub(crate) struct Args {
 pub(crate) enum ProgramCommand {
     /// Run an agent, show what it does and keep everything it writes
     Run(Box<RunArgs>),
+    /// List, show and remove recorded sessions
+    Sessions(SessionsArgs),
     /// List and show profiles
     Profile(ProfileArgs),
     /// List, show, check and preview themes
@@ -356,6 +359,7 @@ pub(crate) fn command() -> clap::Command {
     CommandLine::command()
         .after_long_help(format!("{EXAMPLES}\n\n{}", reference()))
         .mut_subcommand("run", run::describe)
+        .mut_subcommand("sessions", |sessions| sessions.mut_subcommand("show", sessions::describe))
 }
 
 /// Tells how to begin.

@@ -30,6 +30,11 @@ pub(crate) fn folders() -> Folders {
     }
 }
 
+/// The folder for what is kept of sessions.
+pub(crate) fn data_folder() -> PathBuf {
+    folders().data.unwrap_or_else(|| env::temp_dir().join(NAME))
+}
+
 /// The folders in which agents keep the sessions of the working directory.
 pub(crate) fn session_folders() -> Vec<SessionFolder> {
     let Ok(work) = env::current_dir() else { return Vec::new() };

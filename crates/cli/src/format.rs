@@ -12,6 +12,8 @@ use streamfmt::core::pipeline::{Pipeline, Report, Stages};
 use streamfmt::core::profile::Ci;
 use streamfmt::core::writer::ci::parted;
 use streamfmt::{Engine, run_parallel, subagents};
+#[cfg(unix)]
+use streamfmt_server::store::{FiguresCollector, SessionFigures};
 
 use crate::also::{AlsoOutput, SummaryPlace, SummaryText};
 use crate::args::Args;
@@ -88,6 +90,9 @@ pub(crate) struct FormatRun<'a, 'w> {
     /// Inputs whose run ended in an error or without a result, or that no dialect claimed.
     unsuccessful: u64,
     is_again: bool,
+    /// What the inputs' streams come to, if that is wanted.
+    #[cfg(unix)]
+    figures: Option<FormattedFigures>,
 }
 
 impl<'a, 'w> FormatRun<'a, 'w> {
@@ -164,6 +169,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             failures: 0,
             unsuccessful: 0,
             is_again,
+            #[cfg(unix)]
+            figures: None,
         })
     }
 
@@ -210,7 +217,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         // Plugins mask, too.
         message::mask_messages(&setup.profile.redaction);
         // A named file is there as a whole. Standard input may be a pipe the next time, and should look the same then.
-        setup.is_whole = input.path().is_some() && matches!(source, OpenInput::File { .. });
+        setup.is_whole =
+            input.path().is_some() && matches!(source, OpenInput::File { .. } | OpenInput::Part { .. });
         setup.shows_open = self.live.is_some() && source.size().is_none();
         self.updates = updates::are_wanted(self.args, &self.engines.main)
             .then(|| UpdateLines::new(&self.engines.main, source.size().is_none()));
@@ -221,6 +229,12 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             setup.also.push(sink);
             summary
         });
+        #[cfg(unix)]
+        if let Some(figures) = &mut self.figures {
+            let (collector, sink) = FiguresCollector::sink();
+            setup.also.push(sink);
+            *figures = FormattedFigures::Collecting(collector);
+        }
         setup.subagents = input.path().map(|path| match source.follower() {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
             None => subagents(path.to_owned(), self.args.files.clone()),
@@ -259,6 +273,13 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 updates::finish(&mut pipeline, &mut self.output);
             }
             self.flush();
+        } else if source.goes_on() {
+            let _ = pipeline.finish(&mut Nowhere);
+        }
+        #[cfg(unix)]
+        if let Some(FormattedFigures::Collecting(collector)) = &self.figures {
+            let figures = Box::new(collector.finish(&pipeline));
+            self.figures = Some(FormattedFigures::Collected(figures));
         }
         let mut counted = pipeline.other_reports();
         self.also
@@ -266,7 +287,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             .filter(|also| also.is_begun())
             .zip(&mut counted)
             .for_each(|(also, report)| also.note(report));
-        counted.for_each(|report| report::add(&mut self.summed, report));
+        counted.take(usize::from(summary.is_some())).for_each(|report| report::add(&mut self.summed, report));
         if let (Some(summary), Some(place)) = (summary, &mut self.summary) {
             self.unwritten.extend(summary.append_to(place).err());
         }
@@ -298,6 +319,21 @@ impl<'a, 'w> FormatRun<'a, 'w> {
     #[cfg(unix)]
     pub(crate) fn is_live(&self) -> bool {
         self.live.is_some() || updates::are_wanted(self.args, &self.engines.main)
+    }
+
+    /// Collects what the stream comes to while it is formatted.
+    #[cfg(unix)]
+    pub(crate) fn collect_figures(&mut self) {
+        self.figures = Some(FormattedFigures::Wanted);
+    }
+
+    /// What the stream of the last input came to, if that was wanted.
+    #[cfg(unix)]
+    pub(crate) fn take_figures(&mut self) -> Option<SessionFigures> {
+        match self.figures.take() {
+            Some(FormattedFigures::Collected(figures)) => Some(*figures),
+            _ => None,
+        }
     }
 
     /// Whether further inputs are in vain.
@@ -581,6 +617,14 @@ pub(crate) fn check_outputs(
         folder.avoid(&outputs);
     }
     Ok((folder, first))
+}
+
+/// How far the figures of an input are.
+#[cfg(unix)]
+enum FormattedFigures {
+    Wanted,
+    Collecting(FiguresCollector),
+    Collected(Box<SessionFigures>),
 }
 
 /// Takes text that nobody reads.

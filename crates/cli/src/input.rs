@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::{self, File};
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -27,6 +27,12 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(crate) enum InputSource {
     Stdin,
     File(PathBuf),
+    /// A part of a file: so many bytes from `start` on, or all to its end.
+    Part {
+        path: PathBuf,
+        start: u64,
+        size: Option<u64>,
+    },
     /// The newest of these sessions, once there is one.
     Newest(SharedSessions),
     /// A session that is followed until there is a newer one of these.
@@ -134,7 +140,7 @@ impl InputSource {
         match self {
             Self::Stdin => "standard input".to_owned(),
             Self::Agent { name, .. } => name.clone(),
-            Self::File(path) | Self::Session(path, _) => path.display().to_string(),
+            Self::File(path) | Self::Part { path, .. } | Self::Session(path, _) => path.display().to_string(),
             Self::Newest(sessions) => sessions.borrow().shown_folders(),
         }
     }
@@ -148,7 +154,7 @@ impl InputSource {
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Stdin | Self::Newest(_) | Self::Agent { .. } => None,
-            Self::File(path) | Self::Session(path, _) => Some(path),
+            Self::File(path) | Self::Part { path, .. } | Self::Session(path, _) => Some(path),
         }
     }
 
@@ -158,7 +164,7 @@ impl InputSource {
         match self {
             Self::Stdin => is_file(stdin().and_then(|stdin| stdin.metadata())),
             Self::File(path) => !args.follow && is_file(fs::metadata(path)),
-            Self::Newest(_) | Self::Session(..) | Self::Agent { .. } => false,
+            Self::Part { .. } | Self::Newest(_) | Self::Session(..) | Self::Agent { .. } => false,
         }
     }
 
@@ -174,6 +180,7 @@ impl InputSource {
                 return Ok(OpenInput::Growing(Follower::new(path, None).into()));
             }
             Self::File(path) => File::open(path)?,
+            Self::Part { path, start, size } => return open_part(path, *start, *size),
             // An agent is started, not opened.
             Self::Newest(_) | Self::Agent { .. } => return Err(io::ErrorKind::NotFound.into()),
         };
@@ -186,6 +193,18 @@ impl InputSource {
         }
         Ok(OpenInput::File { file, size: metadata.len() })
     }
+}
+
+fn open_part(path: &Path, start: u64, size: Option<u64>) -> io::Result<OpenInput> {
+    let mut file = File::open(path)?;
+    let there = file.metadata()?.len().saturating_sub(start);
+    file.seek(SeekFrom::Start(start))?;
+    let size = size.unwrap_or(there).min(there);
+    Ok(if size == there {
+        OpenInput::File { file, size }
+    } else {
+        OpenInput::Part { file: file.take(size), size }
+    })
 }
 
 fn check(file: &Path, args: &Args) -> Result<(), String> {
@@ -236,6 +255,8 @@ fn stdin() -> io::Result<File> {
 pub(crate) enum OpenInput {
     /// A file, read to its end.
     File { file: File, size: u64 },
+    /// A part of a file that goes on behind it.
+    Part { file: Take<File>, size: u64 },
     /// A pipe, a terminal or a device: whatever is there is read at once.
     Pipe(File),
     /// A file that may grow.
@@ -249,7 +270,7 @@ impl OpenInput {
     /// How many bytes there are to read, if that is known.
     pub(crate) fn size(&self) -> Option<u64> {
         match self {
-            Self::File { size, .. } => Some(*size),
+            Self::File { size, .. } | Self::Part { size, .. } => Some(*size),
             _ => None,
         }
     }
@@ -285,8 +306,9 @@ impl OpenInput {
         patience: Option<Duration>,
     ) -> io::Result<ReadOutcome> {
         match self {
-            Self::File { .. } if signals.caught().is_some() => Ok(ReadOutcome::End),
+            Self::File { .. } | Self::Part { .. } if signals.caught().is_some() => Ok(ReadOutcome::End),
             Self::File { file, .. } => read_some(file, buffer),
+            Self::Part { file, .. } => read_some(file, buffer),
             Self::Pipe(pipe) => read_pipe(pipe, buffer, signals, watch_output, patience),
             Self::Growing(follower) => {
                 let mut wait = SignalWait { signals, watch_output };
@@ -298,7 +320,7 @@ impl OpenInput {
 }
 
 /// Reads what there is, at once.
-fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+fn read_some(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
     Ok(match streamfmt::follow::read_some(file, buffer)? {
         0 => ReadOutcome::End,
         count => ReadOutcome::Bytes(count),

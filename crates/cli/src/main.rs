@@ -34,6 +34,7 @@ mod recorded;
 mod report;
 mod run;
 mod screen;
+mod sessions;
 mod signal;
 mod tee;
 mod terminal;
@@ -94,6 +95,7 @@ fn run() -> Result<u8, u8> {
     let CommandLine { command, args } = CommandLine::read(env::args_os())?;
     match command {
         Some(ProgramCommand::Run(options)) => return run::run(*options),
+        Some(ProgramCommand::Sessions(sessions)) => return sessions.run(),
         Some(ProgramCommand::Golden(golden)) => return golden.run(),
         Some(ProgramCommand::Plugin(plugin)) => return plugin.run(),
         Some(ProgramCommand::Config(config)) => return config.run(),
@@ -112,23 +114,28 @@ fn run() -> Result<u8, u8> {
         }
         USAGE
     })?;
-    let is_shown_again = args.watch && inputs.iter().any(|input| input.can_be_shown_again(&args));
+    format_inputs(&args, inputs)
+}
+
+/// Formats inputs one after the other, and gives the exit code.
+pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8, u8> {
+    let is_shown_again = args.watch && inputs.iter().any(|input| input.can_be_shown_again(args));
     if is_shown_again && args.output.is_none() && !io::stdout().is_terminal() {
         tell("--watch needs a terminal or --output");
         return Err(USAGE);
     }
     let looks = args.looks();
-    let assets = Assets::wanted(&args);
+    let assets = Assets::wanted(args);
     // Before the terminal is asked for its colours: a signal amid that must not leave it without echo.
     let mut signals = Signals::catch().map_err(|error| {
         tell(&format!("can't wait for signals: {}", reason(&error)));
         OUTPUT
     })?;
-    let build = |files: Files| engine(&args, &looks, assets.as_ref(), files);
-    let engine = checked(&args, build(Files::default()))?;
-    let also = also::engines(&args, &engine).ok_or(USAGE)?;
+    let build = |files: Files| engine(args, &looks, assets.as_ref(), files);
+    let engine = checked(args, build(Files::default()))?;
+    let also = also::engines(args, &engine).ok_or(USAGE)?;
     // Before a session is waited for.
-    format::check_outputs(&args, &engine, None).map_err(|message| {
+    format::check_outputs(args, &engine, None).map_err(|message| {
         tell(&message);
         USAGE
     })?;
@@ -144,7 +151,7 @@ fn run() -> Result<u8, u8> {
     loop {
         let engines = RunEngines { main: Rc::clone(&engine), also: &also };
         let mut run =
-            FormatRun::begin(&args, engines, None, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
+            FormatRun::begin(args, engines, None, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
         for input in &inputs {
             run.format(input);
             let mut newest = None;
@@ -248,6 +255,7 @@ fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
         }
         // They write for themselves.
         ProgramCommand::Run(_)
+        | ProgramCommand::Sessions(_)
         | ProgramCommand::Golden(_)
         | ProgramCommand::Plugin(_)
         | ProgramCommand::Theme(_)

@@ -16,6 +16,8 @@ pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     /// What stands before it.
     label: String,
+    /// Whether items are counted, and not bytes.
+    counts_items: bool,
 }
 
 impl Progress {
@@ -23,16 +25,31 @@ impl Progress {
     pub(crate) fn begin(total: Option<u64>, is_output_out_of_sight: bool, label: String) -> Option<Self> {
         let total = total?;
         let is_visible = is_output_out_of_sight && io::stderr().is_terminal();
-        is_visible.then(|| Self { total, read: 0, begun: Instant::now(), bar: None, label })
+        is_visible.then(|| Self {
+            total,
+            read: 0,
+            begun: Instant::now(),
+            bar: None,
+            label,
+            counts_items: false,
+        })
     }
 
-    /// So many bytes more were read.
+    /// Progress through so many items, where that can be seen.
+    pub(crate) fn of_items(total: usize) -> Option<Self> {
+        let mut progress = Self::begin(Some(total as u64), true, String::new())?;
+        progress.counts_items = true;
+        Some(progress)
+    }
+
+    /// So many bytes or items more were read.
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.read += bytes as u64;
         if self.bar.is_none() && self.begun.elapsed() > LONG {
             let bar = ProgressBar::new(self.total);
-            if let Ok(style) = ProgressStyle::with_template("{prefix}{wide_bar} {bytes}/{total_bytes} {eta}")
-            {
+            let counts = if self.counts_items { "{pos}/{len}" } else { "{bytes}/{total_bytes}" };
+            let template = format!("{{prefix}}{{wide_bar}} {counts} {{eta}}");
+            if let Ok(style) = ProgressStyle::with_template(&template) {
                 bar.set_style(style);
             }
             bar.set_prefix(self.label.clone());

@@ -54,7 +54,7 @@ const RULES: &[Rule] = &[
         name: "streamfmt",
         ours: &["streamfmt-core", "streamfmt-plugin"],
         never_direct: &[],
-        never_below: &["axum", "clap", "reqwest", "tokio"],
+        never_below: &["axum", "clap", "reqwest", "rusqlite", "tokio"],
     },
     Rule {
         name: "streamfmt-server",
@@ -65,7 +65,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "streamfmt-cli",
         ours: &["streamfmt", "streamfmt-server"],
-        never_direct: &["libloading", "mlua", "pulldown-cmark"],
+        never_direct: &["libloading", "mlua", "pulldown-cmark", "rusqlite"],
         never_below: &[],
     },
     Rule {

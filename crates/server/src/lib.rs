@@ -1,4 +1,4 @@
-//! Runs coding agents and keeps what they write.
+//! Runs coding agents, keeps what they write, and finds it again.
 //!
 //! ```text
 //! agent ─▶ pipes ─▶ recorder ─▶ log            every byte, before anything else sees it
@@ -10,7 +10,8 @@
 //!
 //! The recorder is a thread with one loop and no runtime. It never waits for the display or the keeper: a slow one reads from the log. Logs and side
 //! files are all that a store of sessions needs: [`SessionPaths`] names them, [`RunSideFile`] is their content, and
-//! [`SessionPaths::is_running`] tells a run in progress from an interrupted one.
+//! [`SessionPaths::is_running`] tells a run in progress from an interrupted one. The [`store`] is an index of them, and of agents' own
+//! histories, in a database.
 
 #[cfg(unix)]
 mod feed;
@@ -25,6 +26,8 @@ mod log;
 #[cfg(unix)]
 mod notice;
 #[cfg(unix)]
+mod passed_input;
+#[cfg(unix)]
 mod recorder;
 mod run_id;
 mod run_lock;
@@ -33,6 +36,7 @@ mod side_file;
 #[cfg(unix)]
 mod signals;
 mod start_time;
+pub mod store;
 mod sync;
 #[cfg(unix)]
 pub mod watchdog;

@@ -3,6 +3,7 @@
 mod run_loop;
 mod run_state;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, PipeReader};
@@ -22,6 +23,7 @@ use crate::feed::{Channel, FeedEnd, LiveFeed, feed};
 use crate::keeper::{Keeper, KeptSideFile, StreamVerdict};
 use crate::log::RawLog;
 use crate::notice::RunNotice;
+use crate::passed_input;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
@@ -41,6 +43,10 @@ pub struct RunRecorder {
     pub agent: Option<String>,
     /// Brings the dialects by which the outcome of the agent's stream is known.
     pub engine: Engine,
+    /// The task on the command line, if there is one.
+    pub task: Option<String>,
+    /// Labels given by the user.
+    pub labels: BTreeMap<String, String>,
     /// Whether the agent gets standard input; otherwise it gets an empty one.
     pub passes_stdin: bool,
     /// Columns and lines of the display.
@@ -129,7 +135,7 @@ impl RunRecorder {
         }
         let group = watchdog.as_ref().ok().map(Watchdog::group);
         let watchdog = watchdog.map_err(|error| display.notice(RunNotice::NoWatchdog(error))).ok();
-        let spawned = self.spawn(group);
+        let spawned = self.spawn(group, self.input(&side));
         let mut child = match spawned {
             Ok(child) => child,
             Err(error) => {
@@ -192,6 +198,9 @@ impl RunRecorder {
             added: self.added.clone(),
             agent: self.agent.clone(),
             agent_session: None,
+            task: self.task.clone(),
+            stdin: None,
+            labels: self.labels.clone(),
             log: folder.join(&log.path),
             folder,
             log_start: log.start,
@@ -207,7 +216,20 @@ impl RunRecorder {
         }
     }
 
-    fn spawn(&self, group: Option<Pid>) -> io::Result<Child> {
+    fn input(&self, side: &Arc<KeptSideFile>) -> Stdio {
+        if !self.passes_stdin {
+            return Stdio::null();
+        }
+        let side = Arc::clone(side);
+        let keep = move |text: &str| {
+            side.change(|side| side.stdin = Some(text.to_owned()));
+            // The next change writes it as well.
+            let _ = side.write();
+        };
+        passed_input::pass(keep).unwrap_or_else(|_| Stdio::inherit())
+    }
+
+    fn spawn(&self, group: Option<Pid>, input: Stdio) -> io::Result<Child> {
         let Some((program, arguments)) = self.command.split_first() else {
             return Err(io::ErrorKind::NotFound.into());
         };
@@ -215,7 +237,7 @@ impl RunRecorder {
             .args(arguments)
             .env("COLUMNS", self.window.0.to_string())
             .env("LINES", self.window.1.to_string())
-            .stdin(if self.passes_stdin { Stdio::inherit() } else { Stdio::null() })
+            .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(group.map_or(0, |group| group.as_raw_nonzero().get()))
@@ -224,6 +246,11 @@ impl RunRecorder {
 }
 
 impl Recording {
+    /// The run's id.
+    pub fn id(&self) -> RunId {
+        self.side.content().id.clone()
+    }
+
     /// The path of the log.
     pub fn log(&self) -> PathBuf {
         self.side.content().log.clone()

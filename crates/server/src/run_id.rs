@@ -22,7 +22,19 @@ impl RunId {
     /// A new id for a run that starts at this time.
     pub fn new(started: Timestamp) -> Self {
         // Each state has new keys from the system's random source.
-        let mut random = RandomState::new().hash_one((std::process::id(), started.as_nanosecond()));
+        Self::with(started, RandomState::new().hash_one((std::process::id(), started.as_nanosecond())))
+    }
+
+    /// The id of a session that has a name already: the same for the same name and time.
+    pub(crate) fn of(started: Timestamp, name: &str) -> Self {
+        // FNV-1a, which is the same everywhere and for ever.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self::with(started, hash ^ (hash >> 32))
+    }
+
+    fn with(started: Timestamp, mut random: u64) -> Self {
         let time = started.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S-");
         let mut name = time.to_string();
         for _ in 0..RANDOM {

@@ -1,5 +1,6 @@
 //! The side file of a run: what is known beyond the agent's output.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -30,6 +31,15 @@ pub struct RunSideFile {
     /// The agent's own session id, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
+    /// The task on the command line, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What was passed on standard input, at most the first 4 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Labels given by the user.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// The working directory.
     pub folder: PathBuf,
     /// The log.

@@ -19,6 +19,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub(crate) log: Option<PathBuf>,
 
+    /// Attach KEY=VALUE to the session; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label, help_heading = "Run")]
+    pub(crate) label: Vec<(String, String)>,
+
     /// When to flush the log to disk, as protection against a power failure
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = SyncWhen::Second, help_heading = "Run")]
     pub(crate) sync: SyncWhen,
@@ -80,6 +84,11 @@ Examples:
 
 Exit codes: the agent's own; if that is 0: 74 if the log is incomplete, 1 with --fail if the run isn't done;
 2 usage; 126 not executable; 127 not found; 128+n ended by signal n.";
+
+fn label(text: &str) -> Result<(String, String), &'static str> {
+    let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    parts.map(|(key, value)| (key.to_owned(), value.to_owned())).ok_or("expected KEY=VALUE")
+}
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -11,10 +11,11 @@ use streamfmt_server::watchdog::Watchdog;
 use streamfmt_server::{RunEnd, RunRecorder, RunStatus, SessionPaths, StartFailure, SyncPolicy};
 
 use super::command::{AgentCommand, base_name};
+use super::row::RunRow;
 use crate::also;
 use crate::args::{RunArgs, SyncWhen};
 use crate::assets::Assets;
-use crate::folders::folders;
+use crate::folders::data_folder;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::{InputSource, OpenInput};
 use crate::message::{INTERNAL, OUTPUT, RUN_FAILED, SIGNAL, USAGE, reason, tell};
@@ -75,9 +76,11 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     if !plan.added.is_empty() {
         tell(&format!("added {}", plan.added.join(" ")));
     }
-    let data = folders().data.unwrap_or_else(|| std::env::temp_dir().join("streamfmt"));
+    let data = data_folder();
     let recorder = RunRecorder {
         command,
+        task: plan.task.clone(),
+        labels: options.label.iter().cloned().collect(),
         passes_stdin: passes_stdin(plan.waits_for_stdin),
         added: plan.added.iter().map(|&word| word.to_owned()).collect(),
         engine: recorder_engine,
@@ -111,16 +114,20 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     if args.redact {
         tell(&format!("--redact doesn't apply to the log: {}", recording.log().display()));
     }
+    let row = RunRow::begin(data, recording.id());
+    run.collect_figures();
     let input = RecordedInput::new(feed, recording);
     let mut source = OpenInput::Recorded(Box::new(input));
     // The run continues whatever happens to the display.
     let shown = panic::catch_unwind(AssertUnwindSafe(|| {
         run.format_open(&InputSource::Agent { name, named }, &mut source);
-        run.finish()
+        let figures = run.take_figures();
+        (run.finish(), figures)
     }));
-    let shown = shown.unwrap_or(INTERNAL);
+    let (shown, figures) = shown.unwrap_or((INTERNAL, None));
     let OpenInput::Recorded(input) = source else { return Ok(shown) };
     let end = input.finish();
+    row.finish(figures);
     if let Some(log) = end.log.as_ref().filter(|_| !is_quiet || end.status != RunStatus::Done) {
         tell(&format!("kept in {}", log.display()));
     }

@@ -34,7 +34,7 @@ const FILES: [(&str, &str); 12] = [
     ("cases/typo/case.toml", "tilte = \"x\"\nprofiles = [\"defualt\"]\n"),
 ];
 
-const COMMANDS: [&str; 59] = [
+const COMMANDS: [&str; 63] = [
     "none.jsonl",
     ".",
     "notes.txt",
@@ -93,6 +93,10 @@ const COMMANDS: [&str; 59] = [
     "plugin remove git",
     "trust",
     "golden check cases",
+    "sessions show none",
+    "sessions import none",
+    "sessions prune",
+    "sessions rm last",
     "golden drift s.jsonl --baseline baseline.json",
 ];
 

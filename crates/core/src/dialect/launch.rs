@@ -26,6 +26,8 @@ pub struct LaunchPlan {
     pub at: usize,
     /// Whether an open pipe that nobody writes to would make the program wait for ever.
     pub waits_for_stdin: bool,
+    /// The task on the command line, if there is one.
+    pub task: Option<String>,
 }
 
 /// A command line that can't become a stream.

@@ -53,6 +53,8 @@ pub struct Dialect {
     pub histories: Option<Histories>,
     /// How its program is started so that it writes a stream, if that is known.
     pub launch: Option<Launch>,
+    /// Figures of outcomes, by the names of their facts, that go on from those of the run which was resumed.
+    pub cumulative: &'static [&'static str],
 }
 
 /// Where a product keeps the histories of its sessions: files whose names end in `.jsonl`.
@@ -109,6 +111,7 @@ pub const DIALECTS: &[Dialect] = &[
         side_files: Some(claude::SIDE_FILES),
         histories: Some(claude::HISTORIES),
         launch: Some(claude::LAUNCH),
+        cumulative: &["cost_usd", "api_ms", "models"],
     },
     Dialect {
         name: "codex",
@@ -122,6 +125,7 @@ pub const DIALECTS: &[Dialect] = &[
         side_files: Some(codex::SIDE_FILES),
         histories: Some(codex::HISTORIES),
         launch: Some(codex::LAUNCH),
+        cumulative: &["usage"],
     },
 ];
 

@@ -32,6 +32,8 @@ use crate::entry::{Block, Hunk, View};
 use crate::item::Item;
 use crate::session::Session;
 
+pub use sentence::first_sentence;
+
 /// What a formatter decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {

@@ -9,7 +9,7 @@ const LONGEST: usize = 500;
 
 /// Parts a message after its first sentence, which never goes beyond its first line with anything in it. `None` if that is too
 /// long for a title, or says nothing.
-pub(super) fn first_sentence(text: &Text) -> Option<(Text, Text)> {
+pub fn first_sentence(text: &Text) -> Option<(Text, Text)> {
     let start = text.len() - text.trim_start().len();
     let line = find(b'\n', &text.as_bytes()[start..]).map_or(text.len(), |end| start + end);
     let end = start + sentence_end(&text[start..line]);

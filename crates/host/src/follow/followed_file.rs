@@ -180,7 +180,7 @@ impl FileId {
 }
 
 /// Reads what there is, at once; 0 is the end.
-pub fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+pub fn read_some(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -70,7 +70,70 @@ fn complete(arguments: &[&str], wish: LaunchWish) -> Result<LaunchPlan, LaunchRe
         lacking.into_iter().filter(|(option, is_wanted)| *is_wanted && !has(options, option)).map(|it| it.0),
     );
     // Before all others: an option that takes any number of values can't swallow a task behind them.
-    Ok(LaunchPlan { added, at: 0, waits_for_stdin: false })
+    Ok(LaunchPlan { added, at: 0, waits_for_stdin: false, task: task(arguments, options) })
+}
+
+/// Options that take one value.
+const WITH_VALUE: [&str; 24] = [
+    "--agent",
+    "--agents",
+    "--append-system-prompt",
+    "--append-system-prompt-file",
+    "--debug-file",
+    "--effort",
+    "--fallback-model",
+    "--input-format",
+    "--json-schema",
+    "--max-budget-usd",
+    "--max-thinking-tokens",
+    "--max-turns",
+    "--model",
+    "--name",
+    "-n",
+    "--output-format",
+    "--permission-mode",
+    "--permission-prompt-tool",
+    "--session-id",
+    "--setting-sources",
+    "--settings",
+    "--system-prompt",
+    "--system-prompt-file",
+    "--resume-session-at",
+];
+
+/// Options that take any number of values.
+const WITH_VALUES: [&str; 9] = [
+    "--add-dir",
+    "--allowed-tools",
+    "--allowedTools",
+    "--betas",
+    "--disallowed-tools",
+    "--disallowedTools",
+    "--file",
+    "--mcp-config",
+    "--tools",
+];
+
+/// Options that may have a value.
+const WITH_OPTIONAL_VALUE: [&str; 4] = ["--resume", "-r", "--debug", "-d"];
+
+/// The task: behind `--`, or the first word that is no option and no value of one.
+fn task(arguments: &[&str], options: &[&str]) -> Option<String> {
+    let mut words = options.iter().peekable();
+    while let Some(&word) = words.next() {
+        if !word.starts_with('-') {
+            return Some(word.to_owned());
+        }
+        if WITH_VALUE.contains(&word) {
+            words.next();
+        } else if WITH_VALUES.contains(&word) {
+            while words.next_if(|word| !word.starts_with('-')).is_some() {}
+        } else if WITH_OPTIONAL_VALUE.contains(&word) {
+            // A task has several words, the name of a session has none of the blanks between them.
+            words.next_if(|word| !word.starts_with('-') && !word.contains(' '));
+        }
+    }
+    arguments.get(options.len() + 1).map(|&word| word.to_owned())
 }
 
 /// The format that is asked for: where, in how many arguments, and which.
@@ -120,6 +183,27 @@ mod tests {
         assert_eq!(completed("-p -- --verbose", old), "+ --output-format stream-json --verbose");
         assert_eq!(completed("mcp list", plain), "+ ");
         assert_eq!(completed("--version", plain), "+ ");
+    }
+
+    #[test]
+    fn the_task_is_neither_an_option_nor_a_value_of_one() {
+        let task = |line: &str| {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            complete(&arguments, LaunchWish::default()).unwrap().task
+        };
+        for line in [
+            "-p fix",
+            "--model opus -p fix",
+            "-p --output-format stream-json --verbose fix",
+            "-p --resume 0b9c fix",
+            "-p fix --allowedTools Bash Read",
+            "-p --allowedTools Bash Read -- fix",
+        ] {
+            assert_eq!(task(line).as_deref(), Some("fix"), "{line}");
+        }
+        for line in ["-p", "-p --model opus", "-p --resume 0b9c", "-p --tools Bash Read", "mcp list"] {
+            assert_eq!(task(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -75,7 +75,8 @@ fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefus
     // With a task on the command line it still reads a pipe to its end before it begins.
     let has_task = has_task(arguments, options, &words[1..]);
     let asks = words[1..].iter().any(|&at| arguments[at] == "-");
-    Ok(LaunchPlan { added, at: exec + 1, waits_for_stdin: has_task && !asks })
+    let task = if has_task { task(arguments, options, &words[1..]) } else { None };
+    Ok(LaunchPlan { added, at: exec + 1, waits_for_stdin: has_task && !asks, task })
 }
 
 /// Whether the task is on the command line. `words`: where the arguments behind `exec` are that are no options.
@@ -86,6 +87,13 @@ fn has_task(arguments: &[&str], options: &[&str], words: &[usize]) -> bool {
     let is_session_missing = is_resumed && !options.contains(&"--last");
     let behind_dashes = arguments.len().saturating_sub(options.len() + 1);
     words.len() + behind_dashes > usize::from(is_session_missing)
+}
+
+/// The task, which is on the command line: the last word.
+fn task(arguments: &[&str], options: &[&str], words: &[usize]) -> Option<String> {
+    let behind_dashes = arguments.get(options.len() + 1..).and_then(|behind| behind.last());
+    let task = behind_dashes.or_else(|| words.last().map(|&at| &arguments[at]));
+    task.filter(|task| **task != "-").map(|task| (*task).to_owned())
 }
 
 /// Where the arguments are that are neither options nor values of options.
@@ -161,6 +169,22 @@ mod tests {
             let end = if has_task { " < /dev/null" } else { "" };
             let expected = arguments.replacen("exec", "exec --json", 1) + end;
             assert_eq!(completed(arguments), expected);
+        }
+    }
+
+    #[test]
+    fn the_task_is_neither_an_option_nor_a_session() {
+        let task = |line: &str| {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            complete(&arguments, LaunchWish::default()).unwrap().task
+        };
+        for line in
+            ["exec fix", "exec -m o3 fix", "exec resume 0199 fix", "exec resume --last fix", "e -- fix"]
+        {
+            assert_eq!(task(line).as_deref(), Some("fix"), "{line}");
+        }
+        for line in ["exec -", "exec", "exec resume 0199", "exec resume --last", "login"] {
+            assert_eq!(task(line), None, "{line}");
         }
     }
 

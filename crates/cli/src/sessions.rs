@@ -1,0 +1,252 @@
+//! `streamfmt sessions`: what is kept of runs and histories, listed, shown and removed.
+
+mod remove;
+mod show;
+mod table;
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use streamfmt::core::redact::{Redaction, Redactor};
+use streamfmt_server::store::{
+    FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRow, SessionStatus, Store, StoreError,
+    StoreNotice,
+};
+
+use crate::folders::data_folder;
+use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, tell};
+use crate::output::write_out;
+use crate::progress::Progress;
+
+pub(crate) use show::{ShowArgs, describe};
+
+/// Rows that are listed on a terminal if the user doesn't choose.
+const ROWS: usize = 30;
+
+/// List, show and remove recorded sessions
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    command: SessionsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionsCommand {
+    /// List sessions, the newest first
+    List(ListArgs),
+    /// Format a session, with the same options as a file
+    Show(Box<ShowArgs>),
+    /// Add the agents' own histories: files, or folders with such files
+    Import {
+        /// Files and folders
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Rebuild the entries of all runs from their logs
+    Reindex,
+    /// Remove sessions with their logs
+    Rm(remove::RmArgs),
+    /// Remove old runs with their logs
+    Prune(remove::PruneArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// List at most N sessions; the default is 30 on a terminal, otherwise all
+    #[arg(short, value_name = "N")]
+    number: Option<usize>,
+
+    /// Only those of this status
+    #[arg(long, value_name = "STATUS", value_enum)]
+    status: Option<StatusName>,
+
+    /// Only those of this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Only those of this working directory
+    #[arg(long, value_name = "PATH")]
+    folder: Option<PathBuf>,
+
+    /// Write one JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    /// Mask tokens, keys, passwords, e-mail addresses and home folders
+    #[arg(long)]
+    redact: bool,
+}
+
+/// A status that can be chosen.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum StatusName {
+    Running,
+    Done,
+    Failed,
+    Interrupted,
+}
+
+impl SessionsArgs {
+    /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.
+    pub(crate) fn run(self) -> Result<u8, u8> {
+        let data = data_folder();
+        let mut store = Store::open(&data).map_err(|error| refuse(&error))?;
+        // What is missing is found by every command.
+        let done = store.mended(Store::catch_up).map_err(|error| refuse(&error));
+        tell_notices(&mut store);
+        done?;
+        let done = match self.command {
+            SessionsCommand::List(list) => list.run(&mut store),
+            SessionsCommand::Show(show) => show.run(&mut store),
+            SessionsCommand::Import { paths } => import(&mut store, &paths),
+            SessionsCommand::Reindex => reindex(&mut store),
+            SessionsCommand::Rm(rm) => rm.run(&mut store),
+            SessionsCommand::Prune(prune) => prune.run(&mut store),
+        };
+        tell_notices(&mut store);
+        done
+    }
+}
+
+impl ListArgs {
+    fn run(&self, store: &mut Store) -> Result<u8, u8> {
+        let is_terminal = io::stdout().is_terminal();
+        let folder =
+            self.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
+        let filter = SessionFilter {
+            status: self.status.map(|status| match status {
+                StatusName::Running => SessionStatus::Running,
+                StatusName::Done => SessionStatus::Done,
+                StatusName::Failed => SessionStatus::Failed,
+                StatusName::Interrupted => SessionStatus::Interrupted,
+            }),
+            agent: self.agent.clone(),
+            folder,
+            most: self.number.or((is_terminal && !self.json).then_some(ROWS)),
+        };
+        let mut rows = store.mended(|store| store.list(&filter)).map_err(|error| refuse(&error))?;
+        if self.redact {
+            rows.iter_mut().for_each(mask);
+        }
+        let text = if self.json {
+            let lines = rows.iter().filter_map(|row| serde_json::to_string(row).ok());
+            lines.collect::<Vec<_>>().join("\n")
+        } else {
+            let width = is_terminal.then(terminal_size::terminal_size).flatten();
+            table::text(&rows, width.map(|(columns, _)| usize::from(columns.0)))
+        };
+        if text.is_empty() { Ok(OK) } else { write_out(text.as_bytes()) }
+    }
+}
+
+fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
+    let mut progress = None;
+    let mut shown = 0;
+    let counts = store.mended(|store| {
+        store.import(paths, |step| {
+            if let ImportStep::Reading(done, all) = step {
+                advance(&mut progress, &mut shown, done, all);
+            }
+        })
+    });
+    drop(progress);
+    let counts = counts.map_err(|error| refuse(&error))?;
+    let streamfmt_server::store::ImportCounts { new, changed, unchanged, others } = counts;
+    let others = if others == 0 {
+        String::new()
+    } else {
+        format!("; {others} files are no sessions of a known agent")
+    };
+    write_out(format!("{new} new, {changed} changed, {unchanged} unchanged{others}").as_bytes())
+}
+
+fn reindex(store: &mut Store) -> Result<u8, u8> {
+    let mut progress = None;
+    let mut shown = 0;
+    let count =
+        store.mended(|store| store.reindex(|done, all| advance(&mut progress, &mut shown, done, all)));
+    drop(progress);
+    let count = count.map_err(|error| refuse(&error))?;
+    write_out(format!("{count} runs").as_bytes())
+}
+
+/// Shows how far long work is.
+fn advance(progress: &mut Option<Progress>, shown: &mut usize, done: usize, all: usize) {
+    if progress.is_none() {
+        *progress = Progress::of_items(all);
+    }
+    if let Some(progress) = progress {
+        progress.advance(done.saturating_sub(*shown));
+        *shown = done;
+    }
+}
+
+/// The session that a name stands for. What is wrong with the name is told.
+fn find(store: &mut Store, name: &str) -> Result<SessionDetails, u8> {
+    match store.mended(|store| store.find(name)).map_err(|error| refuse(&error))? {
+        FoundSession::One(session) => Ok(*session),
+        FoundSession::None => {
+            tell(&format!("no session \"{name}\" (list them: streamfmt sessions list)"));
+            Err(USAGE)
+        }
+        FoundSession::Several(candidates) => {
+            tell(&format!("\"{name}\" is the start of several ids:"));
+            for candidate in candidates {
+                let title = candidate.title.map(|title| format!("  {title}")).unwrap_or_default();
+                tell(&format!("{}{title}", candidate.id));
+            }
+            Err(USAGE)
+        }
+    }
+}
+
+/// Tells why the store can't be used.
+fn refuse(error: &StoreError) -> u8 {
+    tell(&error.to_string());
+    match error {
+        StoreError::Newer(_) => USAGE,
+        StoreError::File(_, error) if error.kind() == io::ErrorKind::NotFound => USAGE,
+        StoreError::Damaged(_) | StoreError::File(..) | StoreError::Database(..) => OUTPUT,
+    }
+}
+
+/// Tells what happened to the database.
+pub(crate) fn tell_notices(store: &mut Store) {
+    for StoreNotice::Replaced { aside, saved } in store.take_notices() {
+        tell(&format!(
+            "the database of sessions was damaged: it is now {}; a new one was made of the {saved} entries that could be read, and of logs \
+             and side files",
+            aside.display()
+        ));
+    }
+}
+
+/// Masks what a row holds of foreign text.
+fn mask(row: &mut SessionRow) {
+    let Some(mut redactor) = Redactor::new(&Redaction::everything()) else { return };
+    let mut mask = |text: &mut String| {
+        let masked = redactor.text(text).into_owned();
+        *text = masked;
+    };
+    [&mut row.title, &mut row.folder, &mut row.agent_session].into_iter().flatten().for_each(&mut mask);
+    row.command.iter_mut().for_each(&mut mask);
+    row.labels.values_mut().for_each(&mut mask);
+    if let Some(log) = &mut row.log {
+        let mut text = log.display().to_string();
+        mask(&mut text);
+        *log = text.into();
+    }
+}
+
+/// Masks what the details hold of foreign text.
+fn mask_details(session: &mut SessionDetails) {
+    mask(&mut session.row);
+    let Some(mut redactor) = Redactor::new(&Redaction::everything()) else { return };
+    for text in [&mut session.response, &mut session.error].into_iter().flatten() {
+        *text = redactor.text(text).into_owned();
+    }
+}
+
+/// The exit code for work that the user didn't confirm.
+const DECLINED: u8 = RUN_FAILED;

@@ -1,0 +1,160 @@
+//! `streamfmt sessions rm` and `prune`.
+
+use std::io::{self, IsTerminal, Write};
+
+use jiff::{SignedDuration, Timestamp};
+use streamfmt_server::store::{SessionFilter, SessionRow, SessionStatus, SourceKind, Store};
+
+use super::{DECLINED, find, refuse};
+use crate::message::{OK, USAGE, one_line, tell};
+use crate::output::write_out;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RmArgs {
+    /// The sessions: ids or the starts of them, `last`, or `last~N`
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(id = "what", required = true, args = ["older", "keep"])]
+pub(super) struct PruneArgs {
+    /// Remove runs that started longer ago than this: 90d, 12h, 30m
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    older: Option<SignedDuration>,
+
+    /// Keep the newest N runs
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+
+    #[command(flatten)]
+    consent: Consent,
+}
+
+#[derive(Debug, clap::Args)]
+struct Consent {
+    /// Remove without asking
+    #[arg(long)]
+    yes: bool,
+
+    /// Only print what would be removed
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl RmArgs {
+    pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
+        let mut rows: Vec<SessionRow> = Vec::new();
+        for name in &self.ids {
+            let row = find(store, name)?.row;
+            if is_running(&row) {
+                tell(&format!("{}: in progress; end it first", row.id));
+                return Err(USAGE);
+            }
+            if rows.iter().all(|known| known.id != row.id) {
+                rows.push(row);
+            }
+        }
+        self.consent.remove(store, &rows)
+    }
+}
+
+impl PruneArgs {
+    pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
+        let rows = store.mended(|store| store.list(&SessionFilter::default()));
+        let rows = rows.map_err(|error| refuse(&error))?;
+        let mut runs = Vec::new();
+        for row in rows {
+            let sources = store.mended(|store| store.sources(&row.id)).map_err(|error| refuse(&error))?;
+            if sources.iter().any(|source| source.kind == SourceKind::Run) {
+                runs.push(row);
+            }
+        }
+        let now = Timestamp::now();
+        let is_old =
+            |row: &SessionRow| self.older.is_none_or(|older| now.duration_since(row.started) > older);
+        let runs = runs.into_iter().skip(self.keep.unwrap_or(0));
+        let runs: Vec<SessionRow> = runs.filter(|row| is_old(row) && !is_running(row)).collect();
+        self.consent.remove(store, &runs)
+    }
+}
+
+fn is_running(row: &SessionRow) -> bool {
+    matches!(row.status, SessionStatus::Running | SessionStatus::RunningElsewhere)
+}
+
+impl Consent {
+    fn remove(&self, store: &mut Store, rows: &[SessionRow]) -> Result<u8, u8> {
+        if rows.is_empty() {
+            return write_out(b"nothing to remove");
+        }
+        if self.dry_run {
+            let mut lines = Vec::new();
+            for row in rows {
+                let found = store.mended(|store| store.removable(&row.id)).map_err(|error| refuse(&error))?;
+                lines.push(described(row));
+                lines.extend(found.removed.iter().map(|path| format!("  {}", shown(path))));
+                lines.extend(found.kept.iter().map(|path| format!("  {} (stays)", shown(path))));
+            }
+            return write_out(lines.join("\n").as_bytes());
+        }
+        if !self.yes && !is_confirmed(rows) {
+            tell("nothing removed (without a terminal: --yes; to see what would be removed: --dry-run)");
+            return Ok(DECLINED);
+        }
+        let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
+        let removal = store.mended(|store| store.remove(&ids)).map_err(|error| refuse(&error))?;
+        let mut lines = Vec::new();
+        for session in &removal.sessions {
+            lines.push(format!("removed {}", session.id));
+            lines.extend(session.kept.iter().map(|path| format!("  {} stays", shown(path))));
+        }
+        if removal.leaves_copies {
+            tell("another program is reading the database: copies may be left in it until the next removal");
+        }
+        for path in &removal.aside {
+            tell(&format!("{}: a damaged database, which may still hold what was removed", path.display()));
+        }
+        if lines.is_empty() { Ok(OK) } else { write_out(lines.join("\n").as_bytes()) }
+    }
+}
+
+fn shown(path: &std::path::Path) -> String {
+    one_line(&path.display().to_string())
+}
+
+fn described(row: &SessionRow) -> String {
+    let title = row.title.as_deref().map(|title| format!("  {}", one_line(title)));
+    format!("{}{}", row.id, title.unwrap_or_default())
+}
+
+/// Asks on a terminal, and nowhere else.
+fn is_confirmed(rows: &[SessionRow]) -> bool {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return false;
+    }
+    for row in rows.iter().take(20) {
+        let _ = writeln!(io::stderr(), "  {}", described(row));
+    }
+    let _ = write!(io::stderr(), "streamfmt: remove {} sessions with their logs? [y/N] ", rows.len());
+    let mut answer = String::new();
+    let is_read = io::stdin().read_line(&mut answer).is_ok();
+    is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+fn age(text: &str) -> Result<SignedDuration, &'static str> {
+    let wanted = "expected a number with a unit: 90d, 12h, 30m";
+    let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
+    let unit: i64 = match unit {
+        "d" => 86_400,
+        "h" => 3_600,
+        "m" => 60,
+        "s" => 1,
+        _ => return Err(wanted),
+    };
+    let seconds = number.parse::<u32>().ok().and_then(|count| i64::from(count).checked_mul(unit));
+    seconds.map(SignedDuration::from_secs).ok_or(wanted)
+}

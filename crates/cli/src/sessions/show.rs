@@ -1,0 +1,69 @@
+//! `streamfmt sessions show`: a session through the same pipeline as a file.
+
+use std::path::PathBuf;
+
+use streamfmt_server::store::Store;
+
+use super::{find, mask_details, refuse};
+use crate::args::Args;
+use crate::input::InputSource;
+use crate::message::{USAGE, tell};
+use crate::output::write_out;
+
+/// `streamfmt sessions show`
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    args: Args,
+
+    /// Write what is known of the session as a JSON object instead
+    #[arg(long, help_heading = "Session")]
+    json: bool,
+}
+
+/// Describes the command: its file is a session.
+pub(crate) fn describe(command: clap::Command) -> clap::Command {
+    command
+        .mut_arg("files", |files| {
+            files
+                .value_name("ID")
+                .help("The session: its id or the start of it, `last`, or `last~N` for N before the last")
+                .value_parser(clap::value_parser!(PathBuf))
+                .num_args(1)
+                .required(true)
+        })
+        .mut_arg("follow", |follow| follow.hide(true))
+        .mut_arg("watch", |watch| watch.hide(true))
+        .override_usage("streamfmt sessions show [OPTIONS] <ID>")
+}
+
+impl ShowArgs {
+    pub(super) fn run(mut self, store: &mut Store) -> Result<u8, u8> {
+        if self.args.follow || self.args.watch {
+            tell("sessions show doesn't take --follow or --watch");
+            return Err(USAGE);
+        }
+        let names = std::mem::take(&mut self.args.files);
+        let name = names.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let mut session = find(store, &name)?;
+        if self.json {
+            if self.args.redact {
+                mask_details(&mut session);
+            }
+            let text = serde_json::to_string(&session).unwrap_or_default();
+            return write_out(text.as_bytes());
+        }
+        let id = &session.row.id;
+        let sources = store.mended(|store| store.sources(id)).map_err(|error| refuse(&error))?;
+        let Some(source) = sources.iter().find(|source| source.path.exists()) else {
+            let path = sources.first().map(|source| format!(": {}", source.path.display()));
+            tell(&format!(
+                "{id}: its log is gone{} (what is known of it: streamfmt sessions show {id} --json)",
+                path.unwrap_or_default()
+            ));
+            return Err(USAGE);
+        };
+        let input = InputSource::Part { path: source.path.clone(), start: source.start, size: source.size };
+        crate::format_inputs(&self.args, vec![input])
+    }
+}

@@ -1,0 +1,144 @@
+//! The table of sessions.
+
+use std::fmt::Write;
+
+use jiff::{SignedDuration, Timestamp};
+use streamfmt_server::store::SessionRow;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::message::one_line;
+
+/// The titles of the columns. Numbers are aligned to the right.
+const HEAD: [(&str, bool); 8] = [
+    ("ID", false),
+    ("STATUS", false),
+    ("AGENT", false),
+    ("TITLE", false),
+    ("FOLDER", false),
+    ("TURNS", true),
+    ("COST", true),
+    ("AGE", true),
+];
+/// The columns that give way where there isn't room: the title, and before it the folder.
+const TITLE: usize = 3;
+const FOLDER: usize = 4;
+/// They are never narrower than this.
+const LEAST: usize = 8;
+/// The widest that they get without a terminal.
+const MOST: usize = 80;
+
+/// The table, without a final line feed. `width`: that of the terminal, which no line exceeds.
+pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let now = Timestamp::now();
+    let cells: Vec<[String; 8]> = rows.iter().map(|row| cells(row, now)).collect();
+    let mut widths = HEAD.map(|(head, _)| head.len());
+    for row in &cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.width());
+        }
+    }
+    for column in [TITLE, FOLDER] {
+        widths[column] = widths[column].min(MOST);
+    }
+    let gaps = 2 * (widths.len() - 1);
+    if let Some(width) = width {
+        for column in [FOLDER, TITLE] {
+            let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
+            widths[column] = widths[column].saturating_sub(excess).max(LEAST.min(widths[column]));
+        }
+    }
+    let mut text = String::new();
+    let head = HEAD.map(|(head, _)| head.to_owned());
+    for row in [&head].into_iter().chain(&cells) {
+        let start = text.len();
+        for ((cell, width), (name, is_number)) in row.iter().zip(widths).zip(HEAD) {
+            let is_folder = name == HEAD[FOLDER].0;
+            let cell = if is_folder { cut_start(cell, width) } else { cut(cell, width) };
+            let gap = " ".repeat(width - cell.width().min(width));
+            let between = if text.len() == start { "" } else { "  " };
+            let _ = if is_number {
+                write!(text, "{between}{gap}{cell}")
+            } else {
+                write!(text, "{between}{cell}{gap}")
+            };
+        }
+        if let Some(width) = width {
+            let line = cut(&text[start..], width);
+            text.truncate(start);
+            text.push_str(&line);
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text.push('\n');
+    }
+    text.pop();
+    text
+}
+
+fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
+    let optional = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
+    [
+        one_line(&row.id),
+        row.status.name().to_owned(),
+        optional(&row.agent),
+        optional(&row.title),
+        optional(&row.folder),
+        row.num_turns.map(|turns| turns.to_string()).unwrap_or_default(),
+        row.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(),
+        age(now.duration_since(row.started)),
+    ]
+}
+
+/// How long ago something was; nothing is in the future.
+fn age(passed: SignedDuration) -> String {
+    match passed.as_secs().max(0) {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// The start of a text that fits a width, with an ellipsis if that isn't all.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut left = width.saturating_sub(1);
+    let fits = |sign: &char| {
+        let columns = sign.width().unwrap_or(0);
+        let fits = columns <= left;
+        left = left.saturating_sub(columns);
+        fits
+    };
+    let mut kept: String = text.chars().take_while(fits).collect();
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// The end of a path that fits a width: what is at its start says less.
+fn cut_start(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let back: String = text.chars().rev().collect();
+    cut(&back, width).chars().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_cut_to_its_width_and_an_age_has_one_unit() {
+        assert_eq!((cut("fix the tests", 8), cut("fix", 8)), ("fix the…".to_owned(), "fix".to_owned()));
+        assert_eq!((cut("日本語です", 5), cut("ab", 0)), ("日本…".to_owned(), String::new()));
+        assert_eq!(cut_start("/home/dev/shop", 9), "…dev/shop");
+        let ages = [-5, 59, 60, 7_200, 172_800].map(|seconds| age(SignedDuration::from_secs(seconds)));
+        assert_eq!(ages, ["0s", "59s", "1m", "2h", "2d"]);
+    }
+}

@@ -1,0 +1,208 @@
+//! `sessions`: what is kept of runs and histories, listed, shown and removed.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::program::{Folder, Outcome, SESSION, Signal, until};
+use crate::run::{SESSIONS, agents, kept, run};
+
+const DATA: &str = "home/.local/share/streamfmt";
+
+/// Lists the sessions.
+fn rows(folder: &Folder, options: &str) -> Vec<Value> {
+    let listed = run(folder, &format!("sessions list --json {options}"));
+    assert_eq!((listed.code, &*listed.stderr), (Some(0), ""));
+    listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What is known of a session.
+fn details(folder: &Folder, name: &str) -> Value {
+    let shown = run(folder, &format!("sessions show {name} --json"));
+    serde_json::from_str(&shown.stdout).unwrap_or_else(|_| panic!("{shown:?}"))
+}
+
+fn fields<'a>(row: &'a Value, names: &[&str]) -> Vec<Option<&'a str>> {
+    names.iter().map(|name| row[*name].as_str()).collect()
+}
+
+/// The files of the data folder that hold a text.
+fn holding(folder: &Folder, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for place in [DATA, SESSIONS] {
+        for name in folder.names_in(place) {
+            let bytes = fs::read(folder.path(place).join(&name)).unwrap_or_default();
+            if bytes.windows(text.len()).any(|part| part == text.as_bytes()) {
+                found.push(name);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_run_is_listed_and_shown_like_a_file() {
+    let folder = agents(&[("claude", "cat session"), ("other", "cat session >&2; cat reply")]);
+    assert_eq!(
+        run(&folder, "run --label team=shop --label k=v=w -- ./claude -p --model opus Fix").code,
+        Some(0)
+    );
+    assert_eq!(run(&folder, "run --log shared -- ./other").code, Some(0));
+    assert_eq!(run(&folder, "run --log shared -- ./claude -p More").code, Some(0));
+    let listed = rows(&folder, "");
+    let titles: Vec<_> = listed.iter().map(|row| row["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["More", "reply number 7.", "Fix"]);
+    let first = details(&folder, "last~2");
+    assert_eq!(
+        fields(&first, &["status", "agent", "model"]),
+        [Some("done"), Some("claude"), Some("model-1")]
+    );
+    assert_eq!(first["labels"], serde_json::json!({"k": "v=w", "team": "shop"}));
+    assert_eq!((&first["num_turns"], &first["response"]), (&Value::from(2), &Value::from("Second reply.")));
+    assert_eq!((first.get("cost_usd"), first.get("error")), (None, None));
+    assert_eq!(rows(&folder, "--agent claude -n 1")[0]["title"], "More");
+    assert_eq!(rows(&folder, "--status failed")[0]["title"], "reply number 7.");
+    for (name, file) in [("last", "session"), ("last~1", "reply"), ("last~2", "session")] {
+        for options in ["--to items", "--to text --profile full"] {
+            let expected = run(&folder, &format!("{options} {file}")).stdout;
+            let shown = run(&folder, &format!("sessions show {name} {options}"));
+            assert_eq!((shown.code, shown.stdout), (Some(0), expected), "{name} {options}");
+        }
+    }
+    let table = run(&folder, "sessions list").stdout;
+    assert!(table.starts_with("ID ") && table.lines().count() == 4, "{table}");
+    assert_eq!(run(&folder, "sessions show 2").stderr.lines().count(), 4);
+    assert_eq!(run(&folder, "sessions show nope").code, Some(2));
+}
+
+#[test]
+fn rows_are_made_anew_from_logs_and_side_files() {
+    let folder = agents(&[("claude", "cat > /dev/null; cat session"), ("fails", "cat reply; exit 3")]);
+    let mut child = crate::run::command(&folder, "run -- ./claude -p").stdin(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"\nBy standard input\n").unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+    run(&folder, "run -- ./fails");
+    let before = rows(&folder, "");
+    assert_eq!(fields(&before[0], &["status", "title"]), [Some("failed"), Some("reply number 7.")]);
+    assert_eq!(fields(&before[1], &["status", "title"]), [Some("done"), Some("By standard input")]);
+    assert_eq!(run(&folder, "sessions reindex").stdout, "2 runs\n");
+    assert_eq!(rows(&folder, ""), before);
+    for name in folder.names_in(DATA).iter().filter(|name| name.starts_with("sessions.db")) {
+        fs::remove_file(folder.path(DATA).join(name)).unwrap();
+    }
+    assert_eq!(rows(&folder, ""), before);
+    let garbage = "no database ".repeat(1_000);
+    for name in folder.names_in(DATA).iter().filter(|name| name.starts_with("sessions.db")) {
+        fs::remove_file(folder.path(DATA).join(name)).unwrap();
+    }
+    folder.write(&format!("{DATA}/sessions.db"), &garbage);
+    let listed = run(&folder, "sessions list --json");
+    assert!(
+        listed.stderr.starts_with("streamfmt: the database of sessions was damaged: "),
+        "{}",
+        listed.stderr
+    );
+    assert_eq!(rows(&folder, ""), before);
+    let aside = folder.names_in(DATA).into_iter().find(|name| name.contains(".damaged-")).unwrap();
+    assert_eq!(folder.read(&format!("{DATA}/{aside}")), garbage);
+}
+
+#[test]
+fn a_run_whose_recorder_is_killed_is_interrupted() {
+    let folder = agents(&[("agent", "cat reply; touch begun; exec sleep 1000")]);
+    let mut child = crate::run::command(&folder, "run -- ./agent").spawn().unwrap();
+    until(|| "the agent".to_owned(), || folder.path("begun").exists());
+    assert_eq!(rows(&folder, "--status running").len(), 1);
+    let id = rows(&folder, "")[0]["id"].as_str().unwrap().to_owned();
+    let refused = run(&folder, &format!("sessions rm {id} --yes"));
+    assert_eq!(
+        (refused.code, refused.stderr),
+        (Some(2), format!("streamfmt: {id}: in progress; end it first\n"))
+    );
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    child.wait().unwrap();
+    until(|| "the status".to_owned(), || rows(&folder, "")[0]["status"] == "interrupted");
+    let row = details(&folder, "last");
+    assert_eq!(
+        (row["title"].as_str(), row.get("num_turns"), row.get("ended")),
+        (Some("reply number 7."), None, None)
+    );
+}
+
+#[test]
+fn histories_are_imported_once_and_outlive_their_files() {
+    let folder = Folder::new();
+    let prompt = r#"{"type":"user","sessionId":"h-1","cwd":"/home/dev/shop","uuid":"u0","parentUuid":null,"isSidechain":false,"timestamp":"2026-11-20T10:00:00.000Z","message":{"role":"user","content":"Ask"}}"#;
+    folder.write("h/one.jsonl", format!("{prompt}\n"));
+    folder.write("h/notes.jsonl", "{\"a\":1}\n");
+    let imported = run(&folder, "sessions import h").stdout;
+    assert_eq!(imported, "1 new, 0 changed, 0 unchanged; 1 files are no sessions of a known agent\n");
+    let before = rows(&folder, "");
+    assert_eq!(
+        fields(&before[0], &["title", "agent", "agent_session"]),
+        [Some("Ask"), Some("claude"), Some("h-1")]
+    );
+    assert!(run(&folder, "sessions import h").stdout.starts_with("0 new, 0 changed, 1 unchanged"));
+    assert_eq!(rows(&folder, ""), before);
+    folder.append(
+        "h/one.jsonl",
+        &format!("{}\n", prompt.replace("u0", "u1").replace("10:00", "10:07").replace("\"Ask\"", "\"More\"")),
+    );
+    assert!(run(&folder, "sessions import h").stdout.starts_with("0 new, 1 changed"));
+    let after = rows(&folder, "");
+    assert_eq!(
+        (after.len(), &after[0]["id"], &after[0]["ended"]),
+        (1, &before[0]["id"], &"2026-11-20T10:07:00Z".into())
+    );
+    assert!(run(&folder, "sessions rm last --yes").stdout.contains("h/one.jsonl stays"));
+    assert_eq!((rows(&folder, "").len(), folder.path("h/one.jsonl").exists()), (0, true));
+    run(&folder, "sessions import h");
+    fs::remove_file(folder.path("h/one.jsonl")).unwrap();
+    run(&folder, "sessions reindex");
+    assert_eq!(rows(&folder, "")[0]["source_gone"], true);
+}
+
+#[test]
+fn a_run_and_its_history_are_one_session() {
+    let folder = agents(&[("claude", "cat session")]);
+    run(&folder, "run -- ./claude -p Fix");
+    let before = rows(&folder, "");
+    folder.write("s.jsonl", SESSION);
+    run(&folder, "sessions import s.jsonl");
+    assert_eq!(rows(&folder, ""), before);
+}
+
+#[test]
+fn nothing_is_left_of_what_was_removed() {
+    let folder = agents(&[("claude", "cat session; echo SECRETerror >&2"), ("other", "cat reply")]);
+    run(&folder, "run --label a=SECRETlabel -- ./claude -p SECRETtask");
+    run(&folder, "run -- ./other");
+    let marks = ["SECRETerror", "SECRETlabel", "SECRETtask", "First reply"];
+    let asked = run(&folder, "sessions rm last~1");
+    assert_eq!((asked.code, rows(&folder, "").len()), (Some(1), 2));
+    let planned = run(&folder, "sessions prune --keep 1 --dry-run");
+    assert!(planned.stdout.contains("SECRETtask") && planned.stdout.contains(".stderr"), "{planned:?}");
+    assert!(marks.iter().all(|mark| !holding(&folder, mark).is_empty()));
+    let removed: Outcome = run(&folder, "sessions prune --keep 1 --yes");
+    assert_eq!((removed.code, &*removed.stderr), (Some(0), ""));
+    for mark in marks {
+        assert_eq!(holding(&folder, mark), [""; 0], "{mark}");
+    }
+    assert_eq!(rows(&folder, "").len(), 1);
+    assert!(kept(&folder, ".ndjson").exists());
+    assert_eq!(run(&folder, "sessions prune --older 1d --yes").stdout, "nothing to remove\n");
+}
+
+#[test]
+fn secrets_are_masked_where_that_is_asked_for() {
+    let folder = agents(&[("claude", "cat session")]);
+    let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    run(&folder, &format!("run -- ./claude -p {token}"));
+    assert!(rows(&folder, "")[0]["title"] == token);
+    for command in ["list", "list --json", "show last", "show last --json"] {
+        let told = run(&folder, &format!("sessions {command} --redact"));
+        assert!(told.code == Some(0) && !told.stdout.contains(token), "{command}: {}", told.stdout);
+    }
+}

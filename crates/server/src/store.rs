@@ -1,0 +1,172 @@
+//! The store: every session found, listed, and never lost.
+//!
+//! ```text
+//! logs and side files ─┐
+//!                      ├─▶ figures ─▶ rows ─▶ sessions.db ─▶ list, find, sources
+//! agents' histories ───┘
+//! ```
+//!
+//! Logs and side files are the truth; of our own runs the database is only an index, which can be made anew at any time. All SQL is in
+//! this module: rows go in and out as types, values as bound parameters.
+
+mod database;
+mod figures;
+mod import;
+mod query;
+mod remove;
+mod row;
+mod runs;
+mod schema;
+mod write;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::session_paths::SessionPaths;
+
+pub use figures::{FiguresCollector, SessionFigures, SessionOutcome};
+pub use import::{ImportCounts, ImportStep};
+pub use query::{FoundSession, SessionFilter};
+pub use remove::{Removal, RemovedSession};
+pub use row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
+
+/// The sessions that are kept. One process may have several at a time, and several processes may use one database.
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+    paths: SessionPaths,
+    notices: Vec<StoreNotice>,
+}
+
+/// Something that the user should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreNotice {
+    /// The database was damaged and is a new one now.
+    Replaced {
+        /// Where the damaged one is.
+        aside: PathBuf,
+        /// How many rows could be taken over from it.
+        saved: usize,
+    },
+}
+
+/// Why the store can't be used.
+#[derive(Debug)]
+pub enum StoreError {
+    /// A newer version of this program wrote the database.
+    Newer(PathBuf),
+    /// The database is damaged: see [`Store::mended`].
+    Damaged(PathBuf),
+    /// A file can't be read or written.
+    File(PathBuf, io::Error),
+    /// `SQLite` reports something else.
+    Database(PathBuf, String),
+}
+
+impl StoreError {
+    fn of(path: &Path, error: &rusqlite::Error) -> Self {
+        if database::is_damage(error) {
+            return Self::Damaged(path.to_owned());
+        }
+        let reason = error.sqlite_error().map(ToString::to_string);
+        Self::Database(path.to_owned(), reason.unwrap_or_else(|| error.to_string()))
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Newer(path) => write!(
+                f,
+                "{}: a newer version of streamfmt wrote this database; update streamfmt to use it",
+                path.display()
+            ),
+            Self::Damaged(path) => write!(f, "{}: the database is damaged", path.display()),
+            Self::File(path, error) => {
+                let text = error.to_string();
+                let reason = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+                write!(f, "{}: {reason}", path.display())
+            }
+            Self::Database(path, reason) => write!(f, "{}: {}", path.display(), reason.to_lowercase()),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl Store {
+    /// Opens the store of a data folder, creating it if needed. A damaged database is moved aside, and what can be read of it goes into a
+    /// new one ([`Self::take_notices`]).
+    pub fn open(data: &Path) -> Result<Self, StoreError> {
+        let paths = SessionPaths { folder: data.join("sessions") };
+        let path = data.join("sessions.db");
+        paths.create().map_err(|error| StoreError::File(paths.folder.clone(), error))?;
+        make_private(data).map_err(|error| StoreError::File(data.to_owned(), error))?;
+        match database::open(&path) {
+            Ok(connection) => Ok(Self { connection, path, paths, notices: Vec::new() }),
+            Err(StoreError::Damaged(_)) => {
+                let (connection, notice) = replaced(&path)?;
+                let mut store = Self { connection, path, paths, notices: notice.into_iter().collect() };
+                store.catch_up()?;
+                Ok(store)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does something, and if the database turns out to be damaged, replaces it and does it once more.
+    pub fn mended<T>(
+        &mut self,
+        mut act: impl FnMut(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match act(self) {
+            Err(StoreError::Damaged(_)) => {
+                let (connection, notice) = replaced(&self.path)?;
+                self.connection = connection;
+                self.notices.extend(notice);
+                self.catch_up()?;
+                act(self)
+            }
+            done => done,
+        }
+    }
+
+    /// What the user should know, since this was last asked.
+    pub fn take_notices(&mut self) -> Vec<StoreNotice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Where logs and side files are.
+    pub fn paths(&self) -> &SessionPaths {
+        &self.paths
+    }
+
+    fn fail(&self) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+        let path = self.path.clone();
+        move |error| StoreError::of(&path, &error)
+    }
+}
+
+fn replaced(path: &Path) -> Result<(Connection, Option<StoreNotice>), StoreError> {
+    let (connection, replaced) =
+        database::replace(path, |old, new| old.map_or(0, |old| write::save(old, new)))?;
+    let notice = replaced.map(|(aside, saved)| StoreNotice::Replaced { aside, saved });
+    Ok((connection, notice))
+}
+
+/// Makes a folder accessible to its owner only.
+fn make_private(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        if std::fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
+            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
+}

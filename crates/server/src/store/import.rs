@@ -1,0 +1,299 @@
+//! Rows of sessions that weren't run by us: agents' own histories, and streams that were kept elsewhere.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, params};
+use streamfmt::core::dialect::is_event;
+use streamfmt::core::json::Record;
+use streamfmt::side_files::{holds_side_files, is_side_file};
+
+use super::figures::{SessionFigures, SessionOutcome};
+use super::row::{self, SOURCE_COLUMNS, SourceKind, SourceRow};
+use super::runs::{changed, is_gone};
+use super::write::{self, SessionEntry};
+use super::{Store, StoreError};
+use crate::run_id::RunId;
+
+/// How deep folders are searched.
+const DEEPEST: usize = 12;
+/// Bytes and lines of a file that show whether it is a session.
+const BEGINNING: u64 = 256 * 1024;
+const LINES: usize = 16;
+
+/// What an import found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportCounts {
+    /// Sessions without a row before.
+    pub new: usize,
+    /// Files that had changed, or were added to a known session.
+    pub changed: usize,
+    /// Files that had not changed.
+    pub unchanged: usize,
+    /// Files that are no session of a known agent.
+    pub others: usize,
+}
+
+/// How far an import is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportStep {
+    /// Looking for sessions: how many files were read.
+    Looking(usize),
+    /// Reading them: how many are done, of how many.
+    Reading(usize, usize),
+}
+
+impl Store {
+    /// Makes rows of histories: of files, and of those in folders. Files that didn't change since the last time aren't read again; a row
+    /// is never dropped. Fails at a path that can't be read.
+    pub fn import(
+        &mut self,
+        paths: &[PathBuf],
+        mut each: impl FnMut(ImportStep),
+    ) -> Result<ImportCounts, StoreError> {
+        let mut files = Vec::new();
+        for path in paths {
+            let real = path.canonicalize().map_err(|error| StoreError::File(path.clone(), error))?;
+            if real.is_dir() {
+                find(&real, DEEPEST, &mut files);
+            } else {
+                files.push(real);
+            }
+        }
+        files.sort();
+        files.dedup();
+        let own = self.paths.folder.canonicalize().ok();
+        files.retain(|file| own.as_ref().is_none_or(|own| !file.starts_with(own)));
+        let mut counts = ImportCounts::default();
+        let mut waiting = Vec::new();
+        for (at, file) in files.iter().enumerate() {
+            each(ImportStep::Looking(at));
+            let Ok(about) = fs::metadata(file) else { continue };
+            let known = self.known(file)?;
+            let has_log = known.iter().any(|(_, source)| source.kind == SourceKind::Run);
+            let is_same = |source: &SourceRow| {
+                source.size == Some(about.len()) && source.mtime == Some(changed(&about)) && !source.gone
+            };
+            if has_log || known.iter().any(|(_, source)| is_same(source)) {
+                counts.unchanged += 1;
+            } else if !is_session(file) {
+                counts.others += 1;
+            } else {
+                let is_known = !known.is_empty();
+                if is_known {
+                    counts.changed += 1;
+                } else {
+                    let ends = SessionFigures::read_ends(file)
+                        .map_err(|error| StoreError::File(file.clone(), error))?;
+                    match self.add_history(file, &about, &ends)? {
+                        Added::New => counts.new += 1,
+                        Added::ToKnown => counts.changed += 1,
+                        Added::Nothing => {
+                            counts.others += 1;
+                            continue;
+                        }
+                    }
+                }
+                waiting.push(file);
+            }
+        }
+        for (done, file) in waiting.iter().enumerate() {
+            each(ImportStep::Reading(done, waiting.len()));
+            self.read_history(file)?;
+        }
+        self.mark_gone()?;
+        Ok(counts)
+    }
+
+    /// The sessions that a file belongs to.
+    fn known(&self, file: &Path) -> Result<Vec<(String, SourceRow)>, StoreError> {
+        let fail = self.fail();
+        let sql = format!("SELECT {SOURCE_COLUMNS}, session FROM sources WHERE path = ?1");
+        let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
+        let rows = statement
+            .query_map([write::text(file)], |row| Ok((row.get(8)?, row::source(row)?)))
+            .map_err(&fail)?;
+        rows.collect::<Result<_, _>>().map_err(fail)
+    }
+
+    /// Adds a file: to the entry of its session, or as a new one.
+    fn add_history(
+        &mut self,
+        file: &Path,
+        about: &fs::Metadata,
+        ends: &SessionFigures,
+    ) -> Result<Added, StoreError> {
+        let Some(agent) = ends.agent.as_deref() else { return Ok(Added::Nothing) };
+        let fail = self.fail();
+        let transaction = self.connection.transaction().map_err(&fail)?;
+        let known: Option<String> = match &ends.agent_session {
+            Some(session) => transaction
+                .query_row(
+                    "SELECT id FROM sessions WHERE agent_session = ?1 AND (agent IS NULL OR agent = ?2) \
+                     ORDER BY started DESC, id DESC LIMIT 1",
+                    params![session, agent],
+                    |row| row.get(0),
+                )
+                .optional()
+                .map_err(&fail)?,
+            None => None,
+        };
+        let is_new = known.is_none();
+        let id = if let Some(id) = known {
+            id
+        } else {
+            let started = ends.first_at.unwrap_or_else(|| modified(about));
+            let name = ends.agent_session.clone().unwrap_or_else(|| write::text(file));
+            let is_taken = |id: &RunId| {
+                let sql = "SELECT 1 FROM sessions WHERE id = ?1";
+                transaction.query_row(sql, [id.as_str()], |_| Ok(())).optional().map(|it| it.is_some())
+            };
+            let mut id = RunId::of(started, &format!("{agent} {name}"));
+            for count in 2..100 {
+                if !is_taken(&id).map_err(&fail)? {
+                    break;
+                }
+                id = RunId::of(started, &format!("{agent} {name} {count}"));
+            }
+            let labels = BTreeMap::new();
+            let entry = entry(id.as_str(), started, ends, &labels);
+            write::session(&transaction, &entry).map_err(&fail)?;
+            id.as_str().to_owned()
+        };
+        let source = SourceRow {
+            path: file.to_owned(),
+            kind: SourceKind::History,
+            start: 0,
+            size: Some(about.len()),
+            errors: None,
+            gaps: Vec::new(),
+            mtime: None,
+            gone: false,
+        };
+        write::source(&transaction, &id, &source).map_err(&fail)?;
+        transaction.commit().map_err(&fail)?;
+        Ok(if is_new { Added::New } else { Added::ToKnown })
+    }
+
+    /// Reads a file as a whole, and writes its figures where it is the best source of its session.
+    fn read_history(&mut self, file: &Path) -> Result<(), StoreError> {
+        for (id, source) in self.known(file)? {
+            // What is written while it is read is read the next time.
+            let about = fs::metadata(file).map_err(|error| StoreError::File(file.to_owned(), error))?;
+            let size = about.len();
+            let sources = self.sources(&id)?;
+            let has_run = sources.iter().any(|source| source.kind == SourceKind::Run);
+            let figures = if has_run { None } else { best(file, size, &sources) };
+            let fail = self.fail();
+            let transaction = self.connection.transaction().map_err(&fail)?;
+            if let Some(figures) = figures {
+                let started: i64 = transaction
+                    .query_row("SELECT started FROM sessions WHERE id = ?1", [&id], |row| row.get(0))
+                    .map_err(&fail)?;
+                let started = Timestamp::from_nanosecond(started.into()).unwrap_or_default();
+                let labels = BTreeMap::new();
+                let mut entry = entry(&id, started, &figures, &labels);
+                entry.ended = entry.ended.or(Some(modified(&about)));
+                write::session(&transaction, &entry).map_err(&fail)?;
+                write::figures(&transaction, &id, &figures, true).map_err(&fail)?;
+                if let Some(session) = &figures.agent_session {
+                    write::link(&transaction, session).map_err(&fail)?;
+                }
+            }
+            let read = SourceRow { size: Some(size), mtime: Some(changed(&about)), gone: false, ..source };
+            write::source(&transaction, &id, &read).map_err(&fail)?;
+            transaction.commit().map_err(fail)?;
+        }
+        Ok(())
+    }
+}
+
+/// What became of a file.
+enum Added {
+    /// It is a new session.
+    New,
+    /// It is one more source of a known one.
+    ToKnown,
+    /// It is no session.
+    Nothing,
+}
+
+/// The figures of the best source: one that has an outcome goes before one without, then the larger one.
+fn best(file: &Path, size: u64, sources: &[SourceRow]) -> Option<SessionFigures> {
+    let others = sources.iter().filter(|source| source.path != file && !is_gone(&source.path));
+    let others = others.map(|source| (source.path.as_path(), None));
+    let all = others.chain([(file, Some(size))]);
+    let read = all.filter_map(|(path, size)| {
+        let figures = SessionFigures::read(path, 0, size, true).ok()?;
+        let size = size.unwrap_or_else(|| fs::metadata(path).map_or(0, |about| about.len()));
+        Some((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned()), figures))
+    });
+    let best = read.max_by(|one, other| (one.0, one.1, &one.2).cmp(&(other.0, other.1, &other.2)));
+    best.map(|(.., figures)| figures)
+}
+
+fn entry<'a>(
+    id: &'a str,
+    started: Timestamp,
+    figures: &'a SessionFigures,
+    labels: &'a BTreeMap<String, String>,
+) -> SessionEntry<'a> {
+    SessionEntry {
+        id,
+        agent_session: figures.agent_session.as_deref(),
+        agent: figures.agent.as_deref(),
+        model: figures.model.as_deref(),
+        title: figures.title.as_deref(),
+        folder: figures.folder.as_deref(),
+        command: &[],
+        labels,
+        status: match figures.outcome {
+            _ if figures.was_interrupted => "interrupted",
+            Some(SessionOutcome::Error(_)) => "failed",
+            _ => "done",
+        },
+        started,
+        ended: figures.last_at,
+        exit: None,
+        recorder: None,
+    }
+}
+
+fn modified(about: &fs::Metadata) -> Timestamp {
+    Timestamp::from_nanosecond(changed(about).into()).unwrap_or_default()
+}
+
+/// Finds files that may be sessions. Symbolic links aren't followed, and sub-agents' files belong to their sessions.
+fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() && depth > 0 && !name.to_str().is_some_and(holds_side_files) {
+            find(&path, depth - 1, files);
+        } else if kind.is_file()
+            && [Some(OsStr::new("jsonl")), Some(OsStr::new("ndjson"))].contains(&path.extension())
+        {
+            files.push(path);
+        }
+    }
+}
+
+/// Whether a file holds a session of a known agent, by its beginning, and isn't that of a sub-agent.
+fn is_session(path: &Path) -> bool {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut text));
+    if read.is_err() {
+        return false;
+    }
+    let text = String::from_utf8_lossy(&text);
+    let records = text.lines().take(LINES).filter_map(|line| Record::from_line(line.to_owned()).ok());
+    let records: Vec<Record> = records.collect();
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let Some(first) = records.first() else { return false };
+    !is_side_file(name, first) && records.iter().any(|record| is_event(record.root()))
+}

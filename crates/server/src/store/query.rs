@@ -1,0 +1,171 @@
+//! Lists and finds sessions.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+
+use rusqlite::{OptionalExtension, params};
+
+use super::row::{self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceRow};
+use super::{Store, StoreError};
+use crate::run_id::RunId;
+use crate::side_file::{ProcessMark, RunSideFile};
+
+/// Which sessions are listed. By default all are.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFilter {
+    /// Those of this status.
+    pub status: Option<SessionStatus>,
+    /// Those of this agent.
+    pub agent: Option<String>,
+    /// Those of this working directory.
+    pub folder: Option<PathBuf>,
+    /// At most so many, the newest.
+    pub most: Option<usize>,
+}
+
+/// What a name of a session stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FoundSession {
+    /// This session.
+    One(Box<SessionDetails>),
+    /// Several, the newest first, at most 20 of them.
+    Several(Vec<SessionRow>),
+    /// None.
+    None,
+}
+
+impl Store {
+    /// Lists sessions, the newest first. Their status is checked now.
+    pub fn list(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
+        let fail = self.fail();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM sessions AS s WHERE (?1 IS NULL OR s.agent = ?1) AND (?2 IS NULL OR s.folder = ?2) \
+             ORDER BY s.started DESC, s.id DESC"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
+        let folder = filter.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        let rows = statement.query_map(params![filter.agent, folder], row::session).map_err(&fail)?;
+        let mut found = Vec::new();
+        for row in rows {
+            if filter.most.is_some_and(|most| found.len() >= most) {
+                break;
+            }
+            let row = self.checked(row.map_err(&fail)?);
+            if filter.status.is_none_or(|status| status == row.status) {
+                found.push(row);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Finds a session: by its id or the start of it, `last`, or `last~N`, which is `N` before the last.
+    pub fn find(&self, name: &str) -> Result<FoundSession, StoreError> {
+        let fail = self.fail();
+        let back = match name.strip_prefix("last") {
+            Some("") => Some(0),
+            Some(rest) => rest.strip_prefix('~').and_then(|count| count.parse::<i64>().ok()),
+            None => None,
+        };
+        let mut found = Vec::new();
+        if let Some(back) = back {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM sessions AS s ORDER BY s.started DESC, s.id DESC LIMIT 1 OFFSET ?1"
+            );
+            let row = self.connection.query_row(&sql, [back], row::session).optional().map_err(&fail)?;
+            found.extend(row);
+        } else if !name.is_empty() {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM sessions AS s WHERE substr(s.id, 1, length(?1)) = ?1 \
+                 ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20"
+            );
+            let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
+            let rows = statement.query_map([name], row::session).map_err(&fail)?;
+            for row in rows {
+                found.push(self.checked(row.map_err(&fail)?));
+            }
+            found.truncate(if found.first().is_some_and(|row| row.id == name) { 1 } else { 20 });
+        }
+        match found.len() {
+            0 => Ok(FoundSession::None),
+            1 => Ok(FoundSession::One(Box::new(self.details(found.remove(0))?))),
+            _ => Ok(FoundSession::Several(found)),
+        }
+    }
+
+    /// The files that a session is read from, its own log first.
+    pub fn sources(&self, id: &str) -> Result<Vec<SourceRow>, StoreError> {
+        let fail = self.fail();
+        let sql = format!(
+            "SELECT {SOURCE_COLUMNS} FROM sources WHERE session = ?1 ORDER BY kind = 'run' DESC, gone, size DESC, path"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
+        let rows = statement.query_map([id], row::source).map_err(&fail)?;
+        rows.collect::<Result<_, _>>().map_err(fail)
+    }
+
+    fn details(&self, row: SessionRow) -> Result<SessionDetails, StoreError> {
+        let fail = self.fail();
+        let row = self.checked(row);
+        let sql = "SELECT response, error FROM sessions WHERE id = ?1";
+        let texts = self.connection.query_row(sql, [&row.id], |row| Ok((row.get(0)?, row.get(1)?)));
+        let (response, error) = texts.optional().map_err(&fail)?.unwrap_or_default();
+        let mut usage: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+        let sql = "SELECT model, kind, tokens FROM usage WHERE session = ?1";
+        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
+        let rows = statement
+            .query_map([&row.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .map_err(&fail)?;
+        for found in rows {
+            let (model, kind, tokens): (String, String, u64) = found.map_err(&fail)?;
+            usage.entry(model).or_default().insert(kind, tokens);
+        }
+        let sql = "SELECT tool, calls FROM calls WHERE session = ?1";
+        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
+        let calls = statement.query_map([&row.id], |row| Ok((row.get(0)?, row.get(1)?))).map_err(&fail)?;
+        let calls = calls.collect::<Result<_, _>>().map_err(fail)?;
+        Ok(SessionDetails { row, response, error, usage, calls })
+    }
+
+    /// The row with its status as it is now: a run is in progress only while its recorder is.
+    fn checked(&self, mut row: SessionRow) -> SessionRow {
+        if row.status == SessionStatus::Running
+            && let (Ok(id), Some(recorder)) = (row.id.parse::<RunId>(), &row.recorder)
+        {
+            row.status = self.state(&id, recorder);
+        }
+        row
+    }
+
+    /// The status of a run whose row has it in progress.
+    fn state(&self, id: &RunId, recorder: &ProcessMark) -> SessionStatus {
+        match RunSideFile::read(&self.paths.side_file(id)) {
+            Ok(side) => self.state_of(&side),
+            Err(_) if recorder.is_alive() => SessionStatus::Running,
+            Err(_) => SessionStatus::Interrupted,
+        }
+    }
+
+    /// The status of a run now.
+    pub(super) fn state_of(&self, side: &RunSideFile) -> SessionStatus {
+        if side.status != crate::side_file::RunStatus::Running {
+            return side.status.into();
+        }
+        if self.paths.is_running(side) {
+            return SessionStatus::Running;
+        }
+        // Only where the lock shows nothing: else a run that a power failure ended would seem to be in progress for ever.
+        let lock = File::open(self.paths.lock(&side.id));
+        let is_unlocked = lock.is_ok_and(|file| file.try_lock_shared().is_ok());
+        let here = ProcessMark::of(std::process::id()).boot;
+        let is_elsewhere = side.recorder.boot.is_some() && here.is_some() && side.recorder.boot != here;
+        if is_elsewhere && !is_unlocked {
+            return SessionStatus::RunningElsewhere;
+        }
+        // It may have ended between both looks.
+        match RunSideFile::read(&self.paths.side_file(&side.id)) {
+            Ok(now) if now.status != crate::side_file::RunStatus::Running => now.status.into(),
+            _ => SessionStatus::Interrupted,
+        }
+    }
+}

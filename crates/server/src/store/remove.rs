@@ -1,0 +1,121 @@
+//! Removes sessions, so that nothing of them is left.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::params;
+
+use super::row::{SessionStatus, SourceKind};
+use super::{Store, StoreError, database, write};
+use crate::run_id::RunId;
+
+/// How long readers are waited for before the last copies of what was removed are overwritten.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Removal {
+    /// Session by session.
+    pub sessions: Vec<RemovedSession>,
+    /// Whether copies may be left in the database's write-ahead log, because another process was reading.
+    pub leaves_copies: bool,
+    /// Databases that were damaged and moved aside: they may still hold what was removed.
+    pub aside: Vec<PathBuf>,
+}
+
+/// A session that was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemovedSession {
+    /// Its id.
+    pub id: String,
+    /// Files that were removed with it.
+    pub removed: Vec<PathBuf>,
+    /// Files that it was read from and that stay, because they lie elsewhere or hold other sessions.
+    pub kept: Vec<PathBuf>,
+}
+
+impl Store {
+    /// The files that [`Self::remove`] would remove with a session, and those that it would keep.
+    pub fn removable(&self, id: &str) -> Result<RemovedSession, StoreError> {
+        let fail = self.fail();
+        let mut found = RemovedSession { id: id.to_owned(), ..RemovedSession::default() };
+        let folder = self.paths.folder.as_path();
+        let is_ours = |path: &Path| path.parent() == Some(folder);
+        for source in self.sources(id)? {
+            let sql = "SELECT count(*) FROM sources WHERE path = ?1 AND session <> ?2";
+            let others: u64 = self
+                .connection
+                .query_row(sql, params![write::text(&source.path), id], |row| row.get(0))
+                .map_err(&fail)?;
+            let is_removed = source.kind == SourceKind::Run && is_ours(&source.path) && others == 0;
+            let files = if is_removed { &mut found.removed } else { &mut found.kept };
+            files.extend(Some(source.path).filter(|path| path.exists()));
+        }
+        if let Ok(id) = id.parse::<RunId>() {
+            let lock = self.paths.lock(&id);
+            let side = self.paths.side_file(&id);
+            for path in
+                [self.paths.log(&id), self.paths.errors(&id), side.with_extension("json.tmp"), lock, side]
+            {
+                if path.exists() && !found.removed.contains(&path) {
+                    found.removed.push(path);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes sessions: their rows, and their files in the data folder. Those in progress are left alone.
+    pub fn remove(&mut self, ids: &[String]) -> Result<Removal, StoreError> {
+        let mut removal = Removal::default();
+        for id in ids {
+            let fail = self.fail();
+            let files = self.removable(id)?;
+            if let Ok(run) = id.parse::<RunId>()
+                && let Ok(side) = crate::side_file::RunSideFile::read(&self.paths.side_file(&run))
+                && matches!(self.state_of(&side), SessionStatus::Running | SessionStatus::RunningElsewhere)
+            {
+                continue;
+            }
+            // Files first: as long as there is a row, what is left of them is removed the next time.
+            for path in &files.removed {
+                match fs::remove_file(path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(StoreError::File(path.clone(), error));
+                    }
+                    _ => {}
+                }
+            }
+            let transaction = self.connection.transaction().map_err(&fail)?;
+            transaction.execute("DELETE FROM sessions WHERE id = ?1", [id]).map_err(&fail)?;
+            transaction
+                .execute("UPDATE sessions SET resumes = NULL WHERE resumes = ?1", [id])
+                .map_err(&fail)?;
+            transaction.commit().map_err(fail)?;
+            removal.sessions.push(files);
+        }
+        removal.leaves_copies = !self.overwrite()?;
+        removal.aside = database::moved_aside(&self.path);
+        Ok(removal)
+    }
+
+    /// Empties the write-ahead log, which holds earlier versions of pages. `false`: other processes kept reading.
+    fn overwrite(&self) -> Result<bool, StoreError> {
+        let begun = Instant::now();
+        loop {
+            let busy: i64 = self
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+                .map_err(self.fail())?;
+            if busy == 0 {
+                return Ok(true);
+            }
+            if begun.elapsed() > PATIENCE {
+                return Ok(false);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Rows of our own runs: made of their side files and logs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use rusqlite::{OptionalExtension, params};
+
+use super::figures::{SessionFigures, title_of};
+use super::row::{SessionStatus, SourceKind, SourceRow};
+use super::write::{self, SessionEntry};
+use super::{Store, StoreError};
+use crate::run_id::RunId;
+use crate::side_file::RunSideFile;
+
+impl Store {
+    /// Writes the row of a run of ours, as its side file has it now. `figures`: what its stream came to, if that was read while it ran;
+    /// otherwise the log is read once the run is over.
+    pub fn record(&mut self, id: &RunId, figures: Option<&SessionFigures>) -> Result<(), StoreError> {
+        let Ok(side) = RunSideFile::read(&self.paths.side_file(id)) else { return Ok(()) };
+        self.write_run(&side)?;
+        let status = self.state_of(&side);
+        if matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere) {
+            return Ok(());
+        }
+        match figures {
+            Some(figures) => self.write_figures(&side, status, figures),
+            None => self.read_figures(&side, status),
+        }
+    }
+
+    /// Finds runs whose rows are missing or not complete, and writes them.
+    pub fn catch_up(&mut self) -> Result<(), StoreError> {
+        let settled = self.settled()?;
+        let mut open: Vec<RunSideFile> = Vec::new();
+        for id in self.side_files() {
+            let is_settled = settled.get(id.as_str()).copied();
+            if is_settled == Some(true) {
+                continue;
+            }
+            let Ok(side) = RunSideFile::read(&self.paths.side_file(&id)) else { continue };
+            if side.id == id {
+                if is_settled.is_none() {
+                    self.write_run(&side)?;
+                }
+                open.push(side);
+            }
+        }
+        // All rows are there first: where a run ends in a log that several have shared, the next one shows.
+        for side in open {
+            self.record(&side.id, None)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the rows of all our runs anew from side files and logs. Rows whose sources are gone stay and are marked. `each` is called with
+    /// the number of runs done and of all runs.
+    pub fn reindex(&mut self, mut each: impl FnMut(usize, usize)) -> Result<usize, StoreError> {
+        let ids = self.side_files();
+        let sides: Vec<RunSideFile> = ids
+            .iter()
+            .filter_map(|id| RunSideFile::read(&self.paths.side_file(id)).ok().filter(|side| side.id == *id))
+            .collect();
+        for side in &sides {
+            self.write_run(side)?;
+        }
+        for (done, side) in sides.iter().enumerate() {
+            each(done, sides.len());
+            self.record(&side.id, None)?;
+        }
+        self.mark_gone()?;
+        Ok(sides.len())
+    }
+
+    /// Marks sources that are gone, and those that are back.
+    pub(super) fn mark_gone(&mut self) -> Result<(), StoreError> {
+        let fail = self.fail();
+        let transaction = self.connection.transaction().map_err(&fail)?;
+        {
+            let mut statement =
+                transaction.prepare("SELECT DISTINCT path, gone FROM sources").map_err(&fail)?;
+            let rows = statement
+                .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))
+                .map_err(&fail)?;
+            let rows: Vec<(String, bool)> = rows.collect::<Result<_, _>>().map_err(&fail)?;
+            for (path, was_gone) in rows {
+                let is_gone = is_gone(Path::new(&path));
+                if is_gone != was_gone {
+                    transaction
+                        .execute("UPDATE sources SET gone = ?2 WHERE path = ?1", params![path, is_gone])
+                        .map_err(&fail)?;
+                }
+            }
+        }
+        transaction.commit().map_err(fail)
+    }
+
+    /// The ids of all side files, the oldest first.
+    fn side_files(&self) -> Vec<RunId> {
+        let Ok(entries) = fs::read_dir(&self.paths.folder) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut ids: Vec<RunId> = names.filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
+        ids.sort();
+        ids
+    }
+
+    /// The ids of our runs that have a row, and whether nothing is missing in it.
+    fn settled(&self) -> Result<BTreeMap<String, bool>, StoreError> {
+        let fail = self.fail();
+        let sql = "SELECT s.id, s.status <> 'running' AND (o.mtime IS NOT NULL OR o.gone) FROM sessions AS s \
+                   JOIN sources AS o ON o.session = s.id WHERE o.kind = 'run'";
+        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(&fail)?;
+        rows.collect::<Result<_, _>>().map_err(fail)
+    }
+
+    /// Writes the row of a run without figures, if there is none; figures that are there stay.
+    fn write_run(&mut self, side: &RunSideFile) -> Result<(), StoreError> {
+        let fail = self.fail();
+        let transaction = self.connection.transaction().map_err(&fail)?;
+        // Read again now that nobody else writes: it may have changed.
+        let now = RunSideFile::read(&self.paths.side_file(&side.id));
+        let side = now.as_ref().unwrap_or(side);
+        let known: Option<Option<i64>> = transaction
+            .query_row(
+                "SELECT mtime FROM sources WHERE session = ?1 AND kind = 'run'",
+                [side.id.as_str()],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(&fail)?;
+        if known.flatten().is_none() {
+            let folder = side.folder.to_string_lossy();
+            let title = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
+            let entry = entry(side, side.status.into(), title.as_deref(), &folder, None);
+            write::session(&transaction, &entry).map_err(&fail)?;
+            write::source(&transaction, side.id.as_str(), &source(side)).map_err(&fail)?;
+            if let Some(session) = &side.agent_session {
+                write::link(&transaction, session).map_err(&fail)?;
+            }
+        }
+        transaction.commit().map_err(fail)
+    }
+
+    /// Reads the log of a run that is over, and writes its figures.
+    fn read_figures(&mut self, side: &RunSideFile, status: SessionStatus) -> Result<(), StoreError> {
+        let next = self.next_run_in(side)?;
+        let to_next = next.map(|next| next.saturating_sub(side.log_start));
+        let most = side.log_bytes.or(to_next);
+        match SessionFigures::read(&side.log, side.log_start, most, false) {
+            Ok(figures) => self.write_figures(side, status, &figures),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let fail = self.fail();
+                let transaction = self.connection.transaction().map_err(&fail)?;
+                transaction
+                    .execute(
+                        "UPDATE sources SET gone = 1 WHERE session = ?1 AND kind = 'run'",
+                        [side.id.as_str()],
+                    )
+                    .map_err(&fail)?;
+                transaction
+                    .execute(
+                        "UPDATE sessions SET status = ?2 WHERE id = ?1",
+                        [side.id.as_str(), status.name()],
+                    )
+                    .map_err(&fail)?;
+                transaction.commit().map_err(fail)
+            }
+            // It may be readable the next time.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Where the next run starts in the same log.
+    fn next_run_in(&self, side: &RunSideFile) -> Result<Option<u64>, StoreError> {
+        let sql = "SELECT min(start) FROM sources WHERE path = ?1 AND start > ?2 AND kind = 'run'";
+        let start = side.log_start.cast_signed();
+        let found = self.connection.query_row(sql, params![write::text(&side.log), start], |row| row.get(0));
+        found.map_err(self.fail())
+    }
+
+    fn write_figures(
+        &mut self,
+        side: &RunSideFile,
+        status: SessionStatus,
+        figures: &SessionFigures,
+    ) -> Result<(), StoreError> {
+        let end = self.next_run_in(side)?;
+        let fail = self.fail();
+        let transaction = self.connection.transaction().map_err(&fail)?;
+        let now = RunSideFile::read(&self.paths.side_file(&side.id));
+        if now.is_ok_and(|now| now != *side) {
+            // It changed meanwhile. What changed it writes the row as well, or it is found the next time.
+            return Ok(());
+        }
+        let task = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
+        let title = task.or_else(|| figures.title.clone());
+        let folder = side.folder.to_string_lossy();
+        let entry = entry(side, status, title.as_deref(), &folder, Some(figures));
+        write::session(&transaction, &entry).map_err(&fail)?;
+        write::figures(&transaction, side.id.as_str(), figures, false).map_err(&fail)?;
+        let about = fs::metadata(&side.log).ok();
+        let to_end = about.as_ref().map(|about| end.unwrap_or(about.len()).saturating_sub(side.log_start));
+        let source = SourceRow {
+            size: side.log_bytes.or(to_end),
+            mtime: about.as_ref().map(changed),
+            gone: about.is_none(),
+            ..source(side)
+        };
+        write::source(&transaction, side.id.as_str(), &source).map_err(&fail)?;
+        if let Some(session) = entry.agent_session {
+            write::link(&transaction, session).map_err(&fail)?;
+        }
+        transaction.commit().map_err(fail)
+    }
+}
+
+fn entry<'a>(
+    side: &'a RunSideFile,
+    status: SessionStatus,
+    title: Option<&'a str>,
+    folder: &'a str,
+    figures: Option<&'a SessionFigures>,
+) -> SessionEntry<'a> {
+    SessionEntry {
+        id: side.id.as_str(),
+        agent_session: side
+            .agent_session
+            .as_deref()
+            .or_else(|| figures.and_then(|figures| figures.agent_session.as_deref())),
+        agent: side.agent.as_deref(),
+        model: figures.and_then(|figures| figures.model.as_deref()),
+        title,
+        folder: Some(folder),
+        command: &side.command,
+        labels: &side.labels,
+        status: if status == SessionStatus::RunningElsewhere { "running" } else { status.name() },
+        started: side.started,
+        ended: side.ended,
+        exit: side.exit,
+        recorder: Some(&side.recorder),
+    }
+}
+
+fn source(side: &RunSideFile) -> SourceRow {
+    SourceRow {
+        path: side.log.clone(),
+        kind: SourceKind::Run,
+        start: side.log_start,
+        size: side.log_bytes,
+        errors: side.errors.clone(),
+        gaps: side.gaps.clone(),
+        mtime: None,
+        gone: is_gone(&side.log),
+    }
+}
+
+/// Whether there is no such file. One that can't be looked at is not gone.
+pub(super) fn is_gone(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// When a file was changed last, in nanoseconds since 1970.
+pub(super) fn changed(about: &fs::Metadata) -> i64 {
+    let passed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    passed.and_then(|passed| i64::try_from(passed.as_nanos()).ok()).unwrap_or(0)
+}

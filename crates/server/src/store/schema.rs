@@ -1,0 +1,108 @@
+//! The schema of the database, as numbered migrations. A migration that was released is never edited: what changes comes as a new one.
+
+use rusqlite::{Connection, TransactionBehavior};
+use rusqlite_migration::{M, Migrations};
+
+/// The newest version of the schema.
+pub(super) const VERSION: usize = MIGRATIONS.len();
+
+/// Version by version.
+const MIGRATIONS: &[M<'static>] = &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE)];
+
+/// Sessions, and the files that they are read from. Times are nanoseconds since 1970, in UTC.
+const SOURCES: &str = "
+CREATE TABLE sessions (
+    id TEXT NOT NULL PRIMARY KEY,
+    agent_session TEXT,
+    resumes TEXT,
+    agent TEXT,
+    model TEXT,
+    title TEXT,
+    folder TEXT,
+    command TEXT,
+    labels TEXT,
+    status TEXT NOT NULL,
+    started INTEGER NOT NULL,
+    ended INTEGER,
+    exit TEXT,
+    pid INTEGER,
+    pid_start INTEGER,
+    boot TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_time ON sessions (started, id);
+CREATE INDEX sessions_by_agent_session ON sessions (agent_session);
+CREATE TABLE sources (
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    path TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    start INTEGER NOT NULL,
+    size INTEGER,
+    errors TEXT,
+    gaps TEXT,
+    mtime INTEGER,
+    gone INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (session, path)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sources_by_path ON sources (path, start);
+";
+
+/// What the stream reports at its end. The `counted` columns hold what the agent counts on over resumed runs; the others hold what this
+/// run added to it.
+const OUTCOME: &str = "
+ALTER TABLE sessions ADD COLUMN response TEXT;
+ALTER TABLE sessions ADD COLUMN error TEXT;
+ALTER TABLE sessions ADD COLUMN num_turns INTEGER;
+ALTER TABLE sessions ADD COLUMN duration_ms INTEGER;
+ALTER TABLE sessions ADD COLUMN cost_usd REAL;
+ALTER TABLE sessions ADD COLUMN cost_counted REAL;
+ALTER TABLE sessions ADD COLUMN api_ms INTEGER;
+ALTER TABLE sessions ADD COLUMN api_counted INTEGER;
+ALTER TABLE sessions ADD COLUMN tokens_input INTEGER;
+ALTER TABLE sessions ADD COLUMN tokens_output INTEGER;
+ALTER TABLE sessions ADD COLUMN tokens_cache_read INTEGER;
+ALTER TABLE sessions ADD COLUMN tokens_cache_write INTEGER;
+";
+
+/// Tokens by model and kind, and calls by tool.
+const USAGE: &str = "
+ALTER TABLE sessions ADD COLUMN fresh_model TEXT;
+CREATE TABLE usage (
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    model TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    counted INTEGER,
+    PRIMARY KEY (session, model, kind)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE calls (
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    tool TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    PRIMARY KEY (session, tool)
+) STRICT, WITHOUT ROWID;
+";
+
+/// The version of a database.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Brings a database up to the newest version, in one transaction. Another process may do the same at the same time.
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.set_transaction_behavior(TransactionBehavior::Immediate);
+    loop {
+        let before = version(connection)?;
+        if before >= VERSION {
+            return Ok(());
+        }
+        match Migrations::from_slice(MIGRATIONS).to_latest(connection) {
+            Ok(()) => return Ok(()),
+            // The version was read before the transaction began: another process was faster, and what failed was rolled back.
+            Err(_) if version(connection)? > before => {}
+            Err(rusqlite_migration::Error::RusqliteError { err, .. }) => return Err(err),
+            Err(error) => {
+                return Err(rusqlite::Error::ToSqlConversionFailure(Box::new(error)));
+            }
+        }
+    }
+}

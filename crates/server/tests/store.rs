@@ -1,0 +1,246 @@
+//! The store: its versions, several processes at a time, and databases that are damaged.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "what a test can't do fails it")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rusqlite::Connection;
+use streamfmt_server::RunId;
+use streamfmt_server::store::{
+    FoundSession, SessionFilter, SessionRow, SessionStatus, Store, StoreError, StoreNotice,
+};
+use tempfile::TempDir;
+
+/// The data folder of a process that another one started.
+const DATA: &str = "STREAMFMT_TEST_DATA";
+/// How many rows it writes.
+const ROWS: usize = 500;
+const PROCESSES: usize = 8;
+
+const LOG: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"model-1","cwd":"/home/dev/shop","tools":[]}
+{"type":"assistant","message":{"id":"m-1","role":"assistant","content":[{"type":"text","text":"First words. More."}]},"session_id":"s-1"}
+{"type":"assistant","message":{"id":"m-2","role":"assistant","content":[{"type":"tool_use","id":"t-1","name":"Bash","input":{"command":"ls"}}]},"session_id":"s-1"}
+"#;
+
+fn folder() -> TempDir {
+    TempDir::with_prefix_in("store-", env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn list(store: &Store) -> Vec<SessionRow> {
+    store.list(&SessionFilter::default()).unwrap()
+}
+
+/// Writes what a run leaves: a log and a side file.
+fn leave_run(data: &Path, id: &str, session: &str, log: &str) {
+    let sessions = data.join("sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    let path = sessions.join(format!("{id}.ndjson"));
+    fs::write(&path, log).unwrap();
+    let (day, time) = (&id[..8], &id[9..15]);
+    let started =
+        format!("{}-{}-{}T{}:{}:{}Z", &day[..4], &day[4..6], &day[6..], &time[..2], &time[2..4], &time[4..]);
+    let side = format!(
+        r#"{{"v":1,"id":"{id}","status":"done","command":["claude","-p"],"agent":"claude","agent_session":"{session}","folder":"/home/dev/shop","log":"{}","log_start":0,"log_bytes":{},"started":"{started}","ended":"{started}","exit":{{"code":0}},"recorder":{{"pid":1}}}}"#,
+        path.display(),
+        log.len()
+    );
+    fs::write(sessions.join(format!("{id}.json")), side).unwrap();
+}
+
+/// Starts this test program as another process that runs one of the tests below which are ignored.
+fn start(test: &str, data: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", test, "--nocapture"]).env(DATA, data);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn data() -> std::path::PathBuf {
+    std::env::var_os(DATA).unwrap().into()
+}
+
+fn sound(data: &Path) -> String {
+    let connection = Connection::open(data.join("sessions.db")).unwrap();
+    connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap()
+}
+
+/// The schema as text.
+fn schema(path: &Path) -> Vec<String> {
+    let connection = Connection::open(path).unwrap();
+    let mut statement =
+        connection.prepare("SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY type, name").unwrap();
+    let found = statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>();
+    found.unwrap()
+}
+
+#[test]
+fn each_version_of_the_database_becomes_the_newest() {
+    let fresh = folder();
+    drop(Store::open(fresh.path()).unwrap());
+    let fresh = schema(&fresh.path().join("sessions.db"));
+    for version in 1..=3 {
+        let folder = folder();
+        let path = folder.path().join("sessions.db");
+        let kept =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/databases/version-{version}.db"));
+        fs::copy(kept, &path).unwrap();
+        for _ in 0..2 {
+            let store = Store::open(folder.path()).unwrap();
+            let rows = list(&store);
+            let titles: Vec<_> = rows.iter().map(|row| row.title.as_deref().unwrap()).collect();
+            assert_eq!(titles, ["Task 2", "Task 1"], "version {version}");
+            assert_eq!(rows[1].status, SessionStatus::Done);
+            assert_eq!(rows[1].num_turns, (version >= 2).then_some(3), "version {version}");
+            assert_eq!(rows[0].cost_usd, None);
+            let FoundSession::One(details) = store.find(&rows[1].id).unwrap() else { panic!() };
+            assert_eq!(details.calls.get("Bash"), (version == 3).then_some(&2));
+            assert_eq!(details.response.is_some(), version >= 2);
+        }
+        assert_eq!(schema(&path), fresh, "version {version}");
+    }
+}
+
+#[test]
+fn a_newer_database_is_refused_and_stays_as_it_is() {
+    let folder = folder();
+    drop(Store::open(folder.path()).unwrap());
+    let path = folder.path().join("sessions.db");
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(Store::open(folder.path()), Err(StoreError::Newer(_))));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn eight_processes_write_all_their_rows() {
+    let folder = folder();
+    let children: Vec<Child> = (0..PROCESSES).map(|_| start("writes_rows", folder.path())).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(list(&Store::open(folder.path()).unwrap()).len(), PROCESSES * ROWS);
+    assert_eq!(sound(folder.path()), "ok");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(folder.path()), mode(&folder.path().join("sessions.db"))), (0o700, 0o600));
+}
+
+#[test]
+#[ignore = "another test starts it as a process"]
+fn writes_rows() {
+    let data = data();
+    let mut store = Store::open(&data).unwrap();
+    for _ in 0..ROWS {
+        let id = RunId::new("2026-11-23T22:41:03Z".parse().unwrap());
+        leave_run(&data, id.as_str(), id.as_str(), "");
+        store.record(&id, None).unwrap();
+    }
+}
+
+#[test]
+fn eight_processes_that_meet_garbage_make_one_new_database() {
+    let folder = folder();
+    leave_run(folder.path(), "20261123-224103-k3x9qa", "s-1", LOG);
+    let garbage = b"no database at all ".repeat(1_000);
+    fs::write(folder.path().join("sessions.db"), &garbage).unwrap();
+    let children: Vec<Child> = (0..PROCESSES).map(|_| start("finds_the_run", folder.path())).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let aside: Vec<_> = names.filter(|path| path.to_string_lossy().contains(".damaged-")).collect();
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    assert_eq!(fs::read(&aside[0]).unwrap(), garbage);
+    assert_eq!(sound(folder.path()), "ok");
+}
+
+#[test]
+#[ignore = "another test starts it as a process"]
+fn finds_the_run() {
+    let mut store = Store::open(&data()).unwrap();
+    store.mended(Store::catch_up).unwrap();
+    assert_eq!(list(&store).len(), 1);
+}
+
+#[test]
+fn what_can_be_read_of_a_damaged_database_is_taken_over() {
+    let folder = folder();
+    let path = folder.path().join("sessions.db");
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/databases/version-3.db"), &path).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    // The root page of a table of which nothing else holds a copy.
+    let root: usize = Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'calls'", [], |row| row.get::<_, i64>(0))
+        .map(|page| usize::try_from(page).unwrap())
+        .unwrap();
+    bytes[(root - 1) * 1_024..root * 1_024].fill(0xff);
+    fs::write(&path, &bytes).unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let found = store.mended(|store| store.find("20261123-224101")).unwrap();
+    let FoundSession::One(details) = found else { panic!("{found:?}") };
+    assert_eq!(details.row.title.as_deref(), Some("Task 1"));
+    assert!(details.calls.is_empty() && !details.usage.is_empty());
+    let notices = store.take_notices();
+    let [StoreNotice::Replaced { aside, saved: 2 }] = &*notices else { panic!("{notices:?}") };
+    let page = (root - 1) * 1_024..root * 1_024;
+    assert!(fs::read(aside).unwrap()[page.clone()] == bytes[page], "it is kept as it was");
+    assert_eq!(sound(folder.path()), "ok");
+}
+
+/// A stream whose outcome reports these sums.
+fn outcome(cost: f64, api_ms: u64, tokens: u64) -> String {
+    format!(
+        r#"{LOG}{{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s-1","num_turns":2,"duration_ms":700,"duration_api_ms":{api_ms},"total_cost_usd":{cost},"usage":{{"input_tokens":1,"output_tokens":1}},"modelUsage":{{"model-1":{{"inputTokens":{tokens},"outputTokens":{tokens},"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":{cost}}}}}}}
+"#
+    )
+}
+
+#[test]
+fn runs_that_resume_each_other_sum_to_the_whole_in_whatever_order_they_are_found() {
+    let folder = folder();
+    let ids = ["20261123-224103-k3x9qa", "20261123-224203-k3x9qb", "20261123-224303-k3x9qc"];
+    let mut store = Store::open(folder.path()).unwrap();
+    for (at, figures) in [(1, (0.75, 500, 70)), (0, (0.5, 300, 40)), (2, (1.0, 650, 90))] {
+        leave_run(folder.path(), ids[at], "s-1", &outcome(figures.0, figures.1, figures.2));
+        store.catch_up().unwrap();
+    }
+    let figures = |rows: &[SessionRow]| -> Vec<_> {
+        let own = |row: &SessionRow| {
+            (row.cost_usd.unwrap(), row.api_ms.unwrap(), row.tokens.unwrap().input, row.resumes.clone())
+        };
+        rows.iter().rev().map(own).collect()
+    };
+    let expected = [
+        (0.5, 300, 40, None),
+        (0.25, 200, 30, Some(ids[0].to_owned())),
+        (0.25, 150, 20, Some(ids[1].to_owned())),
+    ];
+    let rows = list(&store);
+    assert_eq!(figures(&rows), expected);
+    assert_eq!((rows[0].title.as_deref(), rows[0].num_turns), (Some("First words."), Some(2)));
+    store.reindex(|_, _| ()).unwrap();
+    assert_eq!(list(&store), rows);
+    // One that counts from 0 again.
+    leave_run(folder.path(), "20261123-224403-k3x9qd", "s-1", &outcome(0.3, 100, 10));
+    store.catch_up().unwrap();
+    assert_eq!(figures(&list(&store))[3], (0.3, 100, 10, Some(ids[2].to_owned())));
+}
+
+#[test]
+fn figures_that_no_outcome_reports_are_unknown() {
+    let folder = folder();
+    leave_run(folder.path(), "20261123-224103-k3x9qa", "s-1", LOG);
+    let mut store = Store::open(folder.path()).unwrap();
+    store.catch_up().unwrap();
+    let FoundSession::One(found) = store.find("last").unwrap() else { panic!() };
+    assert_eq!((found.row.cost_usd, found.row.num_turns, found.row.tokens), (None, None, None));
+    assert_eq!((found.response, found.error), (None, None));
+    assert_eq!(found.calls.get("Bash"), Some(&1));
+    fs::remove_file(found.row.log.unwrap()).unwrap();
+    store.reindex(|_, _| ()).unwrap();
+    let rows = list(&store);
+    assert!(rows[0].source_gone && rows[0].title.as_deref() == Some("First words."), "{rows:?}");
+}
