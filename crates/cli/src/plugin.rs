@@ -68,7 +68,7 @@ enum PluginCommand {
     },
     /// Install a plugin
     Add {
-        /// A folder, a Lua file, or an archive: .tar.gz or .tgz
+        /// A folder or a Lua file
         source: PathBuf,
         /// Replace an installed plugin of this name even if its files were edited
         #[arg(long)]
@@ -86,15 +86,6 @@ enum PluginCommand {
     Fork {
         /// The name of the plugin
         name: String,
-    },
-    /// Create the archive of a plugin (reproducible: the same files give the same bytes)
-    Pack {
-        /// The plugin's folder
-        #[arg(default_value = ".")]
-        path: PathBuf,
-        /// The archive to write; by default NAME-VERSION.tar.gz in the current folder
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
     },
 }
 
@@ -123,7 +114,6 @@ impl PluginArgs {
                 let folder = installed.fork(name).map_err(refuse)?;
                 say(&format!("copied {} to {}", one_line(name), shown(&folders, &folder)))
             }
-            PluginCommand::Pack { path, output } => pack(path, output.as_deref()),
         }
     }
 }
@@ -359,32 +349,4 @@ fn added_text(added: &Installation, folders: &Folders) -> String {
         added.hash,
         added.name
     )
-}
-
-fn pack(path: &Path, output: Option<&Path>) -> Result<u8, u8> {
-    let complain = |message: String| refuse(Problem::of(path.display().to_string(), message));
-    let examined = examine(&Files::default(), &folders(), path, false);
-    if !examined.problems.is_empty() {
-        tell_problems(&Problems(examined.problems));
-        return Ok(RUN_FAILED);
-    }
-    tell_problems(&Problems(examined.flaws));
-    let tree = PluginTree::read(&Files::default(), path).map_err(complain)?;
-    let manifest = examined.manifest.unwrap_or_default();
-    let top = manifest
-        .version
-        .map_or_else(|| manifest.name.clone(), |version| format!("{}-{version}", manifest.name));
-    // A version is any text; in the name of a file only what is harmless stays.
-    let top: String = top
-        .chars()
-        .map(|ch| if ch.is_ascii_alphanumeric() || "-_.+".contains(ch) { ch } else { '-' })
-        .collect();
-    let archive = tree.archive(&top).map_err(|error| complain(error.to_string()))?;
-    let file = output.map_or_else(|| PathBuf::from(format!("{top}.tar.gz")), Path::to_owned);
-    fs::write(&file, archive).map_err(|error| {
-        tell(&format!("can't write {}: {}", file.display(), reason(&error)));
-        OUTPUT
-    })?;
-    let file = one_line(&file.display().to_string());
-    say(&format!("{file}: {}, sha256 of the files {}", plural(tree.files.len(), "file"), tree.hash()))
 }

@@ -156,7 +156,7 @@ impl Installed {
         self.install(source, discard, true)
     }
 
-    /// Installs a plugin from a folder, an archive (`.tar.gz` or `.tgz`) or a Lua file. One of the same name is replaced,
+    /// Installs a plugin from a folder or a Lua file. One of the same name is replaced,
     /// unless it was edited; `discard` replaces that too.
     pub fn add(&self, source: &Path, discard: bool) -> Result<Installation, Problem> {
         self.install(source, discard, false)

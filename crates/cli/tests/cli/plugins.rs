@@ -163,7 +163,7 @@ fn a_folder_that_is_no_plugin_is_told_and_the_script_in_it_is_hinted_at() {
     let why = "the folder has no plugin.toml (did you mean dollar/a.lua?)";
     let told = folder.run("--plugin dollar s.jsonl").stderr;
     assert!(told.contains(&format!("  = {why}\n")), "{told}");
-    for command in ["plugin check dollar", "plugin add dollar", "plugin pack dollar"] {
+    for command in ["plugin check dollar", "plugin add dollar"] {
         let outcome = folder.run(command);
         assert!(outcome.stderr.starts_with(&format!("streamfmt: dollar: {why}\n")), "{outcome:?}");
     }

@@ -1,19 +1,12 @@
-//! The files of a plugin: read from a folder or an archive, hashed, put on the disk, packed.
-//!
-//! An archive is foreign. It is read into memory under limits and checked as a whole before anything of it
-//! reaches the disk: no absolute or climbing paths, no links, no devices, no more than a plugin needs.
+//! The files of a plugin: read from a folder under limits, hashed, put on the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flate2::Compression;
-use flate2::GzBuilder;
-use flate2::read::GzDecoder;
 use streamfmt_core::text::clean;
-use tar::{Archive, Builder, EntryType, Header};
 
 use crate::files::{FileError, Files};
 use crate::plugin::library::NativeCode;
@@ -21,8 +14,6 @@ use crate::plugin::manifest::{self, API, Manifest};
 use crate::plugin::pack::{Pack, is_source, no_manifest};
 use crate::trust::{disk, hash_of};
 
-/// Largest archive, in bytes.
-const LARGEST_ARCHIVE: usize = 16 << 20;
 /// Largest file of a plugin, in bytes.
 const LARGEST_FILE: usize = 16 << 20;
 /// Most bytes of all files of a plugin.
@@ -33,10 +24,7 @@ const MOST_FILES: usize = 2_000;
 const DEEPEST: usize = 12;
 
 /// What a plugin can be installed from.
-const SOURCES: &str =
-    "a plugin is installed from a folder, a Lua file or an archive (.tar.gz or .tgz) on this computer";
-/// How the names of archives end.
-const ARCHIVES: [&str; 2] = [".tar.gz", ".tgz"];
+const SOURCES: &str = "a plugin is installed from a folder or a Lua file on this computer";
 
 /// The files of a plugin, by path inside its folder with `/` between the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,24 +34,16 @@ pub struct PluginTree {
 }
 
 impl PluginTree {
-    /// The files of a plugin in a folder, in an archive (`.tar.gz`, `.tgz`), or made of a lone Lua file. What
-    /// begins with a dot doesn't belong to it, nor do archives beside its `plugin.toml`.
+    /// The files of a plugin in a folder, or of one made of a lone Lua file. Names that begin with a dot don't belong to it.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let source = match files.read(path, LARGEST_ARCHIVE) {
+        let source = match files.read(path, LARGEST_FILE) {
             Err(FileError::OtherKind(_)) => return Self::read_folder(files, path),
             Err(FileError::Missing) if path.to_string_lossy().contains("://") => {
-                return Err(format!("nothing is downloaded: {SOURCES}"));
+                return Err(format!("nothing is downloaded: {SOURCES}; git clone brings it here"));
             }
             read => read.map_err(|error| error.to_string())?,
         };
-        if is_source(path) {
-            return Self::of_script(path, &source.bytes);
-        }
-        if !ARCHIVES.iter().any(|end| name.ends_with(end)) {
-            return Err(SOURCES.to_owned());
-        }
-        untar(&source.bytes).map(Unpacked::into_tree)
+        if is_source(path) { Self::of_script(path, &source.bytes) } else { Err(SOURCES.to_owned()) }
     }
 
     /// The plugin of one script, which is named like it.
@@ -88,13 +68,13 @@ impl PluginTree {
             Some(manifest) => native_files(files, folder, &manifest),
             None => files.walk(folder, belongs).map_err(|error| error.to_string())?,
         };
-        let mut unpacked = Unpacked::default();
+        let mut tree = CheckedFiles::default();
         for name in names {
             let source = files.read(&folder.join(&name), LARGEST_FILE);
             let source = source.map_err(|error| format!("{name}: {error}"))?;
-            unpacked.put(&name, source.bytes)?;
+            tree.put(&name, source.bytes)?;
         }
-        Ok(unpacked.into_tree())
+        Ok(Self { files: tree.files })
     }
 
     /// The hash of all files: 64 hexadecimal digits.
@@ -168,21 +148,6 @@ impl PluginTree {
         placed?;
         set_writable(folder, false)
     }
-
-    /// The archive of these files in a folder `top`, as a `.tar.gz`: the same files give the same bytes.
-    pub fn archive(&self, top: &str) -> io::Result<Vec<u8>> {
-        let packer = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
-        let mut builder = Builder::new(packer);
-        for (name, bytes) in &self.files {
-            let mut header = Header::new_gnu();
-            header.set_entry_type(EntryType::Regular);
-            header.set_mode(0o644);
-            header.set_mtime(0);
-            header.set_size(bytes.len() as u64);
-            builder.append_data(&mut header, format!("{top}/{name}"), &**bytes)?;
-        }
-        builder.into_inner()?.finish()
-    }
 }
 
 /// Files beside the library that are installed with a native plugin, where they are there.
@@ -199,9 +164,7 @@ fn native_files(files: &Files, folder: &Path, manifest: &Manifest) -> Vec<String
 
 /// Whether a file, or what is in a folder (its path ends in `/`), belongs to a plugin.
 fn belongs(path: &str) -> bool {
-    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let is_archive = !path.contains('/') && ARCHIVES.iter().any(|end| name.ends_with(end));
-    !name.starts_with('.') && !is_archive
+    !path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().starts_with('.')
 }
 
 /// Removes a folder of an installed plugin, if it is there.
@@ -258,16 +221,16 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// Files that come out of an archive, under limits.
+/// The files of a folder, under limits and with names that every disk can hold.
 #[derive(Default)]
-struct Unpacked {
+struct CheckedFiles {
     files: BTreeMap<String, Arc<[u8]>>,
     /// The names in lower case: on some disks two that differ in case are one.
     lower: BTreeSet<String>,
     bytes: usize,
 }
 
-impl Unpacked {
+impl CheckedFiles {
     /// Takes in a file.
     fn put(&mut self, name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<(), String> {
         let name = checked(name)?;
@@ -285,31 +248,9 @@ impl Unpacked {
         self.files.insert(name, bytes);
         Ok(())
     }
-
-    /// How much more it may become, in bytes.
-    fn room(&self) -> usize {
-        MOST_BYTES.saturating_sub(self.bytes).min(LARGEST_FILE)
-    }
-
-    /// The files of the plugin: those in the one folder in which they all lie, if there is one.
-    fn into_tree(self) -> PluginTree {
-        let top =
-            self.files.keys().next().and_then(|name| name.split_once('/')).map(|(top, _)| format!("{top}/"));
-        let top = top.filter(|top| {
-            !self.files.contains_key(manifest::FILE)
-                && self.files.keys().all(|name| name.starts_with(top.as_str()))
-        });
-        let top = top.unwrap_or_default();
-        let inside = self.files.into_iter().map(|(name, bytes)| (name[top.len()..].to_owned(), bytes));
-        let is_part = |name: &str| {
-            let ends = name.match_indices('/').map(|(at, _)| at + 1).chain([name.len()]);
-            ends.into_iter().all(|end| belongs(&name[..end]))
-        };
-        PluginTree { files: inside.filter(|(name, _)| is_part(name)).collect() }
-    }
 }
 
-/// The name of a file in an archive, if it is a plain path inside it.
+/// The name of a file, if it is a plain path inside the folder.
 fn checked(name: &str) -> Result<String, String> {
     let plain = name.strip_prefix("./").unwrap_or(name);
     let is_part = |part: &str| {
@@ -324,7 +265,7 @@ fn checked(name: &str) -> Result<String, String> {
     if plain.split('/').all(is_part) && plain.split('/').count() <= DEEPEST {
         Ok(plain.to_owned())
     } else {
-        Err(format!("{}: this path is not allowed in an archive", shown(name)))
+        Err(format!("{}: this path is not allowed in a plugin", shown(name)))
     }
 }
 
@@ -334,41 +275,4 @@ fn shown(name: &str) -> String {
 
 fn too_large() -> String {
     format!("its files are larger than {} MiB", MOST_BYTES >> 20)
-}
-
-fn untar(bytes: &[u8]) -> Result<Unpacked, String> {
-    let damaged = |error: io::Error| format!("the archive is damaged: {error}");
-    // With room for the headers of its files. What is beyond isn't unpacked.
-    let most = (MOST_BYTES + MOST_FILES * 2048) as u64;
-    let mut archive = Archive::new(GzDecoder::new(bytes).take(most));
-    let mut unpacked = Unpacked::default();
-    for entry in archive.entries().map_err(damaged)? {
-        let entry = entry
-            .map_err(|error| if unpacked.bytes * 2 > MOST_BYTES { too_large() } else { damaged(error) })?;
-        let name = String::from_utf8(entry.path_bytes().into_owned());
-        let name = name.map_err(|_| "the name of a file in it is not UTF-8".to_owned())?;
-        match entry.header().entry_type() {
-            EntryType::Regular => {}
-            EntryType::Directory | EntryType::XGlobalHeader => continue,
-            EntryType::Link | EntryType::Symlink => return Err(format!("{}: it is a link", shown(&name))),
-            _ => return Err(format!("{}: not a regular file", shown(&name))),
-        }
-        let size = entry.size();
-        let content = take(entry, unpacked.room()).map_err(damaged)?;
-        if content.len() > unpacked.room() {
-            return Err(too_large());
-        }
-        if content.len() as u64 != size {
-            return Err("the archive is damaged: it ends too early, or is too large".to_owned());
-        }
-        unpacked.put(&name, content)?;
-    }
-    Ok(unpacked)
-}
-
-/// Reads `room` bytes and one more, which tells that there are more.
-fn take(content: impl Read, room: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    content.take(room as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
