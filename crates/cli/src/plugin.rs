@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use streamfmt::authoring::examine::{Examined, examine};
 use streamfmt::authoring::starter;
-use streamfmt::install::tree::PluginTree;
 use streamfmt::install::{Installation, Installed};
 use streamfmt::plugin::manifest::Manifest;
 use streamfmt::plugin::pack::PluginLayer;
