@@ -211,7 +211,7 @@ sf.view("notice", function(notice)
 		return say({ notice.text })
 	end
 	-- What is said at the end of the input, of all of it.
-	return if event == "damaged" or event == "open-calls" or event == "totals" then false else nil
+	return if event == "damaged" or event == "open-calls" or event == "no-outcome" or event == "totals" then false else nil
 end)
 
 -- What was streamed and never came whole.

@@ -79,7 +79,7 @@ fn a_call_is_that_of_its_message_whatever_was_streamed() {
             event(json!({"type": "content_block_stop", "index": 0})),
             event(json!({"type": "message_stop"})),
         ];
-        let with: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let with = lines.map(|line| line.to_string() + "\n").concat();
         let [with, without] = [with, format!("{message}\n")].map(|input| {
             let text = format(items(), [input.as_bytes()]).text;
             let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
