@@ -1,6 +1,7 @@
 //! The command line.
 
 mod run;
+mod serve;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -33,6 +34,9 @@ use crate::usage_error::{number, tell_usage};
 pub(crate) use run::RunArgs;
 #[cfg(unix)]
 pub(crate) use run::SyncWhen;
+pub(crate) use serve::ServeArgs;
+#[cfg(unix)]
+pub(crate) use serve::{base_path, origin};
 
 /// Readable output for the event streams of coding agents.
 #[derive(Debug, Parser)]
@@ -174,6 +178,9 @@ pub(crate) enum ProgramCommand {
     Run(Box<RunArgs>),
     /// List, show and remove recorded sessions
     Sessions(SessionsArgs),
+
+    /// Show sessions in the browser, live: prints the address and serves until Ctrl-C
+    Serve(Box<ServeArgs>),
     /// List and show profiles
     Profile(ProfileArgs),
     /// List, show, check and preview themes

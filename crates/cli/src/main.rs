@@ -34,6 +34,8 @@ mod recorded;
 mod report;
 mod run;
 mod screen;
+#[cfg(unix)]
+mod serve;
 mod sessions;
 mod signal;
 mod tee;
@@ -96,6 +98,13 @@ fn run() -> Result<u8, u8> {
     match command {
         Some(ProgramCommand::Run(options)) => return run::run(*options),
         Some(ProgramCommand::Sessions(sessions)) => return sessions.run(),
+        #[cfg(unix)]
+        Some(ProgramCommand::Serve(options)) => return serve::run(*options),
+        #[cfg(not(unix))]
+        Some(ProgramCommand::Serve(_)) => {
+            tell("serve works on Linux and macOS only");
+            return Err(USAGE);
+        }
         Some(ProgramCommand::Golden(golden)) => return golden.run(),
         Some(ProgramCommand::Plugin(plugin)) => return plugin.run(),
         Some(ProgramCommand::Config(config)) => return config.run(),
@@ -256,6 +265,7 @@ fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
         // They write for themselves.
         ProgramCommand::Run(_)
         | ProgramCommand::Sessions(_)
+        | ProgramCommand::Serve(_)
         | ProgramCommand::Golden(_)
         | ProgramCommand::Plugin(_)
         | ProgramCommand::Theme(_)

@@ -200,6 +200,11 @@ impl View {
         self
     }
 
+    /// About how many bytes of text it holds.
+    pub fn size(&self) -> usize {
+        self.title.spans.iter().map(|span| span.text.len()).sum::<usize>() + text_size(&self.body)
+    }
+
     /// Whether it shows nothing of its item: neither its title nor its body holds anything but blanks.
     pub fn is_blank(&self) -> bool {
         // The sign stands for a line feed.

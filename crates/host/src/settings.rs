@@ -32,10 +32,10 @@ use indexmap::IndexMap;
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::pack::Pack;
-use crate::problem::{Problem, Problems, nearest};
+use crate::problem::{Problem, Problems, nearest, suggestion};
 use crate::settings::profile::BUILT_IN;
 use document::{LARGEST, SettingValue, SettingsFile, SettingsLayer, Spot};
-use keys::{FILE_KEYS, Head, Named};
+use keys::{FILE_KEYS, Head, Named, SERVE_KEYS, ServeSettings};
 use switch::Switch;
 use tree::ProfilePart;
 
@@ -158,6 +158,21 @@ impl Loaded {
                 }
                 return true;
             }
+            if let ("serve", SettingValue::Table(table)) = (name, &entry.leaf.value) {
+                head.serve.spot = Some(entry.at.clone());
+                for row in &table.0 {
+                    match keys::find(SERVE_KEYS, &row.key) {
+                        Some(key) => {
+                            found.extend(key.set(&mut head.serve, &row.leaf).err().unwrap_or_default());
+                        }
+                        None => tell(&mut found, &row.at, &|| {
+                            let names = SERVE_KEYS.iter().map(|key| key.name);
+                            format!("unknown key \"serve.{}\" {}", row.key, suggestion(&row.key, names))
+                        }),
+                    }
+                }
+                return true;
+            }
             if let Some(key) = keys::find(FILE_KEYS, name) {
                 found.extend(key.set(&mut head, &entry.leaf).err().unwrap_or_default());
                 return true;
@@ -271,6 +286,29 @@ impl Config {
     /// The project whose files were found, if any.
     pub fn project(&self) -> Option<&Project> {
         self.project.as_ref()
+    }
+
+    /// How sessions are served, as the user's own settings and those of the machine say: the last that says so counts.
+    pub fn serve(&self) -> ServeSettings {
+        let mut serve = ServeSettings::default();
+        let is_project = |loaded: &&Arc<Loaded>| loaded.document.layer == SettingsLayer::Project;
+        for loaded in self.layers.iter().filter(|loaded| !is_project(loaded)) {
+            let ServeSettings { port, bind, allow_hosts, allow_origins, base_path, show_secrets, .. } =
+                loaded.head.serve.clone();
+            serve.port = port.or(serve.port);
+            serve.base_path = base_path.or(serve.base_path);
+            serve.show_secrets = show_secrets.or(serve.show_secrets);
+            for (list, said) in [
+                (&mut serve.bind, bind),
+                (&mut serve.allow_hosts, allow_hosts),
+                (&mut serve.allow_origins, allow_origins),
+            ] {
+                if !said.is_empty() {
+                    *list = said;
+                }
+            }
+        }
+        serve
     }
 
     /// Everything that was read.

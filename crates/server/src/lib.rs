@@ -1,4 +1,4 @@
-//! Runs coding agents, keeps what they write, and finds it again.
+//! Runs coding agents, keeps what they write, finds it again, and serves it in the browser.
 //!
 //! ```text
 //! agent ─▶ pipes ─▶ recorder ─▶ log            every byte, before anything else sees it
@@ -6,6 +6,7 @@
 //!                      │           └───▶ side file     what the log doesn't hold: command, times, exit
 //!                      └───────▶ LiveFeed ─▶ display, at any pace
 //! watchdog: ends the agent if the recorder is killed
+//! browser ─▶ Server ─▶ follower ─▶ pipeline     the same logs and side files, read as they grow
 //! ```
 //!
 //! The recorder is a thread with one loop and no runtime. It never waits for the display or the keeper: a slow one reads from the log. Logs and side
@@ -31,6 +32,8 @@ mod passed_input;
 mod recorder;
 mod run_id;
 mod run_lock;
+#[cfg(unix)]
+mod serve;
 mod session_paths;
 mod side_file;
 #[cfg(unix)]
@@ -50,6 +53,8 @@ pub use notice::RunNotice;
 #[cfg(unix)]
 pub use recorder::{Recording, RunEnd, RunRecorder, StartFailure};
 pub use run_id::RunId;
+#[cfg(unix)]
+pub use serve::{ServeFailure, ServeOptions, Server};
 pub use session_paths::SessionPaths;
 pub use side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, RunStatus};
 pub use sync::SyncPolicy;

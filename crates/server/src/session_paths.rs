@@ -2,7 +2,7 @@
 
 use std::fs::DirBuilder;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::run_id::RunId;
 
@@ -16,21 +16,7 @@ pub struct SessionPaths {
 impl SessionPaths {
     /// Creates the folder if needed, and makes it accessible to its owner only.
     pub fn create(&self) -> io::Result<()> {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.folder)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let about = std::fs::metadata(&self.folder)?;
-            // A folder that existed before may be open to others.
-            if about.permissions().mode() & 0o077 != 0 {
-                std::fs::set_permissions(&self.folder, PermissionsExt::from_mode(0o700))?;
-            }
-        }
-        Ok(())
+        create_private(&self.folder)
     }
 
     /// What the agent wrote to standard output, byte for byte.
@@ -52,4 +38,23 @@ impl SessionPaths {
     pub fn side_file(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }
+}
+
+/// Creates a folder if needed, and makes it accessible to its owner only.
+pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let about = std::fs::metadata(folder)?;
+        // A folder that existed before may be open to others.
+        if about.permissions().mode() & 0o077 != 0 {
+            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
+        }
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use streamfmt::Engine;
 use streamfmt::install::Installed;
 use streamfmt::plugin::manifest::Manifest;
-use streamfmt::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS};
+use streamfmt::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS};
 use streamfmt::settings::tree;
 
 use crate::choice::{SettingsChoice, build};
@@ -38,6 +38,7 @@ fn rows() -> Vec<ListedKey> {
     rows.extend(of(TOOL_KEYS, "tool.NAME.", "in [tool.NAME] or [profile.NAME.tool.NAME]"));
     rows.extend(of(FILTER_KEYS, "filter.", "in [[filter]] or [[profile.NAME.filter]]"));
     rows.extend(of(SWITCH_KEYS, "switch.", "in [[switch]], in your own settings"));
+    rows.extend(of(SERVE_KEYS, "serve.", "in [serve], in your own settings"));
     rows
 }
 

@@ -50,6 +50,8 @@ mod run_words;
 #[cfg(unix)]
 mod same_file;
 #[cfg(unix)]
+mod serve;
+#[cfg(unix)]
 mod sessions;
 #[cfg(unix)]
 mod terminal;

@@ -18,6 +18,7 @@ mod block;
 mod chunks;
 mod contents;
 mod folds;
+mod fragment;
 mod head;
 mod index;
 mod out;
@@ -35,6 +36,7 @@ use crate::outline::{Answer, DocumentHead, Nest, Node, Relation};
 use crate::writer::page::{self, PageOptions, UtcTime};
 use crate::writer::{Order, Wants, Writer};
 
+pub use self::fragment::HtmlFragments;
 pub use self::index::IndexedPage;
 
 use self::block::HtmlBlocks;
@@ -48,7 +50,7 @@ const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes, as the policy names them. A test says what they must be.
 const STYLE_HASH: &str = "sha256-M2zR/owNFDWmOtJS2N4ONzL+E8FxD9rAsLdbI07vtZo=";
-const SCRIPT_HASH: &str = "sha256-L6WSBltxCidwKKCK+QNYs+YaR6QNxebSZX62fb9Lkxw=";
+const SCRIPT_HASH: &str = "sha256-qOe92ldwmg3bNHQkQOhN4TMniwTFp21yhdLHehfL1b0=";
 
 /// Failures of so many lines are unfolded.
 const OPEN_FAILURE: usize = 60;

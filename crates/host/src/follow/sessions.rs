@@ -68,13 +68,13 @@ pub struct Sessions {
     written: Vec<PathBuf>,
     /// What was found of each folder, and of those below it.
     known: BTreeMap<PathBuf, KnownFolder>,
-    current: Option<FoundSession>,
+    current: Option<AppearedSession>,
     /// Hashes of the paths of all files that were found.
     seen: HashSet<u64>,
     /// Files that don't tell yet what they are.
     silent: Vec<UndecidedFile>,
     /// The newer one that will be gone over to.
-    next: Option<FoundSession>,
+    next: Option<AppearedSession>,
 }
 
 /// What is known of a folder.
@@ -86,7 +86,7 @@ struct KnownFolder {
 
 /// A file that may be a session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FoundSession {
+struct AppearedSession {
     /// Whether it holds lines of a known agent.
     is_known: bool,
     appeared: SystemTime,
@@ -96,7 +96,7 @@ struct FoundSession {
 struct UndecidedFile {
     /// Which of the folders it is from.
     folder: usize,
-    found: FoundSession,
+    found: AppearedSession,
     size: u64,
 }
 
@@ -139,10 +139,10 @@ impl Sessions {
         let mut found = self.new_files();
         found.extend(self.begun_files());
         found.sort_by(|(_, one), (_, other)| other.cmp(one));
-        let mut newest: Option<FoundSession> = None;
+        let mut newest: Option<AppearedSession> = None;
         for (folder, file) in found.into_iter().take(MOST_OPENED) {
             let kind = self.kind_of(folder, &file.path);
-            let file = FoundSession { is_known: kind == FileKind::Known, ..file };
+            let file = AppearedSession { is_known: kind == FileKind::Known, ..file };
             if let FileKind::Silent | FileKind::Unclear = kind {
                 let size = size_of(&file.path);
                 self.silent.push(UndecidedFile { folder, found: file.clone(), size });
@@ -156,7 +156,7 @@ impl Sessions {
         }
         self.silent.sort_by(|one, other| other.found.cmp(&one.found));
         self.silent.truncate(MOST_SILENT);
-        let is_newer = |newest: &FoundSession| {
+        let is_newer = |newest: &AppearedSession| {
             let current = self.current.as_ref().max(self.next.as_ref());
             current.is_none_or(|current| newest > current)
         };
@@ -194,7 +194,7 @@ impl Sessions {
     }
 
     /// The files in folders that changed, and from which of the folders they are.
-    fn new_files(&mut self) -> Vec<(usize, FoundSession)> {
+    fn new_files(&mut self) -> Vec<(usize, AppearedSession)> {
         let mut files = Vec::new();
         for index in 0..self.folders.len() {
             let SessionFolder { path, depth, .. } = &self.folders[index];
@@ -215,7 +215,7 @@ impl Sessions {
     }
 
     /// Reads a folder, if something in it came or went.
-    fn read(&mut self, folder: &Path, depth: usize, each: &mut dyn FnMut(FoundSession)) {
+    fn read(&mut self, folder: &Path, depth: usize, each: &mut dyn FnMut(AppearedSession)) {
         let changed = fs::metadata(folder).and_then(|metadata| metadata.modified()).ok();
         let known = self.known.get(folder);
         let Some(changed) = changed else {
@@ -238,7 +238,7 @@ impl Sessions {
                 below.push(path);
             } else if is_named_as_session(&path) {
                 let Some(appeared) = appeared(&path) else { continue };
-                each(FoundSession { is_known: true, appeared, path });
+                each(AppearedSession { is_known: true, appeared, path });
             }
         }
         // What is gone below isn't asked for again.
@@ -251,7 +251,7 @@ impl Sessions {
     }
 
     /// Files that didn't tell what they are, and have grown since.
-    fn begun_files(&mut self) -> Vec<(usize, FoundSession)> {
+    fn begun_files(&mut self) -> Vec<(usize, AppearedSession)> {
         let silent = std::mem::take(&mut self.silent);
         let (grown, still) =
             silent.into_iter().partition(|silent| size_of(&silent.found.path) != silent.size);
@@ -265,7 +265,7 @@ impl Sessions {
     }
 
     /// Whether a file appeared after the session that was taken last.
-    fn is_newer(&self, file: &FoundSession) -> bool {
+    fn is_newer(&self, file: &AppearedSession) -> bool {
         self.current.as_ref().is_none_or(|current| {
             let is_later = (file.appeared, &file.path) > (current.appeared, &current.path);
             file.path != current.path && (is_later || !current.is_known)

@@ -496,7 +496,61 @@ pub struct Head {
     pub(crate) switches: Vec<Switch>,
     pub(crate) allowed_in_projects: Vec<Named>,
     pub(crate) trusted_paths: Vec<Named>,
+    pub(crate) serve: ServeSettings,
 }
+
+/// How sessions are served, unless options say otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct ServeSettings {
+    /// The port.
+    pub port: Option<u16>,
+    /// The addresses to listen at, each with where it was said.
+    pub bind: Vec<Named>,
+    /// Hosts beyond this machine under which the server is asked.
+    pub allow_hosts: Vec<Named>,
+    /// Origins whose pages may read older logs.
+    pub allow_origins: Vec<Named>,
+    /// What all paths begin with.
+    pub base_path: Option<Named>,
+    /// Whether secrets are shown beyond this machine.
+    pub show_secrets: Option<bool>,
+    /// Where the table stands.
+    pub(crate) spot: Option<Spot>,
+}
+
+/// The keys of the table `[serve]`.
+pub static SERVE_KEYS: &[Key<ServeSettings>] = &[
+    Key {
+        name: "port",
+        about: "the port that `streamfmt serve` listens on",
+        form: ValueForm::Number(1, 65_535, |serve, port| serve.port = u16::try_from(port).ok()),
+    },
+    Key {
+        name: "bind",
+        about: "the addresses that it listens at, instead of 127.0.0.1 and ::1",
+        form: ValueForm::List(|serve, list| serve.bind = list),
+    },
+    Key {
+        name: "allow-hosts",
+        about: "host names under which a proxy asks for it; secrets are masked there",
+        form: ValueForm::List(|serve, list| serve.allow_hosts = list),
+    },
+    Key {
+        name: "allow-origins",
+        about: "origins whose pages may read `log.sse` with its key",
+        form: ValueForm::List(|serve, list| serve.allow_origins = list),
+    },
+    Key {
+        name: "base-path",
+        about: "a path such as `/agents` that everything lies below",
+        form: ValueForm::Name(|serve, path| serve.base_path = Some(path)),
+    },
+    Key {
+        name: "show-secrets",
+        about: "whether secrets and raw logs are shown beyond this machine",
+        form: ValueForm::Flag(|serve, on| serve.show_secrets = Some(on)),
+    },
+];
 
 /// The keys of a file beside those of profiles.
 pub static FILE_KEYS: &[Key<Head>] = &[
@@ -559,6 +613,7 @@ mod tests {
         documented(FILTER_KEYS);
         documented(SWITCH_KEYS);
         documented(FILE_KEYS);
+        documented(SERVE_KEYS);
         assert!(is_group(KEYS, "limits") && !is_group(KEYS, "limits.keep") && !is_group(KEYS, "lim"));
     }
 }

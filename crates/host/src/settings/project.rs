@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::allowance::{self, Grants, Refusal};
 use super::document::{self, LARGEST, SettingValue, SettingsFile, SettingsLayer};
+use super::keys::ServeSettings;
 use super::tree::{ListChange, Path as KeyPath, ProfilePart};
 use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
@@ -171,6 +172,7 @@ impl Project {
             ("switch", loaded.head.switches.first().and_then(|switch| switch.spot.as_ref())),
             ("allow-in-projects", loaded.head.allowed_in_projects.first().map(|name| &name.spot)),
             ("trusted-paths", loaded.head.trusted_paths.first().map(|name| &name.spot)),
+            ("serve", loaded.head.serve.spot.as_ref()),
             ("extends", loaded.general.extends.iter().flatten().next().map(|name| &name.spot)),
         ] {
             if let Some(spot) = spots {
@@ -180,6 +182,7 @@ impl Project {
         reduced.head.switches.clear();
         reduced.head.allowed_in_projects.clear();
         reduced.head.trusted_paths.clear();
+        reduced.head.serve = ServeSettings::default();
         reduced.general.extends = None;
         reduced.general.said.retain(|said| {
             let key = said.path.to_string();

@@ -4,7 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SWITCH_KEYS, TOOL_KEYS, ValueForm};
+use crate::settings::keys::{
+    FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS, ValueForm,
+};
 use crate::writers::WRITERS;
 
 /// Where the schema is published.
@@ -33,6 +35,9 @@ pub fn schema() -> String {
     for (name, about) in properties(FILE_KEYS, false) {
         file["properties"][name] = about;
     }
+    let mut serve = table(SERVE_KEYS);
+    serve["description"] = "How `streamfmt serve` serves sessions (your own settings only)".into();
+    file["properties"]["serve"] = serve;
     let profiles = json!({ "type": "object", "additionalProperties": { "$ref": "#/definitions/profile" } });
     let name = file["properties"]["profile"].take();
     file["properties"]["profile"] = json!({

@@ -4,7 +4,7 @@
   const activity = document.getElementById("activity");
   const tools = document.getElementById("tools");
   const none = document.getElementById("none");
-  const entries = $(".e", activity);
+  let entries = $(".e", activity);
   const make = (name, properties = {}, ...children) => {
     const element = Object.assign(document.createElement(name), properties);
     element.append(...children);
@@ -190,6 +190,16 @@
     } else place(() => hit.entry.getBoundingClientRect(), hit.entry);
     count.textContent = `${index + 1} of ${shown.length} found`;
   };
+  // A page that grows says when it has.
+  document.addEventListener("grown", () => {
+    entries = $(".e", activity);
+    tally();
+    if (isActive()) {
+      const at = scrollY;
+      apply();
+      scrollTo(0, at);
+    } else shown = entries;
+  });
   let later;
   search.addEventListener("input", () => {
     clearTimeout(later);
@@ -211,28 +221,43 @@
   });
   const failed = (entry) => entry.classList.contains("failed");
   const isCall = ({ dataset }) => dataset.kind === "call" || dataset.kind === "result";
-  // Calls that failed are counted as the timeline and the answer count them; what else went wrong, by itself.
-  const troubles = {
-    failed: new Set(entries.filter((entry) => failed(entry) && isCall(entry))),
-    errors: new Set(entries.filter((entry) => failed(entry) && !isCall(entry))),
-  };
+  const troubles = {};
   const only = (name) => (on) => {
     state.only = on ? name : "";
     for (const [other, made] of Object.entries(fails)) made.setAttribute("aria-pressed", on && other === name);
   };
   const fails = {};
-  if (troubles.failed.size) fails.failed = toggle(`Failed ${troubles.failed.size}`, only("failed"), "fail");
-  if (troubles.errors.size) fails.errors = toggle(`Errors ${troubles.errors.size}`, only("errors"), "fail");
   const fold = (wanted) => {
     for (const details of $("#activity details")) if (details.open !== wanted) details.open = wanted;
   };
-  const counts = new Map();
-  for (const { dataset } of entries) {
-    const name = dataset.tool || "." + dataset.kind;
-    counts.set(name, (counts.get(name) || 0) + 1);
-  }
-  const chips = new Map([...counts].sort((a, b) => b[1] - a[1]).slice(0, 24).map(([name, number]) => [name,
-    toggle(`${name.startsWith(".") ? name.slice(1) : name} ${number}`, (on) => state.tools[on ? "add" : "delete"](name))]));
+  const chips = new Map();
+  const bar = make("div", { className: "bar" });
+  const row = make("div", { className: "chips", tabIndex: 0 });
+  row.setAttribute("role", "group");
+  row.setAttribute("aria-label", "Show only");
+  /** Counts what there is, and offers to show a part of it. */
+  const tally = () => {
+    // Calls that failed are counted as the timeline and the answer count them; what else went wrong, by itself.
+    troubles.failed = new Set(entries.filter((entry) => failed(entry) && isCall(entry)));
+    troubles.errors = new Set(entries.filter((entry) => failed(entry) && !isCall(entry)));
+    for (const [name, words] of [["failed", "Failed"], ["errors", "Errors"]]) {
+      const { size } = troubles[name];
+      if (!fails[name] && size) bar.insertBefore(fails[name] = toggle("", only(name), "fail"), unfold);
+      if (fails[name]) fails[name].textContent = `${words} ${size}`;
+    }
+    const counts = new Map();
+    for (const { dataset } of entries) {
+      const name = dataset.tool || "." + dataset.kind;
+      counts.set(name, (counts.get(name) || 0) + 1);
+    }
+    for (const [name, number] of [...counts].sort((a, b) => b[1] - a[1])) {
+      if (!chips.has(name) && chips.size === 24) continue;
+      if (!chips.has(name)) chips.set(name, toggle("", (on) => state.tools[on ? "add" : "delete"](name)));
+      chips.get(name).textContent = `${name.startsWith(".") ? name.slice(1) : name} ${number}`;
+    }
+    if (chips.size > 1 && row.childElementCount !== chips.size) row.replaceChildren(...chips.values());
+    if (chips.size > 1 && !row.isConnected) tools.append(row);
+  };
   const help = make("dialog");
   const keys = {
     "/": "search", "Enter": "next hit", "j, k": "next, previous", "n, p": "next, previous failure", "o": "fold or unfold",
@@ -247,16 +272,10 @@
   document.body.append(help);
   const helper = button("?", () => help.showModal(), "help");
   helper.setAttribute("aria-label", "Keys");
-  tools.append(
-    make("div", { className: "bar" }, search, count, ...Object.values(fails),
-      button("Unfold all", () => fold(true)), button("Fold all", () => fold(false)), helper),
-    ...(chips.size > 1 ? [make("div", { className: "chips" }, ...chips.values())] : []));
-  const row = tools.querySelector(".chips");
-  if (row) {
-    row.setAttribute("role", "group");
-    row.setAttribute("aria-label", "Show only");
-    row.tabIndex = 0;
-  }
+  const unfold = button("Unfold all", () => fold(true));
+  bar.append(search, count, unfold, button("Fold all", () => fold(false)), helper);
+  tools.append(bar);
+  tally();
   tools.hidden = false;
 
   // --- A long answer: its beginning first, so that the activity begins on the first screen

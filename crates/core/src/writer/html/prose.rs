@@ -24,6 +24,15 @@ pub(super) enum LineBreaks {
 
 /// Writes Markdown, or, if it is such that no one wrote it, its source.
 pub(super) fn write(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks) {
+    write_with(out, source, breaks, Headings::default());
+}
+
+/// The same of a text that stands by itself: its headings are of the levels that it says.
+pub(super) fn write_alone(out: &mut HtmlOut<'_>, source: &str) {
+    write_with(out, source, LineBreaks::Flowing, Headings { are_as_said: true, ..Headings::default() });
+}
+
+fn write_with(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks, headings: Headings) {
     let source = source.trim_matches('\n').trim_end();
     if source.trim().is_empty() {
         return;
@@ -40,15 +49,8 @@ pub(super) fn write(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks) {
     } else {
         let parser = commonmark::parse(source);
         let mut definitions = Definitions::of(&parser);
-        let mut prose = HtmlProse {
-            out,
-            breaks,
-            code: None,
-            links: Vec::new(),
-            table: None,
-            headings: Headings::default(),
-            depth: 0,
-        };
+        let mut prose =
+            HtmlProse { out, breaks, code: None, links: Vec::new(), table: None, headings, depth: 0 };
         for event in TextMergeStream::new(MarkdownEvents::new(source, parser)) {
             definitions.note(&event);
             prose.event(event);
@@ -136,7 +138,7 @@ impl HtmlProse<'_, '_> {
             Tag::Paragraph => self.out.raw("<p>"),
             Tag::Heading { level, .. } => {
                 let level = self.headings.next(level);
-                self.out.raw(HEADINGS[level - 3].0);
+                self.out.raw(HEADINGS[level - 1].0);
             }
             Tag::BlockQuote(_) => self.out.raw("<blockquote>"),
             Tag::CodeBlock(kind) => self.code = Some(OpenCode::begin(&kind)),
@@ -212,7 +214,7 @@ impl HtmlProse<'_, '_> {
                 if depth > MAX_DEPTH => {}
             TagEnd::Item if depth > MAX_DEPTH + 1 => {}
             TagEnd::Paragraph => self.out.raw("</p>"),
-            TagEnd::Heading(_) => self.out.raw(HEADINGS[self.headings.last.clamp(3, 6) - 3].1),
+            TagEnd::Heading(_) => self.out.raw(HEADINGS[self.headings.last.clamp(1, 6) - 1].1),
             TagEnd::BlockQuote(_) => self.out.raw("</blockquote>"),
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 if let Some(OpenCode { language, text: code }) = self.code.take() {
@@ -267,12 +269,18 @@ struct Headings {
     /// The level that the first one was said to be of.
     shift: Option<usize>,
     last: usize,
+    /// Whether they are written as they are said to be.
+    are_as_said: bool,
 }
 
 impl Headings {
     /// The level at which a heading is written.
     fn next(&mut self, said: HeadingLevel) -> usize {
         let said = said as usize;
+        if self.are_as_said {
+            self.last = said;
+            return said;
+        }
         let first = *self.shift.get_or_insert(said);
         self.last = (said + 3).saturating_sub(first).clamp(3, 6).min(self.last.max(2) + 1);
         self.last
@@ -280,5 +288,11 @@ impl Headings {
 }
 
 /// The tags of each level.
-const HEADINGS: [(&str, &str); 4] =
-    [("<h3>", "</h3>"), ("<h4>", "</h4>"), ("<h5>", "</h5>"), ("<h6>", "</h6>")];
+const HEADINGS: [(&str, &str); 6] = [
+    ("<h1>", "</h1>"),
+    ("<h2>", "</h2>"),
+    ("<h3>", "</h3>"),
+    ("<h4>", "</h4>"),
+    ("<h5>", "</h5>"),
+    ("<h6>", "</h6>"),
+];

@@ -1,0 +1,133 @@
+//! `streamfmt serve`: sessions in the browser.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+
+use streamfmt::settings::keys::Named;
+use streamfmt::{Engine, Folders};
+use streamfmt_server::{ServeFailure, ServeOptions, Server, SessionPaths};
+
+use crate::args::{self, ServeArgs};
+use crate::choice;
+use crate::folders::folders;
+use crate::message::{OK, OUTPUT, USAGE, reason, tell};
+
+/// Serves until a signal comes.
+pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
+    let folders = folders();
+    let own = |folder: &Option<std::path::PathBuf>| {
+        folder.clone().unwrap_or_else(|| std::env::temp_dir().join("streamfmt"))
+    };
+    let serve = settings(&folders)?;
+    let options = ServeOptions {
+        sessions: SessionPaths { folder: own(&folders.data).join("sessions") },
+        state: own(&folders.state),
+        folders,
+        port: args.port.or(serve.port),
+        bind: if args.bind.is_empty() { serve.bind } else { args.bind },
+        new_token: args.new_token,
+        allowed_hosts: args
+            .allow_host
+            .iter()
+            .chain(&serve.hosts)
+            .map(|host| host.to_ascii_lowercase())
+            .collect(),
+        allowed_origins: args.allow_origin.into_iter().chain(serve.origins).collect(),
+        base_path: args.base_path.or(serve.base_path).unwrap_or_default(),
+        shows_secrets: args.show_secrets || serve.shows_secrets,
+        tell,
+    };
+    let server = Server::start(options).map_err(|failure| {
+        match failure {
+            ServeFailure::Taken(address) => {
+                if let Some(address) = address {
+                    say(&address);
+                }
+                tell("serve: already running");
+            }
+            ServeFailure::State(folder, error) => {
+                tell(&format!("{}: {}", folder.display(), reason(&error)));
+            }
+            ServeFailure::Address(at, error) => {
+                tell(&format!("can't listen at {at}: {}; choose another with --port", reason(&error)));
+            }
+            ServeFailure::Other(error) => tell(&format!("can't serve: {}", reason(&error))),
+        }
+        USAGE
+    })?;
+    say(&server.url());
+    if args.open {
+        open(&server.url_once());
+    }
+    server.run().map_err(|error| {
+        tell(&format!("can't serve: {}", reason(&error)));
+        OUTPUT
+    })?;
+    Ok(OK)
+}
+
+/// What the table `[serve]` of the user's settings says.
+#[derive(Default)]
+struct Said {
+    port: Option<u16>,
+    bind: Vec<IpAddr>,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    base_path: Option<String>,
+    shows_secrets: bool,
+}
+
+/// Reads that table. A wrong value in it is an error: to serve otherwise than was wanted could show what was to be hidden.
+fn settings(folders: &Folders) -> Result<Said, u8> {
+    let engine = choice::build(Engine::builder().folders(folders.clone()).no_project(true))?;
+    let serve = engine.config().serve();
+    let mut is_wrong = false;
+    let mut wrong = |named: &Named, why: &str| {
+        tell(&format!("{}: {why}", named.spot));
+        is_wrong = true;
+    };
+    let mut said = Said {
+        port: serve.port,
+        hosts: serve.allow_hosts.into_iter().map(|named| named.name).collect(),
+        shows_secrets: serve.show_secrets.unwrap_or(false),
+        ..Said::default()
+    };
+    for named in &serve.bind {
+        match named.name.parse() {
+            Ok(ip) => said.bind.push(ip),
+            Err(_) => wrong(named, "serve.bind: expected IP addresses"),
+        }
+    }
+    for named in &serve.allow_origins {
+        match args::origin(&named.name) {
+            Ok(origin) => said.origins.push(origin),
+            Err(why) => wrong(named, &format!("serve.allow-origins: {why}")),
+        }
+    }
+    if let Some(named) = &serve.base_path {
+        match args::base_path(&named.name) {
+            Ok(path) => said.base_path = Some(path),
+            Err(why) => wrong(named, &format!("serve.base-path: {why}")),
+        }
+    }
+    if is_wrong { Err(USAGE) } else { Ok(said) }
+}
+
+fn say(address: &str) {
+    let mut out = io::stdout().lock();
+    // Nobody is left to be told.
+    let _ = writeln!(out, "{address}").and_then(|()| out.flush());
+}
+
+/// Opens an address in the browser.
+fn open(address: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let mut command = Command::new(program);
+    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.spawn() {
+        // It is waited for, so that it doesn't stay in the list of processes.
+        Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+        Err(error) => tell(&format!("can't open a browser with {program}: {}", reason(&error))),
+    }
+}

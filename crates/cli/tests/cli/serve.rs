@@ -1,0 +1,428 @@
+//! `serve`, over real HTTP: who is answered, what the pages hold, and that no reader loses anything.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::program::{Folder, Running, Signal, until};
+use crate::run::{SESSIONS, agents, command, kept, run};
+
+const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","cwd":"/home/dev/shop","model":"claude-opus-4-5","tools":["Bash"]}"#;
+
+fn said(number: usize) -> String {
+    let text = format!("EVT{number}E");
+    format!(
+        r#"{{"type":"assistant","session_id":"s-1","parent_tool_use_id":null,"message":{{"id":"m-{number}","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+    )
+}
+
+fn outcome(text: &str) -> String {
+    format!(
+        r#"{{"type":"result","subtype":"success","is_error":false,"session_id":"s-1","result":"{text}","num_turns":2,"total_cost_usd":0.25,"duration_ms":700}}"#
+    )
+}
+
+/// A server of the sessions in a folder.
+struct Served<'a> {
+    running: Running<'a>,
+    host: String,
+    port: u16,
+    token: String,
+}
+
+/// An answer, of which the body may go on.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        let line = self.head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}:")))?;
+        Some(line.split_once(':')?.1.trim())
+    }
+}
+
+impl<'a> Served<'a> {
+    fn start(folder: &'a Folder, options: &str) -> Self {
+        let mut running = Running::of(folder, command(folder, &format!("serve {options}")));
+        running.until_shown("\n");
+        let shown = running.shown();
+        let (host, token) = shown.trim().strip_prefix("http://").unwrap().split_once("/?token=").unwrap();
+        let host = host.split('/').next().unwrap();
+        let port = host.rsplit_once(':').unwrap().1.parse().unwrap();
+        Self { host: host.to_owned(), port, token: token.to_owned(), running }
+    }
+
+    fn cookie(&self) -> String {
+        format!("Cookie: streamfmt={}", self.token)
+    }
+
+    /// Sends a request as it is; gives the connection.
+    fn send(&self, path: &str, headers: &[&str]) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\n{}\r\nConnection: close\r\n\r\n", headers.join("\r\n"))
+            .unwrap();
+        stream
+    }
+
+    fn ask(&self, path: &str, headers: &[&str]) -> Answer {
+        let mut text = Vec::new();
+        self.send(path, headers).read_to_end(&mut text).unwrap();
+        parsed(&text)
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask(path, &[&format!("Host: {}", self.host), &self.cookie()])
+    }
+
+    /// Reads the events of a session until one of them holds `last`.
+    fn events(&self, path: &str, after: Option<&str>, last: &str) -> (u16, Vec<(String, String, String)>) {
+        let (host, cookie) = (format!("Host: {}", self.host), self.cookie());
+        let after = after.map(|after| format!("Last-Event-ID: {after}"));
+        let mut headers = vec![host.as_str(), &cookie];
+        headers.extend(after.as_deref());
+        let mut stream = self.send(path, &headers);
+        let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+        while !String::from_utf8_lossy(&bytes).contains(last) {
+            match stream.read(&mut piece).unwrap() {
+                0 => break,
+                count => bytes.extend_from_slice(&piece[..count]),
+            }
+        }
+        let answer = parsed(&bytes);
+        let mut events = Vec::new();
+        for event in answer.body.split("\n\n") {
+            let field =
+                |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("").to_owned();
+            if event.contains("data: ") {
+                events.push((field("event: "), field("id: "), field("data: ")));
+            }
+        }
+        (answer.status, events)
+    }
+}
+
+fn parsed(bytes: &[u8]) -> Answer {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    let mut body = body.to_owned();
+    if head.to_lowercase().contains("transfer-encoding: chunked") {
+        let (mut rest, mut whole) = (body.as_str(), String::new());
+        while let Some((size, behind)) = rest.split_once("\r\n") {
+            let Ok(size @ 1..) = usize::from_str_radix(size, 16) else { break };
+            let size = size.min(behind.len());
+            whole.push_str(&behind[..size]);
+            rest = behind[size..].strip_prefix("\r\n").unwrap_or("");
+        }
+        body = whole;
+    }
+    Answer { status, head: head.to_owned(), body }
+}
+
+/// The ids of the runs in a folder, in order.
+fn ids(folder: &Folder) -> Vec<String> {
+    let entries = fs::read_dir(folder.path(SESSIONS)).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let mut ids: Vec<String> =
+        names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect();
+    ids.sort();
+    ids
+}
+
+/// A folder with a run that has ended.
+fn finished(script: &str, parts: &[(&str, String)]) -> (Folder, String) {
+    let folder = agents(&[("agent", script)]);
+    for (name, text) in parts {
+        folder.write(name, text);
+    }
+    assert_eq!(run(&folder, "run --to text -- ./agent").code, Some(0));
+    let id = ids(&folder).remove(0);
+    (folder, id)
+}
+
+fn stream(parts: &[String]) -> String {
+    parts.join("\n") + "\n"
+}
+
+#[test]
+fn only_the_right_host_origin_and_token_are_answered() {
+    let whole = stream(&[INIT.to_owned(), said(1), outcome("Over.")]);
+    let (folder, id) = finished("cat stream", &[("stream", whole)]);
+    let served = Served::start(&folder, "");
+    let (port, host) = (served.port, served.host.clone());
+    let name = host.split(':').next().unwrap();
+    let (right, wrong) = (served.cookie(), "Cookie: streamfmt=AAAAAAAAAAAAAAAAAAAAAA".to_owned());
+    let key = older_key(&served, &id);
+    let older = format!("/sessions/{id}/log.sse?key={key}");
+    let paths = ["/".to_owned(), format!("/sessions/{id}"), format!("/sessions/{id}/log"), older.clone()];
+    let foreign = [
+        format!("evil.example:{port}"),
+        format!("127.0.0.1.evil.example:{port}"),
+        format!("s-aaaaaaaa.localhost:{port}"),
+        name.to_owned(),
+        String::new(),
+        format!("{host}\r\nHost: evil.example"),
+    ];
+    let origins = [
+        "null".to_owned(),
+        "http://evil.example".to_owned(),
+        format!("https://{host}"),
+        format!("http://127.0.0.1:{port}"),
+    ];
+    let mut checked = 0;
+    for path in &paths {
+        let ours = format!("Host: {host}");
+        let status = |headers: &[&str]| served.ask(path, headers).status;
+        for (cookie, expected) in [(Some(&right), 200), (Some(&wrong), 401), (None, 401)] {
+            let expected = if *path == older { 200 } else { expected };
+            let mut headers = vec![ours.as_str()];
+            headers.extend(cookie.map(String::as_str));
+            assert_eq!(status(&headers), expected, "{path} {cookie:?}");
+            checked += 1;
+        }
+        for host in &foreign {
+            assert_eq!(status(&[&format!("Host: {host}"), &right]), 421, "{path} {host}");
+            checked += 1;
+        }
+        for origin in &origins {
+            let answer = served.ask(path, &[&ours, &right, &format!("Origin: {origin}")]);
+            assert_eq!(answer.status, 403, "{path} {origin}");
+            assert_eq!(answer.body.trim().lines().count(), 1, "{}", answer.body);
+            checked += 1;
+        }
+        assert_eq!(status(&[&ours, &right, "Sec-Fetch-Site: cross-site"]), 403);
+        assert_eq!(
+            status(&[&ours, &right, &format!("Origin: http://{host}"), "Sec-Fetch-Site: same-origin"]),
+            200
+        );
+        checked += 2;
+    }
+    assert!(checked >= 40);
+    // The key opens one log of one session.
+    for path in ["/", &*format!("/sessions/{id}"), &*format!("/sessions/{id}/events")] {
+        assert_eq!(
+            served.ask(&format!("{path}?key={key}"), &[&format!("Host: {host}")]).status,
+            401,
+            "{path}"
+        );
+    }
+    let entered = served.ask(&format!("/?token={}", served.token), &[&format!("Host: {host}")]);
+    assert_eq!((entered.status, entered.header("location")), (303, Some("/")));
+    let cookie = entered.header("set-cookie").unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let bare = served.ask(&format!("/?token={}", served.token), &[&format!("Host: 127.0.0.1:{port}")]);
+    assert!(bare.header("location").unwrap().starts_with(&format!("http://{host}/")), "{}", bare.head);
+    assert_eq!(served.ask("/", &[&format!("Host: 127.0.0.1:{port}"), &right]).status, 421);
+    assert!(
+        served.running.messages().contains("refused GET /: 401 the token is"),
+        "{}",
+        served.running.messages()
+    );
+}
+
+fn older_key(served: &Served<'_>, id: &str) -> String {
+    let page = served.get(&format!("/sessions/{id}")).body;
+    page.split("log.sse?key=").nth(1).unwrap()[..32].to_owned()
+}
+
+#[test]
+fn every_answer_has_the_headers_that_keep_a_page_to_itself() {
+    let whole = stream(&[INIT.to_owned(), outcome("Over.")]);
+    let (folder, id) = finished("cat stream", &[("stream", whole)]);
+    let served = Served::start(&folder, "");
+    let page = format!("/sessions/{id}");
+    for (path, status) in [
+        ("/", 200),
+        (&*page, 200),
+        ("/static/serve.js", 200),
+        ("/nope", 404),
+        ("/sessions/../../etc/passwd", 404),
+    ] {
+        let answer = served.get(path);
+        assert_eq!(answer.status, status, "{path}");
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.contains("default-src 'none'; script-src 'self'; style-src 'self'"), "{policy}");
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("cache-control", "no-store"),
+        ] {
+            assert_eq!(answer.header(name), Some(value), "{path}");
+        }
+        assert!(
+            !answer.body.contains("<style")
+                && !answer.body.contains(" style=")
+                && !answer.body.contains(&served.token)
+        );
+    }
+}
+
+#[test]
+fn a_finished_session_has_its_sections_in_order_and_its_lines() {
+    let call = r#"{"type":"assistant","session_id":"s-1","parent_tool_use_id":null,"message":{"id":"m-9","role":"assistant","content":[{"type":"tool_use","id":"t-1","name":"Bash","input":{"command":"cargo test"}}]}}"#;
+    let whole = stream(&[
+        INIT.to_owned(),
+        said(1),
+        call.to_owned(),
+        "no event UNPARSED".to_owned(),
+        outcome("**Over.**"),
+    ]);
+    let (folder, id) = finished("cat stream", &[("stream", whole.clone())]);
+    let served = Served::start(&folder, "");
+    let list = served.get("/").body;
+    assert!(list.contains(&format!("data-id=\"{id}\" data-status=\"done\"")), "{list}");
+    let page = served.get(&format!("/sessions/{id}")).body;
+    let places: Vec<usize> = [
+        "<a id=\"back\"",
+        "<header id=\"session\"",
+        "<section id=\"facts\"",
+        "<section id=\"response\"",
+        "<section id=\"activity\"",
+        "<section id=\"log-file\"",
+    ]
+    .iter()
+    .map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}")))
+    .collect();
+    assert!(places.is_sorted());
+    assert!(
+        page.contains("data-status=\"done\"")
+            && page.contains("$0.25")
+            && page.contains("<strong>Over.</strong>")
+    );
+    assert!(page.contains("UNPARSED") && page.contains("EVT1E") && page.contains("claude-opus-4-5"));
+    assert_eq!(served.get(&format!("/sessions/{id}/log")).body, whole);
+    let key = older_key(&served, &id);
+    let lines =
+        served.ask(&format!("/sessions/{id}/log.sse?key={key}"), &[&format!("Host: {}", served.host)]).body;
+    assert!(lines.contains("data: [tool] Bash: {\"command\":\"cargo test\"}\n\n"), "{lines}");
+    assert!(lines.contains("UNPARSED") && lines.ends_with("event: done\ndata: done\n\n"), "{lines}");
+    let older = served.get(&format!("/sessions/{id}?profile=claude-ops")).body;
+    assert!(older.contains("[tool] Bash: {&quot;command&quot;:&quot;cargo test&quot;}"), "{older}");
+    for profile in ["../../x", "/etc/passwd", "nope"] {
+        assert_eq!(served.get(&format!("/sessions/{id}?profile={profile}")).status, 404, "{profile}");
+    }
+}
+
+#[test]
+fn a_reader_gets_exactly_what_it_missed_also_after_the_server_was_killed() {
+    let folder = agents(&[(
+        "agent",
+        "cat one; while [ ! -e go-1 ]; do sleep 0.02; done; cat two; while [ ! -e go-2 ]; do sleep 0.02; done; cat three",
+    )]);
+    folder.write("one", stream(&[INIT.to_owned(), said(1), said(2)]));
+    folder.write("two", stream(&[said(3), said(4)]));
+    folder.write("three", stream(&[said(5), outcome("Over.")]));
+    let agent = Running::start(&folder, "run --to text -- ./agent");
+    until(|| "no run".to_owned(), || !ids(&folder).is_empty());
+    let path = format!("/sessions/{}/events", ids(&folder)[0]);
+    let served = Served::start(&folder, "");
+    let (address, token) = (served.host.clone(), served.token.clone());
+    let (status, first) = served.events(&path, None, "EVT2E");
+    assert_eq!((status, marks(&first)), (200, vec![1, 2]));
+    let last = first.last().unwrap().1.clone();
+    served.running.send(Signal::KILL);
+    drop(served);
+    folder.write("go-1", "");
+    until(
+        || "no second part".to_owned(),
+        || fs::read_to_string(kept(&folder, ".ndjson")).unwrap().contains("EVT4E"),
+    );
+    let served = Served::start(&folder, "");
+    assert_eq!((&served.host, &served.token), (&address, &token), "it is found where it was");
+    let (_, missed) = served.events(&path, Some(&last), "EVT4E");
+    assert_eq!(marks(&missed), [3, 4]);
+    folder.write("go-2", "");
+    let (_, rest) = served.events(&path, Some(&missed.last().unwrap().1), "event: done");
+    assert_eq!(marks(&rest), [5]);
+    let names: Vec<&str> = rest.iter().map(|(name, ..)| name.as_str()).collect();
+    assert_eq!(names[names.len() - 3..], ["facts", "response", "done"]);
+    assert_eq!(served.events(&path, Some(&rest.last().unwrap().1), "never").0, 204);
+    let (_, anew) = served.events(&path, Some("0123456789abcdef:2"), "event: resync");
+    assert_eq!(anew[0].0, "resync");
+    assert_eq!(agent.wait().code, Some(0));
+}
+
+fn marks(events: &[(String, String, String)]) -> Vec<usize> {
+    let puts = events.iter().filter(|(name, ..)| name == "put");
+    let numbers = puts.filter_map(|(.., data)| {
+        let data: Value = serde_json::from_str(data).unwrap();
+        data["html"].as_str().unwrap().split("EVT").nth(1)?.split('E').next()?.parse().ok()
+    });
+    numbers.collect()
+}
+
+#[test]
+fn beyond_this_machine_secrets_are_masked_and_the_raw_log_is_refused() {
+    let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let whole = stream(&[INIT.to_owned(), said(1).replace("EVT1E", secret), outcome(secret)]);
+    let (folder, id) = finished("cat stream", &[("stream", whole)]);
+    let paths = [
+        "/".to_owned(),
+        format!("/sessions/{id}"),
+        format!("/sessions/{id}?profile=full"),
+        format!("/sessions/{id}/events"),
+    ];
+    let served = Served::start(&folder, "--allow-host proxy.example --allow-origin https://dash.example");
+    let headers = ["Host: proxy.example", &*served.cookie()].map(str::to_owned);
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    for path in &paths {
+        let answer = served.ask(path, &headers);
+        assert!(answer.status == 200 && !answer.body.contains(secret), "{path}: {}", answer.body);
+    }
+    let log = served.ask(&format!("/sessions/{id}/log"), &headers);
+    assert_eq!(log.status, 403);
+    assert!(log.body.contains("--show-secrets"), "{}", log.body);
+    assert!(served.get(&paths[1]).body.contains(secret), "on this machine nothing is masked");
+    let key = older_key(&served, &id);
+    let ask = |origin: &str| {
+        let (host, origin) = (format!("Host: {}", served.host), format!("Origin: {origin}"));
+        served.ask(
+            &format!("/sessions/{id}/log.sse?key={key}"),
+            &[&host, &origin, "Sec-Fetch-Site: cross-site"],
+        )
+    };
+    let allowed = ask("https://dash.example");
+    assert_eq!(
+        (allowed.status, allowed.header("access-control-allow-origin")),
+        (200, Some("https://dash.example"))
+    );
+    assert_eq!(ask("https://evil.example").status, 403);
+    assert_eq!(served.running.end(Signal::TERM).code, Some(0));
+    let served = Served::start(&folder, "--allow-host proxy.example --show-secrets");
+    assert_eq!(served.ask(&format!("/sessions/{id}/log"), &headers).status, 200);
+}
+
+#[test]
+fn a_second_one_says_where_the_first_is_and_settings_say_how_it_is_served() {
+    let folder = Folder::for_programs();
+    folder.write(
+        "home/.config/streamfmt/config.toml",
+        "[serve]\nbase-path = \"/agents/\"\nbind = [\"127.0.0.1\"]\n",
+    );
+    let served = Served::start(&folder, "--base-path /agents");
+    let second = run(&folder, "serve");
+    assert_eq!((second.code, second.stderr.as_str()), (Some(2), "streamfmt: serve: already running\n"));
+    assert!(
+        second.stdout.contains(&served.host) && second.stdout.contains("/agents/?token="),
+        "{}",
+        second.stdout
+    );
+    let host = format!("Host: {}", served.host);
+    assert_eq!(served.ask("/agents/", &[&host, &served.cookie()]).status, 200);
+    assert_eq!(served.ask("/", &[&host, &served.cookie()]).status, 404);
+    assert_eq!(served.running.end(Signal::INT).code, Some(0));
+    folder.write("home/.config/streamfmt/config.toml", "[serve]\nbind = [\"here\"]\nprot = 1\n");
+    let mut command: Command = command(&folder, "serve");
+    let wrong = command.stdin(Stdio::null()).output().unwrap();
+    let told = String::from_utf8(wrong.stderr).unwrap();
+    assert!(told.contains("serve.bind: expected IP addresses") && told.contains("did you mean"), "{told}");
+    assert_eq!(wrong.status.code(), Some(2));
+}

@@ -1,0 +1,197 @@
+//! The list of sessions.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use streamfmt::core::formatter::figures;
+use streamfmt::core::redact::Redactor;
+
+use super::facts::time;
+use super::html::{escaped, in_query, shown};
+use super::page::{begin, end};
+use super::sessions::{ServedSession, status_name};
+use crate::side_file::RunStatus;
+
+/// Sessions on a page.
+const PAGE: usize = 100;
+
+/// What is asked of the list.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct ListQuery {
+    /// Words of the title.
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    folder: String,
+    #[serde(default)]
+    agent: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    page: usize,
+}
+
+impl ListQuery {
+    fn fits(&self, row: &ServedSession) -> bool {
+        let title = row.title.to_lowercase();
+        self.q.to_lowercase().split_whitespace().all(|word| title.contains(word))
+            && (self.folder.is_empty() || row.folder.contains(&self.folder))
+            && (self.agent.is_empty() || row.agent.as_deref() == Some(&*self.agent))
+            && (self.status.is_empty() || status_name(row.status) == self.status)
+    }
+
+    /// The address of another page of the same.
+    fn link(&self, base: &str, page: usize) -> String {
+        let mut link = format!("{base}/?page={page}");
+        for (name, value) in
+            [("q", &self.q), ("folder", &self.folder), ("agent", &self.agent), ("status", &self.status)]
+        {
+            if !value.is_empty() {
+                link.extend(["&amp;", name, "=", &in_query(value)]);
+            }
+        }
+        link
+    }
+}
+
+/// The page of the list.
+pub(super) fn list(
+    rows: &[ServedSession],
+    problem: Option<&str>,
+    query: &ListQuery,
+    mut redactor: Option<&mut Redactor>,
+    base: &str,
+) -> String {
+    let now = Timestamp::now();
+    let found: Vec<&ServedSession> = rows.iter().filter(|row| query.fits(row)).collect();
+    let running = rows.iter().filter(|row| row.status == RunStatus::Running).count();
+    let title = if running > 0 { format!("{running} running · sessions") } else { "Sessions".to_owned() };
+    let mut html = begin(&title, "", base, "");
+    html.push_str("<header class=\"top\"><h1>Sessions</h1>");
+    html.extend([
+        "<p class=\"facts\">",
+        &escaped(&figures::count_of(rows.len() as u64, "session", "sessions")),
+    ]);
+    if found.len() < rows.len() {
+        html.extend([format!(", {} shown", found.len())]);
+    }
+    html.push_str("</p></header>\n<main id=\"list\" data-list=\"\">\n");
+    if let Some(problem) = problem {
+        html.extend(["<p class=\"problem\" role=\"alert\">", &escaped(problem), "</p>\n"]);
+    }
+    form(rows, query, redactor.as_deref_mut(), base, &mut html);
+    html.push_str(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Sessions\"><table><thead><tr>",
+    );
+    for name in ["Status", "Session", "Agent", "Folder", "Started", "Duration"] {
+        html.extend(["<th scope=\"col\">", name, "</th>"]);
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    let page = query.page.min(found.len().saturating_sub(1) / PAGE);
+    for row in found.iter().skip(page * PAGE).take(PAGE) {
+        let mut said = |text: &str| shown(text, redactor.as_deref_mut());
+        let status = status_name(row.status);
+        html.extend([format!("<tr data-id=\"{}\" data-status=\"{status}\"><td>", row.id)]);
+        html.push_str(&badge(row.status));
+        html.extend([format!("</td><td><a href=\"{base}/sessions/{}\">{}</a>", row.id, said(&row.title))]);
+        html.extend([format!("<br><span class=\"dim\">{}</span>", row.id)]);
+        for (name, value) in &row.labels {
+            html.extend([format!(" <span class=\"label\">{}={}</span>", said(name), said(value))]);
+        }
+        html.extend(["</td><td>", &said(row.agent.as_deref().unwrap_or("")), "</td><td class=\"path\">"]);
+        html.extend([&*said(&row.folder), "</td><td>", &time(row.started), "</td><td>"]);
+        let lasted = match row.ended {
+            _ if row.status == RunStatus::Running => {
+                format!(
+                    "<time class=\"since\" datetime=\"{}\">running</time>",
+                    super::facts::second(row.started)
+                )
+            }
+            Some(_) => escaped(&figures::duration(row.seconds(now).saturating_mul(1000))),
+            None => String::new(),
+        };
+        html.push_str(&lasted);
+        html.push_str("</td></tr>\n");
+    }
+    if found.is_empty() {
+        let none = if rows.is_empty() {
+            "No sessions yet: start one with <code>streamfmt run -- COMMAND</code>"
+        } else {
+            "No session fits."
+        };
+        html.extend(["<tr><td colspan=\"6\">", none, "</td></tr>\n"]);
+    }
+    html.push_str("</tbody></table></div>\n");
+    if found.len() > PAGE {
+        html.push_str("<nav class=\"pages\" aria-label=\"Pages\">");
+        if page > 0 {
+            html.extend([format!("<a rel=\"prev\" href=\"{}\">Newer</a> ", query.link(base, page - 1))]);
+        }
+        html.extend([format!("<span>{} of {}</span> ", page + 1, found.len().div_ceil(PAGE))]);
+        if (page + 1) * PAGE < found.len() {
+            html.extend([format!("<a rel=\"next\" href=\"{}\">Older</a>", query.link(base, page + 1))]);
+        }
+        html.push_str("</nav>\n");
+    }
+    html.push_str("</main>\n");
+    end(&mut html);
+    html
+}
+
+/// The filters; the browser asks for the list with them.
+fn form(
+    rows: &[ServedSession],
+    query: &ListQuery,
+    mut redactor: Option<&mut Redactor>,
+    base: &str,
+    html: &mut String,
+) {
+    html.extend([format!("<nav id=\"filters\" aria-label=\"Filters\" data-base=\"{base}/\">")]);
+    let mut said = |text: &str| shown(text, redactor.as_deref_mut());
+    for status in ["", "running", "done", "failed", "interrupted"] {
+        let is_here = query.status == status;
+        let other = ListQuery {
+            q: query.q.clone(),
+            folder: query.folder.clone(),
+            agent: query.agent.clone(),
+            status: status.to_owned(),
+            page: 0,
+        };
+        let current = if is_here { " aria-current=\"true\"" } else { "" };
+        let name = if status.is_empty() { "all" } else { status };
+        html.extend([format!("<a href=\"{}\"{current}>{name}</a> ", other.link(base, 0))]);
+    }
+    let mut agents: Vec<&str> = rows.iter().filter_map(|row| row.agent.as_deref()).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    for agent in agents.into_iter().take(16) {
+        let is_here = query.agent == agent;
+        let other = ListQuery {
+            q: query.q.clone(),
+            folder: query.folder.clone(),
+            agent: if is_here { String::new() } else { agent.to_owned() },
+            status: query.status.clone(),
+            page: 0,
+        };
+        let current = if is_here { " aria-current=\"true\"" } else { "" };
+        html.extend([format!("<a href=\"{}\"{current}>{}</a> ", other.link(base, 0), said(agent))]);
+    }
+    for (name, label, value) in [("q", "Words of the title", &query.q), ("folder", "Folder", &query.folder)] {
+        html.extend([format!(
+            "<label>{label} <input type=\"search\" name=\"{name}\" value=\"{}\" autocomplete=\"off\"></label> ",
+            said(value)
+        )]);
+    }
+    html.push_str("</nav>\n");
+}
+
+/// A status as a badge.
+pub(super) fn badge(status: RunStatus) -> String {
+    let name = status_name(status);
+    let sign = match status {
+        RunStatus::Running => "●",
+        RunStatus::Done => "✓",
+        RunStatus::Failed => "✗",
+        RunStatus::Interrupted => "■",
+    };
+    format!("<span class=\"status {name}\"><span aria-hidden=\"true\">{sign}</span> {name}</span>")
+}

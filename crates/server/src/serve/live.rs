@@ -1,0 +1,550 @@
+//! The pipeline of one session in one profile: on a thread of its own, shared by all who read it.
+//!
+//! ```text
+//! log ─▶ follower or file ─▶ pipeline ─▶ updates ─▶ HTML of nodes ─▶ SessionView ─▶ readers, each at its own pace
+//! ```
+//!
+//! Revisions are those of the pipeline, which it takes line by line: so the view is the same in every process, before and after a restart.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use streamfmt::core::entry::Entry;
+use streamfmt::core::item::{Id, Kind};
+use streamfmt::core::outline::{Node, Relation};
+use streamfmt::core::pipeline::{EntryChange, LivePace, Pipeline, Update};
+use streamfmt::core::redact::{Redaction, Redactor};
+use streamfmt::core::text::Text;
+use streamfmt::core::writer::html::HtmlFragments;
+use streamfmt::core::writer::page::PageOptions;
+use streamfmt::follow::{Bell, FollowStep, FollowWait, Follower, Woken};
+use streamfmt::problem::reason;
+use tokio::sync::watch;
+
+use super::facts::{self, RunOutcome};
+use super::looks::SessionLook;
+use super::sessions::{KnownSessions, ServedSession};
+use super::view::{NodePath, OPEN, SessionView, WHOLE};
+use crate::run_id::RunId;
+use crate::side_file::RunStatus;
+
+/// Bytes that are read at a time.
+const BUFFER: usize = 64 << 10;
+/// How often it is looked whether a run goes on.
+const LOOK: Duration = Duration::from_millis(250);
+/// How often facts and timeline are spelled while a run goes on.
+const FACTS: Duration = Duration::from_secs(1);
+/// A longer timeline is spelled at the end only.
+const LONG_OVERVIEW: usize = 48 << 10;
+/// Bytes of calls that are kept, so that their results can be shown under them.
+const CALLS: usize = 8 << 20;
+/// Longest answer that is shown above the activity.
+const RESPONSE: usize = 4 << 20;
+
+/// A session that is read.
+#[derive(Debug)]
+pub(super) struct LiveSession {
+    /// The hash of all that decides how it looks.
+    pub(super) hash: String,
+    view: Mutex<SessionView>,
+    changed: watch::Sender<()>,
+    is_stopped: AtomicBool,
+}
+
+impl LiveSession {
+    /// Begins to read a session.
+    pub(super) fn start(
+        sessions: Arc<KnownSessions>,
+        row: &ServedSession,
+        look: SessionLook,
+        tell: fn(&str),
+    ) -> io::Result<Arc<Self>> {
+        let live = Arc::new(Self {
+            hash: look.hash.clone(),
+            view: Mutex::new(SessionView::new(look.has_lines, row.status)),
+            changed: watch::Sender::new(()),
+            is_stopped: AtomicBool::new(false),
+        });
+        let (own, id) = (Arc::clone(&live), row.id.clone());
+        let work = move || {
+            let read = || SessionReader::read(&own, &sessions, &id, &look);
+            let problem = match catch_unwind(AssertUnwindSafe(read)) {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(format!("the log can't be read: {}", reason(&error))),
+                Err(_) => Some("an internal error ended the formatting of this session".to_owned()),
+            };
+            if let Some(problem) = problem {
+                tell(&format!("{id}: {problem}"));
+                let mut view = own.view();
+                view.problem = Some(problem);
+                view.is_caught_up = true;
+                if view.status != Some(RunStatus::Running) {
+                    view.revision += 1;
+                    view.end();
+                }
+            }
+            own.changed.send_replace(());
+        };
+        std::thread::Builder::new().name("session".to_owned()).spawn(work)?;
+        Ok(live)
+    }
+
+    /// What it looks like now.
+    pub(super) fn view(&self) -> MutexGuard<'_, SessionView> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells of changes from here on.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Waits until all that is there was read, for `most` at the longest.
+    pub(super) async fn caught_up(&self, most: Duration) {
+        let mut changes = self.changes();
+        let wait = async { while !self.view().is_caught_up && changes.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(most, wait).await;
+    }
+
+    /// Reads no more.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Waits for a file to grow, until the session is dropped.
+struct UntilStopped<'a>(&'a AtomicBool);
+
+impl FollowWait for UntilStopped<'_> {
+    fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn wait(&mut self, bell: Option<Bell<'_>>, most: Duration) -> io::Result<Woken> {
+        let Some(bell) = bell else {
+            std::thread::sleep(most);
+            return Ok(Woken::Timeout);
+        };
+        let mut waiting = [PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN)];
+        match poll(&mut waiting, Timespec::try_from(most).ok().as_ref()) {
+            Err(rustix::io::Errno::INTR) => Ok(Woken::Signal),
+            Err(error) => Err(error.into()),
+            Ok(0) => Ok(Woken::Timeout),
+            Ok(_) => Ok(Woken::Input),
+        }
+    }
+}
+
+/// Reads a session into its view.
+struct SessionReader<'a> {
+    live: &'a LiveSession,
+    row: ServedSession,
+    pipeline: Pipeline,
+    outcome: Arc<Mutex<RunOutcome>>,
+    redactor: Option<Redactor>,
+    speller: NodeSpeller,
+    pace: LivePace,
+    begun: Instant,
+    /// When facts were spelled last.
+    told: Option<Instant>,
+    /// Text that a writer of lines has written and that isn't a whole line yet.
+    line: String,
+    lines: u64,
+    /// What readers were told of.
+    published: (u64, bool),
+}
+
+impl<'a> SessionReader<'a> {
+    fn read(
+        live: &'a LiveSession,
+        sessions: &KnownSessions,
+        id: &RunId,
+        look: &SessionLook,
+    ) -> io::Result<()> {
+        let Some(row) = sessions.find(id) else { return Err(io::ErrorKind::NotFound.into()) };
+        let outcome = Arc::default();
+        let mut reader = SessionReader {
+            live,
+            pipeline: Pipeline::new(look.setup(&outcome)),
+            outcome,
+            redactor: if look.masks { Redactor::new(&Redaction::everything()) } else { None },
+            speller: NodeSpeller::default(),
+            pace: LivePace::new(look.engine.settings().profile.live),
+            begun: Instant::now(),
+            told: None,
+            line: String::new(),
+            lines: 0,
+            published: (0, false),
+            row,
+        };
+        // What is known without the log is shown even if that can't be read.
+        reader.tell_facts(true);
+        if reader.row.status == RunStatus::Running {
+            reader.follow(sessions)?;
+        } else {
+            reader.read_all()?;
+        }
+        Ok(())
+    }
+
+    /// Reads a log that is complete.
+    fn read_all(&mut self) -> io::Result<()> {
+        let mut file = File::open(&self.row.log)?;
+        file.seek(SeekFrom::Start(self.row.log_start))?;
+        let mut file = file.take(self.row.log_bytes.unwrap_or(u64::MAX));
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let count = match file.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                count => count?,
+            };
+            if count == 0 || self.live.is_stopped.load(Ordering::Relaxed) {
+                break;
+            }
+            self.push(&buffer[..count]);
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Reads a log that grows, until its run has ended.
+    fn follow(&mut self, sessions: &KnownSessions) -> io::Result<()> {
+        let mut follower = Follower::new(&self.row.log, None);
+        let mut wait = UntilStopped(&self.live.is_stopped);
+        let mut buffer = vec![0; BUFFER];
+        // Bytes of the log that belong to something else, and those that belong to the run.
+        let (mut before, mut length, mut read) = (self.row.log_start, 0, 0);
+        let mut looked = Instant::now();
+        let mut ends_in_line = false;
+        let mut has_ended = false;
+        loop {
+            let patience =
+                if self.pipeline.has_grown() { self.pace.wait(self.begun.elapsed()).min(LOOK) } else { LOOK };
+            if patience.is_zero() {
+                let updates = self.pipeline.take_updates();
+                self.apply(updates);
+                self.publish();
+                continue;
+            }
+            // The first look waits for nothing: all that is there is shown at once.
+            let is_caught_up = self.live.view().is_caught_up;
+            let patience = if is_caught_up && !has_ended { patience } else { Duration::from_millis(1) };
+            match follower.read(&mut buffer, &mut wait, Some(patience))? {
+                FollowStep::Bytes(count) => {
+                    read += count as u64;
+                    let mut bytes = &buffer[..count];
+                    let skipped = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());
+                    before -= skipped as u64;
+                    bytes = &bytes[skipped..];
+                    if let Some(most) = self.row.log_bytes {
+                        let left = usize::try_from(most.saturating_sub(length)).unwrap_or(usize::MAX);
+                        bytes = &bytes[..left.min(bytes.len())];
+                    }
+                    length += bytes.len() as u64;
+                    ends_in_line = bytes.last().is_some_and(|byte| *byte != b'\n');
+                    self.push(bytes);
+                    continue;
+                }
+                FollowStep::Note(note) => {
+                    // That a log isn't there yet is no problem of it.
+                    if !note.starts_with("waiting for") {
+                        self.live.view().problem = Some(note);
+                    }
+                }
+                FollowStep::Cut => {
+                    // The line that was being written won't go on.
+                    if std::mem::take(&mut ends_in_line) {
+                        self.push(b"\n");
+                    }
+                    (before, read) = (0, 0);
+                    continue;
+                }
+                FollowStep::Pause => {}
+                FollowStep::End => return Ok(()),
+            }
+            if has_ended {
+                self.finish();
+                return Ok(());
+            }
+            let is_all = || std::fs::metadata(&self.row.log).is_ok_and(|about| read >= about.len());
+            if !is_caught_up && is_all() {
+                self.live.view().is_caught_up = true;
+                self.tell_facts(true);
+                self.publish();
+            }
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                if let Some(row) = sessions.find(&self.row.id) {
+                    has_ended = row.status != RunStatus::Running;
+                    self.row = row;
+                }
+                self.tell_facts(false);
+                self.publish();
+            }
+        }
+    }
+
+    /// Reads more of the log.
+    fn push(&mut self, bytes: &[u8]) {
+        // Line by line, so that revisions don't depend on how the bytes came.
+        let mut text = std::mem::take(&mut self.line);
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            // A string takes everything.
+            let _ = self.pipeline.push(line, &mut text);
+            let updates = self.pipeline.take_finished();
+            self.apply(updates);
+            self.take_lines(&mut text);
+        }
+        self.line = text;
+        self.tell_facts(false);
+        self.publish();
+    }
+
+    /// Reads what is left at the end, and says how the run ended.
+    fn finish(&mut self) {
+        let mut text = std::mem::take(&mut self.line);
+        let _ = self.pipeline.finish(&mut text);
+        let updates = self.pipeline.take_updates();
+        self.apply(updates);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        self.take_lines(&mut text);
+        self.live.view().status = Some(self.row.status);
+        self.tell_facts(true);
+        let answer = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).answer.clone();
+        let answer = answer.filter(|answer| !answer.trim().is_empty());
+        // Whoever kills a run hears no answer of it.
+        if let Some(answer) = answer.filter(|_| self.row.status != RunStatus::Interrupted) {
+            let end =
+                (0..=RESPONSE.min(answer.len())).rev().find(|at| answer.is_char_boundary(*at)).unwrap_or(0);
+            let html = HtmlFragments::prose(&Text::clean(&answer[..end]));
+            self.live.view().set_response(html);
+        }
+        let mut view = self.live.view();
+        view.is_caught_up = true;
+        view.end();
+    }
+
+    /// Tells readers, if there is something new for them.
+    fn publish(&mut self) {
+        let stamp = {
+            let view = self.live.view();
+            (view.stamp(), view.is_caught_up)
+        };
+        if std::mem::replace(&mut self.published, stamp) != stamp {
+            self.live.changed.send_replace(());
+        }
+    }
+
+    /// Shows what changed.
+    fn apply(&mut self, updates: Vec<Update>) {
+        let mut view = self.live.view();
+        view.revision = self.pipeline.revision();
+        view.is_growing = self.pipeline.has_grown();
+        if !updates.is_empty() {
+            self.speller.apply(updates, &mut view);
+        }
+    }
+
+    /// Shows the lines that are whole.
+    fn take_lines(&mut self, text: &mut String) {
+        let Some(end) = text.rfind('\n') else { return };
+        let mut view = self.live.view();
+        view.revision = self.pipeline.revision();
+        for line in text[..end].split('\n') {
+            self.lines += 1;
+            let place = u32::try_from(self.lines).unwrap_or(u32::MAX);
+            view.put(self.lines, [place].into(), line);
+        }
+        drop(view);
+        text.drain(..=end);
+    }
+
+    /// Spells the facts, if they may have changed.
+    fn tell_facts(&mut self, is_due: bool) {
+        let is_soon = self.told.is_some_and(|told| told.elapsed() < FACTS);
+        if !is_due && (is_soon || !self.live.view().is_caught_up) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let card = facts::card(
+            &self.row,
+            self.pipeline.session(),
+            &outcome,
+            self.redactor.as_mut(),
+            Timestamp::now(),
+        );
+        let overview = self.speller.fragments.overview();
+        let mut view = self.live.view();
+        view.status = Some(self.row.status);
+        let is_short = is_due || overview.len() <= LONG_OVERVIEW;
+        if view.card != card || is_short && view.overview != overview {
+            if is_short {
+                view.overview = overview;
+            }
+            view.set_card(card);
+        }
+    }
+}
+
+/// Spells entries as nodes of the page.
+#[derive(Debug)]
+struct NodeSpeller {
+    fragments: HtmlFragments,
+    /// The last calls, with their results: oldest first.
+    calls: Vec<KeptCall>,
+    bytes: usize,
+    /// Hashes of entries that were whole once.
+    noted: HashSet<u64>,
+    /// Nodes that stood where there was no other place for them.
+    displaced: u32,
+}
+
+impl Default for NodeSpeller {
+    fn default() -> Self {
+        let fragments = HtmlFragments::new(PageOptions::default());
+        Self { fragments, calls: Vec::new(), bytes: 0, noted: HashSet::new(), displaced: 0 }
+    }
+}
+
+#[derive(Debug)]
+struct KeptCall {
+    id: Id,
+    entry: Box<Entry>,
+    result: Option<Box<Entry>>,
+    is_open: bool,
+    bytes: usize,
+}
+
+impl NodeSpeller {
+    fn apply(&mut self, updates: Vec<Update>, view: &mut SessionView) {
+        // A call that is answered comes twice, once with its result: it is spelled once.
+        let mut dirty: Vec<Id> = Vec::new();
+        for update in updates {
+            match update.change {
+                EntryChange::Drop(id) => {
+                    dirty.retain(|other| *other != id);
+                    self.forget(&id);
+                    view.remove(hash_of(&id));
+                }
+                EntryChange::Put { entry, partial, answered } => {
+                    let hash = hash_of(&entry.id);
+                    if !partial && self.noted.insert(hash) {
+                        self.fragments.note(&entry);
+                    }
+                    match entry.kind {
+                        Kind::Call => {
+                            let id = entry.id.clone();
+                            self.keep(entry, partial || answered == Some(false));
+                            dirty.retain(|other| *other != id);
+                            dirty.push(id);
+                        }
+                        Kind::Result => {
+                            let call = entry.call.clone();
+                            match self.answer(entry, view) {
+                                None => dirty.extend(call.filter(|call| !dirty.contains(call))),
+                                Some(entry) => self.show(&entry, None, partial, view),
+                            }
+                        }
+                        _ => self.show(&entry, None, partial, view),
+                    }
+                }
+            }
+        }
+        for id in dirty {
+            let Some(at) = self.calls.iter().rposition(|kept| kept.id == id) else { continue };
+            let KeptCall { entry, result, is_open, .. } = &self.calls[at];
+            let (entry, result, is_open) = (entry.clone(), result.clone(), *is_open);
+            self.show(&entry, result, is_open, view);
+        }
+    }
+
+    fn show(&mut self, entry: &Entry, result: Option<Box<Entry>>, is_open: bool, view: &mut SessionView) {
+        let is_result = entry.kind == Kind::Result;
+        let path = self.path(entry, view);
+        let relation = if is_result { Relation::Below } else { Relation::Own };
+        let mut node = Node::from(entry.clone());
+        (node.result, node.relation) = (result, relation);
+        let html = format!("{}{}", if is_open { OPEN } else { WHOLE }, self.fragments.node(&node));
+        view.put(hash_of(&entry.id), path, &html);
+    }
+
+    /// Where an entry stands.
+    fn path(&mut self, entry: &Entry, view: &SessionView) -> NodePath {
+        let hash = hash_of(&entry.id);
+        if let Some(path) = view.path(hash) {
+            return path.into();
+        }
+        let call = entry.call.as_ref().filter(|_| entry.kind == Kind::Result);
+        if let Some(path) = call.and_then(|call| view.path(hash_of(call))) {
+            // Behind all that is inside of its call.
+            return path.iter().copied().chain([u32::MAX, entry.place]).collect();
+        }
+        let Some(parent) = &entry.parent else { return [entry.place].into() };
+        if let Some(path) = view.path(hash_of(parent)) {
+            return path.iter().copied().chain([entry.place]).collect();
+        }
+        // The call that it is inside of isn't shown: it stands behind what is.
+        self.displaced += 1;
+        [view.last_place(), u32::MAX - 1, self.displaced].into()
+    }
+
+    fn keep(&mut self, entry: Box<Entry>, is_open: bool) {
+        let result = self.forget(&entry.id).and_then(|kept| kept.result);
+        let bytes = size_of::<Entry>() + entry.view.size();
+        self.bytes += bytes;
+        self.calls.push(KeptCall { id: entry.id.clone(), entry, result, is_open, bytes });
+        if self.bytes > CALLS {
+            // Those that are answered are needed least.
+            let half = self.calls.len() / 2;
+            let mut index = 0;
+            self.calls.retain(|kept| {
+                index += 1;
+                index > half || kept.is_open && kept.bytes < CALLS / 64
+            });
+            self.bytes = self.calls.iter().map(|kept| kept.bytes).sum();
+        }
+    }
+
+    fn forget(&mut self, id: &Id) -> Option<KeptCall> {
+        let at = self.calls.iter().rposition(|kept| kept.id == *id)?;
+        let kept = self.calls.remove(at);
+        self.bytes -= kept.bytes;
+        Some(kept)
+    }
+
+    /// Puts a result under its call; gives it back if that isn't kept, or has one.
+    fn answer(&mut self, entry: Box<Entry>, view: &SessionView) -> Option<Box<Entry>> {
+        // One that stands by itself stays where it is.
+        if view.path(hash_of(&entry.id)).is_some() {
+            return Some(entry);
+        }
+        let Some(call) = &entry.call else { return Some(entry) };
+        let Some(at) = self.calls.iter().rposition(|kept| kept.id == *call) else { return Some(entry) };
+        let kept = &mut self.calls[at];
+        if kept.result.as_ref().is_some_and(|result| result.id != entry.id) {
+            return Some(entry);
+        }
+        let bytes = entry.view.size();
+        kept.bytes += bytes;
+        self.bytes += bytes;
+        kept.is_open = false;
+        kept.result = Some(entry);
+        None
+    }
+}
+
+/// The hash in an entry's anchor.
+fn hash_of(id: &Id) -> u64 {
+    super::view::node_hash(&HtmlFragments::anchor(id)).unwrap_or_default()
+}

@@ -1,0 +1,232 @@
+//! How sessions look: profiles and themes, by names from a list. Nothing is read from a session's folder.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+use streamfmt::core::pipeline::Setup;
+use streamfmt::core::redact::Redaction;
+use streamfmt::core::theme::{Appearance, Color, Theme};
+use streamfmt::settings::document::SettingsLayer;
+use streamfmt::{Background, Engine, Files, Folders, Problems, Themes};
+
+use super::facts::RunOutcome;
+
+/// The profile whose lines an older dashboard reads.
+pub(super) const OLDER: &str = "claude-ops";
+/// The profile of a page, unless another one is asked for.
+pub(super) const USUAL: &str = "page";
+/// How long settings are taken to be as they were read.
+const FRESH: Duration = Duration::from_secs(2);
+/// Characters of the hash.
+const HASH: usize = 16;
+
+/// How a session looks: a profile that was read, with or without masking.
+#[derive(Clone)]
+pub(super) struct SessionLook {
+    pub(super) engine: Engine,
+    outcomes: Engine,
+    /// Of settings, plugins, masking and program: where it is the same, so is every page.
+    pub(super) hash: String,
+    /// Whether the profile writes lines of text.
+    pub(super) has_lines: bool,
+    pub(super) masks: bool,
+}
+
+impl SessionLook {
+    /// The set-up of its pipeline. What outcomes tell is kept.
+    pub(super) fn setup(&self, outcome: &Arc<Mutex<RunOutcome>>) -> Setup {
+        let mut setup = self.engine.setup();
+        let outcome = Arc::clone(outcome);
+        setup.also.push(self.outcomes.beside(&self.engine).sink(move |lines| {
+            outcome.lock().unwrap_or_else(PoisonError::into_inner).take(lines);
+            ControlFlow::Continue(())
+        }));
+        setup
+    }
+}
+
+/// The profiles that can be chosen.
+pub(super) struct KnownLooks {
+    folders: Folders,
+    known: Mutex<BTreeMap<(String, bool), (Instant, SessionLook)>>,
+    names: Mutex<Option<(Instant, Vec<String>)>>,
+}
+
+impl KnownLooks {
+    pub(super) fn new(folders: Folders) -> Self {
+        Self { folders, known: Mutex::default(), names: Mutex::default() }
+    }
+
+    /// The names of all profiles: built in, of installed plugins, and of the user's own settings.
+    pub(super) fn profiles(&self) -> Vec<String> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, names)) = names.as_ref().filter(|(read, _)| read.elapsed() < FRESH) {
+            return names.clone();
+        }
+        let engine =
+            Engine::builder().folders(self.folders.clone()).no_project(true).profile("default").build();
+        let Ok(engine) = engine else { return vec!["default".to_owned(), USUAL.to_owned()] };
+        let profiles = engine.config().profiles().into_iter();
+        let mut found: Vec<String> = profiles
+            .filter(|(_, layer, _)| *layer != SettingsLayer::Project)
+            .map(|(name, ..)| name)
+            .filter(|name| is_name(name))
+            .collect();
+        found.sort();
+        found.dedup();
+        *names = Some((Instant::now(), found.clone()));
+        found
+    }
+
+    /// A profile of that list. `None`: there is none of that name.
+    pub(super) fn find(&self, profile: &str, masks: bool) -> Option<Result<SessionLook, Problems>> {
+        if !self.profiles().iter().any(|name| name == profile) {
+            return None;
+        }
+        let key = (profile.to_owned(), masks);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, look)) = known.get(&key).filter(|(read, _)| read.elapsed() < FRESH) {
+            return Some(Ok(look.clone()));
+        }
+        let look = self.read(profile, masks);
+        if let Ok(look) = &look {
+            known.insert(key, (Instant::now(), look.clone()));
+        }
+        Some(look)
+    }
+
+    fn read(&self, profile: &str, masks: bool) -> Result<SessionLook, Problems> {
+        let files = Files::default();
+        let builder = || {
+            let mut builder = Engine::builder().folders(self.folders.clone()).no_project(true);
+            if masks {
+                builder = builder.redact(&Redaction::everything());
+            }
+            builder
+        };
+        let own = builder().files(files.clone()).profile(profile).build()?;
+        // A profile that names this writer is made of lines.
+        let has_lines = own.resolved().tree.settings().iter().any(|setting| setting.name == "writer")
+            && own.writer().name == "text"
+            && own.plugin_writer().is_none();
+        let engine =
+            if has_lines { own } else { builder().profile(profile).writer("html").build()?.updating() };
+        let outcomes = builder().profile("default").writer("items").only(["outcome".to_owned()]).build()?;
+        let mut hash = Sha256::new();
+        hash.update(env!("CARGO_PKG_VERSION"));
+        hash.update([0, u8::from(masks), u8::from(has_lines), 0]);
+        hash.update(profile);
+        for file in files.reached() {
+            hash.update([0]);
+            hash.update(file.path.as_os_str().as_encoded_bytes());
+            hash.update((file.bytes.len() as u64).to_le_bytes());
+            hash.update(&file.bytes);
+        }
+        let mut hash = HEXLOWER.encode(&hash.finalize());
+        hash.truncate(HASH);
+        Ok(SessionLook { engine, outcomes, hash, has_lines, masks })
+    }
+
+    /// The names of all themes.
+    pub(super) fn themes(&self) -> Vec<String> {
+        let themes = Themes::new(Some(&self.folders), Files::default());
+        let mut names: Vec<String> =
+            themes.list().into_iter().map(|theme| theme.name).filter(|name| is_name(name)).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The style that a theme makes of the page. `None`: there is none of that name.
+    pub(super) fn style(&self, theme: &str) -> Option<String> {
+        if !self.themes().iter().any(|name| name == theme) {
+            return None;
+        }
+        let themes = Themes::new(Some(&self.folders), Files::default());
+        let load =
+            |appearance| themes.load(theme, &Background::Known(appearance)).ok().map(|(theme, _)| theme);
+        let dark = load(Appearance::Dark)?;
+        let mut style = String::new();
+        match (dark.follows_background(), load(Appearance::Light)) {
+            (true, Some(light)) => {
+                write_style(&light, Appearance::Light, &mut style);
+                style.push_str("@media (prefers-color-scheme: dark) {\n");
+                write_style(&dark, Appearance::Dark, &mut style);
+                style.push_str("}\n");
+            }
+            _ => write_style(&dark, dark.appearance().unwrap_or(Appearance::Dark), &mut style),
+        }
+        Some(style)
+    }
+}
+
+/// Whether it can be a part of an address as it is. A file's path can't.
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 64
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+}
+
+/// Which colour of the page is that of which role.
+const COLORS: [(&str, &str); 13] = [
+    ("--accent", "link"),
+    ("--bad", "result.error"),
+    ("--warn", "notice.warning"),
+    ("--good", "outcome.ok"),
+    ("--b-run", "tool.name"),
+    ("--dim", "call.note"),
+    ("--k", "syntax.keyword"),
+    ("--s", "syntax.string"),
+    ("--c", "syntax.comment"),
+    ("--n", "syntax.number"),
+    ("--f", "syntax.function"),
+    ("--ty", "syntax.type"),
+    ("--v", "syntax.variable"),
+];
+
+fn write_style(theme: &Theme, appearance: Appearance, out: &mut String) {
+    let ground = theme.background();
+    // A string takes everything.
+    let _ = writeln!(
+        out,
+        ":root {{ color-scheme: {};",
+        if appearance == Appearance::Dark { "dark" } else { "light" }
+    );
+    out.push_str(if appearance == Appearance::Dark { DARK } else { LIGHT });
+    if let Some(ground) = ground.and_then(hex) {
+        let _ = writeln!(out, "  --bg: {ground}; --code: {ground}; --terminal: {ground};");
+    }
+    if let Some(text) = theme.style("text").fg.and_then(hex) {
+        let _ = writeln!(out, "  --text: {text};");
+    }
+    let page = ground.unwrap_or(if appearance == Appearance::Dark {
+        Color::Rgb(20, 22, 26)
+    } else {
+        Color::Rgb(251, 251, 252)
+    });
+    for (variable, role) in COLORS {
+        let color = theme.style(role).fg;
+        // What can't be read on this ground stays as the page has it.
+        let is_readable =
+            color.and_then(|color| color.contrast(page)).is_some_and(|contrast| contrast >= 4.5);
+        if let Some(color) = color.filter(|_| is_readable).and_then(hex) {
+            let _ = writeln!(out, "  {variable}: {color};");
+        }
+    }
+    out.push_str("}\n");
+}
+
+/// The grounds of a page that is dark, or light, whatever the browser prefers.
+const DARK: &str = "  --bg: #0d1014; --card: #14181e; --line: #2c3038; --text: #e4e7ec; --dim: #a0a8b5; --faint: #939ba8; --code: #090c10; \
+--shade: #fff3; --sel: #232c42; --terminal: #090c10;\n";
+const LIGHT: &str = "  --bg: #fbfbfc; --card: #ffffff; --line: #e3e5ea; --text: #1c1f26; --dim: #5d6470; --faint: #626975; --code: #f5f6f8; \
+--shade: #1c1f2628; --sel: #e8eefc; --terminal: #f5f6f8;\n";
+
+fn hex(color: Color) -> Option<String> {
+    color.rgb().map(|[red, green, blue]| format!("#{red:02x}{green:02x}{blue:02x}"))
+}

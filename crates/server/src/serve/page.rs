@@ -1,0 +1,168 @@
+//! The page of a session.
+
+use streamfmt::core::redact::Redactor;
+
+use super::html::{escaped, shown};
+use super::list::badge;
+use super::sessions::{ServedSession, status_name};
+use super::view::SessionView;
+
+/// Nodes of a page: the newest.
+pub(super) const NODES: usize = 500;
+
+/// What a page is asked for.
+#[derive(Debug, Default)]
+pub(super) struct PageChoice<'a> {
+    pub(super) profile: &'a str,
+    pub(super) theme: Option<&'a str>,
+    /// The node before which older ones are shown.
+    pub(super) before: Option<u64>,
+    pub(super) profiles: &'a [String],
+    pub(super) themes: &'a [String],
+    /// The key of the older log.
+    pub(super) key: &'a str,
+    /// Whether the raw log may be had.
+    pub(super) has_log: bool,
+    pub(super) base: &'a str,
+    pub(super) hash: &'a str,
+}
+
+/// The beginning of a page.
+pub(super) fn begin(title: &str, theme: &str, base: &str, body: &str) -> String {
+    let mut html = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    html.push_str("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"dark light\">\n<title>");
+    html.push_str(&escaped(title));
+    html.extend([format!("</title>\n<link rel=\"icon\" href=\"{base}/static/icon.svg\">\n")]);
+    for name in ["page.css", "serve.css"] {
+        html.extend([format!("<link rel=\"stylesheet\" href=\"{base}/static/{name}\">\n")]);
+    }
+    if !theme.is_empty() {
+        html.extend([format!("<link rel=\"stylesheet\" href=\"{base}/static/theme-{theme}.css\">\n")]);
+    }
+    html.extend([format!(
+        "</head>\n<body{body}>\n<a class=\"skip\" href=\"#activity\">Skip to the activity</a>\n"
+    )]);
+    let scripts: &[&str] = if body.is_empty() { &["serve.js"] } else { &["page.js", "serve.js"] };
+    for name in scripts {
+        html.extend([format!("<script src=\"{base}/static/{name}\" defer></script>\n")]);
+    }
+    html
+}
+
+/// The end of a page.
+pub(super) fn end(html: &mut String) {
+    html.push_str("<footer>Written by streamfmt</footer>\n</body>\n</html>\n");
+}
+
+/// The page of a session.
+pub(super) fn page(
+    row: &ServedSession,
+    view: &SessionView,
+    choice: &PageChoice<'_>,
+    mut redactor: Option<&mut Redactor>,
+) -> String {
+    let base = choice.base;
+    let status = view.status.unwrap_or(row.status);
+    let mut said = |text: &str| shown(text, redactor.as_deref_mut());
+    let address = format!("{base}/sessions/{}", row.id);
+    let title = format!("{} · {}", status_name(status), super::html::plain(&said(&row.title)));
+    let body = format!(
+        " data-session=\"{}\" data-address=\"{address}\" data-hash=\"{}\" data-revision=\"{}\" data-profile=\"{}\"{}{}",
+        row.id,
+        choice.hash,
+        view.settled(),
+        choice.profile,
+        if view.is_done { " data-done=\"\"" } else { "" },
+        if choice.before.is_some() { " data-older=\"\"" } else { "" },
+    );
+    let mut html = begin(&title, choice.theme.unwrap_or(""), base, &body);
+    html.extend([format!("<a id=\"back\" href=\"{base}/\">← All sessions</a>\n")]);
+    html.push_str("<header id=\"session\" class=\"top\"><h1>");
+    html.push_str(&said(&row.title));
+    html.extend([format!(
+        "</h1><p class=\"facts\"><code>{}</code> <span id=\"status\" data-status=\"{}\">{}</span> <span id=\"now\"></span></p>",
+        row.id,
+        status_name(status),
+        badge(status)
+    )]);
+    html.push_str("<p id=\"connection\" role=\"status\" hidden></p>");
+    if let Some(problem) = &view.problem {
+        html.extend(["<p class=\"problem\" role=\"alert\">", &said(problem), "</p>"]);
+    }
+    html.push_str("</header>\n<section id=\"facts\" aria-label=\"Facts\">");
+    html.push_str(&view.facts());
+    html.push_str("</section>\n");
+    if let Some(response) = &view.response {
+        html.push_str("<section id=\"response\" aria-labelledby=\"h-response\"><h2 id=\"h-response\">Response</h2>\n<div class=\"reply\">");
+        html.push_str(response);
+        html.push_str("</div></section>\n");
+    }
+    html.push_str(
+        "<section id=\"activity\" aria-labelledby=\"h-activity\"><h2 id=\"h-activity\">Activity</h2>\n",
+    );
+    choices(choice, &address, &mut html);
+    html.push_str("<div id=\"tools\" role=\"search\" hidden></div>\n<div id=\"terminal\">\n");
+    let (nodes, older) = view.nodes(choice.before, NODES);
+    if let Some(older) = older {
+        let query = query(choice);
+        html.extend([format!(
+            "<p id=\"older\"><a rel=\"prev\" href=\"{address}?before={older}{query}\">Older: {} in all</a></p>\n",
+            view.len()
+        )]);
+    }
+    html.push_str("<div id=\"nodes\">\n");
+    html.extend(nodes);
+    html.push_str("</div>\n<p id=\"none\" hidden>Nothing here matches.</p>\n");
+    if choice.before.is_some() {
+        html.extend([format!(
+            "<p><a id=\"newest\" href=\"{address}?newest{}\">Newest</a></p>\n",
+            query(choice)
+        )]);
+    }
+    html.push_str("</div></section>\n");
+    html.push_str(
+        "<section id=\"log-file\" aria-labelledby=\"h-log\"><h2 id=\"h-log\">Raw log</h2>\n<p><code>",
+    );
+    html.push_str(&said(&row.log.to_string_lossy()));
+    html.push_str("</code></p>\n<p>");
+    html.extend([format!("<a href=\"{address}/log\" download=\"\">Download</a>")]);
+    if !choice.has_log {
+        html.push_str(" (refused beyond this machine without --show-secrets)");
+    }
+    html.extend([format!(
+        " · <a href=\"{address}/log.sse?key={}\">Lines as events</a></p></section>\n",
+        choice.key
+    )]);
+    end(&mut html);
+    html
+}
+
+fn query(choice: &PageChoice<'_>) -> String {
+    let mut query = format!("&amp;profile={}", choice.profile);
+    if let Some(theme) = choice.theme {
+        query.extend([format!("&amp;theme={theme}")]);
+    }
+    query
+}
+
+/// The links to other profiles and themes.
+fn choices(choice: &PageChoice<'_>, address: &str, html: &mut String) {
+    html.push_str("<details class=\"fold\" id=\"looks\"><summary>Profile and theme</summary><nav aria-label=\"Profile and theme\"><p>Profile:");
+    for profile in choice.profiles {
+        let current = if profile == choice.profile { " aria-current=\"true\"" } else { "" };
+        let theme = choice.theme.map(|theme| format!("&amp;theme={theme}")).unwrap_or_default();
+        html.extend([format!(" <a href=\"{address}?profile={profile}{theme}\"{current}>{profile}</a>")]);
+    }
+    html.push_str("</p><p>Theme:");
+    let current = if choice.theme.is_none() { " aria-current=\"true\"" } else { "" };
+    html.extend([format!(" <a href=\"{address}?profile={}\"{current}>usual</a>", choice.profile)]);
+    for theme in choice.themes {
+        let current = if choice.theme == Some(theme) { " aria-current=\"true\"" } else { "" };
+        html.extend([format!(
+            " <a href=\"{address}?profile={}&amp;theme={theme}\"{current}>{theme}</a>",
+            choice.profile
+        )]);
+    }
+    html.push_str("</p></nav></details>\n");
+}

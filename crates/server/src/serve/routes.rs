@@ -1,0 +1,443 @@
+//! What each address gives.
+
+use std::fmt;
+use std::io::{Read, Seek, SeekFrom};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Extension, Path, Query, Request, State};
+use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Deserialize;
+use streamfmt::core::redact::{Redaction, Redactor};
+use streamfmt::core::writer::html::HtmlFragments;
+use tokio::sync::{mpsc, watch};
+
+use super::events::{self, ReplayStart};
+use super::guard::{COOKIE, GuardVerdict, HttpRefusal, RequestGuard, Visitor};
+use super::hub::{Hub, Reading};
+use super::list::{ListQuery, list};
+use super::looks::{KnownLooks, OLDER, SessionLook, USUAL};
+use super::page::{PageChoice, page};
+use super::sessions::ServedSession;
+use super::view::node_hash;
+use crate::run_id::RunId;
+
+/// The page is sent as far as it is read after this time.
+const READ: Duration = Duration::from_secs(20);
+/// What a browser may do on a page: no script and no style but ours, no request to anywhere else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\"><rect width=\"16\" height=\"16\" rx=\"3\" \
+fill=\"#14181e\"/><path d=\"M4 4.5 7.5 8 4 11.5M8.5 11.5h4\" fill=\"none\" stroke=\"#79d293\" stroke-width=\"1.6\"/></svg>";
+const SCRIPT: &str = include_str!("static/serve.js");
+const STYLE: &str = include_str!("static/serve.css");
+
+/// What all requests share.
+pub(super) struct Site {
+    pub(super) guard: RequestGuard,
+    pub(super) hub: Hub,
+    pub(super) looks: KnownLooks,
+    pub(super) shows_secrets: bool,
+    pub(super) stop: watch::Receiver<bool>,
+    pub(super) refusals: RefusalLog,
+}
+
+/// Tells refusals, but not without end: whoever asks wrongly may ask often.
+pub(super) struct RefusalLog {
+    pub(super) tell: fn(&str),
+    /// The second that is counted, and how many were told in it.
+    pub(super) told: std::sync::Mutex<(Option<std::time::Instant>, u64)>,
+}
+
+/// Refusals that are told in a second.
+const TOLD: u64 = 20;
+
+impl RefusalLog {
+    fn tell(&self, refused: fmt::Arguments<'_>) {
+        let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if told.0.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
+            if told.1 > TOLD {
+                (self.tell)(&format!("refused {} further requests", told.1 - TOLD));
+            }
+            *told = (Some(std::time::Instant::now()), 0);
+        }
+        told.1 += 1;
+        if told.1 <= TOLD {
+            (self.tell)(&refused.to_string());
+        }
+    }
+}
+
+impl IntoResponse for HttpRefusal {
+    fn into_response(self) -> Response {
+        (self.status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], format!("{}\n", self.reason))
+            .into_response()
+    }
+}
+
+/// From where a request comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+/// All routes, behind the guard.
+pub(super) fn router(site: Arc<Site>) -> Router {
+    let at = |path: &str| format!("{}{path}", site.guard.base);
+    Router::new()
+        .route(&at("/"), get(sessions))
+        .route(&at("/sessions/{id}"), get(session))
+        .route(&at("/sessions/{id}/events"), get(session_events))
+        .route(&at("/sessions/{id}/log"), get(log))
+        .route(&at("/sessions/{id}/log.sse"), get(older_log))
+        .route(&at("/static/{name}"), get(static_file))
+        .fallback(async || HttpRefusal::new(StatusCode::NOT_FOUND, "no such page"))
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), guarded))
+        .with_state(site)
+}
+
+/// Lets the guard decide, and gives every answer its headers.
+async fn guarded(
+    State(site): State<Arc<Site>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path().to_owned();
+    let method = request.method().clone();
+    let origin;
+    let mut response = match site.guard.judge(&request, peer) {
+        Ok(GuardVerdict::Answer(visitor)) => {
+            origin = visitor.origin.clone();
+            request.extensions_mut().insert(visitor);
+            let response = next.run(request).await;
+            if response.status().is_client_error() && response.status() != StatusCode::NOT_FOUND {
+                site.refusals.tell(format_args!("refused {method} {path}: {}", response.status().as_u16()));
+            }
+            one_line(response)
+        }
+        Ok(GuardVerdict::Enter(location)) => {
+            origin = None;
+            let path = if site.guard.base.is_empty() { "/" } else { &site.guard.base };
+            let cookie = format!(
+                "{COOKIE}={}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=31536000",
+                site.guard.address.token
+            );
+            let mut response = see_other(&location);
+            if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+                response.headers_mut().insert(header::SET_COOKIE, cookie);
+            }
+            response
+        }
+        Ok(GuardVerdict::Elsewhere(location)) => {
+            origin = None;
+            see_other(&location)
+        }
+        Err(refusal) => {
+            origin = None;
+            let HttpRefusal { status, reason } = &refusal;
+            site.refusals.tell(format_args!("refused {method} {path}: {} {reason}", status.as_u16()));
+            refusal.into_response()
+        }
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cache-control", "no-store"),
+        ("x-frame-options", "DENY"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", if origin.is_some() { "cross-origin" } else { "same-origin" }),
+    ] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if let Some(origin) = origin.and_then(|origin| HeaderValue::from_str(&origin).ok()) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    response
+}
+
+/// What the frame of routes itself refuses has a reason as well.
+fn one_line(response: Response) -> Response {
+    let status = response.status();
+    let is_ours = response.headers().get(header::CONTENT_TYPE).is_some();
+    if (status.is_client_error() || status.is_server_error()) && !is_ours {
+        let reason = status.canonical_reason().unwrap_or("refused").to_lowercase();
+        return HttpRefusal::new(status, reason).into_response();
+    }
+    response
+}
+
+fn see_other(location: &str) -> Response {
+    match HeaderValue::from_str(location) {
+        Ok(location) => (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response(),
+        Err(_) => HttpRefusal::new(StatusCode::BAD_REQUEST, "the address can't be read").into_response(),
+    }
+}
+
+fn html(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response()
+}
+
+fn bad_query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, HttpRefusal> {
+    match query {
+        Ok(Query(query)) => Ok(query),
+        Err(_) => Err(HttpRefusal::new(
+            StatusCode::BAD_REQUEST,
+            "what stands behind the question mark can't be read",
+        )),
+    }
+}
+
+impl Site {
+    fn masks(&self, visitor: &Visitor) -> bool {
+        visitor.is_beyond && !self.shows_secrets
+    }
+
+    fn redactor(&self, visitor: &Visitor) -> Option<Redactor> {
+        self.masks(visitor).then(|| Redactor::new(&Redaction::everything())).flatten()
+    }
+
+    fn row(&self, id: &str) -> Result<ServedSession, HttpRefusal> {
+        let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no session of this id");
+        let id: RunId = id.parse().map_err(|_| unknown())?;
+        self.hub.sessions.find(&id).ok_or_else(unknown)
+    }
+
+    fn look(&self, profile: &str, visitor: &Visitor) -> Result<SessionLook, HttpRefusal> {
+        let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no profile of this name");
+        let look = self.looks.find(profile, self.masks(visitor)).ok_or_else(unknown)?;
+        look.map_err(|problems| {
+            let first = problems.0.first().map(ToString::to_string).unwrap_or_default();
+            let reason = streamfmt::core::text::clean(&format!("the profile can't be used: {first}"))
+                .replace('\n', "␊");
+            HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, reason)
+        })
+    }
+
+    async fn open(&self, row: &ServedSession, look: SessionLook) -> Result<Reading, HttpRefusal> {
+        self.hub.open(row, look).await.map_err(|error| {
+            let reason = match error.kind() {
+                std::io::ErrorKind::WouldBlock => {
+                    "too many sessions are open at the same time; close a tab, or try later".to_owned()
+                }
+                _ => format!("the session can't be read: {}", streamfmt::problem::reason(&error)),
+            };
+            HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, reason)
+        })
+    }
+}
+
+async fn sessions(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Result<Response, HttpRefusal> {
+    let query = bad_query(query)?;
+    in_background(move || {
+        let (rows, problem) = match site.hub.sessions.all() {
+            Ok(rows) => (rows, None),
+            Err(error) => {
+                let why = streamfmt::problem::reason(&error);
+                (Vec::new(), Some(format!("the folder of sessions can't be read: {why}")))
+            }
+        };
+        let mut redactor = site.redactor(&visitor);
+        html(list(&rows, problem.as_deref(), &query, redactor.as_mut(), &site.guard.base))
+    })
+    .await
+}
+
+/// Does what may wait for the disk where it holds nobody up.
+async fn in_background(work: impl FnOnce() -> Response + Send + 'static) -> Result<Response, HttpRefusal> {
+    let failed = |_| HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "an internal error");
+    tokio::task::spawn_blocking(work).await.map_err(failed)
+}
+
+#[derive(Deserialize)]
+struct SessionQuery {
+    profile: Option<String>,
+    theme: Option<String>,
+    before: Option<String>,
+}
+
+async fn session(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    query: Result<Query<SessionQuery>, QueryRejection>,
+) -> Result<Response, HttpRefusal> {
+    let query = bad_query(query)?;
+    let row = site.row(&id)?;
+    let profile = query.profile.filter(|profile| !profile.is_empty()).unwrap_or_else(|| USUAL.to_owned());
+    let look = site.look(&profile, &visitor)?;
+    let themes = site.looks.themes();
+    let theme = query.theme.filter(|theme| !theme.is_empty());
+    if theme.as_ref().is_some_and(|theme| !themes.contains(theme)) {
+        return Err(HttpRefusal::new(StatusCode::NOT_FOUND, "no theme of this name"));
+    }
+    let hash = look.hash.clone();
+    let reading = site.open(&row, look).await?;
+    reading.live.caught_up(READ).await;
+    let before = match &query.before {
+        None => None,
+        Some(id) => {
+            let hash = node_hash(id).filter(|hash| reading.live.view().has(*hash));
+            Some(hash.ok_or_else(|| HttpRefusal::new(StatusCode::NOT_FOUND, "no entry of this id"))?)
+        }
+    };
+    in_background(move || {
+        let mut redactor = site.redactor(&visitor);
+        let choice = PageChoice {
+            profile: &profile,
+            theme: theme.as_deref(),
+            before,
+            profiles: &site.looks.profiles(),
+            themes: &themes,
+            key: &site.guard.address.log_key(row.id.as_str()),
+            has_log: !site.masks(&visitor),
+            base: &site.guard.base,
+            hash: &hash,
+        };
+        let view = reading.live.view();
+        html(page(&row, &view, &choice, redactor.as_mut()))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct EventsQuery {
+    profile: Option<String>,
+    since: Option<u64>,
+    hash: Option<String>,
+}
+
+async fn session_events(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+    query: Result<Query<EventsQuery>, QueryRejection>,
+    headers: HeaderMap,
+) -> Result<Response, HttpRefusal> {
+    let query = bad_query(query)?;
+    let row = site.row(&id)?;
+    let profile = query.profile.filter(|profile| !profile.is_empty()).unwrap_or_else(|| USUAL.to_owned());
+    let reading = site.open(&row, site.look(&profile, &visitor)?).await?;
+    reading.live.caught_up(READ).await;
+    let (end, revision) = {
+        let view = reading.live.view();
+        (view.is_done.then_some(view.revision), view.revision)
+    };
+    let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or(""));
+    let start = match last {
+        Some(last) => match last.rsplit_once(':').map(|(hash, revision)| (hash, revision.parse::<u64>())) {
+            Some((hash, Ok(since))) if hash == reading.live.hash && since <= revision => {
+                if end == Some(since) {
+                    return Ok(StatusCode::NO_CONTENT.into_response());
+                }
+                ReplayStart::After(since)
+            }
+            _ => ReplayStart::Anew,
+        },
+        None if query.hash.is_some_and(|hash| hash != reading.live.hash) => ReplayStart::Anew,
+        None => match query.since.unwrap_or(0) {
+            since if since > revision => ReplayStart::Anew,
+            // Who was told of no end is told of it now.
+            since if end == Some(since) => ReplayStart::After(since.saturating_sub(1)),
+            since => ReplayStart::After(since),
+        },
+    };
+    Ok(events::changes(reading, start, site.stop.clone()))
+}
+
+async fn older_log(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Response, HttpRefusal> {
+    let row = site.row(&id)?;
+    let look = site.look(OLDER, &visitor)?;
+    let reading = site.open(&row, look).await?;
+    Ok(events::lines(reading, site.stop.clone()))
+}
+
+/// Bytes of a log that are read at a time.
+const PIECE: usize = 256 << 10;
+
+async fn log(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    Path(id): Path<String>,
+) -> Result<Response, HttpRefusal> {
+    let row = site.row(&id)?;
+    if site.masks(&visitor) {
+        let reason = "the raw log isn't masked, and goes beyond this machine only with --show-secrets";
+        return Err(HttpRefusal::new(StatusCode::FORBIDDEN, reason));
+    }
+    let gone = |error: std::io::Error| {
+        HttpRefusal::new(
+            StatusCode::NOT_FOUND,
+            format!("the log can't be read: {}", streamfmt::problem::reason(&error)),
+        )
+    };
+    let mut file = std::fs::File::open(&row.log).map_err(gone)?;
+    let whole = file.metadata().map_err(gone)?.len();
+    file.seek(SeekFrom::Start(row.log_start)).map_err(gone)?;
+    let length = row.log_bytes.unwrap_or(u64::MAX).min(whole.saturating_sub(row.log_start));
+    let (send, pieces) = mpsc::channel::<Bytes>(1);
+    tokio::task::spawn_blocking(move || {
+        let mut file = file.take(length);
+        loop {
+            let mut piece = vec![0; PIECE];
+            match file.read(&mut piece) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => return,
+                Ok(count) => {
+                    piece.truncate(count);
+                    if send.blocking_send(piece.into()).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    });
+    let name = format!("attachment; filename=\"{}.ndjson\"", row.id);
+    let headers = [
+        (header::CONTENT_TYPE, "application/x-ndjson".to_owned()),
+        (header::CONTENT_DISPOSITION, name),
+        (header::CONTENT_LENGTH, length.to_string()),
+    ];
+    Ok((headers, Body::new(events::BodyPieces(pieces))).into_response())
+}
+
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+
+async fn static_file(
+    State(site): State<Arc<Site>>,
+    Path(name): Path<String>,
+) -> Result<Response, HttpRefusal> {
+    let of = |kind: &'static str, text: String| ([(header::CONTENT_TYPE, kind)], text).into_response();
+    let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no such file");
+    match &*name {
+        "page.css" => Ok(of(CSS, HtmlFragments::STYLE.to_owned())),
+        "serve.css" => Ok(of(CSS, STYLE.to_owned())),
+        "page.js" => Ok(of(JS, HtmlFragments::SCRIPT.to_owned())),
+        "serve.js" => Ok(of(JS, SCRIPT.to_owned())),
+        "icon.svg" => Ok(of("image/svg+xml", ICON.to_owned())),
+        name => {
+            let theme = name.strip_prefix("theme-").and_then(|name| name.strip_suffix(".css"));
+            let theme = theme.ok_or_else(unknown)?.to_owned();
+            let style = tokio::task::spawn_blocking(move || site.looks.style(&theme)).await.ok().flatten();
+            style.map(|style| of(CSS, style)).ok_or_else(unknown)
+        }
+    }
+}

@@ -1,0 +1,403 @@
+"use strict";
+(() => {
+  const { session, address, hash, profile } = document.body.dataset;
+  const $ = (id) => document.getElementById(id);
+
+  // --- Times: in the zone of the reader, and those that go on
+  const two = (number) => String(number).padStart(2, "0");
+  const lasted = (seconds) => {
+    const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+    if (hours) return `${hours}h ${two(minutes)}m`;
+    return minutes ? `${minutes}m ${two(seconds % 60)}s` : `${seconds}s`;
+  };
+  const since = (moment) => Math.max(0, Math.floor((Date.now() - moment) / 1000));
+  const localize = (from) => {
+    for (const time of from.querySelectorAll("time.when:not([title])")) {
+      const at = new Date(time.dateTime);
+      time.title = time.textContent;
+      time.textContent = at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    }
+  };
+  const tick = () => {
+    for (const time of document.querySelectorAll("time.since"))
+      time.textContent = lasted(since(Date.parse(time.dateTime)));
+  };
+  localize(document);
+  tick();
+  setInterval(tick, 1000);
+
+  // --- The list: filters, and what changed
+  const filters = $("filters");
+  if (filters) {
+    let later;
+    const apply = () => {
+      const wanted = new URLSearchParams(location.search);
+      wanted.delete("page");
+      for (const { name, value } of filters.querySelectorAll("input"))
+        if (value.trim()) wanted.set(name, value.trim());
+        else wanted.delete(name);
+      if (wanted.toString() !== new URLSearchParams(location.search).toString())
+        location.assign(`${filters.dataset.base}?${wanted}`);
+    };
+    filters.addEventListener("keydown", ({ key }) => key === "Enter" && apply());
+    filters.addEventListener("change", apply);
+    const renew = async () => {
+      clearTimeout(later);
+      later = setTimeout(renew, document.hidden ? 10000 : 3000);
+      try {
+        const answer = await fetch(location.href, { cache: "no-store" });
+        if (!answer.ok) return;
+        const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const [body, old] = [fresh.querySelector("tbody"), document.querySelector("tbody")];
+        document.title = fresh.title;
+        if (!body || body.innerHTML === old.dataset.was) return;
+        old.dataset.was = body.innerHTML;
+        if (old.contains(document.activeElement)) return;
+        old.innerHTML = body.innerHTML;
+        localize(old);
+        tick();
+      } catch { /* the server may come back */ }
+    };
+    later = setTimeout(renew, 3000);
+    document.addEventListener("visibilitychange", () => document.hidden || renew());
+  }
+  if (!session) return;
+
+  // --- The page of a session
+  const nodes = $("nodes");
+  const status = $("status");
+  const connection = $("connection");
+  const now = $("now");
+  let revision = Number(document.body.dataset.revision);
+  let isDone = "done" in document.body.dataset;
+  const isOlder = "older" in document.body.dataset;
+
+  // What is taken out of the page because it is far away, by the id of what stands in its place.
+  const stored = new Map();
+  const NEAR = 1500;
+  const MOST = 700;
+  const GROUP = 100;
+  /** Elements of what the server wrote. A <noscript> is the text that it is in a page. */
+  const built = (html) => {
+    const box = document.createElement("div");
+    box.innerHTML = html;
+    return box;
+  };
+
+  // --- Following the end, unless the reader scrolled up
+  const follow = document.createElement("button");
+  Object.assign(follow, { type: "button", id: "follow", hidden: true });
+  document.body.append(follow);
+  let isPinned = status.dataset.status === "running" && !location.hash && !isOlder;
+  let news = new Set();
+  const bottom = () => document.documentElement.scrollHeight - innerHeight - scrollY;
+  const last = () => nodes.lastElementChild;
+  const toEnd = () => {
+    const end = last();
+    if (!end) return;
+    // The end of the activity, not of the page.
+    scrollTo({ top: end.getBoundingClientRect().bottom + scrollY - innerHeight + 48 });
+  };
+  const endIsSeen = () => !last() || last().getBoundingClientRect().bottom < innerHeight + 80;
+  const tellNews = () => {
+    follow.hidden = isPinned || !news.size;
+    follow.textContent = news.size === 1 ? "1 new entry ↓" : `${news.size} new entries ↓`;
+  };
+  let ours = 0;
+  // What the reader does unpins; that the page grows does not.
+  for (const kind of ["wheel", "touchmove", "keydown", "mousedown"])
+    addEventListener(kind, () => (ours = performance.now()), { passive: true });
+  addEventListener("scroll", () => {
+    if (performance.now() - ours > 1000) return;
+    isPinned = !isDone && endIsSeen();
+    if (endIsSeen()) news = new Set();
+    tellNews();
+  }, { passive: true });
+  follow.addEventListener("click", () => {
+    isPinned = true;
+    news = new Set();
+    tellNews();
+    toEnd();
+  });
+  /** Changes the page without moving the line that the reader looks at. */
+  const steadily = (change) => {
+    const seen = isPinned ? null : [...nodes.children].find((node) => node.getBoundingClientRect().bottom > 0);
+    const before = seen?.getBoundingClientRect().top;
+    change();
+    if (isPinned) toEnd();
+    else if (seen?.isConnected) {
+      const by = seen.getBoundingClientRect().top - before;
+      if (Math.abs(by) > 1 && getComputedStyle(document.documentElement).overflowAnchor === "none") scrollBy(0, by);
+      else if (Math.abs(by) > 1 && seen.getBoundingClientRect().top < 0) scrollBy(0, by);
+    }
+  };
+
+  // --- What runs now, and for how long
+  const begun = new Map();
+  const tellNow = () => {
+    const open = [...nodes.querySelectorAll(":scope > .n[data-open]")].pop();
+    for (const id of begun.keys()) if (id !== open?.id) begun.delete(id);
+    if (isDone || !open || status.dataset.status !== "running") {
+      now.textContent = "";
+      return;
+    }
+    if (!begun.has(open.id)) {
+      const at = Date.parse(open.querySelector(".at > time")?.dateTime ?? "");
+      begun.set(open.id, Number.isNaN(at) || Date.now() - at > 86400000 ? Date.now() : at);
+    }
+    const entry = open.querySelector(".e");
+    const name = entry?.dataset.tool || { reply: "Writing", thinking: "Thinking" }[entry?.dataset.kind] || "Working";
+    now.textContent = `${name} · ${lasted(since(begun.get(open.id)))}`;
+  };
+  setInterval(tellNow, 1000);
+
+  // --- Nodes far away leave the page
+  const far = new IntersectionObserver((seen) => {
+    for (const { isIntersecting, target } of seen) if (isIntersecting) bringBack(target);
+  }, { rootMargin: `${NEAR}px 0px` });
+  const bringBack = (gap) => {
+    const html = stored.get(gap.id);
+    if (html === undefined) return;
+    stored.delete(gap.id);
+    far.unobserve(gap);
+    steadily(() => gap.replaceWith(...built(html).childNodes));
+    grown();
+  };
+  let gaps = 0;
+  const sendAway = () => {
+    if (nodes.childElementCount < MOST) return;
+    let group = [];
+    for (const node of [...nodes.children]) {
+      const isFar = node.classList.contains("n") && !node.matches("[data-open]") &&
+        !node.contains(document.activeElement) && node.getBoundingClientRect().bottom < -2 * NEAR;
+      if (isFar) group.push(node);
+      if (group.length && (!isFar || group.length === GROUP)) {
+        if (group.length === GROUP) leave(group);
+        group = [];
+        if (nodes.childElementCount < MOST / 2) return;
+      }
+    }
+  };
+  const leave = (group) => {
+    const gap = document.createElement("div");
+    const [first, end] = [group[0].getBoundingClientRect(), group[group.length - 1].getBoundingClientRect()];
+    gap.className = "gap";
+    gap.id = `gap-${(gaps += 1)}`;
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`#${gap.id} { height: ${Math.round(end.bottom - first.top)}px; }`);
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+    stored.set(gap.id, group.map((node) => node.outerHTML).join("\n"));
+    group[0].before(gap);
+    group.forEach((node) => node.remove());
+    far.observe(gap);
+  };
+  /** The element of a node, also if it is away. */
+  const find = (id) => {
+    const found = $(id);
+    if (found) return found;
+    for (const [gap, html] of stored)
+      if (html.includes(` id="${id}"`)) {
+        const element = $(gap);
+        if (element) bringBack(element);
+        return $(id);
+      }
+    return null;
+  };
+
+  // --- Older ones
+  const older = $("older");
+  older?.addEventListener("click", async (event) => {
+    const link = event.target.closest("a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const answer = await fetch(link.href, { cache: "no-store" }).catch(() => null);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const more = page.querySelector("#older a");
+    const source = page.querySelector("#nodes").innerHTML;
+    steadily(() => {
+      const first = nodes.firstElementChild;
+      first.before(...built(source).childNodes);
+      if (more) link.href = more.getAttribute("href");
+      else older.remove();
+    });
+    grown();
+  });
+
+  // --- What changes
+  let isTold = false;
+  const grown = () => {
+    if (isTold) return;
+    isTold = true;
+    requestAnimationFrame(() => {
+      isTold = false;
+      document.dispatchEvent(new Event("grown"));
+    });
+  };
+  const title = document.title.replace(/^[^·]*· /, "");
+  const tellStatus = (name) => {
+    if (!name || name === status.dataset.status) return;
+    status.dataset.status = name;
+    const signs = { running: "●", done: "✓", failed: "✗", interrupted: "■" };
+    const badge = document.createElement("span");
+    badge.className = `status ${name}`;
+    const sign = document.createElement("span");
+    sign.setAttribute("aria-hidden", "true");
+    sign.textContent = signs[name] ?? "";
+    badge.append(sign, ` ${name}`);
+    status.replaceChildren(badge);
+    document.title = `${name} · ${title}`;
+  };
+  const openFolds = (node) => [...node.querySelectorAll("details")].map(({ open }) => open);
+  const handlers = {
+    put({ id, before, html }) {
+      const fresh = built(html).firstElementChild;
+      if (!fresh) return;
+      const old = find(id);
+      if (old) {
+        // What the reader unfolded stays so.
+        const were = openFolds(old);
+        [...fresh.querySelectorAll("details")].forEach((fold, at) => {
+          if (!were[at] || fold.open) return;
+          const source = fold.querySelector(":scope > noscript");
+          if (source) source.replaceWith(...built(source.textContent).childNodes);
+          fold.open = true;
+        });
+        const hasFocus = old.contains(document.activeElement);
+        old.replaceWith(fresh);
+        if (hasFocus) fresh.querySelector(".e")?.focus({ preventScroll: true });
+        return;
+      }
+      const next = before && find(before);
+      // What stands before all that is here belongs to older ones, which are fetched when they are wanted.
+      if (before && !next && older?.isConnected) return;
+      if (next) next.before(fresh);
+      else nodes.append(fresh);
+      if (!isPinned) news.add(id);
+    },
+    drop({ id }) {
+      find(id)?.remove();
+    },
+    facts({ status: name, html }) {
+      $("facts").innerHTML = html;
+      localize($("facts"));
+      tick();
+      tellStatus(name);
+    },
+    response({ html }) {
+      let section = $("response");
+      if (!section) {
+        section = document.createElement("section");
+        section.id = "response";
+        section.setAttribute("aria-labelledby", "h-response");
+        section.innerHTML = '<h2 id="h-response">Response</h2>\n<div class="reply"></div>';
+        $("facts").after(section);
+      }
+      section.querySelector(".reply").innerHTML = html;
+    },
+    done() {
+      tellNow();
+      for (const node of nodes.querySelectorAll(".n[data-open]")) delete node.dataset.open;
+      isPinned = false;
+      tellNews();
+    },
+    resync() {
+      location.reload();
+    },
+  };
+  let waiting = [];
+  const work = () => {
+    const events = waiting;
+    waiting = [];
+    steadily(() => events.forEach(([name, data]) => handlers[name](data)));
+    tellNow();
+    tellNews();
+    if (isPinned) sendAway();
+    grown();
+  };
+
+  // --- The stream, while the page is seen
+  let source = null;
+  let lost = null;
+  let seen = Date.now();
+  const tellConnection = () => {
+    connection.hidden = !lost || isDone;
+    if (lost) connection.textContent = `disconnected since ${new Date(lost).toLocaleTimeString()}`;
+  };
+  const close = () => {
+    source?.close();
+    source = null;
+  };
+  const connect = () => {
+    if (isDone || isOlder || source) return;
+    const wanted = new URLSearchParams({ profile, since: revision, hash });
+    const own = (source = new EventSource(`${address}/events?${wanted}`));
+    own.onopen = () => {
+      lost = null;
+      tellConnection();
+    };
+    own.onerror = () => {
+      if (own !== source) return;
+      lost ??= Date.now();
+      tellConnection();
+      // The browser gives up on an answer that is none; the server may come back.
+      if (own.readyState === EventSource.CLOSED) {
+        close();
+        setTimeout(() => document.hidden || connect(), 1000);
+      }
+    };
+    for (const name of Object.keys(handlers))
+      own.addEventListener(name, (event) => {
+        seen = Date.now();
+        // The server ends the stream behind it: that is no loss of the connection.
+        if (name === "done" || name === "resync") {
+          isDone = name === "done";
+          lost = null;
+          close();
+          tellConnection();
+        }
+        const at = Number(event.lastEventId.split(":")[1]);
+        if (at > revision) revision = at;
+        if (!waiting.length) setTimeout(work, 16);
+        waiting.push([name, JSON.parse(event.data)]);
+      });
+  };
+  const ask = async () => {
+    // A hidden page holds no connection: a browser has but six for all tabs.
+    try {
+      const answer = await fetch(`${address}?profile=${profile}`, { cache: "no-store" });
+      if (!answer.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      tellStatus(page.getElementById("status")?.dataset.status);
+    } catch { /* asked again */ }
+  };
+  let asking;
+  document.addEventListener("visibilitychange", () => {
+    clearInterval(asking);
+    if (isDone || isOlder) return;
+    if (document.hidden) {
+      close();
+      lost = Date.now();
+      asking = setInterval(ask, 10000);
+    } else {
+      tellConnection();
+      connect();
+    }
+  });
+  // After a sleep of the machine the connection may be gone without a word.
+  let beat = Date.now();
+  setInterval(() => {
+    const slept = Date.now() - beat > 5000;
+    beat = Date.now();
+    if (!slept || isDone || isOlder || document.hidden) return;
+    lost ??= seen;
+    tellConnection();
+    close();
+    connect();
+  }, 1000);
+  if (!document.hidden) connect();
+  else if (!isDone) asking = setInterval(ask, 10000);
+  if (isPinned) toEnd();
+  tellNow();
+  grown();
+})();
