@@ -2,6 +2,7 @@
 
 mod run;
 mod serve;
+mod sessions;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -25,7 +26,6 @@ use crate::golden::GoldenArgs;
 use crate::message::{OK, OUTPUT, USAGE, reason, tell};
 use crate::output::is_closed;
 use crate::plugin::PluginArgs;
-use crate::sessions::{self, SessionsArgs};
 use crate::terminal::{self, LookOptions, When, WhenLive};
 use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
@@ -37,6 +37,9 @@ pub(crate) use run::SyncWhen;
 pub(crate) use serve::ServeArgs;
 #[cfg(unix)]
 pub(crate) use serve::{base_path, origin};
+pub(crate) use sessions::{
+    Consent, ListArgs, PruneArgs, RmArgs, SessionsArgs, SessionsCommand, ShowArgs, StatusName,
+};
 
 /// Readable output for the event streams of coding agents.
 #[derive(Debug, Parser)]

@@ -612,7 +612,21 @@ pub(crate) fn check_outputs(
         return Err(format!("{also} takes a single FILE"));
     }
     let first = folder.as_ref().map_or_else(|| args.output.clone(), |folder| Some(folder.index()));
-    let outputs = OutputPaths::of(args, first.as_deref(), log)?;
+    let mut outputs = OutputPaths::default();
+    outputs.add_main(first.as_deref())?;
+    for (option, path) in
+        [("--log", log), ("--tee", args.tee.as_deref()), ("--summary", args.summary.as_deref())]
+    {
+        if let Some(path) = path {
+            outputs.add_file(option, path)?;
+        }
+    }
+    for also in &args.also {
+        outputs.add_text(also.to_string(), &also.path)?;
+    }
+    if let Some(log) = log {
+        outputs.check_log(log)?;
+    }
     if let Some(folder) = &mut folder {
         folder.avoid(&outputs);
     }

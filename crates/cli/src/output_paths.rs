@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use crate::args::Args;
 use crate::file_place::FilePlace;
 
 /// The outputs of a command, each with the option that names it.
@@ -13,32 +12,32 @@ use crate::file_place::FilePlace;
 pub(crate) struct OutputPaths(Vec<(String, FilePlace)>);
 
 impl OutputPaths {
-    /// The outputs of a run, if each has a file of its own. `main`: where the main output is written, if not to standard output;
-    /// `log`: the log of an agent's run. The error is a message.
-    pub(crate) fn of(args: &Args, main: Option<&Path>, log: Option<&Path>) -> Result<Self, String> {
-        let mut outputs = Self::default();
-        match main.filter(|path| *path != Path::new("-")) {
-            Some(path) => outputs.add(named("-o", path), FilePlace::of_text(path))?,
-            None => outputs.add_stdout("the main output (use -o FILE to write it elsewhere)")?,
+    /// Adds the main output: a file, or standard output. The error is a message.
+    pub(crate) fn add_main(&mut self, path: Option<&Path>) -> Result<(), String> {
+        match path.filter(|path| *path != Path::new("-")) {
+            Some(path) => self.add(named("-o", path), FilePlace::of_text(path)),
+            None => self.add_stdout("the main output (use -o FILE to write it elsewhere)"),
         }
-        if let Some(path) = log {
-            outputs.add(named("--log", path), FilePlace::of(path))?;
-        }
-        if let Some(path) = &args.tee {
-            outputs.add(named("--tee", path), FilePlace::of(path))?;
-        }
-        if let Some(path) = &args.summary {
-            outputs.add(named("--summary", path), FilePlace::of(path))?;
-        }
-        for also in &args.also {
-            outputs.add(also.to_string(), FilePlace::of_text(&also.path))?;
-        }
-        match log.and_then(|log| Some((log, outputs.next_log(log)?))) {
-            Some((log, other)) => Err(format!(
+    }
+
+    /// Adds a formatted output, for which `-` means standard output. The error is a message.
+    pub(crate) fn add_text(&mut self, name: String, path: &Path) -> Result<(), String> {
+        self.add(name, FilePlace::of_text(path))
+    }
+
+    /// Adds a file that an option names. The error is a message.
+    pub(crate) fn add_file(&mut self, option: &str, path: &Path) -> Result<(), String> {
+        self.add(named(option, path), FilePlace::of(path))
+    }
+
+    /// Checks, when all outputs were added, that none is the file that a second run with the same log would use. The error is a message.
+    pub(crate) fn check_log(&self, log: &Path) -> Result<(), String> {
+        match self.next_log(log) {
+            Some(other) => Err(format!(
                 "{other} is the file that --log {} uses if another run is writing to that log",
                 log.display()
             )),
-            None => Ok(outputs),
+            None => Ok(()),
         }
     }
 
@@ -46,7 +45,7 @@ impl OutputPaths {
     pub(crate) fn check_beside_stdout(option: &str, path: &Path) -> Result<(), String> {
         let mut outputs = Self::default();
         outputs.add_stdout("standard output")?;
-        outputs.add(named(option, path), FilePlace::of(path))
+        outputs.add_file(option, path)
     }
 
     /// The places of all outputs.

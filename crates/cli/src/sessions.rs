@@ -7,85 +7,20 @@ mod table;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use clap::Subcommand;
 use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt_server::store::{
     FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRow, SessionStatus, Store, StoreError,
     StoreNotice,
 };
 
+use crate::args::{ListArgs, SessionsArgs, SessionsCommand, StatusName};
 use crate::folders::data_folder;
 use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, tell};
 use crate::output::write_out;
 use crate::progress::Progress;
 
-pub(crate) use show::{ShowArgs, describe};
-
 /// Rows that are listed on a terminal if the user doesn't choose.
 const ROWS: usize = 30;
-
-/// List, show and remove recorded sessions
-#[derive(Debug, clap::Args)]
-pub(crate) struct SessionsArgs {
-    #[command(subcommand)]
-    command: SessionsCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum SessionsCommand {
-    /// List sessions, the newest first
-    List(ListArgs),
-    /// Format a session, with the same options as a file
-    Show(Box<ShowArgs>),
-    /// Add the agents' own histories: files, or folders with such files
-    Import {
-        /// Files and folders
-        #[arg(value_name = "PATH", required = true)]
-        paths: Vec<PathBuf>,
-    },
-    /// Rebuild the entries of all runs from their logs
-    Reindex,
-    /// Remove sessions with their logs
-    Rm(remove::RmArgs),
-    /// Remove old runs with their logs
-    Prune(remove::PruneArgs),
-}
-
-#[derive(Debug, clap::Args)]
-struct ListArgs {
-    /// List at most N sessions; the default is 30 on a terminal, otherwise all
-    #[arg(short, value_name = "N")]
-    number: Option<usize>,
-
-    /// Only those of this status
-    #[arg(long, value_name = "STATUS", value_enum)]
-    status: Option<StatusName>,
-
-    /// Only those of this agent
-    #[arg(long, value_name = "NAME")]
-    agent: Option<String>,
-
-    /// Only those of this working directory
-    #[arg(long, value_name = "PATH")]
-    folder: Option<PathBuf>,
-
-    /// Write one JSON object a line
-    #[arg(long)]
-    json: bool,
-
-    /// Mask tokens, keys, passwords, e-mail addresses and home folders
-    #[arg(long)]
-    redact: bool,
-}
-
-/// A status that can be chosen.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum StatusName {
-    Running,
-    Done,
-    Failed,
-    Interrupted,
-}
 
 impl SessionsArgs {
     /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.

@@ -2,48 +2,13 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use streamfmt_server::store::{SessionFilter, SessionRow, SessionStatus, SourceKind, Store};
 
 use super::{DECLINED, find, refuse};
+use crate::args::{Consent, PruneArgs, RmArgs};
 use crate::message::{OK, USAGE, one_line, tell};
 use crate::output::write_out;
-
-#[derive(Debug, clap::Args)]
-pub(super) struct RmArgs {
-    /// The sessions: ids or the starts of them, `last`, or `last~N`
-    #[arg(value_name = "ID", required = true)]
-    ids: Vec<String>,
-
-    #[command(flatten)]
-    consent: Consent,
-}
-
-#[derive(Debug, clap::Args)]
-#[group(id = "what", required = true, args = ["older", "keep"])]
-pub(super) struct PruneArgs {
-    /// Remove runs that started longer ago than this: 90d, 12h, 30m
-    #[arg(long, value_name = "AGE", value_parser = age)]
-    older: Option<SignedDuration>,
-
-    /// Keep the newest N runs
-    #[arg(long, value_name = "N")]
-    keep: Option<usize>,
-
-    #[command(flatten)]
-    consent: Consent,
-}
-
-#[derive(Debug, clap::Args)]
-struct Consent {
-    /// Remove without asking
-    #[arg(long)]
-    yes: bool,
-
-    /// Only print what would be removed
-    #[arg(long)]
-    dry_run: bool,
-}
 
 impl RmArgs {
     pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
@@ -143,18 +108,4 @@ fn is_confirmed(rows: &[SessionRow]) -> bool {
     let mut answer = String::new();
     let is_read = io::stdin().read_line(&mut answer).is_ok();
     is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
-}
-
-fn age(text: &str) -> Result<SignedDuration, &'static str> {
-    let wanted = "expected a number with a unit: 90d, 12h, 30m";
-    let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
-    let unit: i64 = match unit {
-        "d" => 86_400,
-        "h" => 3_600,
-        "m" => 60,
-        "s" => 1,
-        _ => return Err(wanted),
-    };
-    let seconds = number.parse::<u32>().ok().and_then(|count| i64::from(count).checked_mul(unit));
-    seconds.map(SignedDuration::from_secs).ok_or(wanted)
 }

@@ -1,41 +1,12 @@
 //! `streamfmt sessions show`: a session through the same pipeline as a file.
 
-use std::path::PathBuf;
-
 use streamfmt_server::store::Store;
 
 use super::{find, mask_details, refuse};
-use crate::args::Args;
+use crate::args::ShowArgs;
 use crate::input::InputSource;
 use crate::message::{USAGE, tell};
 use crate::output::write_out;
-
-/// `streamfmt sessions show`
-#[derive(Debug, clap::Args)]
-pub(crate) struct ShowArgs {
-    #[command(flatten)]
-    args: Args,
-
-    /// Write what is known of the session as a JSON object instead
-    #[arg(long, help_heading = "Session")]
-    json: bool,
-}
-
-/// Describes the command: its file is a session.
-pub(crate) fn describe(command: clap::Command) -> clap::Command {
-    command
-        .mut_arg("files", |files| {
-            files
-                .value_name("ID")
-                .help("The session: its id or the start of it, `last`, or `last~N` for N before the last")
-                .value_parser(clap::value_parser!(PathBuf))
-                .num_args(1)
-                .required(true)
-        })
-        .mut_arg("follow", |follow| follow.hide(true))
-        .mut_arg("watch", |watch| watch.hide(true))
-        .override_usage("streamfmt sessions show [OPTIONS] <ID>")
-}
 
 impl ShowArgs {
     pub(super) fn run(mut self, store: &mut Store) -> Result<u8, u8> {

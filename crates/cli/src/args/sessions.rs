@@ -1,0 +1,148 @@
+//! The command line of `sessions`.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use jiff::SignedDuration;
+
+use super::Args;
+
+/// List, show and remove recorded sessions
+#[derive(Debug, clap::Args)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List sessions, the newest first
+    List(ListArgs),
+    /// Format a session, with the same options as a file
+    Show(Box<ShowArgs>),
+    /// Add the agents' own histories: files, or folders with such files
+    Import {
+        /// Files and folders
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Rebuild the entries of all runs from their logs
+    Reindex,
+    /// Remove sessions with their logs
+    Rm(RmArgs),
+    /// Remove old runs with their logs
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// List at most N sessions; the default is 30 on a terminal, otherwise all
+    #[arg(short, value_name = "N")]
+    pub(crate) number: Option<usize>,
+
+    /// Only those of this status
+    #[arg(long, value_name = "STATUS", value_enum)]
+    pub(crate) status: Option<StatusName>,
+
+    /// Only those of this agent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// Only those of this working directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) folder: Option<PathBuf>,
+
+    /// Write one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Mask tokens, keys, passwords, e-mail addresses and home folders
+    #[arg(long)]
+    pub(crate) redact: bool,
+}
+
+/// A status that can be chosen.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum StatusName {
+    Running,
+    Done,
+    Failed,
+    Interrupted,
+}
+
+/// `streamfmt sessions show`
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) args: Args,
+
+    /// Write what is known of the session as a JSON object instead
+    #[arg(long, help_heading = "Session")]
+    pub(crate) json: bool,
+}
+
+/// Describes the command: its file is a session.
+pub(crate) fn describe(command: clap::Command) -> clap::Command {
+    command
+        .mut_arg("files", |files| {
+            files
+                .value_name("ID")
+                .help("The session: its id or the start of it, `last`, or `last~N` for N before the last")
+                .value_parser(clap::value_parser!(PathBuf))
+                .num_args(1)
+                .required(true)
+        })
+        .mut_arg("follow", |follow| follow.hide(true))
+        .mut_arg("watch", |watch| watch.hide(true))
+        .override_usage("streamfmt sessions show [OPTIONS] <ID>")
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RmArgs {
+    /// The sessions: ids or the starts of them, `last`, or `last~N`
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) ids: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(id = "what", required = true, args = ["older", "keep"])]
+pub(crate) struct PruneArgs {
+    /// Remove runs that started longer ago than this: 90d, 12h, 30m
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) older: Option<SignedDuration>,
+
+    /// Keep the newest N runs
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) consent: Consent,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Consent {
+    /// Remove without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Only print what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+fn age(text: &str) -> Result<SignedDuration, &'static str> {
+    let wanted = "expected a number with a unit: 90d, 12h, 30m";
+    let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
+    let unit: i64 = match unit {
+        "d" => 86_400,
+        "h" => 3_600,
+        "m" => 60,
+        "s" => 1,
+        _ => return Err(wanted),
+    };
+    let seconds = number.parse::<u32>().ok().and_then(|count| i64::from(count).checked_mul(unit));
+    seconds.map(SignedDuration::from_secs).ok_or(wanted)
+}
