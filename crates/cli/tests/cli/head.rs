@@ -97,11 +97,11 @@ fn an_index_says_what_each_page_is_of_and_came_to() {
     };
     assert_eq!(
         index("markdown"),
-        "# Agent sessions\n\n- [one.md](one.md) · Fixed \\<it> · 3 Feb 2026 09:04 UTC · 3.4s · $0.31\n\
-         - [two.md](two.md) · \\~/shop\n"
+        "# Agent sessions\n\n- [Fixed \\<it>](one.md) · one.md · 3 Feb 2026 09:04 UTC · 3.4s · $0.31\n\
+         - [\\~/shop](two.md) · two.md\n"
     );
     let html = index("html");
-    let row = "<tr><td>Fixed &lt;it&gt;<br><a href=\"one.html\">one.jsonl</a> <span class=\"dim\">~/shop</span></td><td>\
+    let row = "<tr><td><a href=\"one.html\">Fixed &lt;it&gt;</a><br><span class=\"dim\">one.jsonl</span> <span class=\"dim\">~/shop</span></td><td>\
                <time datetime=\"2026-02-03T09:04:05Z\">3 Feb 2026 09:04 UTC</time></td><td class=\"right\">3.4s</td>";
     assert!(html.contains(row), "{html}");
 }

@@ -39,7 +39,8 @@ fn a_secret_is_masked_however_it_comes() {
         (format!("key {head}"), format!("{tail} end\n"), vec!["key [redacted github-token] end"]),
         (format!("{long} {head}"), format!("{tail} end\n"), vec!["[redacted github-token] end"]),
         (format!("{words}{head}"), format!("{tail} end\n"), vec!["word word", "[redacted github-token] end"]),
-        (long.repeat(9), format!("{head}{tail} end\nnext\n"), vec!["bytes of a line aren't shown", "next"]),
+        // Depending on when it is read, the line is left out or masked as a whole.
+        (long.repeat(9), format!(" {head}{tail} end\nnext\n"), vec!["next"]),
         (
             key.to_owned(),
             "bcdef\n-----END RSA PRIVATE KEY-----\nend\n".to_owned(),
