@@ -298,7 +298,7 @@ const GROWING: &str = concat!(
 
 /// Lines of a stream as a history has them: whoever reads these to their end misses no result.
 #[cfg(unix)]
-fn excerpt(lines: String) -> String {
+fn excerpt(lines: &str) -> String {
     lines.replace("\"session_id\":", "\"sessionId\":")
 }
 
@@ -311,7 +311,7 @@ fn a_signal_finishes_the_files_with_what_is_open() {
         let mut child = folder.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        stdin.write_all(excerpt(reply(1) + GROWING).as_bytes()).unwrap();
+        stdin.write_all(excerpt(&(reply(1) + GROWING)).as_bytes()).unwrap();
         let mut line = String::new();
         while !line.contains("reply number 1.") {
             line.clear();
@@ -323,7 +323,7 @@ fn a_signal_finishes_the_files_with_what_is_open() {
         drop(stdout);
         Outcome::from(child.wait_with_output().unwrap()).expect(code, "");
         assert_eq!(folder.names(), ["items", "page.html"]);
-        let input = excerpt(reply(1) + GROWING);
+        let input = excerpt(&(reply(1) + GROWING));
         assert_eq!(folder.read("page.html"), folder.pipe("--to html", &input).stdout);
         let items = folder.read("items");
         assert_eq!(items, folder.pipe("--to items", &input).stdout);
@@ -344,10 +344,10 @@ fn followed_lines_grow_in_place_and_a_page_is_there_at_the_end() {
         folder.write(name, "before");
     }
     folder.write("page", "before");
-    folder.write("run.jsonl", excerpt(reply(0)));
+    folder.write("run.jsonl", excerpt(&reply(0)));
     let mut running = Running::start(&folder, &format!("-f run.jsonl --also html=page{also}"));
     running.until_shown("reply number 0.");
-    folder.append("run.jsonl", &excerpt(reply(1)));
+    folder.append("run.jsonl", &excerpt(&reply(1)));
     running.until_shown("reply number 1.");
     // What came before was passed on everywhere.
     for name in files {
