@@ -279,6 +279,8 @@ fn a_finished_session_has_its_sections_in_order_and_its_lines() {
     let served = Served::start(&folder, "");
     let list = served.get("/").body;
     assert!(list.contains(&format!("data-id=\"{id}\" data-status=\"done\"")), "{list}");
+    // The title is that of the database: what the agent began with, not how it was started.
+    assert!(list.contains(&format!("/sessions/{id}\">EVT1E</a>")), "{list}");
     let page = served.get(&format!("/sessions/{id}")).body;
     let places: Vec<usize> = [
         "<a id=\"back\"",
@@ -398,6 +400,23 @@ fn beyond_this_machine_secrets_are_masked_and_the_raw_log_is_refused() {
     assert_eq!(served.running.end(Signal::TERM).code, Some(0));
     let served = Served::start(&folder, "--allow-host proxy.example --show-secrets");
     assert_eq!(served.ask(&format!("/sessions/{id}/log"), &headers).status, 200);
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_told_of_and_the_rest_is_shown() {
+    let whole = stream(&[INIT.to_owned(), said(1), outcome("Over.")]);
+    let (folder, id) = finished("cat stream", &[("stream", whole)]);
+    let database = folder.path(SESSIONS).with_file_name("sessions.db");
+    let mut bytes = fs::read(&database).unwrap();
+    // Where a database has the number of its version.
+    bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    fs::write(&database, &bytes).unwrap();
+    let served = Served::start(&folder, "");
+    let list = served.get("/").body;
+    assert!(list.contains("class=\"problem\"") && list.contains("newer"), "{list}");
+    assert!(list.contains(&format!("data-id=\"{id}\"")), "{list}");
+    assert!(served.get(&format!("/sessions/{id}")).body.contains("EVT1E"));
+    assert_eq!(fs::read(&database).unwrap(), bytes, "it is left as it is");
 }
 
 #[test]

@@ -244,7 +244,7 @@ async fn sessions(
     let query = bad_query(query)?;
     in_background(move || {
         let (rows, problem) = match site.hub.sessions.all() {
-            Ok(rows) => (rows, None),
+            Ok(rows) => (rows, site.hub.sessions.problem()),
             Err(error) => {
                 let why = streamfmt::problem::reason(&error);
                 (Vec::new(), Some(format!("the folder of sessions can't be read: {why}")))

@@ -4,15 +4,18 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
+use crate::store::{SessionFilter, Store};
 
+/// How long titles are taken to be as they were read.
+const FRESH: Duration = Duration::from_secs(2);
 /// Characters of a title.
 const TITLE: usize = 160;
 /// Side files larger than this are none.
@@ -59,6 +62,15 @@ pub(super) fn status_name(status: RunStatus) -> &'static str {
 pub(super) struct KnownSessions {
     paths: SessionPaths,
     read: Mutex<HashMap<RunId, ReadSideFile>>,
+    titles: Mutex<StoredTitles>,
+}
+
+/// The titles that the database has, as they were read last, and why they couldn't be.
+#[derive(Clone, Debug, Default)]
+struct StoredTitles {
+    read: Option<Instant>,
+    titles: Arc<HashMap<String, String>>,
+    problem: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -70,25 +82,61 @@ struct ReadSideFile {
 
 impl KnownSessions {
     pub(super) fn new(paths: SessionPaths) -> Self {
-        Self { paths, read: Mutex::default() }
+        Self { paths, read: Mutex::default(), titles: Mutex::default() }
     }
 
     /// One session.
     pub(super) fn find(&self, id: &RunId) -> Option<ServedSession> {
         let read = self.read(id)?;
-        Some(self.row(&read))
+        Some(Self::titled(self.row(&read), &self.titles()))
+    }
+
+    /// What keeps the database from being read, if something does. Everything but titles is known without it.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.titles().problem
+    }
+
+    fn titled(mut row: ServedSession, stored: &StoredTitles) -> ServedSession {
+        if let Some(title) = stored.titles.get(row.id.as_str()) {
+            row.title = shortened(title);
+        }
+        row
+    }
+
+    /// The titles of the database, which isn't made here.
+    fn titles(&self) -> StoredTitles {
+        let mut stored = self.titles.lock().unwrap_or_else(PoisonError::into_inner);
+        if stored.read.is_some_and(|read| read.elapsed() < FRESH) {
+            return stored.clone();
+        }
+        stored.read = Some(Instant::now());
+        let Some(data) = self.paths.folder.parent().filter(|data| data.join("sessions.db").exists()) else {
+            return stored.clone();
+        };
+        match Store::open(data).and_then(|store| store.list(&SessionFilter::default())) {
+            Ok(rows) => {
+                let titles = rows.into_iter().filter_map(|row| Some((row.id, row.title?)));
+                (stored.titles, stored.problem) = (Arc::new(titles.collect()), None);
+            }
+            Err(error) => stored.problem = Some(error.to_string()),
+        }
+        stored.clone()
     }
 
     /// All of them: those that run first, then the newest.
     pub(super) fn all(&self) -> io::Result<Vec<ServedSession>> {
+        let stored = self.titles();
         let entries = match fs::read_dir(&self.paths.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let ids: Vec<RunId> = names.filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
-        let mut rows: Vec<ServedSession> =
-            ids.iter().filter_map(|id| self.read(id)).map(|read| self.row(&read)).collect();
+        let mut rows: Vec<ServedSession> = ids
+            .iter()
+            .filter_map(|id| self.read(id))
+            .map(|read| Self::titled(self.row(&read), &stored))
+            .collect();
         rows.sort_by(|one, other| {
             let is_over = |row: &ServedSession| row.status != RunStatus::Running;
             (is_over(one), &other.id).cmp(&(is_over(other), &one.id))
@@ -140,11 +188,7 @@ impl KnownSessions {
 fn row_of(side_file: &RunSideFile, text: &[u8]) -> ServedSession {
     let RunSideFile { id, status, command, folder, log, log_start, log_bytes, agent, started, ended, .. } =
         side_file.clone();
-    let mut title: String = command.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = title.char_indices().nth(TITLE) {
-        title.truncate(end);
-        title.push('…');
-    }
+    let title = shortened(&command.join(" "));
     let folder = folder.to_string_lossy().into_owned();
     ServedSession {
         id,
@@ -159,6 +203,16 @@ fn row_of(side_file: &RunSideFile, text: &[u8]) -> ServedSession {
         log_start,
         log_bytes,
     }
+}
+
+/// A title on one line, cut where it gets long.
+fn shortened(title: &str) -> String {
+    let mut title: String = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = title.char_indices().nth(TITLE) {
+        title.truncate(end);
+        title.push('…');
+    }
+    title
 }
 
 /// The labels that were given to the run.
