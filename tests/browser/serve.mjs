@@ -263,7 +263,8 @@ const scenarios = {
     await visit(url, { javaScriptEnabled: false }, async (page) => {
       await page.goto(`${origin}/sessions/${id}`);
       await page.click("#older a");
-      assert.match(page.url(), /before=n-/);
+      await page.waitForURL(/before=n-/);
+      await page.locator("#log-file").waitFor();
       assert.match(await page.locator("#nodes").textContent(), /Entry 1800\./);
     });
   },
@@ -288,7 +289,8 @@ const scenarios = {
       await seen(page, "UNPARSED");
       await page.click("#looks summary");
       await page.click("#looks a:text-is('claude-ops')");
-      assert.match(page.url(), /profile=claude-ops/);
+      await page.waitForURL(/profile=claude-ops/);
+      await page.locator("#log-file").waitFor();
       const lines = await page.locator("#nodes code").allInnerTexts();
       assert.ok(lines.includes('[tool] Bash: {"command":"cargo test"}'), lines.join("\n"));
       await page.goto(`${origin}/sessions/${id}`);
@@ -296,6 +298,7 @@ const scenarios = {
       const usual = await ground();
       await page.click("#looks summary");
       await page.click("#looks a:text-is('dark')");
+      await page.waitForURL(/theme=dark/);
       assert.notEqual(await ground(), usual);
     });
   },
