@@ -14,7 +14,6 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use streamfmt::core::dialect::DIALECTS;
 use streamfmt::core::redact::Redaction;
-use streamfmt::settings::profile::BUILT_IN;
 use streamfmt::writers::WRITERS;
 use streamfmt::{Builder, Files, Looks};
 
@@ -421,12 +420,10 @@ Exit codes:
   74     the output or a copy of the input could not be written
   128+n  ended by signal n";
 
-/// The profiles and the keys of a profile.
+/// The keys of a profile.
 fn reference() -> String {
-    let mut text = String::from("Profiles: ");
-    text.push_str(&BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
-    text.push_str(
-        "\n\nKeys of a profile, for files and --set; `streamfmt config explain KEY` describes one:\n",
+    let mut text = String::from(
+        "Keys of a profile, for files and --set; `streamfmt config explain KEY` describes one:\n",
     );
     text.push_str(&config::reference());
     text.push_str(EXIT_CODES);
@@ -435,10 +432,20 @@ fn reference() -> String {
 
 #[cfg(test)]
 mod tests {
+    use streamfmt::settings::profile::BUILT_IN;
+
     use super::*;
 
     #[test]
     fn the_description_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_names_the_built_in_profiles_once() {
+        let names: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        let help = command().render_long_help().to_string();
+        assert_eq!(help.matches(&names.join(", ")).count(), 1, "{names:?}");
+        assert!(!help.contains("Profiles: "));
     }
 }

@@ -11,7 +11,7 @@ use crate::message::{USAGE, tell, tell_problems};
 /// Which settings are used.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SettingsChoice {
-    /// How much to show: default, full, quiet, ci, review, plain, a profile of yours, or the path of a file
+    /// How much to show: default, page, full, quiet, ci, review, plain, a profile of yours, or the path of a file
     #[arg(long, value_name = "NAME", help_heading = "What is shown", display_order = 0)]
     pub(crate) profile: Option<String>,
 

@@ -270,7 +270,12 @@ fn folder(call: &mut CallContext<'_>) {
 }
 
 fn in_background(call: &mut CallContext<'_>) {
-    if call.flag("background") {
+    if !call.flag("background") {
+        return;
+    }
+    // A description may say so itself.
+    let says_it = |span: &Span| span.text.trim_end_matches('.').to_lowercase().ends_with("in the background");
+    if !call.title.spans.last().is_some_and(says_it) {
         call.title.push("call.detail", Text::own("in the background"));
     }
 }

@@ -273,12 +273,23 @@ fn word(text: &str, out: &mut String) {
         || matches!(text, "true" | "false" | "null")
         || (text.len() < 32 && text.parse::<f64>().is_ok());
     if looks_other {
-        out.push('"');
+        quoted(text, out);
+    } else {
+        out.push_str(text);
     }
-    out.push_str(text);
-    if looks_other {
-        out.push('"');
+}
+
+/// Writes a string in quotes that it doesn't have itself; if it has both kinds, as JSON spells it.
+fn quoted(text: &str, out: &mut String) {
+    let quote = if text.contains('"') && !text.contains('\'') { '\'' } else { '"' };
+    out.push(quote);
+    for ch in text.chars() {
+        if ch == quote || (ch == '\\' && text.contains(quote)) {
+            out.push('\\');
+        }
+        out.push(ch);
     }
+    out.push(quote);
 }
 
 /// A value on one line, if it is short enough for that.
@@ -333,9 +344,7 @@ fn inline(value: Value<'_>) -> Option<Text> {
 /// Within a line of several values, what separates them must not stand in a bare word.
 fn inline_word(text: &str, out: &mut String) {
     if text.contains([',', ':', '[', ']', '{', '}']) {
-        out.push('"');
-        out.push_str(text);
-        out.push('"');
+        quoted(text, out);
     } else {
         word(text, out);
     }
@@ -408,6 +417,8 @@ mod tests {
                 r#"[["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","b"]]"#,
                 "- - aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n  - b",
             ),
+            (r#"{"text":"[{\"sku\":\"tea\"}]"}"#, r#"{text: '[{"sku":"tea"}]'}"#),
+            (r#"{"text":"{'a': \"\\b\"}"}"#, r#"{text: "{'a': \"\\b\"}"}"#),
             (r#"{"k\ney":"\u001b[2Jx"}"#, "{k␊ey: \"␛[2Jx\"}"),
         ] {
             assert_eq!(laid(json), expected, "{json}");

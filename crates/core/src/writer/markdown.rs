@@ -150,7 +150,11 @@ impl Markdown {
         // A result whose call stands right above goes on in the call's point.
         let is_below = *relation == Relation::Below && before.is_some_and(|it| it.is_point);
         let is_behind = is_below && self.is_open && entry.is_note();
-        if !is_behind {
+        if is_below && !is_behind && self.is_open && !entry.view.title.is_empty() {
+            // The title of the result would go on with the call's line.
+            self.is_open = false;
+            out.write_str(self.spelling.marks().line_break)?;
+        } else if !is_behind {
             self.end_line(out)?;
         }
         self.before = Some(now);
@@ -293,9 +297,17 @@ impl MarkdownEntry<'_, '_, '_> {
             self.body.writer.open_line(&line);
             return true;
         }
-        self.body.writer.line(&line);
+        self.body.writer.line(&self.broken(line));
         self.indented();
         false
+    }
+
+    /// The title, with a break at its end if a line of text follows that would go on with it.
+    fn broken(&self, mut title: String) -> String {
+        if matches!(self.entry.view.body.first(), Some(Block::Lines { lines }) if lines.len() == 1) {
+            title.push_str(self.body.spelling.marks().line_break.trim_end_matches('\n'));
+        }
+        title
     }
 
     /// A point behind its title; a call with its result.
@@ -368,7 +380,7 @@ impl MarkdownEntry<'_, '_, '_> {
             if is_below && is_after_lines {
                 self.body.writer.gap();
             }
-            self.body.writer.line(&line);
+            self.body.writer.line(&self.broken(line));
             self.body.writer.close(level);
         }
         self.indented();

@@ -164,6 +164,7 @@ fn output<'a>(text: &'a str, out: &str, err: &str, event: &'static str) -> Marke
     let code = tag(text, "bash-exit-code").map(str::trim).filter(|code| !matches!(*code, "" | "0"));
     let said = match (out, err) {
         (Some(out), Some(err)) => Some(Cow::Owned(format!("{out}\nstderr:\n{err}"))),
+        (Some(out), None) if event == "command-output" => Some(without_key_hint(out)),
         (one, other) => one.or(other).map(Cow::Borrowed),
     };
     let say = match (said, code) {
@@ -174,6 +175,17 @@ fn output<'a>(text: &'a str, out: &str, err: &str, event: &'static str) -> Marke
     let is_empty = matches!(say.as_deref(), None | Some("(no content)"));
     let failed = code.is_some() || (out.is_none() && err.is_some());
     Marked { failed, ..notice(event, say, is_empty) }
+}
+
+/// What a command wrote, without the key to press for more in the program's own screen: `(ctrl+o to see full summary)`.
+fn without_key_hint(text: &str) -> Cow<'_, str> {
+    let hint = text.find(" (ctrl+").and_then(|start| Some((start, start + text[start..].find(')')? + 1)));
+    match hint {
+        Some((start, end)) if !text[start..end].contains('\n') => {
+            Cow::Owned([&text[..start], &text[end..]].concat())
+        }
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// The text without the program's notes before and after it, and the event of the first of them.
@@ -292,6 +304,11 @@ mod tests {
                 "<bash-stdout>a</bash-stdout><bash-stderr></bash-stderr><bash-exit-code>3</bash-exit-code>",
                 Some(("shell-output", Some("exit 3\na"))),
             ),
+            (
+                "<local-command-stdout>Compacted (ctrl+o to see full summary)</local-command-stdout>",
+                Some(("command-output", Some("Compacted"))),
+            ),
+            ("<bash-stdout>quit (ctrl+c)</bash-stdout>", Some(("shell-output", Some("quit (ctrl+c)")))),
             ("[Request interrupted by user for tool use]", Some(("interrupt", None))),
             ("<system-reminder>x</system-reminder>", Some(("reminder", None))),
             ("<tick>1</tick>\n<system-reminder>x</system-reminder>", Some(("nudge", None))),

@@ -126,6 +126,10 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             set(item, "user_modified", Fact::Node(value.node()));
         }
         b"persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
+        // A task that was asked for and isn't there. The call is no error.
+        b"task" if value.is_null() && item.action == Some(Action::Plan) => {
+            set(item, "success", Fact::Bool(false));
+        }
         b"matches" => set(item, "matches", Fact::Node(value.node())),
         _ => {
             if let Some(name) = FACT_NAMES.get(name)

@@ -260,6 +260,9 @@ impl ResultContext<'_> {
         let text = if self.context.full { text } else { message_of(&text).unwrap_or(text) };
         if generic::is_short(&text) && !text.is_empty() {
             self.title.push("result.error", text);
+        } else if let Some((sentence, rest)) = first_sentence(&text).filter(|_| !self.context.full) {
+            self.title.push("result.error", sentence);
+            self.code("result.error.text", rest);
         } else {
             self.title.push("result.error", Text::own("failed"));
             self.code("result.error.text", text);

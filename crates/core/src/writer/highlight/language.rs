@@ -524,7 +524,8 @@ pub(super) const LANGUAGES: &[Language] = &[
         quotes: &[long("\""), bare("'")],
         keywords: &[
             "break", "case", "continue", "do", "done", "elif", "else", "esac", "exit", "export", "fi", "for",
-            "function", "if", "in", "local", "return", "set", "then", "time", "unset", "until", "while",
+            "function", "if", "in", "local", "return", "select", "set", "then", "time", "unset", "until",
+            "while",
         ],
     },
     Language {

@@ -106,7 +106,9 @@ impl Highlighter {
         let (language, has_mark) = (self.language, &self.has_mark);
         let parts = Vec::with_capacity(PARTS);
         let command = !self.is_in_command;
-        let mut reader = LineHighlighter { line, language, has_mark, at: 0, parts, command, heredocs };
+        let is_before_in = false;
+        let mut reader =
+            LineHighlighter { line, language, has_mark, at: 0, parts, command, is_before_in, heredocs };
         if self.language.family == LanguageFamily::Changes {
             reader.change();
         } else {
@@ -131,6 +133,8 @@ struct LineHighlighter<'l, 'a> {
     parts: Vec<HighlightedText<'l>>,
     /// In a shell: whether the next word is a command.
     command: bool,
+    /// In a shell: whether an `in` belongs to the `for` before it.
+    is_before_in: bool,
     heredocs: &'a mut VecDeque<AwaitedHeredoc>,
 }
 
@@ -313,11 +317,16 @@ impl<'l> LineHighlighter<'l, '_> {
             LanguageFamily::Shell => {
                 let role = match word {
                     _ if behind.starts_with('=') => Some("syntax.variable"),
+                    "in" if std::mem::take(&mut self.is_before_in) => Some("syntax.keyword"),
                     _ if !self.command => None,
                     _ if is_keyword(word) => Some("syntax.keyword"),
                     _ => Some("syntax.function"),
                 };
-                // After an assignment or a keyword comes the command itself.
+                // What follows these is a name or a value.
+                if self.command && matches!(word, "case" | "for" | "select") {
+                    (self.command, self.is_before_in) = (false, true);
+                }
+                // After an assignment or another keyword comes the command itself.
                 self.command = self.command && role != Some("syntax.function");
                 role
             }
@@ -511,6 +520,12 @@ mod tests {
                 "a <<< if\necho $((1 << x))\nb",
                 "a:function|echo:function|1:number|x:function|b:function",
             ),
+            (
+                "sh",
+                "for f in a in; do node $f; done",
+                "for:keyword|in:keyword|do:keyword|node:function|$f:variable|done:keyword",
+            ),
+            ("sh", "case x in y) ls ;; esac", "case:keyword|in:keyword|esac:keyword"),
             ("json", "{\"a\": [true, \"b\"]}", "\"a\":attribute|true:constant|\"b\":string"),
             ("yaml", "- on: yes # x", "on:attribute|yes:constant|# x:comment"),
             ("toml", "[a.b]\nc = 1", "a.b:heading|c:attribute|1:number"),

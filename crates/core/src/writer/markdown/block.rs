@@ -190,19 +190,25 @@ impl MarkdownBlocks<'_, '_> {
 /// A line of spans. What is told verbatim is code. `begins`: it stands at the start of a line.
 pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mut String) {
     let start = out.len();
+    let names_agent = names_agent(line);
     for span in &line.spans {
         let begins = begins && out.len() == start && !span.is_spelled;
         if let Some(target) = &span.link {
             let mut label = String::new();
-            spelled(spelling, span, false, &mut label);
+            spelled(spelling, span, names_agent, false, &mut label);
             spelling.link(&label, target, &span.text, out);
         } else {
-            spelled(spelling, span, begins, out);
+            spelled(spelling, span, names_agent, begins, out);
         }
     }
 }
 
-fn spelled(spelling: &dyn Spelling, span: &Span, begins: bool, out: &mut String) {
+/// Whether a line is of a call of an agent: its argument is what the agent is to do, in words, even if that is one word.
+fn names_agent(line: &Line) -> bool {
+    line.spans.iter().any(|span| span.role.name() == "tool.agent")
+}
+
+fn spelled(spelling: &dyn Spelling, span: &Span, names_agent: bool, begins: bool, out: &mut String) {
     let text = span.text.as_str();
     if span.is_spelled {
         return set_in(text, out);
@@ -217,20 +223,21 @@ fn spelled(spelling: &dyn Spelling, span: &Span, begins: bool, out: &mut String)
             out.push_str(strong);
         }
         "call.command" | "path" | "id" | "session.id" | "session.folder" => spelling.code(text, out),
-        "call.arg" if is_verbatim(text) => spelling.code(text, out),
+        "call.arg" if !names_agent && is_verbatim(text) => spelling.code(text, out),
         _ => spelling.text(text, begins, out),
     }
 }
 
 /// A line of spans as a summary of HTML has it.
 pub(super) fn html_spans(line: &Line, out: &mut String) {
+    let names_agent = names_agent(line);
     for span in &line.spans {
         let is_blank = span.text.chars().all(char::is_whitespace);
         let tag = match span.role.name() {
             _ if span.is_spelled || is_blank => "",
             "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => "b",
             "call.command" | "path" | "id" | "session.id" | "session.folder" => "code",
-            "call.arg" if is_verbatim(&span.text) => "code",
+            "call.arg" if !names_agent && is_verbatim(&span.text) => "code",
             _ => "",
         };
         if !tag.is_empty() {
