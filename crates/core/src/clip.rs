@@ -4,7 +4,7 @@
 //! counted, not looked into, but for two cases: of a failure those are kept that report it, and of a long line in a diff
 //! what changed.
 
-mod failed_lines;
+pub(crate) mod failed_lines;
 mod long_lines;
 
 use unicode_segmentation::UnicodeSegmentation;

@@ -204,6 +204,12 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
     start..end
 }
 
+/// Where the first line begins that reports a failure: one that can mean nothing else, or else one that speaks of an error.
+pub(crate) fn first_failure(text: &str) -> Option<usize> {
+    let (certain, likely) = failures(text, 1);
+    certain.first().or(likely.first()).map(|line| line.start)
+}
+
 /// The first lines that report a failure: those that can mean nothing else, and those that speak of errors. At most `most` of
 /// each.
 fn failures(text: &str, most: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {

@@ -4,7 +4,9 @@ use std::mem;
 
 use super::out::HtmlOut;
 use super::prose::{self, LineBreaks};
+use crate::clip::failed_lines::first_failure;
 use crate::entry::{Block, DiffLine, Hunk, Line, LineChange, ListItem, Picture, Point, Role, TextLayout};
+use crate::formatter::figures;
 use crate::writer::page::{self, PageOptions, PictureSource};
 use crate::writer::terminal::changed;
 use crate::writer::{commonmark, highlight};
@@ -17,6 +19,12 @@ pub(super) struct HtmlBlocks<'b, 'p> {
     pub(super) out: &'b mut HtmlOut<'p>,
     pub(super) options: &'b PageOptions,
 }
+
+/// Lines of a long output that are shown above the one that failed.
+const LINES_ABOVE: usize = 2;
+
+/// Lines of a long output that its box shows in any case.
+const SEEN_LINES: usize = 12;
 
 impl HtmlBlocks<'_, '_> {
     /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
@@ -92,7 +100,25 @@ impl HtmlBlocks<'_, '_> {
             _ if start.is_some() => "num",
             _ => "",
         };
-        let is_folded = self.options.folds(page::lines(text)) && !is_command;
+        let folds = |text: &str| self.options.folds(page::lines(text)) && !is_command;
+        let mut rest = text;
+        if class == "err" && start.is_none() && folds(text) {
+            // A box that scrolls would hide the line that failed.
+            let (before, behind) = text.split_at(above_failure(text).unwrap_or(0));
+            if !before.is_empty() {
+                let before = before.trim_end_matches('\n');
+                self.out.raw("<details class=\"fold\"><summary>");
+                self.out.text(&figures::count_of(page::lines(before) as u64, "line", "lines"));
+                self.out.raw(" before</summary>");
+                self.pre(before, "", folds(before), lang, start);
+                self.out.raw("</details>");
+                rest = behind;
+            }
+        }
+        self.pre(rest, class, folds(rest), lang, start);
+    }
+
+    fn pre(&mut self, text: &str, class: &str, is_folded: bool, lang: Option<&str>, start: Option<u64>) {
         // Long output scrolls in a window of its own rather than push all else away.
         match (class, is_folded) {
             ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
@@ -319,6 +345,15 @@ fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
             out.raw("</a>");
         }
     }
+}
+
+/// Where a long output begins to be of interest: a little above the first line that reports a failure. `None`: that line is
+/// seen at once, or there is none.
+fn above_failure(text: &str) -> Option<usize> {
+    let before = &text[..first_failure(text)?];
+    let mut starts = memchr::memrchr_iter(b'\n', before.as_bytes()).map(|feed| feed + 1);
+    let start = starts.nth(LINES_ABOVE)?;
+    (page::lines(before) > SEEN_LINES).then_some(start)
 }
 
 /// Code, its words marked for what they are, with numbers if it has some.
