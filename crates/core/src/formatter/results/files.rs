@@ -221,6 +221,10 @@ impl<'a> NumberedText<'a> {
             lines += 1;
             at = end;
         }
+        // The tab behind the last number is gone where blanks at the end of a text were taken off.
+        if at > 0 && text[at..].trim_end() == start.saturating_add(lines).to_string() {
+            (lines, at, is_empty) = (lines + 1, text.len(), true);
+        }
         if to_end && is_empty && lines > 1 {
             lines -= 1;
         }
