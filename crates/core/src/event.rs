@@ -135,3 +135,10 @@ pub struct Usage {
     /// Written to the cache.
     pub cache_write: u64,
 }
+
+impl Usage {
+    /// Tokens read and written, those of the cache aside: what "tokens" alone means wherever figures are shown.
+    pub(crate) fn spent(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}

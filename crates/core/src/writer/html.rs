@@ -63,6 +63,8 @@ pub struct Html {
     is_begun: bool,
     /// Whether the activity has ended.
     is_over: bool,
+    /// Whether anything is in it.
+    has_activity: bool,
     timeline: Timeline,
     chunks: RowChunks,
     /// The results of the calls whose folds are open.
@@ -109,17 +111,19 @@ impl Html {
         }
         out.raw("</header>\n");
         Self::begin_main(out);
-        Self::begin_activity(out);
+        // What comes isn't known yet.
+        Self::begin_activity(true, out);
     }
 
     fn begin_main(out: &mut HtmlOut<'_>) {
         out.raw("<div id=\"tools\" role=\"search\" hidden></div>\n<main>\n");
     }
 
-    fn begin_activity(out: &mut HtmlOut<'_>) {
-        out.raw(
-            "<section id=\"activity\" aria-labelledby=\"h-activity\"><h2 id=\"h-activity\">Activity</h2>\n",
-        );
+    /// Begins the activity, which isn't shown if nothing is in it: the script needs it all the same.
+    fn begin_activity(is_shown: bool, out: &mut HtmlOut<'_>) {
+        out.raw("<section id=\"activity\" aria-labelledby=\"h-activity\"");
+        out.raw(if is_shown { ">" } else { " hidden>" });
+        out.raw("<h2 id=\"h-activity\">Activity</h2>\n");
     }
 
     /// Lets `write` write a part of the page.
@@ -305,7 +309,7 @@ impl Html {
     fn end_page(&mut self, out: &mut HtmlOut<'_>) {
         self.end_activity(out);
         if self.kept.is_none() {
-            self.timeline.write(out);
+            self.timeline.write(None, out);
         }
         out.raw("</main>\n<footer>Written by streamfmt, with times in UTC</footer>\n<script>");
         out.raw(SCRIPT);
@@ -314,6 +318,7 @@ impl Html {
 
     /// Begins an entry, or what stands for several, in the activity or in a fold of it.
     fn begin_part(&mut self, out: &mut HtmlOut<'_>) {
+        self.has_activity = true;
         if self.inside.is_empty() {
             self.chunks.begin_part(out);
         }
@@ -329,7 +334,10 @@ impl Html {
     /// How the run ended, and then what it answered, on top of the page.
     fn last_answer(&mut self, answer: &Answer, out: &mut HtmlOut<'_>) {
         let others = answer.nodes.iter().filter(|node| !node.is_of_answer());
-        others.for_each(|node| self.write(node, out));
+        for node in others {
+            self.begin_part(out);
+            self.write(node, out);
+        }
         if let Some(kept) = &mut self.kept {
             kept.keep_answer(answer);
             return;

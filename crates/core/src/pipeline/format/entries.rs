@@ -4,7 +4,7 @@ use crate::clip::{clip, fold};
 use crate::dialect::tool_name;
 use crate::entry::{Entry, Figures, Line, View};
 use crate::formatter::Verdict;
-use crate::item::{Action, Deed, FactRef, Id, Item, Kind};
+use crate::item::{Action, Deed, Id, Item, Kind};
 use crate::pipeline::titles;
 use crate::redact::Redactor;
 use crate::session::Session;
@@ -65,7 +65,8 @@ impl FormatStage {
             call: if item.kind == Kind::Result { item.call.clone() } else { None },
             figures: wants.figures.then(|| Figures {
                 usage: session.usage(),
-                cost: item.fact("cost_usd").filter(|_| item.kind == Kind::Outcome).and_then(FactRef::float),
+                // Over all sessions of the stream, as heads and totals have it.
+                cost: session.totals().cost_usd.filter(|_| item.kind == Kind::Outcome),
             }),
             view,
         })

@@ -55,7 +55,7 @@ impl HtmlFragments {
     /// The timeline of what was taken note of, and the prompts; nothing if there is nothing to draw.
     pub fn overview(&self) -> String {
         spelled(|out| {
-            self.timeline.write(out);
+            self.timeline.write(None, out);
             self.contents.write(out);
         })
     }

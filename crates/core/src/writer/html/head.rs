@@ -57,9 +57,9 @@ impl Html {
         if let Some(answer) = &kept.answer {
             self.write_answer(answer, title, out);
         }
-        self.timeline.write(out);
+        self.timeline.write(Some(head), out);
         kept.contents.write(out);
-        Self::begin_activity(out);
+        Self::begin_activity(self.has_activity, out);
     }
 }
 

@@ -13,6 +13,7 @@ use super::session_title;
 use crate::entry::{Entry, Line};
 use crate::formatter::figures;
 use crate::item::{Action, Id, Kind};
+use crate::outline::DocumentHead;
 use crate::session::Map;
 use crate::writer::page;
 
@@ -32,6 +33,8 @@ const LEAST_PAUSE: i64 = 10_000;
 const MAX_PAUSES: usize = 128;
 /// The class of a call that failed.
 const FAILED: &str = "b-bad";
+/// Milliseconds by which the time of the stream and that of the outcomes may differ and are the same time.
+const CLOCKS_DIFFER: u64 = 1_000;
 /// Width of the drawing, in its own units.
 const WIDTH: f64 = 1000.0;
 /// Width of a pause, and of all of them together at most.
@@ -92,7 +95,7 @@ pub(super) struct Timeline {
     bars: Vec<Bar>,
     /// Calls whose result is awaited: their bars.
     open: Map<Id, usize>,
-    /// Tokens so far: all of them, and those written.
+    /// Tokens so far, those of the cache aside: all of them, and those written.
     tokens: Vec<(TimelinePoint, u64, u64)>,
     costs: Vec<(TimelinePoint, f64)>,
     last: TimelinePoint,
@@ -100,7 +103,8 @@ pub(super) struct Timeline {
     turn: u64,
     calls: u64,
     failures: u64,
-    from_cache: u64,
+    /// Tokens read from the cache and written to it so far.
+    cached: [u64; 2],
 }
 
 impl Timeline {
@@ -130,10 +134,8 @@ impl Timeline {
         }
         if let Some(known) = entry.figures {
             let usage = known.usage;
-            let total = [usage.input, usage.output, usage.cache_read, usage.cache_write]
-                .into_iter()
-                .fold(0, u64::saturating_add);
-            self.from_cache = usage.cache_read;
+            let total = usage.spent();
+            self.cached = [usage.cache_read, usage.cache_write];
             if total > 0 && self.tokens.last().is_none_or(|(_, before, _)| *before != total) {
                 self.tokens.push((now, total, usage.output));
                 thin(&mut self.tokens, MAX_POINTS);
@@ -292,8 +294,9 @@ impl Timeline {
         u64::try_from(length).ok().filter(|length| *length > 0)
     }
 
-    /// Draws it.
-    pub(super) fn write(&self, out: &mut HtmlOut<'_>) {
+    /// Draws it. What `head` knows of the run goes before what was seen of it here, so that each figure is said alike on the whole
+    /// page.
+    pub(super) fn write(&self, head: Option<&DocumentHead>, out: &mut HtmlOut<'_>) {
         if self.bars.is_empty() {
             return;
         }
@@ -328,7 +331,7 @@ impl Timeline {
         out.raw("</div>\n");
         self.legend(out);
         out.raw("<p class=\"facts\">");
-        self.facts(out);
+        self.facts(head, out);
         out.raw("</p></section>\n");
     }
 
@@ -422,26 +425,39 @@ impl Timeline {
         out.raw("</svg></div>\n");
     }
 
-    fn facts(&self, out: &mut HtmlOut<'_>) {
+    fn facts(&self, head: Option<&DocumentHead>, out: &mut HtmlOut<'_>) {
         let mut facts = Vec::new();
         facts.push(figures::count_of(self.calls, "call", "calls").to_string());
         if self.failures > 0 {
             facts.push(format!("{} failed", self.failures));
         }
-        if let Some(length) = self.length() {
-            facts.push(figures::duration(length).to_string());
-        } else {
-            facts.push("drawn in order: the stream tells no times".to_owned());
-        }
+        let active = head.and_then(|head| head.duration_ms);
+        facts.push(match (self.length(), active) {
+            // A clock that is read when a line is written is off by a little.
+            (Some(length), Some(active)) if length > active.saturating_add(CLOCKS_DIFFER) => {
+                format!("active {} of {}", &*figures::duration(active), &*figures::duration(length))
+            }
+            (Some(_), Some(active)) => figures::duration(active).to_string(),
+            (Some(length), None) => figures::duration(length).to_string(),
+            (None, _) if self.last.ms.is_some() => {
+                "drawn in order: the stream tells one time alone".to_owned()
+            }
+            (None, _) => "drawn in order: the stream tells no times".to_owned(),
+        });
         if let Some((_, total, written)) = self.tokens.last() {
             facts.push(format!(
-                "{} tokens, {} of them from cache, {} written",
+                "{} tokens, {} of them written",
                 &*figures::tokens(*total),
-                &*figures::tokens(self.from_cache),
                 &*figures::tokens(*written)
             ));
+            for (count, which) in self.cached.into_iter().zip(["from cache", "to cache"]) {
+                if count > 0 {
+                    facts.push(format!("{} {which}", &*figures::tokens(count)));
+                }
+            }
         }
-        if let Some(cost) = self.costs.last().and_then(|(_, cost)| figures::money(*cost)) {
+        let cost = head.map_or_else(|| self.costs.last().map(|(_, cost)| *cost), |head| head.cost);
+        if let Some(cost) = cost.and_then(figures::money) {
             facts.push(cost.to_string());
         }
         out.text(&facts.join(" · "));
@@ -518,7 +534,7 @@ mod tests {
     fn drawn(timeline: &Timeline) -> String {
         let (mut buffer, mut page) = (String::new(), String::new());
         let mut out = HtmlOut::new(&mut buffer, &mut page);
-        timeline.write(&mut out);
+        timeline.write(None, &mut out);
         out.end().unwrap();
         page
     }
