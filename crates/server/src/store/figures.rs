@@ -175,7 +175,7 @@ impl FigureReader {
             match input.read(&mut buffer) {
                 Ok(0) => return Ok(()),
                 // Nothing is written, so nothing can fail.
-                Ok(count) => drop(self.pipeline.push(&buffer[..count], &mut Nowhere)),
+                Ok(count) => drop(self.pipeline.push(&buffer[..count], &mut DiscardedText)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -183,7 +183,7 @@ impl FigureReader {
     }
 
     fn finish(mut self) -> SessionFigures {
-        let _ = self.pipeline.finish(&mut Nowhere);
+        let _ = self.pipeline.finish(&mut DiscardedText);
         self.collector.finish(&self.pipeline)
     }
 }
@@ -219,7 +219,7 @@ impl FiguresCollector {
         let collected = Collected { has_times, ..Collected::default() };
         let collector = Self(Arc::new(Mutex::new(collected)));
         let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(collector.clone())];
-        (collector, Output::Entries { formatters, writer: Box::new(Nowhere) })
+        (collector, Output::Entries { formatters, writer: Box::new(DiscardedText) })
     }
 
     /// A collector, and the output to add to a pipeline ([`Setup::also`]).
@@ -444,15 +444,15 @@ fn cut_at(text: &str, most: usize) -> &str {
 }
 
 /// Takes what nobody reads.
-struct Nowhere;
+struct DiscardedText;
 
-impl fmt::Write for Nowhere {
+impl fmt::Write for DiscardedText {
     fn write_str(&mut self, _: &str) -> fmt::Result {
         Ok(())
     }
 }
 
-impl Writer for Nowhere {
+impl Writer for DiscardedText {
     fn wants(&self) -> Wants {
         Wants { order: Order::Completion, ..Wants::default() }
     }
