@@ -107,7 +107,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "How it looks")]
     pub(crate) ascii: bool,
 
-    /// The agent that wrote the stream; by default it is detected
+    /// The agent that wrote the stream, or `records` for bare JSON Lines; by default it is detected
     #[arg(long, value_name = "DIALECT", default_value = "auto", value_parser = dialects(), help_heading = "Input and output")]
     pub(crate) from: String,
 

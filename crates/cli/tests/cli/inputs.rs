@@ -166,7 +166,7 @@ fn what_is_no_stream_passes_through_with_one_line_of_notice() {
     let folder = Folder::new();
     let outcome = folder.pipe("", "just\nsome text\n");
     assert!(outcome.stdout.contains("just") && outcome.stdout.contains("some text"), "{outcome:?}");
-    let told = "streamfmt: standard input: no events of a known agent; passed through as text (known: claude, codex; --from NAME if it \
+    let told = "streamfmt: standard input: no events of a known agent; passed through as text (known: claude, codex, records; --from NAME if it \
                 is one of them)\n";
     outcome.expect(0, told);
     folder.pipe("--fail", "just\nsome text\n").expect(1, told);
@@ -339,4 +339,24 @@ fn a_history_is_headed_by_its_model_and_its_date_in_the_local_zone() {
     assert_eq!(run("asked.jsonl"), "◇ /w · 22 Nov 2026 08:05 · s-1\n\n› Why?\n", "none is known");
     let piped = folder.pipe("", &history).stdout;
     assert!(piped.starts_with("◇ /w · ") && piped.contains("› Why?"), "nothing waits in a pipe: {piped}");
+}
+
+#[test]
+fn bare_records_are_read_if_the_user_says_so() {
+    let folder = Folder::new();
+    let lines =
+        "Let me think.\n{\"type\":\"project\",\"name\":\"Shop\"}\n{\"n\":1}\n{\"type\":\"complete\"}\n";
+    let shown = folder.pipe("--from records --fail", lines).expect(0, "").stdout;
+    for line in lines.lines() {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let items = folder.pipe("--from records --fail --to items", lines).expect(0, "").stdout;
+    let kinds: Vec<&str> = items
+        .lines()
+        .map(|line| line.split("\"kind\":\"").nth(1).unwrap().split('"').next().unwrap())
+        .collect();
+    assert_eq!(kinds, ["unknown", "record", "unknown", "record"]);
+    assert!(items.contains(r#""value":{"type":"project","name":"Shop"}"#), "{items}");
+    // Nothing but the option says that they are meant.
+    assert_eq!(folder.pipe("--fail", lines).code, Some(1));
 }

@@ -11,6 +11,7 @@ mod foreign;
 mod item_builder;
 pub mod launch;
 mod patch;
+mod records;
 mod tool;
 
 use std::sync::Arc;
@@ -126,6 +127,20 @@ pub const DIALECTS: &[Dialect] = &[
         histories: Some(codex::HISTORIES),
         launch: Some(codex::LAUNCH),
         cumulative: &["usage"],
+    },
+    Dialect {
+        name: "records",
+        claim: records::claim,
+        ends_with_outcome: records::is_stream,
+        decoder: |_| Box::new(records::Records),
+        pure: None,
+        tools: &[],
+        tool: |_| None,
+        sentences: Vec::new,
+        side_files: None,
+        histories: None,
+        launch: None,
+        cumulative: &[],
     },
 ];
 

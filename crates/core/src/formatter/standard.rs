@@ -100,7 +100,9 @@ fn view(context: ItemContext<'_>) -> Option<View> {
         Kind::Plan => Some(plan(context)),
         Kind::Notice => notices::view(context),
         Kind::Outcome => Some(outcome::view(context)),
-        Kind::Record => return None,
+        // The text of a record of a reply is in that reply.
+        Kind::Record if item.text().is_empty() => return None,
+        Kind::Record => Some(record(item)),
         Kind::Unknown if context.item.is_blank() => return None,
         Kind::Unknown => Some(unknown(context)),
     };
