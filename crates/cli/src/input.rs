@@ -364,5 +364,5 @@ fn wait_for(
     timeout: Option<Duration>,
     watch_output: bool,
 ) -> io::Result<Woken> {
-    signals.wait(Some(()), timeout, watch_output)
+    signals.wait(Some(std::marker::PhantomData), timeout, watch_output)
 }

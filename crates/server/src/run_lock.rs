@@ -1,6 +1,8 @@
 //! Shows that a run is in progress: a lock that the system frees when the recorder ends, however it ends.
 
-use std::fs::{File, OpenOptions, TryLockError};
+#[cfg(unix)]
+use std::fs::File;
+use std::fs::{OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
