@@ -278,7 +278,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
         #[cfg(unix)]
         if let Some(FormattedFigures::Collecting(collector)) = &self.figures {
-            let figures = Box::new(collector.finish(&pipeline));
+            let figures = Box::new(collector.so_far(&pipeline));
             self.figures = Some(FormattedFigures::Collected(figures));
         }
         let mut counted = pipeline.other_reports();

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt_server::store::{
     FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRow, SessionStatus, Store, StoreError,
-    StoreNotice,
 };
 
 use crate::args::{ListArgs, SessionsArgs, SessionsCommand, StatusName};
@@ -148,12 +147,8 @@ fn refuse(error: &StoreError) -> u8 {
 
 /// Tells what happened to the database.
 pub(crate) fn tell_notices(store: &mut Store) {
-    for StoreNotice::Replaced { aside, saved } in store.take_notices() {
-        tell(&format!(
-            "the database of sessions was damaged: it is now {}; a new one was made of the {saved} entries that could be read, and of logs \
-             and side files",
-            aside.display()
-        ));
+    for notice in store.take_notices() {
+        tell(&notice.to_string());
     }
 }
 

@@ -173,7 +173,7 @@ impl Server {
                 origins: allowed_origins,
                 base: base_path,
             },
-            hub: Hub::new(Arc::new(KnownSessions::new(sessions)), tell),
+            hub: Hub::new(Arc::new(KnownSessions::new(sessions, tell)), tell),
             looks: KnownLooks::new(folders),
             shows_secrets,
             stop: stopped.clone(),

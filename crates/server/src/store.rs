@@ -29,6 +29,8 @@ use crate::session_paths::SessionPaths;
 
 pub use figures::{FiguresCollector, SessionFigures, SessionOutcome};
 pub use import::{ImportCounts, ImportStep};
+#[cfg(unix)]
+pub(crate) use query::status_now;
 pub use query::{FoundSession, SessionFilter};
 pub use remove::{Removal, RemovedSession};
 pub use row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
@@ -51,6 +53,18 @@ pub enum StoreNotice {
         /// How many rows could be taken over from it.
         saved: usize,
     },
+}
+
+impl fmt::Display for StoreNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Replaced { aside, saved } = self;
+        write!(
+            f,
+            "the database of sessions was damaged: it is now {}; a new one was made of the {saved} entries that could be read, and of logs \
+             and side files",
+            aside.display()
+        )
+    }
 }
 
 /// Why the store can't be used.

@@ -52,6 +52,8 @@ mod same_file;
 #[cfg(unix)]
 mod serve;
 #[cfg(unix)]
+mod serve_stored;
+#[cfg(unix)]
 mod sessions;
 #[cfg(unix)]
 mod terminal;

@@ -27,7 +27,7 @@ fn outcome(text: &str) -> String {
 }
 
 /// A server of the sessions in a folder.
-struct Served<'a> {
+pub(crate) struct Served<'a> {
     running: Running<'a>,
     host: String,
     port: u16,
@@ -35,10 +35,10 @@ struct Served<'a> {
 }
 
 /// An answer, of which the body may go on.
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -49,7 +49,7 @@ impl Answer {
 }
 
 impl<'a> Served<'a> {
-    fn start(folder: &'a Folder, options: &str) -> Self {
+    pub(crate) fn start(folder: &'a Folder, options: &str) -> Self {
         let mut running = Running::of(folder, command(folder, &format!("serve {options}")));
         running.until_shown("\n");
         let shown = running.shown();
@@ -57,6 +57,10 @@ impl<'a> Served<'a> {
         let host = host.split('/').next().unwrap();
         let port = host.rsplit_once(':').unwrap().1.parse().unwrap();
         Self { host: host.to_owned(), port, token: token.to_owned(), running }
+    }
+
+    pub(crate) fn messages(&self) -> String {
+        self.running.messages()
     }
 
     fn cookie(&self) -> String {
@@ -72,18 +76,23 @@ impl<'a> Served<'a> {
         stream
     }
 
-    fn ask(&self, path: &str, headers: &[&str]) -> Answer {
+    pub(crate) fn ask(&self, path: &str, headers: &[&str]) -> Answer {
         let mut text = Vec::new();
         self.send(path, headers).read_to_end(&mut text).unwrap();
         parsed(&text)
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.ask(path, &[&format!("Host: {}", self.host), &self.cookie()])
     }
 
     /// Reads the events of a session until one of them holds `last`.
-    fn events(&self, path: &str, after: Option<&str>, last: &str) -> (u16, Vec<(String, String, String)>) {
+    pub(crate) fn events(
+        &self,
+        path: &str,
+        after: Option<&str>,
+        last: &str,
+    ) -> (u16, Vec<(String, String, String)>) {
         let (host, cookie) = (format!("Host: {}", self.host), self.cookie());
         let after = after.map(|after| format!("Last-Event-ID: {after}"));
         let mut headers = vec![host.as_str(), &cookie];
@@ -128,7 +137,7 @@ fn parsed(bytes: &[u8]) -> Answer {
 }
 
 /// The ids of the runs in a folder, in order.
-fn ids(folder: &Folder) -> Vec<String> {
+pub(crate) fn ids(folder: &Folder) -> Vec<String> {
     let entries = fs::read_dir(folder.path(SESSIONS)).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().into_string().unwrap());
     let mut ids: Vec<String> =

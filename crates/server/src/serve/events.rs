@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use super::hub::Reading;
 use super::view::{ReaderPosition, ViewEvent};
+use crate::store::SessionStatus;
 
 /// A comment is sent so often, so that nobody in between takes the connection for dead.
 const PING: Duration = Duration::from_secs(15);
@@ -98,7 +99,7 @@ async fn send_changes(
         let view = live.view();
         if !view.card.is_empty() {
             // It may have changed without a line that was read.
-            let data = json!({"v": 1, "status": view.status.map(super::sessions::status_name), "html": view.facts()});
+            let data = json!({"v": 1, "status": view.status.map(SessionStatus::name), "html": view.facts()});
             spell(&ViewEvent { name: "facts", revision: since, data }, &live.hash, &mut text);
         }
     }

@@ -2,96 +2,41 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::Deserialize;
 use streamfmt::core::event::Usage;
 use streamfmt::core::formatter::figures;
 use streamfmt::core::redact::Redactor;
-use streamfmt::core::session::Session;
 
 use super::html::{escaped, shown};
 use super::sessions::ServedSession;
-use crate::side_file::RunStatus;
+use crate::store::SessionFigures;
 
-/// What the outcomes of a run told, all taken together.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RunOutcome {
-    /// The text of the last one, if it was no error.
-    pub(super) answer: Option<String>,
-    cost_usd: Option<f64>,
-    turns: Option<u64>,
-    duration_ms: Option<u64>,
-    api_ms: Option<u64>,
-}
-
-/// An item, as `--to items` writes it.
-#[derive(Deserialize)]
-struct OutcomeLine {
-    #[serde(default)]
-    kind: String,
-    #[serde(default)]
-    error: bool,
-    #[serde(default)]
-    text: String,
-    #[serde(default)]
-    data: OutcomeData,
-}
-
-#[derive(Default, Deserialize)]
-struct OutcomeData {
-    cost_usd: Option<f64>,
-    turns: Option<u64>,
-    duration_ms: Option<u64>,
-    api_ms: Option<u64>,
-}
-
-impl RunOutcome {
-    /// Takes the lines of outcomes.
-    pub(super) fn take(&mut self, lines: &str) {
-        for line in lines.lines() {
-            let Ok(outcome) = serde_json::from_str::<OutcomeLine>(line) else { continue };
-            if outcome.kind != "outcome" {
-                continue;
-            }
-            self.answer = Some(outcome.text).filter(|_| !outcome.error);
-            let OutcomeData { cost_usd, turns, duration_ms, api_ms } = outcome.data;
-            let sum = |all: Option<u64>, one: Option<u64>| match (all, one) {
-                (Some(all), Some(one)) => Some(all.saturating_add(one)),
-                (all, one) => all.or(one),
-            };
-            // Turns and times are those of each outcome, cost that of all so far.
-            self.turns = sum(self.turns, turns);
-            self.duration_ms = sum(self.duration_ms, duration_ms);
-            self.cost_usd = cost_usd.or(self.cost_usd);
-            self.api_ms = api_ms.or(self.api_ms);
-        }
-    }
-}
-
-/// The card, as HTML. What isn't known isn't named.
+/// The card, as HTML. What isn't known isn't named. `read`: what the log has come to so far.
 pub(super) fn card(
     row: &ServedSession,
-    session: &Session,
-    outcome: &RunOutcome,
-    redactor: Option<&mut Redactor>,
+    read: &SessionFigures,
+    mut redactor: Option<&mut Redactor>,
     now: Timestamp,
 ) -> String {
-    let mut redactor = redactor;
+    // Of a run that resumed another, only the database knows what is its own: agents count on.
+    let stored = row.stored.as_deref();
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
-    let facts = session.facts();
     let mut rows: Vec<(&str, String)> = Vec::new();
-    rows.extend(row.agent.as_deref().map(|agent| ("Agent", said(agent))));
-    rows.extend(facts.model.as_ref().map(|model| ("Model", said(model))));
-    let folder = facts.cwd.as_ref().map_or(row.folder.as_str(), |cwd| cwd.as_str());
-    rows.push(("Folder", said(folder)));
+    let agent = row.agent.as_deref().or(read.agent.as_deref());
+    rows.extend(agent.map(|agent| ("Agent", said(agent))));
+    let model = read.model.as_deref().or_else(|| stored?.model.as_deref());
+    rows.extend(model.map(|model| ("Model", said(model))));
+    let folder = read.folder.as_deref().unwrap_or(&row.folder);
+    rows.extend((!folder.is_empty()).then(|| ("Folder", said(folder))));
     rows.push(("Started", time(row.started)));
-    rows.push(("Duration", duration(row, outcome, now)));
-    let totals = session.totals();
-    let cost = outcome.cost_usd.or(totals.cost_usd).and_then(figures::money);
+    rows.extend(duration(row, read.duration_ms, now).map(|duration| ("Duration", duration)));
+    let cost = stored.and_then(|stored| stored.cost_usd).or(read.cost_usd).and_then(figures::money);
     rows.extend(cost.map(|cost| ("Cost", escaped(&cost))));
-    let turns = outcome.turns.or(totals.turns);
+    let turns = stored.and_then(|stored| stored.num_turns).or(read.num_turns);
     rows.extend(turns.map(|turns| ("Turns", escaped(&figures::count(turns)))));
-    rows.extend(outcome.api_ms.map(|ms| ("API time", escaped(&figures::duration(ms)))));
-    rows.extend(tokens(session.usage()).map(|tokens| ("Tokens", tokens)));
+    let api_ms = stored.and_then(|stored| stored.api_ms).or(read.api_ms);
+    rows.extend(api_ms.map(|ms| ("API time", escaped(&figures::duration(ms)))));
+    let usage = stored.and_then(|stored| stored.tokens).or_else(|| read.tokens());
+    rows.extend(usage.and_then(tokens).map(|tokens| ("Tokens", tokens)));
     for (name, value) in &row.labels {
         let (name, value) = (said(name), said(value));
         rows.push(("Label", format!("{name}={value}")));
@@ -104,21 +49,16 @@ pub(super) fn card(
     html
 }
 
-fn duration(row: &ServedSession, outcome: &RunOutcome, now: Timestamp) -> String {
-    if row.status == RunStatus::Running {
+/// How long a session took, or has taken so far. `read_ms`: as its log has it, in milliseconds.
+pub(super) fn duration(row: &ServedSession, read_ms: Option<u64>, now: Timestamp) -> Option<String> {
+    if row.is_live() {
         // The page counts on by itself.
-        return format!(
-            "<time class=\"since\" datetime=\"{}\">{}</time>",
-            second(row.started),
-            escaped("running")
-        );
+        return Some(format!("<time class=\"since\" datetime=\"{}\">running</time>", second(row.started)));
     }
-    let ms = match (row.ended, outcome.duration_ms) {
-        (Some(_), _) => row.seconds(now).saturating_mul(1000),
-        (None, Some(ms)) => ms,
-        (None, None) => return "not known".to_owned(),
-    };
-    escaped(&figures::duration(outcome.duration_ms.unwrap_or(ms).max(ms)))
+    let told = row.stored.as_deref().and_then(|stored| stored.duration_ms).or(read_ms);
+    let passed = row.ended.map(|_| row.seconds(now).saturating_mul(1000));
+    // What is replayed passes faster than it happened.
+    passed.max(told).map(|ms| escaped(&figures::duration(ms)))
 }
 
 fn tokens(usage: Usage) -> Option<String> {

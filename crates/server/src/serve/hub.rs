@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ const WAIT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PipelineKey {
     id: RunId,
+    /// The file that it reads: another one is shown when the first is gone.
+    log: PathBuf,
     hash: String,
 }
 
@@ -69,7 +72,7 @@ impl Hub {
     }
 
     fn try_open(&self, row: &ServedSession, look: &SessionLook) -> io::Result<Reading> {
-        let key = PipelineKey { id: row.id.clone(), hash: look.hash.clone() };
+        let key = PipelineKey { id: row.id.clone(), log: row.log.clone(), hash: look.hash.clone() };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // What couldn't be read may be readable now.
         known.retain(|at, pipeline| {

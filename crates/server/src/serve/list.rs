@@ -5,11 +5,11 @@ use serde::Deserialize;
 use streamfmt::core::formatter::figures;
 use streamfmt::core::redact::Redactor;
 
-use super::facts::time;
+use super::facts::{duration, time};
 use super::html::{escaped, in_query, shown};
 use super::page::{begin, end};
-use super::sessions::{ServedSession, status_name};
-use crate::side_file::RunStatus;
+use super::sessions::{ServedSession, SessionList};
+use crate::store::SessionStatus;
 
 /// Sessions on a page.
 const PAGE: usize = 100;
@@ -36,7 +36,7 @@ impl ListQuery {
         self.q.to_lowercase().split_whitespace().all(|word| title.contains(word))
             && (self.folder.is_empty() || row.folder.contains(&self.folder))
             && (self.agent.is_empty() || row.agent.as_deref() == Some(&*self.agent))
-            && (self.status.is_empty() || status_name(row.status) == self.status)
+            && (self.status.is_empty() || row.status.name() == self.status)
     }
 
     /// The address of another page of the same.
@@ -55,15 +55,14 @@ impl ListQuery {
 
 /// The page of the list.
 pub(super) fn list(
-    rows: &[ServedSession],
-    problem: Option<&str>,
+    SessionList { rows, problems }: &SessionList,
     query: &ListQuery,
     mut redactor: Option<&mut Redactor>,
     base: &str,
 ) -> String {
     let now = Timestamp::now();
     let found: Vec<&ServedSession> = rows.iter().filter(|row| query.fits(row)).collect();
-    let running = rows.iter().filter(|row| row.status == RunStatus::Running).count();
+    let running = rows.iter().filter(|row| row.is_live()).count();
     let title = if running > 0 { format!("{running} running · sessions") } else { "Sessions".to_owned() };
     let mut html = begin(&title, "", base, "");
     html.push_str("<header class=\"top\"><h1>Sessions</h1>");
@@ -75,8 +74,12 @@ pub(super) fn list(
         html.extend([format!(", {} shown", found.len())]);
     }
     html.push_str("</p></header>\n<main id=\"list\" data-list=\"\">\n");
-    if let Some(problem) = problem {
-        html.extend(["<p class=\"problem\" role=\"alert\">", &escaped(problem), "</p>\n"]);
+    for problem in problems {
+        html.extend([
+            "<p class=\"problem\" role=\"alert\">",
+            &shown(problem, redactor.as_deref_mut()),
+            "</p>\n",
+        ]);
     }
     form(rows, query, redactor.as_deref_mut(), base, &mut html);
     html.push_str(
@@ -89,7 +92,7 @@ pub(super) fn list(
     let page = query.page.min(found.len().saturating_sub(1) / PAGE);
     for row in found.iter().skip(page * PAGE).take(PAGE) {
         let mut said = |text: &str| shown(text, redactor.as_deref_mut());
-        let status = status_name(row.status);
+        let status = row.status.name();
         html.extend([format!("<tr data-id=\"{}\" data-status=\"{status}\"><td>", row.id)]);
         html.push_str(&badge(row.status));
         html.extend([format!("</td><td><a href=\"{base}/sessions/{}\">{}</a>", row.id, said(&row.title))]);
@@ -99,17 +102,7 @@ pub(super) fn list(
         }
         html.extend(["</td><td>", &said(row.agent.as_deref().unwrap_or("")), "</td><td class=\"path\">"]);
         html.extend([&*said(&row.folder), "</td><td>", &time(row.started), "</td><td>"]);
-        let lasted = match row.ended {
-            _ if row.status == RunStatus::Running => {
-                format!(
-                    "<time class=\"since\" datetime=\"{}\">running</time>",
-                    super::facts::second(row.started)
-                )
-            }
-            Some(_) => escaped(&figures::duration(row.seconds(now).saturating_mul(1000))),
-            None => String::new(),
-        };
-        html.push_str(&lasted);
+        html.push_str(&duration(row, None, now).unwrap_or_default());
         html.push_str("</td></tr>\n");
     }
     if found.is_empty() {
@@ -185,13 +178,13 @@ fn form(
 }
 
 /// A status as a badge.
-pub(super) fn badge(status: RunStatus) -> String {
-    let name = status_name(status);
+pub(super) fn badge(status: SessionStatus) -> String {
+    let name = status.name();
     let sign = match status {
-        RunStatus::Running => "●",
-        RunStatus::Done => "✓",
-        RunStatus::Failed => "✗",
-        RunStatus::Interrupted => "■",
+        SessionStatus::Running | SessionStatus::RunningElsewhere => "●",
+        SessionStatus::Done => "✓",
+        SessionStatus::Failed => "✗",
+        SessionStatus::Interrupted => "■",
     };
     format!("<span class=\"status {name}\"><span aria-hidden=\"true\">{sign}</span> {name}</span>")
 }

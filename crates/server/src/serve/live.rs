@@ -21,7 +21,7 @@ use streamfmt::core::entry::Entry;
 use streamfmt::core::item::{Id, Kind};
 use streamfmt::core::outline::{Node, Relation};
 use streamfmt::core::pipeline::{EntryChange, LivePace, Pipeline, Update};
-use streamfmt::core::redact::{Redaction, Redactor};
+use streamfmt::core::redact::Redactor;
 use streamfmt::core::text::Text;
 use streamfmt::core::writer::html::HtmlFragments;
 use streamfmt::core::writer::page::PageOptions;
@@ -29,12 +29,12 @@ use streamfmt::follow::{Bell, FollowStep, FollowWait, Follower, Woken};
 use streamfmt::problem::reason;
 use tokio::sync::watch;
 
-use super::facts::{self, RunOutcome};
+use super::facts;
 use super::looks::SessionLook;
-use super::sessions::{KnownSessions, ServedSession};
+use super::sessions::{KnownSessions, ServedSession, is_live};
 use super::view::{NodePath, OPEN, SessionView, WHOLE};
 use crate::run_id::RunId;
-use crate::side_file::RunStatus;
+use crate::store::{FiguresCollector, SessionOutcome, SessionStatus};
 
 /// Bytes that are read at a time.
 const BUFFER: usize = 64 << 10;
@@ -46,8 +46,6 @@ const FACTS: Duration = Duration::from_secs(1);
 const LONG_OVERVIEW: usize = 48 << 10;
 /// Bytes of calls that are kept, so that their results can be shown under them.
 const CALLS: usize = 8 << 20;
-/// Longest answer that is shown above the activity.
-const RESPONSE: usize = 4 << 20;
 
 /// A session that is read.
 #[derive(Debug)]
@@ -86,7 +84,7 @@ impl LiveSession {
                 let mut view = own.view();
                 view.problem = Some(problem);
                 view.is_caught_up = true;
-                if view.status != Some(RunStatus::Running) {
+                if !view.status.is_some_and(is_live) {
                     view.revision += 1;
                     view.end();
                 }
@@ -148,7 +146,7 @@ struct SessionReader<'a> {
     live: &'a LiveSession,
     row: ServedSession,
     pipeline: Pipeline,
-    outcome: Arc<Mutex<RunOutcome>>,
+    collector: FiguresCollector,
     redactor: Option<Redactor>,
     speller: NodeSpeller,
     pace: LivePace,
@@ -170,12 +168,18 @@ impl<'a> SessionReader<'a> {
         look: &SessionLook,
     ) -> io::Result<()> {
         let Some(row) = sessions.find(id) else { return Err(io::ErrorKind::NotFound.into()) };
-        let outcome = Arc::default();
+        let mut setup = look.engine.setup();
+        let redactor = Redactor::new(&setup.profile.redaction);
+        if row.is_history {
+            setup.subagents = Some(streamfmt::subagents(row.log.clone(), Vec::new()));
+        }
+        let (collector, figures) = FiguresCollector::sink();
+        setup.also.push(figures);
         let mut reader = SessionReader {
             live,
-            pipeline: Pipeline::new(look.setup(&outcome)),
-            outcome,
-            redactor: if look.masks { Redactor::new(&Redaction::everything()) } else { None },
+            pipeline: Pipeline::new(setup),
+            collector,
+            redactor,
             speller: NodeSpeller::default(),
             pace: LivePace::new(look.engine.settings().profile.live),
             begun: Instant::now(),
@@ -187,12 +191,14 @@ impl<'a> SessionReader<'a> {
         };
         // What is known without the log is shown even if that can't be read.
         reader.tell_facts(true);
-        if reader.row.status == RunStatus::Running {
-            reader.follow(sessions)?;
+        if reader.row.is_live() {
+            reader.follow(sessions)
+        } else if reader.row.log.exists() {
+            reader.read_all()
         } else {
-            reader.read_all()?;
+            reader.show_what_is_kept(sessions);
+            Ok(())
         }
-        Ok(())
     }
 
     /// Reads a log that is complete.
@@ -213,6 +219,16 @@ impl<'a> SessionReader<'a> {
         }
         self.finish();
         Ok(())
+    }
+
+    /// Shows what the database has of a session whose log is gone.
+    fn show_what_is_kept(&mut self, sessions: &KnownSessions) {
+        self.live.view().problem = Some(format!(
+            "its log is gone: {}; what is shown here is all that the database has of it",
+            self.row.log.display()
+        ));
+        let answer = sessions.response(&self.row.id);
+        self.end(answer);
     }
 
     /// Reads a log that grows, until its run has ended.
@@ -282,8 +298,8 @@ impl<'a> SessionReader<'a> {
             }
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
-                if let Some(row) = sessions.find(&self.row.id) {
-                    has_ended = row.status != RunStatus::Running;
+                has_ended = sessions.status(&self.row.id).is_some_and(|status| !is_live(status));
+                if has_ended && let Some(row) = sessions.find(&self.row.id) {
                     self.row = row;
                 }
                 self.tell_facts(false);
@@ -318,15 +334,22 @@ impl<'a> SessionReader<'a> {
             text.push('\n');
         }
         self.take_lines(&mut text);
+        let answer = match self.collector.so_far(&self.pipeline).outcome {
+            Some(SessionOutcome::Response(answer)) => Some(answer),
+            Some(SessionOutcome::Error(_)) | None => None,
+        };
+        self.end(answer);
+    }
+
+    /// Shows the answer, and that there will be no more.
+    fn end(&mut self, answer: Option<String>) {
         self.live.view().status = Some(self.row.status);
         self.tell_facts(true);
-        let answer = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).answer.clone();
         let answer = answer.filter(|answer| !answer.trim().is_empty());
         // Whoever kills a run hears no answer of it.
-        if let Some(answer) = answer.filter(|_| self.row.status != RunStatus::Interrupted) {
-            let end =
-                (0..=RESPONSE.min(answer.len())).rev().find(|at| answer.is_char_boundary(*at)).unwrap_or(0);
-            let html = HtmlFragments::prose(&Text::clean(&answer[..end]));
+        if let Some(answer) = answer.filter(|_| self.row.status != SessionStatus::Interrupted) {
+            let masked = self.redactor.as_mut().map(|redactor| redactor.text(&answer).into_owned());
+            let html = HtmlFragments::prose(&Text::clean(masked.as_deref().unwrap_or(&answer)));
             self.live.view().set_response(html);
         }
         let mut view = self.live.view();
@@ -376,14 +399,8 @@ impl<'a> SessionReader<'a> {
             return;
         }
         self.told = Some(Instant::now());
-        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let card = facts::card(
-            &self.row,
-            self.pipeline.session(),
-            &outcome,
-            self.redactor.as_mut(),
-            Timestamp::now(),
-        );
+        let read = self.collector.so_far(&self.pipeline);
+        let card = facts::card(&self.row, &read, self.redactor.as_mut(), Timestamp::now());
         let overview = self.speller.fragments.overview();
         let mut view = self.live.view();
         view.status = Some(self.row.status);

@@ -2,19 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
-use streamfmt::core::pipeline::Setup;
 use streamfmt::core::redact::Redaction;
 use streamfmt::core::theme::{Appearance, Color, Theme};
 use streamfmt::settings::document::SettingsLayer;
 use streamfmt::{Background, Engine, Files, Folders, Problems, Themes};
-
-use super::facts::RunOutcome;
 
 /// The profile whose lines an older dashboard reads.
 pub(super) const OLDER: &str = "claude-ops";
@@ -29,25 +25,10 @@ const HASH: usize = 16;
 #[derive(Clone)]
 pub(super) struct SessionLook {
     pub(super) engine: Engine,
-    outcomes: Engine,
     /// Of settings, plugins, masking and program: where it is the same, so is every page.
     pub(super) hash: String,
     /// Whether the profile writes lines of text.
     pub(super) has_lines: bool,
-    pub(super) masks: bool,
-}
-
-impl SessionLook {
-    /// The set-up of its pipeline. What outcomes tell is kept.
-    pub(super) fn setup(&self, outcome: &Arc<Mutex<RunOutcome>>) -> Setup {
-        let mut setup = self.engine.setup();
-        let outcome = Arc::clone(outcome);
-        setup.also.push(self.outcomes.beside(&self.engine).sink(move |lines| {
-            outcome.lock().unwrap_or_else(PoisonError::into_inner).take(lines);
-            ControlFlow::Continue(())
-        }));
-        setup
-    }
 }
 
 /// The profiles that can be chosen.
@@ -116,7 +97,6 @@ impl KnownLooks {
             && own.plugin_writer().is_none();
         let engine =
             if has_lines { own } else { builder().profile(profile).writer("html").build()?.updating() };
-        let outcomes = builder().profile("default").writer("items").only(["outcome".to_owned()]).build()?;
         let mut hash = Sha256::new();
         hash.update(env!("CARGO_PKG_VERSION"));
         hash.update([0, u8::from(masks), u8::from(has_lines), 0]);
@@ -129,7 +109,7 @@ impl KnownLooks {
         }
         let mut hash = HEXLOWER.encode(&hash.finalize());
         hash.truncate(HASH);
-        Ok(SessionLook { engine, outcomes, hash, has_lines, masks })
+        Ok(SessionLook { engine, hash, has_lines })
     }
 
     /// The names of all themes.

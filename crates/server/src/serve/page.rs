@@ -4,8 +4,9 @@ use streamfmt::core::redact::Redactor;
 
 use super::html::{escaped, shown};
 use super::list::badge;
-use super::sessions::{ServedSession, status_name};
+use super::sessions::ServedSession;
 use super::view::SessionView;
+use crate::store::{SourceKind, SourceRow};
 
 /// Nodes of a page: the newest.
 pub(super) const NODES: usize = 500;
@@ -58,6 +59,7 @@ pub(super) fn end(html: &mut String) {
 /// The page of a session.
 pub(super) fn page(
     row: &ServedSession,
+    sources: &[SourceRow],
     view: &SessionView,
     choice: &PageChoice<'_>,
     mut redactor: Option<&mut Redactor>,
@@ -66,7 +68,7 @@ pub(super) fn page(
     let status = view.status.unwrap_or(row.status);
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
     let address = format!("{base}/sessions/{}", row.id);
-    let title = format!("{} · {}", status_name(status), super::html::plain(&said(&row.title)));
+    let title = format!("{} · {}", status.name(), super::html::plain(&said(&row.title)));
     let body = format!(
         " data-session=\"{}\" data-address=\"{address}\" data-hash=\"{}\" data-revision=\"{}\" data-profile=\"{}\"{}{}",
         row.id,
@@ -83,7 +85,7 @@ pub(super) fn page(
     html.extend([format!(
         "</h1><p class=\"facts\"><code>{}</code> <span id=\"status\" data-status=\"{}\">{}</span> <span id=\"now\"></span></p>",
         row.id,
-        status_name(status),
+        status.name(),
         badge(status)
     )]);
     html.push_str("<p id=\"connection\" role=\"status\" hidden></p>");
@@ -121,12 +123,22 @@ pub(super) fn page(
         )]);
     }
     html.push_str("</div></section>\n");
-    html.push_str(
-        "<section id=\"log-file\" aria-labelledby=\"h-log\"><h2 id=\"h-log\">Raw log</h2>\n<p><code>",
-    );
-    html.push_str(&said(&row.log.to_string_lossy()));
-    html.push_str("</code></p>\n<p>");
-    html.extend([format!("<a href=\"{address}/log\" download=\"\">Download</a>")]);
+    let name = if row.is_history { "History" } else { "Raw log" };
+    html.extend([
+        "<section id=\"log-file\" aria-labelledby=\"h-log\"><h2 id=\"h-log\">",
+        name,
+        "</h2>\n<p><code>",
+        &said(&row.log.to_string_lossy()),
+        "</code></p>\n",
+    ]);
+    for other in sources.iter().filter(|other| other.path != row.log) {
+        let kind =
+            if other.kind == SourceKind::History { "the agent's own history" } else { "the log of the run" };
+        let gone = if other.path.exists() { "" } else { ", which is gone" };
+        html.extend(["<p>Also ", kind, ": <code>", &said(&other.path.to_string_lossy())]);
+        html.extend(["</code>", gone, "</p>\n"]);
+    }
+    html.extend([format!("<p><a href=\"{address}/log\" download=\"\">Download</a>")]);
     if !choice.has_log {
         html.push_str(" (refused beyond this machine without --show-secrets)");
     }

@@ -206,10 +206,11 @@ impl Site {
         self.masks(visitor).then(|| Redactor::new(&Redaction::everything())).flatten()
     }
 
-    fn row(&self, id: &str) -> Result<ServedSession, HttpRefusal> {
+    async fn row(&self, id: &str) -> Result<ServedSession, HttpRefusal> {
         let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no session of this id");
         let id: RunId = id.parse().map_err(|_| unknown())?;
-        self.hub.sessions.find(&id).ok_or_else(unknown)
+        let sessions = Arc::clone(&self.hub.sessions);
+        in_background(move || sessions.find(&id)).await?.ok_or_else(unknown)
     }
 
     fn look(&self, profile: &str, visitor: &Visitor) -> Result<SessionLook, HttpRefusal> {
@@ -243,21 +244,16 @@ async fn sessions(
 ) -> Result<Response, HttpRefusal> {
     let query = bad_query(query)?;
     in_background(move || {
-        let (rows, problem) = match site.hub.sessions.all() {
-            Ok(rows) => (rows, site.hub.sessions.problem()),
-            Err(error) => {
-                let why = streamfmt::problem::reason(&error);
-                (Vec::new(), Some(format!("the folder of sessions can't be read: {why}")))
-            }
-        };
         let mut redactor = site.redactor(&visitor);
-        html(list(&rows, problem.as_deref(), &query, redactor.as_mut(), &site.guard.base))
+        html(list(&site.hub.sessions.all(), &query, redactor.as_mut(), &site.guard.base))
     })
     .await
 }
 
 /// Does what may wait for the disk where it holds nobody up.
-async fn in_background(work: impl FnOnce() -> Response + Send + 'static) -> Result<Response, HttpRefusal> {
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, HttpRefusal> {
     let failed = |_| HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "an internal error");
     tokio::task::spawn_blocking(work).await.map_err(failed)
 }
@@ -276,7 +272,7 @@ async fn session(
     query: Result<Query<SessionQuery>, QueryRejection>,
 ) -> Result<Response, HttpRefusal> {
     let query = bad_query(query)?;
-    let row = site.row(&id)?;
+    let row = site.row(&id).await?;
     let profile = query.profile.filter(|profile| !profile.is_empty()).unwrap_or_else(|| USUAL.to_owned());
     let look = site.look(&profile, &visitor)?;
     let themes = site.looks.themes();
@@ -307,8 +303,9 @@ async fn session(
             base: &site.guard.base,
             hash: &hash,
         };
+        let sources = site.hub.sessions.sources(&row.id);
         let view = reading.live.view();
-        html(page(&row, &view, &choice, redactor.as_mut()))
+        html(page(&row, &sources, &view, &choice, redactor.as_mut()))
     })
     .await
 }
@@ -328,7 +325,7 @@ async fn session_events(
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
     let query = bad_query(query)?;
-    let row = site.row(&id)?;
+    let row = site.row(&id).await?;
     let profile = query.profile.filter(|profile| !profile.is_empty()).unwrap_or_else(|| USUAL.to_owned());
     let reading = site.open(&row, site.look(&profile, &visitor)?).await?;
     reading.live.caught_up(READ).await;
@@ -363,7 +360,7 @@ async fn older_log(
     Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
 ) -> Result<Response, HttpRefusal> {
-    let row = site.row(&id)?;
+    let row = site.row(&id).await?;
     let look = site.look(OLDER, &visitor)?;
     let reading = site.open(&row, look).await?;
     Ok(events::lines(reading, site.stop.clone()))
@@ -377,7 +374,7 @@ async fn log(
     Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
 ) -> Result<Response, HttpRefusal> {
-    let row = site.row(&id)?;
+    let row = site.row(&id).await?;
     if site.masks(&visitor) {
         let reason = "the raw log isn't masked, and goes beyond this machine only with --show-secrets";
         return Err(HttpRefusal::new(StatusCode::FORBIDDEN, reason));

@@ -1,10 +1,15 @@
-//! Which sessions there are: what is known of each without reading its log.
+//! Which sessions there are: those of the database, and every run whose side file lies in the folder.
+//!
+//! Of a run, the side file and the lock decide: its row may come later, and may be missing where the database can't be read. Everything
+//! else, as titles, figures and imported histories, is in the database alone.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
@@ -12,10 +17,15 @@ use jiff::Timestamp;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
-use crate::store::{SessionFilter, Store};
+use crate::store::{
+    FoundSession, SessionFilter, SessionRow, SessionStatus, SourceKind, SourceRow, Store, StoreError,
+    status_now,
+};
 
-/// How long titles are taken to be as they were read.
+/// How long rows are taken to be as they were read.
 const FRESH: Duration = Duration::from_secs(2);
+/// How often runs are looked for whose rows are missing or not complete.
+const CATCH_UP: Duration = Duration::from_secs(15);
 /// Characters of a title.
 const TITLE: usize = 160;
 /// Side files larger than this are none.
@@ -25,7 +35,7 @@ const LARGEST: u64 = 1 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct ServedSession {
     pub(super) id: RunId,
-    pub(super) status: RunStatus,
+    pub(super) status: SessionStatus,
     pub(super) agent: Option<String>,
     pub(super) title: String,
     pub(super) folder: String,
@@ -33,175 +43,288 @@ pub(super) struct ServedSession {
     pub(super) started: Timestamp,
     pub(super) ended: Option<Timestamp>,
     pub(super) log: PathBuf,
-    /// Where the run begins in the log, in bytes.
+    /// Where the session begins in the log, in bytes.
     pub(super) log_start: u64,
-    /// How many bytes it has there, once it has ended.
+    /// How many bytes it has there, if it doesn't go to the end.
     pub(super) log_bytes: Option<u64>,
+    /// Whether the log is the agent's own history, beside which those of its sub-agents may lie.
+    pub(super) is_history: bool,
+    /// What the database has.
+    pub(super) stored: Option<Arc<SessionRow>>,
 }
 
 impl ServedSession {
+    /// Whether it goes on.
+    pub(super) fn is_live(&self) -> bool {
+        is_live(self.status)
+    }
+
     /// The seconds that it took, or has taken so far.
     pub(super) fn seconds(&self, now: Timestamp) -> u64 {
-        let end = self.ended.unwrap_or(if self.status == RunStatus::Running { now } else { self.started });
+        let end = self.ended.unwrap_or(if self.is_live() { now } else { self.started });
         u64::try_from(end.as_second() - self.started.as_second()).unwrap_or(0)
     }
-}
 
-/// The word for a status, as everywhere.
-pub(super) fn status_name(status: RunStatus) -> &'static str {
-    match status {
-        RunStatus::Running => "running",
-        RunStatus::Done => "done",
-        RunStatus::Failed => "failed",
-        RunStatus::Interrupted => "interrupted",
+    /// A run, as its side file has it.
+    fn of_run(side: &RunSideFile, status: SessionStatus, stored: Option<&Arc<SessionRow>>) -> Self {
+        let title = stored.and_then(|stored| stored.title.as_deref());
+        Self {
+            id: side.id.clone(),
+            status,
+            agent: side.agent.clone().or_else(|| stored?.agent.clone()),
+            title: title.map_or_else(|| shortened(&side.command.join(" ")), shortened),
+            folder: side.folder.to_string_lossy().into_owned(),
+            labels: side.labels.clone().into_iter().collect(),
+            started: side.started,
+            ended: side.ended,
+            log: side.log.clone(),
+            log_start: side.log_start,
+            log_bytes: side.log_bytes,
+            is_history: false,
+            stored: stored.cloned(),
+        }
+    }
+
+    /// A session of which there is nothing but a row.
+    fn of_row(id: RunId, row: &Arc<SessionRow>) -> Self {
+        let title = row.title.clone().or_else(|| Some(row.command.join(" ")).filter(|it| !it.is_empty()));
+        Self {
+            status: row.status,
+            agent: row.agent.clone(),
+            title: title.as_deref().map_or_else(|| id.to_string(), shortened),
+            folder: row.folder.clone().unwrap_or_default(),
+            labels: row.labels.clone().into_iter().collect(),
+            started: row.started,
+            ended: row.ended,
+            log: row.log.clone().unwrap_or_default(),
+            log_start: 0,
+            log_bytes: None,
+            is_history: row.command.is_empty(),
+            stored: Some(Arc::clone(row)),
+            id,
+        }
+    }
+
+    /// The same, read from another file.
+    fn read_from(self, source: &SourceRow) -> Self {
+        let is_history = source.kind == SourceKind::History;
+        Self {
+            log: source.path.clone(),
+            log_start: source.start,
+            // A history may have grown since it was imported.
+            log_bytes: source.size.filter(|_| !is_history),
+            is_history,
+            ..self
+        }
     }
 }
 
-/// The sessions of a folder. A side file is read again only when it was replaced.
+/// Whether a session of this status goes on.
+pub(super) fn is_live(status: SessionStatus) -> bool {
+    matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere)
+}
+
+/// All sessions, and what keeps others from being known.
+#[derive(Debug, Default)]
+pub(super) struct SessionList {
+    /// Those that go on first, then the newest.
+    pub(super) rows: Vec<ServedSession>,
+    pub(super) problems: Vec<String>,
+}
+
+/// The sessions of a data folder. A side file is read again only when it was replaced.
 #[derive(Debug)]
 pub(super) struct KnownSessions {
     paths: SessionPaths,
     read: Mutex<HashMap<RunId, ReadSideFile>>,
-    titles: Mutex<StoredTitles>,
+    stored: Mutex<StoredSessions>,
+    /// When runs without rows were looked for last, and whether that goes on.
+    caught_up: Mutex<Option<Instant>>,
+    is_catching_up: AtomicBool,
+    tell: fn(&str),
 }
 
-/// The titles that the database has, as they were read last, and why they couldn't be.
+/// The rows of the database as they were read last, and why they couldn't be.
 #[derive(Clone, Debug, Default)]
-struct StoredTitles {
+struct StoredSessions {
     read: Option<Instant>,
-    titles: Arc<HashMap<String, String>>,
+    rows: Arc<HashMap<String, Arc<SessionRow>>>,
     problem: Option<String>,
+    notices: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
 struct ReadSideFile {
     written: (Option<SystemTime>, u64),
-    row: ServedSession,
-    side_file: RunSideFile,
+    side_file: Arc<RunSideFile>,
 }
 
 impl KnownSessions {
-    pub(super) fn new(paths: SessionPaths) -> Self {
-        Self { paths, read: Mutex::default(), titles: Mutex::default() }
-    }
-
-    /// One session.
-    pub(super) fn find(&self, id: &RunId) -> Option<ServedSession> {
-        let read = self.read(id)?;
-        Some(Self::titled(self.row(&read), &self.titles()))
-    }
-
-    /// What keeps the database from being read, if something does. Everything but titles is known without it.
-    pub(super) fn problem(&self) -> Option<String> {
-        self.titles().problem
-    }
-
-    fn titled(mut row: ServedSession, stored: &StoredTitles) -> ServedSession {
-        if let Some(title) = stored.titles.get(row.id.as_str()) {
-            row.title = shortened(title);
+    pub(super) fn new(paths: SessionPaths, tell: fn(&str)) -> Self {
+        Self {
+            paths,
+            read: Mutex::default(),
+            stored: Mutex::default(),
+            caught_up: Mutex::default(),
+            is_catching_up: AtomicBool::new(false),
+            tell,
         }
-        row
     }
 
-    /// The titles of the database, which isn't made here.
-    fn titles(&self) -> StoredTitles {
-        let mut stored = self.titles.lock().unwrap_or_else(PoisonError::into_inner);
+    /// One session, with the file that it can be read from now.
+    pub(super) fn find(&self, id: &RunId) -> Option<ServedSession> {
+        let stored = self.stored().rows.get(id.as_str()).cloned();
+        let found = match self.side_file(id) {
+            Some(side) => ServedSession::of_run(&side, status_now(&self.paths, &side), stored.as_ref()),
+            None => ServedSession::of_row(id.clone(), &stored?),
+        };
+        if found.is_live() || !found.is_history && found.log.exists() {
+            return Some(found);
+        }
+        let sources = self.sources(id);
+        let source = sources.iter().find(|source| source.path.exists()).or(sources.first());
+        Some(match source {
+            Some(source) => found.read_from(source),
+            None => found,
+        })
+    }
+
+    /// The status of a run now, by its side file and lock alone.
+    pub(super) fn status(&self, id: &RunId) -> Option<SessionStatus> {
+        Some(status_now(&self.paths, &*self.side_file(id)?))
+    }
+
+    /// All of them.
+    pub(super) fn all(self: &Arc<Self>) -> SessionList {
+        self.catch_up();
+        let StoredSessions { rows: stored, problem, notices, .. } = self.stored();
+        let mut problems: Vec<String> = problem.into_iter().chain(notices).collect();
+        let ids = self.run_ids().unwrap_or_else(|error| {
+            let why = streamfmt::problem::reason(&error);
+            problems.push(format!("the folder of sessions can't be read: {why}"));
+            Vec::new()
+        });
+        let mut rows: HashMap<RunId, ServedSession> = stored
+            .values()
+            .filter_map(|row| {
+                row.id.parse().ok().map(|id: RunId| (id.clone(), ServedSession::of_row(id, row)))
+            })
+            .collect();
+        for side in ids.iter().filter_map(|id| self.side_file(id)) {
+            let row = stored.get(side.id.as_str());
+            rows.insert(side.id.clone(), ServedSession::of_run(&side, status_now(&self.paths, &side), row));
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.len() > ids.len() {
+            read.retain(|id, _| ids.contains(id));
+        }
+        drop(read);
+        let mut rows: Vec<ServedSession> = rows.into_values().collect();
+        rows.sort_by_cached_key(|row| (!row.is_live(), Reverse(row.started), Reverse(row.id.clone())));
+        SessionList { rows, problems }
+    }
+
+    /// The final Markdown of a session, as the database has it: for where its log is gone.
+    pub(super) fn response(&self, id: &RunId) -> Option<String> {
+        match self.open().and_then(|store| store.find(id.as_str())) {
+            Ok(FoundSession::One(session)) if session.row.id == id.as_str() => session.response,
+            _ => None,
+        }
+    }
+
+    /// The files that the database has a session from.
+    pub(super) fn sources(&self, id: &RunId) -> Vec<SourceRow> {
+        let sources = self.open().and_then(|mut store| store.mended(|store| store.sources(id.as_str())));
+        sources.unwrap_or_default()
+    }
+
+    fn open(&self) -> Result<Store, StoreError> {
+        Store::open(self.paths.folder.parent().unwrap_or(&self.paths.folder))
+    }
+
+    /// The rows of the database.
+    fn stored(&self) -> StoredSessions {
+        let mut stored = self.locked();
         if stored.read.is_some_and(|read| read.elapsed() < FRESH) {
             return stored.clone();
         }
         stored.read = Some(Instant::now());
-        let Some(data) = self.paths.folder.parent().filter(|data| data.join("sessions.db").exists()) else {
-            return stored.clone();
-        };
-        match Store::open(data).and_then(|store| store.list(&SessionFilter::default())) {
+        let mut notices = Vec::new();
+        let listed = self.open().and_then(|mut store| {
+            let listed = store.mended(|store| store.list(&SessionFilter::default()));
+            notices = store.take_notices();
+            listed
+        });
+        let problem = match listed {
             Ok(rows) => {
-                let titles = rows.into_iter().filter_map(|row| Some((row.id, row.title?)));
-                (stored.titles, stored.problem) = (Arc::new(titles.collect()), None);
+                let rows = rows.into_iter().map(|row| (row.id.clone(), Arc::new(row)));
+                stored.rows = Arc::new(rows.collect());
+                None
             }
-            Err(error) => stored.problem = Some(error.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(problem) = problem.as_ref().filter(|problem| stored.problem.as_ref() != Some(*problem)) {
+            (self.tell)(problem);
         }
+        for notice in notices {
+            let notice = notice.to_string();
+            (self.tell)(&notice);
+            stored.notices.push(notice);
+        }
+        stored.problem = problem;
         stored.clone()
     }
 
-    /// All of them: those that run first, then the newest.
-    pub(super) fn all(&self) -> io::Result<Vec<ServedSession>> {
-        let stored = self.titles();
+    fn locked(&self) -> MutexGuard<'_, StoredSessions> {
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a thread write the rows of runs that have none, or not all: of those whose recorder was killed.
+    fn catch_up(self: &Arc<Self>) {
+        let mut last = self.caught_up.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| last.elapsed() < CATCH_UP)
+            || self.is_catching_up.swap(true, Ordering::SeqCst)
+        {
+            return;
+        }
+        *last = Some(Instant::now());
+        drop(last);
+        let own = Arc::clone(self);
+        let work = move || {
+            // What is wrong with the database shows where it is read.
+            let _ = own.open().and_then(|mut store| store.mended(Store::catch_up));
+            own.is_catching_up.store(false, Ordering::SeqCst);
+        };
+        if std::thread::Builder::new().name("rows".to_owned()).spawn(work).is_err() {
+            self.is_catching_up.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// The ids of all runs that have a side file.
+    fn run_ids(&self) -> io::Result<Vec<RunId>> {
         let entries = match fs::read_dir(&self.paths.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let ids: Vec<RunId> = names.filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
-        let mut rows: Vec<ServedSession> = ids
-            .iter()
-            .filter_map(|id| self.read(id))
-            .map(|read| Self::titled(self.row(&read), &stored))
-            .collect();
-        rows.sort_by(|one, other| {
-            let is_over = |row: &ServedSession| row.status != RunStatus::Running;
-            (is_over(one), &other.id).cmp(&(is_over(other), &one.id))
-        });
-        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() > ids.len() {
-            known.retain(|id, _| ids.contains(id));
-        }
-        Ok(rows)
+        Ok(names.filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect())
     }
 
-    /// What is known now. A run that still has the status of one and isn't in progress was interrupted.
-    fn row(&self, read: &ReadSideFile) -> ServedSession {
-        let mut row = read.row.clone();
-        if row.status == RunStatus::Running && !self.paths.is_running(&read.side_file) {
-            // It may have ended just now, and written how.
-            match self.read(&row.id) {
-                Some(again) if again.row.status != RunStatus::Running => row = again.row,
-                _ => row.status = RunStatus::Interrupted,
-            }
-        }
-        row
-    }
-
-    fn read(&self, id: &RunId) -> Option<ReadSideFile> {
+    fn side_file(&self, id: &RunId) -> Option<Arc<RunSideFile>> {
         let path = self.paths.side_file(id);
         let about = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
         if about.len() > LARGEST {
             return None;
         }
         let written = (about.modified().ok(), about.len());
-        let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
-        if let Some(known) =
-            known.filter(|known| known.written == written && known.row.status != RunStatus::Running)
-        {
-            return Some(known);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |known: &&ReadSideFile| known.side_file.status != RunStatus::Running;
+        if let Some(known) = read.get(id).filter(|known| known.written == written).filter(is_over) {
+            return Some(Arc::clone(&known.side_file));
         }
-        let text = fs::read(&path).ok()?;
-        let side_file: RunSideFile = serde_json::from_slice(&text).ok()?;
-        if side_file.id != *id {
-            return None;
-        }
-        let read = ReadSideFile { written, row: row_of(&side_file, &text), side_file };
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), read.clone());
-        Some(read)
-    }
-}
-
-fn row_of(side_file: &RunSideFile, text: &[u8]) -> ServedSession {
-    let RunSideFile { id, status, command, folder, log, log_start, log_bytes, agent, started, ended, .. } =
-        side_file.clone();
-    let title = shortened(&command.join(" "));
-    let folder = folder.to_string_lossy().into_owned();
-    ServedSession {
-        id,
-        status,
-        agent,
-        title,
-        folder,
-        labels: labels(text),
-        started,
-        ended,
-        log,
-        log_start,
-        log_bytes,
+        let side_file = Arc::new(RunSideFile::read(&path).ok().filter(|side_file| side_file.id == *id)?);
+        read.insert(id.clone(), ReadSideFile { written, side_file: Arc::clone(&side_file) });
+        Some(side_file)
     }
 }
 
@@ -213,15 +336,4 @@ fn shortened(title: &str) -> String {
         title.push('…');
     }
     title
-}
-
-/// The labels that were given to the run.
-fn labels(side_file: &[u8]) -> Vec<(String, String)> {
-    #[derive(serde::Deserialize)]
-    struct Labelled {
-        #[serde(default)]
-        labels: std::collections::BTreeMap<String, String>,
-    }
-    let labelled = serde_json::from_slice::<Labelled>(side_file);
-    labelled.map(|labelled| labelled.labels.into_iter().collect()).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::spool::{NodeSpool, SpoolPlace};
-use crate::side_file::RunStatus;
+use crate::store::SessionStatus;
 
 /// Nodes that were taken back and are still remembered.
 const MAX_DROPPED: usize = 65_536;
@@ -62,7 +62,7 @@ pub(super) struct SessionView {
     pub(super) is_caught_up: bool,
     /// Whether the end was reached.
     pub(super) is_done: bool,
-    pub(super) status: Option<RunStatus>,
+    pub(super) status: Option<SessionStatus>,
     /// What the card of facts holds, as HTML.
     pub(super) card: String,
     card_changed: Option<ChangeKey>,
@@ -102,7 +102,7 @@ pub(super) struct ViewEvent {
 
 impl SessionView {
     /// A view of a session of which nothing was read yet. `has_lines`: whether its nodes are lines of text.
-    pub(super) fn new(has_lines: bool, status: RunStatus) -> Self {
+    pub(super) fn new(has_lines: bool, status: SessionStatus) -> Self {
         Self { has_lines, status: Some(status), ..Self::default() }
     }
 
@@ -328,7 +328,7 @@ impl SessionView {
                 None => ("drop", json!({"v": 1, "id": node_id(hash)})),
             },
             ViewChange::Facts => {
-                let status = self.status.map(super::sessions::status_name);
+                let status = self.status.map(SessionStatus::name);
                 ("facts", json!({"v": 1, "status": status, "html": self.facts()}))
             }
             ViewChange::Response => {

@@ -184,7 +184,7 @@ impl FigureReader {
 
     fn finish(mut self) -> SessionFigures {
         let _ = self.pipeline.finish(&mut DiscardedText);
-        self.collector.finish(&self.pipeline)
+        self.collector.so_far(&self.pipeline)
     }
 }
 
@@ -236,18 +236,17 @@ impl FiguresCollector {
         (collector, sink)
     }
 
-    /// What the session came to. `pipeline` is the one that fed this, after the end of its input.
-    pub fn finish(&self, pipeline: &Pipeline) -> SessionFigures {
+    /// What the session has come to so far. `pipeline` is the one that fed this; after the end of its input this is all.
+    pub fn so_far(&self, pipeline: &Pipeline) -> SessionFigures {
         let session = pipeline.session();
         let (facts, totals) = (session.facts(), session.totals());
-        let mut collected = self.collected();
-        let collected = &mut *collected;
+        let collected = self.collected();
         let named = |text: &Option<Text>| {
             text.as_ref().filter(|text| text.len() <= MAX_NAME).map(|text| text.as_str().to_owned())
         };
-        let mut figures = std::mem::take(&mut collected.figures);
+        let mut figures = collected.figures.clone();
         figures.agent = pipeline.report().dialect.as_deref().map(str::to_owned);
-        figures.agent_session = named(&facts.session).or_else(|| collected.session.take());
+        figures.agent_session = named(&facts.session).or_else(|| collected.session.clone());
         figures.model = named(&facts.model);
         figures.folder = named(&facts.cwd);
         let prompt = collected.prompt.as_deref().and_then(title_of);
@@ -256,8 +255,8 @@ impl FiguresCollector {
         figures.cumulative = dialect.map_or(&[], |dialect| dialect.cumulative);
         (figures.num_turns, figures.duration_ms) = (totals.turns, totals.duration_ms);
         figures.cost_usd = totals.cost_usd;
-        for (model, earlier) in std::mem::take(&mut collected.earlier) {
-            add(figures.usage.entry(model).or_default(), earlier);
+        for (model, earlier) in &collected.earlier {
+            add(figures.usage.entry(model.clone()).or_default(), *earlier);
         }
         if !collected.has_models && session.usage() != Usage::default() {
             let model = figures.model.clone().unwrap_or_else(|| "unknown".to_owned());

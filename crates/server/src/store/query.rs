@@ -9,7 +9,8 @@ use rusqlite::{OptionalExtension, params};
 use super::row::{self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceRow};
 use super::{Store, StoreError};
 use crate::run_id::RunId;
-use crate::side_file::{ProcessMark, RunSideFile};
+use crate::session_paths::SessionPaths;
+use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
 
 /// Which sessions are listed. By default all are.
 #[derive(Clone, Debug, Default)]
@@ -148,24 +149,29 @@ impl Store {
 
     /// The status of a run now.
     pub(super) fn state_of(&self, side: &RunSideFile) -> SessionStatus {
-        if side.status != crate::side_file::RunStatus::Running {
-            return side.status.into();
-        }
-        if self.paths.is_running(side) {
-            return SessionStatus::Running;
-        }
-        // Only where the lock shows nothing: else a run that a power failure ended would seem to be in progress for ever.
-        let lock = File::open(self.paths.lock(&side.id));
-        let is_unlocked = lock.is_ok_and(|file| file.try_lock_shared().is_ok());
-        let here = ProcessMark::of(std::process::id()).boot;
-        let is_elsewhere = side.recorder.boot.is_some() && here.is_some() && side.recorder.boot != here;
-        if is_elsewhere && !is_unlocked {
-            return SessionStatus::RunningElsewhere;
-        }
-        // It may have ended between both looks.
-        match RunSideFile::read(&self.paths.side_file(&side.id)) {
-            Ok(now) if now.status != crate::side_file::RunStatus::Running => now.status.into(),
-            _ => SessionStatus::Interrupted,
-        }
+        status_now(&self.paths, side)
+    }
+}
+
+/// The status of a run now, by its side file and lock: no database is needed for it.
+pub(crate) fn status_now(paths: &SessionPaths, side: &RunSideFile) -> SessionStatus {
+    if side.status != RunStatus::Running {
+        return side.status.into();
+    }
+    if paths.is_running(side) {
+        return SessionStatus::Running;
+    }
+    // Only where the lock shows nothing: else a run that a power failure ended would seem to be in progress for ever.
+    let lock = File::open(paths.lock(&side.id));
+    let is_unlocked = lock.is_ok_and(|file| file.try_lock_shared().is_ok());
+    let here = ProcessMark::of(std::process::id()).boot;
+    let is_elsewhere = side.recorder.boot.is_some() && here.is_some() && side.recorder.boot != here;
+    if is_elsewhere && !is_unlocked {
+        return SessionStatus::RunningElsewhere;
+    }
+    // It may have ended between both looks.
+    match RunSideFile::read(&paths.side_file(&side.id)) {
+        Ok(now) if now.status != RunStatus::Running => now.status.into(),
+        _ => SessionStatus::Interrupted,
     }
 }
