@@ -54,6 +54,7 @@ pub enum FeedStep {
 pub struct LiveFeed {
     shared: Arc<Mutex<FeedState>>,
     bell: PipeReader,
+    made_room: PipeWriter,
     output: Option<File>,
     errors: Option<File>,
 }
@@ -62,14 +63,19 @@ pub struct LiveFeed {
 pub(crate) struct FeedEnd {
     shared: Arc<Mutex<FeedState>>,
     ring: PipeWriter,
+    /// Until the reader is gone.
+    room: Option<PipeReader>,
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
 struct FeedState {
     pieces: VecDeque<FeedPiece>,
     held: usize,
     /// Whether the bell holds a byte.
     is_rung: bool,
+    /// Whether the recorder waits for room.
+    is_full: bool,
     is_over: bool,
     is_abandoned: bool,
     /// Logs that were opened and that the reader hasn't taken yet.
@@ -85,9 +91,10 @@ enum FeedPiece {
 /// Both ends of a feed.
 pub(crate) fn feed() -> io::Result<(FeedEnd, LiveFeed)> {
     let (bell, ring) = io::pipe()?;
+    let (room, made_room) = io::pipe()?;
     let shared = Arc::new(Mutex::new(FeedState::default()));
-    let end = FeedEnd { shared: Arc::clone(&shared), ring };
-    Ok((end, LiveFeed { shared, bell, output: None, errors: None }))
+    let end = FeedEnd { shared: Arc::clone(&shared), ring, room: Some(room) };
+    Ok((end, LiveFeed { shared, bell, made_room, output: None, errors: None }))
 }
 
 impl FeedEnd {
@@ -96,10 +103,21 @@ impl FeedEnd {
         lock(&self.shared).opened.push((channel, log));
     }
 
-    /// Whether there is room for bytes that are in no log.
+    /// Whether there is room for bytes that are in no log. If not, [`FeedEnd::room`] becomes readable once there is.
     pub(crate) fn has_room(&self) -> bool {
-        let state = lock(&self.shared);
-        state.held < HELD || state.is_abandoned
+        let mut state = lock(&self.shared);
+        state.is_full = !state.has_room();
+        !state.is_full
+    }
+
+    /// Becomes readable once there is room again: [`FeedEnd::take_room`] is then due. There is none once the reader is gone.
+    pub(crate) fn room(&self) -> Option<BorrowedFd<'_>> {
+        self.room.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Takes the report that there is room again; blocks if there is none.
+    pub(crate) fn take_room(&mut self) {
+        self.room.take_if(|room| !matches!(room.read(&mut [0]), Ok(1)));
     }
 
     /// Passes bytes on; `logged` is their position in their channel's log.
@@ -155,6 +173,10 @@ impl Drop for FeedEnd {
 }
 
 impl FeedState {
+    fn has_room(&self) -> bool {
+        self.held < HELD || self.is_abandoned
+    }
+
     fn push_held(&mut self, channel: Channel, bytes: &[u8]) {
         self.held += bytes.len();
         match self.pieces.back_mut() {
@@ -233,6 +255,7 @@ impl LiveFeed {
                 if is_done {
                     state.pieces.pop_front();
                 }
+                report_room(&self.made_room, &mut state);
                 return Ok(channel.step(count));
             }
             FeedPiece::Logged(channel, range) => {
@@ -263,6 +286,16 @@ impl Drop for LiveFeed {
         let mut state = lock(&self.shared);
         state.is_abandoned = true;
         state.pieces.clear();
+        report_room(&self.made_room, &mut state);
+    }
+}
+
+/// Wakes a recorder that waits for room, if there is some.
+fn report_room(mut made_room: &PipeWriter, state: &mut FeedState) {
+    if state.is_full && state.has_room() {
+        state.is_full = false;
+        // This fails only if the recorder is gone.
+        let _ = made_room.write_all(b"\n");
     }
 }
 

@@ -2,14 +2,16 @@
 
 mod run_loop;
 mod run_state;
+mod run_world;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, PipeReader};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -32,6 +34,7 @@ use crate::sync::SyncPolicy;
 use crate::watchdog::Watchdog;
 
 use run_state::RunState;
+use run_world::AgentProcess;
 
 /// How an agent is run.
 pub struct RunRecorder {
@@ -161,12 +164,11 @@ impl RunRecorder {
         let keeper = Keeper::new(kept_feed, Arc::clone(&side), self.exit_after_result, to_recorder);
         let engine = self.engine.clone();
         let keeper = thread::Builder::new().name("keeper".to_owned()).spawn(move || keeper.run(&engine));
-        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        let output = child.stdout.take().map(|pipe| PipeReader::from(OwnedFd::from(pipe)));
+        let errors = child.stderr.take().map(|pipe| PipeReader::from(OwnedFd::from(pipe)));
         let now = Instant::now();
         let run = RunLoop {
-            group: group.unwrap_or(agent),
-            child,
-            watchdog,
+            world: AgentProcess { child, group: group.unwrap_or(agent), watchdog },
             signals,
             display,
             kept,
@@ -269,11 +271,9 @@ impl Recording {
 }
 
 /// The loop of a run; see [`run_loop`].
-struct RunLoop {
+struct RunLoop<W> {
     options: RunRecorder,
-    group: Pid,
-    child: Child,
-    watchdog: Option<Watchdog>,
+    world: W,
     signals: SignalLines,
     display: FeedEnd,
     /// The feed of the keeper: standard output alone.
@@ -284,8 +284,8 @@ struct RunLoop {
     /// The log of standard error, opened at its first byte.
     errors_log: Option<RawLog>,
     errors_path: PathBuf,
-    output: Option<ChildStdout>,
-    errors: Option<ChildStderr>,
+    output: Option<PipeReader>,
+    errors: Option<PipeReader>,
     /// Reaches its end when the agent has exited.
     exit: Option<PipeReader>,
     /// Requests of the keeper.

@@ -17,6 +17,12 @@ pub(crate) struct SignalLines {
 }
 
 impl SignalLines {
+    /// Lines that a test writes to.
+    #[cfg(test)]
+    pub(crate) fn scripted(lines: Vec<(Signal, UnixStream)>) -> Self {
+        Self { lines, is_over: Arc::default() }
+    }
+
     /// Starts to catch them; SIGHUP only with `hangup`, since a program may have been started to outlive its terminal.
     pub(crate) fn catch(hangup: bool) -> io::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));

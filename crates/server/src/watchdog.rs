@@ -37,24 +37,75 @@ pub fn watch() -> io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
-    let mut stdout = io::stdout();
-    stdout.write_all(b"\n")?;
-    stdout.flush()?;
+    guard(io::stdin(), io::stdout(), &mut OwnGroup)
+}
+
+/// Waits for the end of `line`. If it comes without a byte, ends the group. A byte on `ready` reports that it waits.
+fn guard(mut line: impl Read, mut ready: impl Write, group: &mut impl GuardedGroup) -> io::Result<()> {
+    ready.write_all(b"\n")?;
+    ready.flush()?;
     // `read_exact` retries after a signal.
-    if io::stdin().read_exact(&mut [0]).is_ok() {
+    if line.read_exact(&mut [0]).is_ok() {
         return Ok(());
     }
-    if std::env::args().nth(1).is_some_and(|argument| argument == ECHO) {
-        restore_echo();
-    }
-    let group = getpid();
-    let own = [group.as_raw_nonzero().get().unsigned_abs()];
+    group.restore_terminal();
     let mut ending = GroupEnding::default();
     loop {
-        match ending.next(!running_in(group, &own).is_empty(), Instant::now()) {
-            // The last one ends the watchdog as well.
-            GroupStep::Send(signal) => kill_process_group(group, signal)?,
-            GroupStep::Wait => thread::sleep(LOOK),
+        match ending.next(group.is_running(), group.now()) {
+            GroupStep::Send(signal) => {
+                group.send(signal)?;
+                if signal == Signal::KILL {
+                    return Ok(());
+                }
+            }
+            GroupStep::Wait => group.wait(LOOK),
+        }
+    }
+}
+
+/// The group that a watchdog ends, and time. Tests script it.
+trait GuardedGroup {
+    /// The time.
+    fn now(&self) -> Instant;
+
+    /// Lets time pass.
+    fn wait(&mut self, time: Duration);
+
+    /// Whether a process of it is running, beside the watchdog.
+    fn is_running(&self) -> bool;
+
+    /// Sends a signal to it.
+    fn send(&mut self, signal: Signal) -> io::Result<()>;
+
+    /// Undoes what the recorder's display did to the terminal.
+    fn restore_terminal(&mut self);
+}
+
+/// The group that this process leads.
+struct OwnGroup;
+
+impl GuardedGroup for OwnGroup {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn wait(&mut self, time: Duration) {
+        thread::sleep(time);
+    }
+
+    fn is_running(&self) -> bool {
+        let group = getpid();
+        !running_in(group, &[group.as_raw_nonzero().get().unsigned_abs()]).is_empty()
+    }
+
+    fn send(&mut self, signal: Signal) -> io::Result<()> {
+        // SIGKILL ends this process as well.
+        Ok(kill_process_group(getpid(), signal)?)
+    }
+
+    fn restore_terminal(&mut self) {
+        if std::env::args().nth(1).is_some_and(|argument| argument == ECHO) {
+            restore_echo();
         }
     }
 }
@@ -154,7 +205,129 @@ fn own_program() -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::PipeReader;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use super::*;
+
+    /// A pipe of a recorder whose script goes on when the watchdog waits for it.
+    struct ScriptedLine {
+        pipe: PipeReader,
+        steps: Vec<Box<dyn FnOnce() -> Option<io::Error>>>,
+    }
+
+    impl Read for ScriptedLine {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            loop {
+                let mut polled = [PollFd::new(&self.pipe, PollFlags::IN)];
+                let at_once = Timespec::try_from(Duration::ZERO).unwrap();
+                if poll(&mut polled, Some(&at_once)).unwrap() > 0 {
+                    return self.pipe.read(buffer);
+                }
+                assert!(!self.steps.is_empty(), "the watchdog waits for ever");
+                if let Some(error) = self.steps.remove(0)() {
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// A group of which something runs until a time, or until it is killed.
+    struct ScriptedGroup {
+        begun: Instant,
+        now: Instant,
+        runs_for: Duration,
+        sent: Vec<(Duration, Signal)>,
+        is_restored: bool,
+    }
+
+    impl ScriptedGroup {
+        fn new(runs_for: Duration) -> Self {
+            let begun = Instant::now();
+            Self { begun, now: begun, runs_for, sent: Vec::new(), is_restored: false }
+        }
+    }
+
+    impl GuardedGroup for ScriptedGroup {
+        fn now(&self) -> Instant {
+            self.now
+        }
+
+        fn wait(&mut self, time: Duration) {
+            self.now += time;
+        }
+
+        fn is_running(&self) -> bool {
+            self.now < self.begun + self.runs_for
+        }
+
+        fn send(&mut self, signal: Signal) -> io::Result<()> {
+            self.sent.push((self.now - self.begun, signal));
+            Ok(())
+        }
+
+        fn restore_terminal(&mut self) {
+            self.is_restored = true;
+        }
+    }
+
+    #[test]
+    fn a_recorder_that_ends_by_itself_leaves_its_group_alone() {
+        let (pipe, mut line) = io::pipe().unwrap();
+        let (mut waits, ready) = io::pipe().unwrap();
+        let silence: Vec<Box<dyn FnOnce() -> Option<io::Error>>> = vec![
+            Box::new(move || {
+                waits.read_exact(&mut [0]).unwrap();
+                None
+            }),
+            // A signal arrives.
+            Box::new(|| Some(io::ErrorKind::Interrupted.into())),
+            Box::new(move || {
+                line.write_all(b"\n").unwrap();
+                None
+            }),
+        ];
+        let mut group = ScriptedGroup::new(PATIENCE);
+        guard(ScriptedLine { pipe, steps: silence }, ready, &mut group).unwrap();
+        assert!(group.sent.is_empty() && !group.is_restored);
+    }
+
+    #[test]
+    fn a_recorder_that_is_killed_takes_its_group_with_it() {
+        for (runs_for, end) in
+            [(PATIENCE / 4, PATIENCE / 4), (10 * PATIENCE, PATIENCE), (Duration::ZERO, Duration::ZERO)]
+        {
+            let (pipe, line) = io::pipe().unwrap();
+            // The line is open twice: the recorder was just starting a program.
+            let other = line.try_clone().unwrap();
+            let mut group = ScriptedGroup::new(runs_for);
+            let steps: Vec<Box<dyn FnOnce() -> Option<io::Error>>> = vec![
+                Box::new(move || {
+                    drop(line);
+                    None
+                }),
+                Box::new(move || {
+                    drop(other);
+                    None
+                }),
+            ];
+            guard(ScriptedLine { pipe, steps }, io::sink(), &mut group).unwrap();
+            assert_eq!(group.sent, [(Duration::ZERO, Signal::TERM), (end, Signal::KILL)]);
+            assert!(group.is_restored);
+        }
+    }
+
+    #[test]
+    fn a_recorder_that_is_gone_before_the_watchdog_is_ready_is_an_error() {
+        let (waits, ready) = io::pipe().unwrap();
+        drop(waits);
+        let (pipe, _line) = io::pipe().unwrap();
+        let mut group = ScriptedGroup::new(PATIENCE);
+        let guarded = guard(ScriptedLine { pipe, steps: Vec::new() }, ready, &mut group);
+        assert_eq!(guarded.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert!(group.sent.is_empty());
+    }
 
     #[test]
     fn a_group_has_two_seconds_to_end_by_itself() {

@@ -1,26 +1,27 @@
 //! The loop of a run: it waits for bytes, signals and the agent's end, and acts on each.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, kill_process_group};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
 
 use super::run_state::RunOver;
+use super::run_world::RunWorld;
 use super::{RunEnd, RunLoop};
 use crate::feed::Channel;
-use crate::helper::{Helper, running_in};
 use crate::keeper::{REPORT_LINGERING, STOP, StreamVerdict};
 use crate::log::{LogEvent, RawLog};
 use crate::notice::RunNotice;
 use crate::side_file::{AgentExit, RunStatus};
-use crate::watchdog::Watchdog;
 
 /// The most bytes of one read.
 const CHUNK: usize = 64 * 1024;
@@ -30,7 +31,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const HELPERS: Duration = Duration::from_secs(1);
 /// How long the display may take to finish after a signal ended the run.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// How often it is checked whether helpers have ended, or whether the feeds have room.
+/// How often it is checked whether helpers have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What wakes the loop.
@@ -40,41 +41,51 @@ enum Waker {
     Exit,
     Request,
     Read(Channel),
+    /// The display has room again.
+    Room,
+    /// The keeper has.
+    KeptRoom,
 }
 
-impl RunLoop {
+impl<W: RunWorld> RunLoop<W> {
     pub(super) fn run(mut self) -> RunEnd {
+        if self.listen() == RunOver::StillWriting {
+            self.display.notice(RunNotice::StillWriting);
+        }
+        self.finish()
+    }
+
+    /// Reads, and acts on what happens, until the run is over.
+    fn listen(&mut self) -> RunOver {
         let mut buffer = vec![0; CHUNK];
-        let over = loop {
-            let now = Instant::now();
+        loop {
+            let now = self.world.now();
             let withheld = [Channel::Output, Channel::Errors].map(|channel| self.is_withheld(channel));
             self.state.note_withheld(withheld.contains(&true), now);
             if let Some(over) = self.state.over(self.output.is_none() && self.errors.is_none(), now) {
-                break over;
+                return over;
             }
             for waker in self.wait(withheld, self.patience(now)) {
                 match waker {
                     Waker::Signal(index) => {
                         let signal = self.signals.lines[index].0;
                         for _ in 0..self.signals.take(index) {
-                            let signal = self.state.take_signal(signal, Instant::now());
-                            self.send(signal);
+                            let signal = self.state.take_signal(signal, self.world.now());
+                            self.world.send(signal);
                         }
                     }
                     Waker::Exit => {
                         self.exit = None;
-                        self.state.note_exit(Instant::now());
+                        self.state.note_exit(self.world.now());
                     }
                     Waker::Request => self.take_request(),
                     Waker::Read(channel) => self.read(channel, &mut buffer),
+                    Waker::Room => self.display.take_room(),
+                    Waker::KeptRoom => self.kept.take_room(),
                 }
             }
             self.act_in_time();
-        };
-        if over == RunOver::StillWriting {
-            self.display.notice(RunNotice::StillWriting);
         }
-        self.finish()
     }
 
     /// Whether nothing is read of an output because its bytes would have to be kept in memory: the agent waits until there is room.
@@ -104,11 +115,12 @@ impl RunLoop {
 
     /// Does what is due by time.
     fn act_in_time(&mut self) {
-        if self.state.take_kill(Instant::now()) {
-            self.send(Signal::KILL);
+        let now = self.world.now();
+        if self.state.take_kill(now) {
+            self.world.send(Signal::KILL);
         }
-        if self.last_retry.elapsed() >= RETRY {
-            self.last_retry = Instant::now();
+        if now.saturating_duration_since(self.last_retry) >= RETRY {
+            self.last_retry = now;
             self.retry_logs();
         }
     }
@@ -133,8 +145,8 @@ impl RunLoop {
             (Some(1), [REPORT_LINGERING]) => self.display.notice(RunNotice::Lingering { is_ended: false }),
             (Some(1), [STOP]) => {
                 self.display.notice(RunNotice::Lingering { is_ended: true });
-                let signal = self.state.stop(Instant::now());
-                self.send(signal);
+                let signal = self.state.stop(self.world.now());
+                self.world.send(signal);
             }
             _ => self.requests = None,
         }
@@ -182,7 +194,7 @@ impl RunLoop {
         }
     }
 
-    fn wait(&self, withheld: [bool; 2], patience: Option<Duration>) -> Vec<Waker> {
+    fn wait(&mut self, withheld: [bool; 2], patience: Option<Duration>) -> Vec<Waker> {
         let lines = self.signals.lines.iter().enumerate();
         let mut sources: Vec<(Waker, BorrowedFd<'_>)> =
             lines.map(|(index, (_, line))| (Waker::Signal(index), line.as_fd())).collect();
@@ -194,15 +206,11 @@ impl RunLoop {
         if !withheld[1] {
             sources.extend(self.errors.as_ref().map(|it| (Waker::Read(Channel::Errors), it.as_fd())));
         }
-        // A feed doesn't report when there is room again.
-        let is_withheld = withheld.contains(&true);
-        let patience = if is_withheld { Some(patience.unwrap_or(LOOK).min(LOOK)) } else { patience };
-        let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
+        sources.extend(self.display.room().map(|room| (Waker::Room, room)));
+        sources.extend(self.kept.room().map(|room| (Waker::KeptRoom, room)));
         let mut polled: Vec<PollFd<'_>> =
             sources.iter().map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
-        if poll(&mut polled, patience.as_ref()).is_err() {
-            return Vec::new();
-        }
+        self.world.wait(&mut polled, patience);
         let woken = sources.iter().zip(&polled).filter(|(_, fd)| !fd.revents().is_empty());
         woken.map(|((waker, _), _)| *waker).collect()
     }
@@ -224,7 +232,7 @@ impl RunLoop {
                 return;
             }
         };
-        self.state.note_bytes(Instant::now());
+        self.state.note_bytes(self.world.now());
         let log = match channel {
             Channel::Output => &mut self.log,
             Channel::Errors => {
@@ -258,21 +266,10 @@ impl RunLoop {
         log
     }
 
-    fn send(&self, signal: Signal) {
-        // This fails only if the group has ended.
-        let _ = kill_process_group(self.group, signal);
-    }
-
-    fn helpers(&self) -> Vec<Helper> {
-        let watchdog = self.watchdog.as_ref().map(Watchdog::id);
-        let own: Vec<u32> = [self.child.id()].into_iter().chain(watchdog).collect();
-        running_in(self.group, &own)
-    }
-
     /// Reports what the agent left running, since it may be a server that was wanted; if a signal ended the agent or the run, or on
     /// request, ends it.
     fn settle_helpers(&mut self, exit: AgentExit) {
-        let mut helpers = self.helpers();
+        let mut helpers = self.world.helpers();
         if helpers.is_empty() {
             return;
         }
@@ -280,14 +277,14 @@ impl RunLoop {
         if !is_killed && !self.options.ends_helpers {
             return self.display.notice(RunNotice::LeftRunning(helpers));
         }
-        self.send(Signal::TERM);
-        let begun = Instant::now();
-        while !helpers.is_empty() && begun.elapsed() < HELPERS {
-            thread::sleep(LOOK);
-            helpers = self.helpers();
+        self.world.send(Signal::TERM);
+        let end = self.world.now() + HELPERS;
+        while !helpers.is_empty() && self.world.now() < end {
+            self.world.wait(&mut [], Some(LOOK));
+            helpers = self.world.helpers();
         }
         if !helpers.is_empty() {
-            self.send(Signal::KILL);
+            self.world.send(Signal::KILL);
         }
     }
 
@@ -299,11 +296,9 @@ impl RunLoop {
             self.display.notice(RunNotice::Missing(path, bytes));
         }
         // While there is a watchdog, the group exists, even after the agent was waited for.
-        let (exit, code) = judge(self.child.wait().unwrap_or_default());
+        let (exit, code) = judge(self.world.exit());
         self.settle_helpers(exit);
-        if let Some(watchdog) = self.watchdog.take() {
-            watchdog.dismiss();
-        }
+        self.world.dismiss_watchdog();
         self.kept.end();
         // If it panicked, the run isn't known to be done.
         let unknown = StreamVerdict { is_known: true, ..StreamVerdict::default() };
@@ -345,10 +340,7 @@ impl RunLoop {
         // The display may block forever: on a stopped terminal, or a pipe that nobody reads.
         self.signals.release();
         if let Some(signal) = self.state.signal() {
-            thread::spawn(move || {
-                thread::sleep(LAST_WORDS);
-                let _ = signal_hook::low_level::emulate_default_handler(signal.as_raw());
-            });
+            self.world.end_by(signal, LAST_WORDS);
         }
         self.display.end();
         let signal = self.state.signal().and_then(|signal| u8::try_from(signal.as_raw()).ok());

@@ -111,7 +111,8 @@ impl RunState {
 
     /// When something is due even if nothing happens before.
     pub(super) fn due(&self) -> Option<Instant> {
-        let quiet = self.exited.map(|exited| exited.max(self.last_byte) + QUIET);
+        let exited = self.exited.filter(|_| !self.is_withheld);
+        let quiet = exited.map(|exited| exited.max(self.last_byte) + QUIET);
         [quiet, self.kill_at].into_iter().flatten().min()
     }
 
@@ -159,7 +160,7 @@ mod tests {
         run.note_exit(begun);
         run.note_withheld(true, begun);
         let late = begun + 600 * SECOND;
-        assert_eq!(run.over(false, late), None);
+        assert_eq!((run.over(false, late), run.due()), (None, None));
         run.note_withheld(false, late);
         assert_eq!(run.over(false, late), None, "what the pipe holds is still to be read");
         run.note_withheld(false, late + QUIET);
