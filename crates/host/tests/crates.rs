@@ -147,6 +147,12 @@ fn paths_in_sources_are_found() {
                   use super::k;\nuse super::super::l::M;\n#[cfg(test)]\nmod tests {\n    use crate::y;\n}\n";
     assert_eq!(named(source, 2), ["a:1", "d:2", "e:2", "h:2", "i:7", "l:9"]);
     assert_eq!(named("use super::k;", 1), ["k:1"]);
+    let inline = "mod unix {\n    use super::{a, b};\n    use super::super::{c, d};\n    fn f() {\n    }\n}\nuse super::e;\n";
+    assert_eq!(
+        named(inline, 1),
+        ["c:3", "d:3", "e:7"],
+        "inside of `unix`, `super` is the module of the file"
+    );
 }
 
 /// The modules at the top of a crate, and which others each uses, with a place where it does.
@@ -237,16 +243,25 @@ fn paths(source: &str, depth: usize) -> Vec<(String, usize)> {
     let is_word = |sign: char| sign.is_alphanumeric() || sign == '_';
     let code = source.split("\nmod tests {").next().unwrap();
     let code: String = code.lines().map(|line| line.split("//").next().unwrap().to_owned() + "\n").collect();
-    let climb = "super::".repeat(depth);
+    let inline = inline_depths(&code);
     let mut found = Vec::new();
-    for start in ["crate::", &climb] {
+    for start in ["crate::", "super::"] {
         for (at, _) in code.match_indices(start) {
             let before = code[..at].chars().next_back();
             if before.is_some_and(|sign| is_word(sign) || sign == '$' || sign == ':') {
                 continue;
             }
             let line = code[..at].matches('\n').count() + 1;
-            let rest = &code[at + start.len()..];
+            let mut rest = &code[at + start.len()..];
+            if start == "super::" {
+                let mut steps = 1;
+                while let Some(further) = rest.strip_prefix(start) {
+                    (rest, steps) = (further, steps + 1);
+                }
+                if steps != depth + inline[line - 1] {
+                    continue;
+                }
+            }
             let names: Vec<&str> = match rest.strip_prefix('{') {
                 None => vec![rest],
                 Some(list) => {
@@ -266,6 +281,24 @@ fn paths(source: &str, depth: usize) -> Vec<(String, usize)> {
         }
     }
     found
+}
+
+/// For each line, how many modules within the file it is inside of. Each ends at a brace in the column where it began, as rustfmt has it:
+/// braces in strings don't count.
+fn inline_depths(code: &str) -> Vec<usize> {
+    let mut open: Vec<usize> = Vec::new();
+    let lines = code.lines().map(|line| {
+        let text = line.trim();
+        let column = line.len() - line.trim_start().len();
+        if text == "}" {
+            open.pop_if(|began| *began == column);
+        }
+        let depth = open.len();
+        let is_module = text.strip_suffix('{').is_some_and(|head| head.split(' ').any(|word| word == "mod"));
+        open.extend(is_module.then_some(column));
+        depth
+    });
+    lines.collect()
 }
 
 impl Graph {
