@@ -281,10 +281,12 @@ fn word(text: &str, out: &mut String) {
 
 /// Writes a string in quotes that it doesn't have itself; if it has both kinds, as JSON spells it.
 fn quoted(text: &str, out: &mut String) {
-    let quote = if text.contains('"') && !text.contains('\'') { '\'' } else { '"' };
+    let [has_double, has_single] = ['"', '\''].map(|quote| text.contains(quote));
+    let quote = if has_double && !has_single { '\'' } else { '"' };
+    let has_both = has_double && has_single;
     out.push(quote);
     for ch in text.chars() {
-        if ch == quote || (ch == '\\' && text.contains(quote)) {
+        if has_both && (ch == quote || ch == '\\') {
             out.push('\\');
         }
         out.push(ch);
@@ -399,6 +401,14 @@ mod tests {
     fn laid(json: &str) -> String {
         let record = Record::from_line(json.to_owned()).unwrap();
         laid_out(record.root(), record.is_cut()).as_str().to_owned()
+    }
+
+    #[test]
+    fn a_long_text_is_quoted_in_linear_time() {
+        let text = "\\".repeat(4 << 20) + "\" ";
+        let mut out = String::new();
+        quoted(&text, &mut out);
+        assert_eq!(out.len(), text.len() + 2);
     }
 
     #[test]
