@@ -25,6 +25,9 @@ const REASON: &str = "the user said:\n";
 const INTERRUPTED: &str = "[Request interrupted by user for tool use]";
 /// Where a copy of a picture is kept.
 const IMAGE: &str = "[Image: source: ";
+/// Rows of a line's list of decisions that are searched for each of its results. A real line has a row for each of a few results; without
+/// a limit, the time would grow with the square of their number.
+const MAX_ROWS: usize = 64;
 /// The folder that the next command will run in, on standard error.
 const RESET: &str = "Shell cwd was reset to ";
 const NO_OUTPUT: &str = "(Bash completed with no output)";
@@ -136,15 +139,15 @@ fn add_failure(item: &mut Item) {
     }
 }
 
-/// Whether a call was refused permission, and who refused it if that was no person, by what is beside the result: live a list
-/// with one row for each result, in a history one decision for the only one.
+/// Whether a call was refused permission, and who refused it if no person did, from the fields beside the result: a stream has a list
+/// with one row for each result of the line, a history has one decision for its only result.
 pub(super) fn denial(line: Value<'_>, call: Option<&Id>) -> Option<Fact> {
     let is_of_call = |row: &Value<'_>| {
         let id = row.get("id").and_then(Value::decode);
         id.is_some_and(|id| call.is_some_and(|call| *call == Id::from(&*id)))
     };
     let decision = match line.get("tool_result_meta") {
-        Some(rows) => rows.items().find(is_of_call)?.get("permission_decision"),
+        Some(rows) => rows.items().take(MAX_ROWS).find(is_of_call)?.get("permission_decision"),
         None => line.get("permissionDecision"),
     }?;
     let is =
@@ -280,4 +283,21 @@ fn without_reminders(text: Text) -> Text {
     }
     out.push_str(&text[at..]);
     Text::clean_owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Record;
+
+    #[test]
+    fn a_decision_is_found_among_the_first_rows() {
+        let row = |number| format!(r#"{{"id":"t{number}","permission_decision":{{"decision":"reject"}}}}"#);
+        let rows: Vec<String> = (0..10_000).map(row).collect();
+        let line = Record::from_line(format!(r#"{{"tool_result_meta":[{}]}}"#, rows.join(","))).unwrap();
+        let is_denied = |number| denial(line.root(), Some(&Id::from(&*format!("t{number}")))).is_some();
+        assert!(is_denied(0) && is_denied(MAX_ROWS - 1));
+        // However many results there are, each is searched for a short time.
+        assert!(!is_denied(MAX_ROWS) && !is_denied(9_999));
+    }
 }
