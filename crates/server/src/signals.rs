@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
 /// The signals that end a run, each with a socket that receives a byte when it arrives.
@@ -35,8 +35,11 @@ impl SignalLines {
             low_level::pipe::register(number, end)?;
             caught.lines.push((signal, line));
         }
-        // Without a handler, a file that reaches its size limit would end the program.
-        flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+        // Without a handler, a file that reaches its size limit would end the program. And a program may have been started with SIGCHLD
+        // ignored: then the system forgets how the agent ended before anyone asks.
+        for number in [SIGXFSZ, SIGCHLD] {
+            flag::register(number, Arc::new(AtomicBool::new(false)))?;
+        }
         Ok(caught)
     }
 

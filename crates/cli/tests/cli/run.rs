@@ -78,6 +78,23 @@ fn every_byte_is_kept_and_what_it_means_is_shown() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_exit_code_is_known_even_if_whoever_starts_the_program_ignores_ended_children() {
+    let folder = agents(&[("agent", "exit 3")]);
+    let mut starter = Command::new("env");
+    starter.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_streamfmt"), "run", "--", "./agent"]);
+    starter
+        .current_dir(folder.path(""))
+        .env_clear()
+        .env("HOME", folder.path("home"))
+        .env("PATH", "/usr/bin:/bin");
+    let ended = Outcome::from(starter.output().unwrap());
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_eq!(side_file(&folder)["exit"]["code"], 3);
+    assert_eq!(side_file(&folder)["status"], "failed");
+}
+
 #[test]
 fn an_agent_gets_the_flags_that_it_lacks() {
     let folder = agents(&[
