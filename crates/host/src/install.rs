@@ -150,8 +150,7 @@ impl Installed {
         listed
     }
 
-    /// Installs a native plugin from a folder or an archive: its code has all rights of the user once it is used. Otherwise like
-    /// [`Self::add`].
+    /// Installs a native plugin from a folder: its code has all rights of the user once it is used. Otherwise like [`Self::add`].
     pub fn add_native(&self, source: &Path, discard: bool) -> Result<Installation, Problem> {
         self.install(source, discard, true)
     }
@@ -172,9 +171,8 @@ impl Installed {
             (Some(_), false) => Err("this is a native plugin: its code has all your rights once it is used, and nothing contains it; \
                                      if you trust it, add --native"
                 .to_owned()),
-            // What others may change until it is installed isn't what the user chose.
-            (Some(_), true) if source.is_dir() => tree.native_pack(source),
-            (Some(_), true) => tree.native_pack_anywhere(),
+            // Only a folder can hold a library. One that others may change until it is installed isn't what the user chose.
+            (Some(_), true) => tree.native_pack(source),
         };
         let pack = pack.map_err(complain)?;
         let data = self.data()?;

@@ -88,16 +88,6 @@ impl PluginTree {
         Pack::from_files(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
     }
 
-    /// The native plugin that these files are, wherever they come from. The error says what is wrong with it.
-    pub(super) fn native_pack_anywhere(&self) -> Result<Pack, String> {
-        let about = self.files.get(manifest::FILE).map(|about| String::from_utf8_lossy(about).into_owned());
-        Pack::of_native(about.unwrap_or_default(), |file| {
-            let bytes =
-                self.files.get(file).ok_or_else(|| format!("{file}: no such file (build it first)"))?;
-            NativeCode::of(file, Arc::clone(bytes))
-        })
-    }
-
     /// The native plugin that these files in `folder` are. Its library is read again there, where nobody else may be able to change it,
     /// and must be the one among the files.
     pub(super) fn native_pack(&self, folder: &Path) -> Result<Pack, String> {

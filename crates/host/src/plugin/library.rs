@@ -73,13 +73,8 @@ impl NativeCode {
     /// wrong.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        Self::of(&clean(&name), file::read(path)?.into())
-    }
-
-    /// A library of these bytes.
-    #[expect(clippy::unnecessary_wraps, reason = "where no library can be loaded there is an error")]
-    pub(crate) fn of(file: &str, bytes: Arc<[u8]>) -> Result<Self, String> {
-        Ok(Self { file: file.to_owned(), bytes, loaded: OnceLock::new() })
+        let bytes = file::read(path)?.into();
+        Ok(Self { file: clean(&name).into_owned(), bytes, loaded: OnceLock::new() })
     }
 
     /// Its bytes.

@@ -24,9 +24,4 @@ impl NoNativeCode {
     pub(crate) fn bytes(&self) -> &Arc<[u8]> {
         match *self {}
     }
-
-    /// A library of these bytes: the error says why it can't be one.
-    pub(crate) fn of(_: &str, _: Arc<[u8]>) -> Result<Self, String> {
-        Err(WHY.to_owned())
-    }
 }
