@@ -13,7 +13,7 @@ use streamfmt::{Engine, Problem, Problems};
 use crate::args::{AlsoArg, Args};
 use crate::choice::SettingsChoice;
 use crate::fifo::{is_fifo, open_fifo};
-use crate::message::{reason, tell, tell_problems};
+use crate::message::{tell, tell_problems, unwritten};
 use crate::output::TextOutput;
 use crate::signal::Signals;
 use crate::{report, terminal};
@@ -174,10 +174,6 @@ impl SummaryPlace {
 
 fn appended(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> String {
-    format!("can't write {}: {}", path.display(), reason(error))
 }
 
 /// A summary of one input.

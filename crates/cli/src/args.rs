@@ -303,7 +303,7 @@ impl Args {
         })
     }
 
-    /// Whether `file` is what an option writes to: reading it too would destroy it or never end.
+    /// Whether an option writes to `file`: reading it as well would destroy it or never end.
     pub(crate) fn writes_to(&self, file: &Path) -> bool {
         let place = FilePlace::of(file);
         self.outputs().any(|output| FilePlace::of(output).is_same(&place))
@@ -315,18 +315,10 @@ impl Args {
         [&self.tee, &self.output, &self.summary].into_iter().flatten().chain(also)
     }
 
-    /// The real paths of the files that options write to, whether they are there yet or not.
+    /// The real paths of the files that options write to, whether they exist or not.
     pub(crate) fn written(&self) -> Vec<PathBuf> {
-        self.outputs().filter_map(|path| real_path(path)).collect()
+        self.outputs().map(|path| FilePlace::of(path).into_path()).collect()
     }
-}
-
-/// The real path of a file, or the one that it will have.
-fn real_path(file: &Path) -> Option<PathBuf> {
-    file.canonicalize().ok().or_else(|| {
-        let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-        Some(folder.canonicalize().ok()?.join(file.file_name()?))
-    })
 }
 
 /// An output that was asked for with `--also`.

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use streamfmt::core::writer::page::KeepPicture;
 
 use crate::args::Args;
-use crate::message::reason;
+use crate::message::{reason, unwritten};
 use crate::output::Replacement;
 
 /// The folder that pictures are kept in.
@@ -106,7 +106,7 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if fs::symlink_metadata(path).is_ok_and(is_file) && fs::read(path).is_ok_and(|there| there == bytes) {
         return Ok(());
     }
-    let fail = |error: std::io::Error| format!("can't write {}: {}", path.display(), reason(&error));
+    let fail = |error: std::io::Error| unwritten(path, &error);
     let mut file = Replacement::draft(path.to_owned()).map_err(fail)?;
     file.file.write_all(bytes).map_err(fail)?;
     file.put_in_place()

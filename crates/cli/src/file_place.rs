@@ -38,6 +38,11 @@ impl FilePlace {
         Self { path, node: None, is_plain: true, is_stdout: false }
     }
 
+    /// The real path.
+    pub(crate) fn into_path(self) -> PathBuf {
+        self.path
+    }
+
     /// The same of an output for which `-` is standard output.
     pub(crate) fn of_text(path: &Path) -> Self {
         let stdout = stdout();

@@ -4,6 +4,7 @@
 //! is, and none is a command to a CI service.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use streamfmt::Problems;
@@ -122,6 +123,11 @@ pub(crate) fn tell_messages(messages: Vec<PluginMessage>) {
             PluginMessage::Printed(plugin, line) => tell(&format!("{plugin}: {line}")),
         }
     }
+}
+
+/// The message for a file that can't be written.
+pub(crate) fn unwritten(path: &Path, error: &io::Error) -> String {
+    format!("can't write {}: {}", path.display(), reason(error))
 }
 
 /// Foreign text as a part of one line.

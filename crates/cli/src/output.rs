@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use streamfmt::{Spool, Tail};
 
 use crate::fifo::{is_fifo, open_fifo};
-use crate::message::{OK, OUTPUT, reason, tell};
+use crate::message::{OK, OUTPUT, reason, tell, unwritten};
 use crate::screen::{Screen, ScreenSize};
 use crate::signal::Signals;
 
@@ -440,10 +440,6 @@ pub(crate) fn write_out(text: &[u8]) -> Result<u8, u8> {
         }
         _ => Ok(OK),
     }
-}
-
-fn unwritten(path: &Path, error: &io::Error) -> String {
-    format!("can't write {}: {}", path.display(), reason(error))
 }
 
 /// Whether a path names something that this process has open already, such as `/dev/stdout` or `/dev/fd/3`.

@@ -15,7 +15,7 @@ use streamfmt::{Files, Folders, Problem, Problems};
 use crate::choice::{SettingsChoice, build};
 use crate::folders::folders;
 use crate::golden;
-use crate::message::{OUTPUT, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
+use crate::message::{OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems, unwritten};
 use crate::output::write_out;
 
 /// Creates, checks, tests, installs and lists plugins.
@@ -185,7 +185,7 @@ fn types(folder: &Path) -> Result<u8, u8> {
     for (name, content) in starter::editor_files() {
         let path = folder.join(name);
         fs::write(&path, content).map_err(|error| {
-            tell(&format!("can't write {}: {}", path.display(), reason(&error)));
+            tell(&unwritten(&path, &error));
             OUTPUT
         })?;
         let _ = writeln!(text, "{}", one_line(&path.display().to_string()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice};
 
 use crate::aside::AsideLines;
-use crate::message::reason;
+use crate::message::{reason, unwritten};
 use crate::read_outcome::ReadOutcome;
 use crate::signal::{Signals, Woken};
 
@@ -86,7 +86,7 @@ fn describe(notice: &RunNotice) -> String {
         RunNotice::Missing(path, bytes) => {
             format!("{bytes} bytes of the agent's output are missing in {}", path.display())
         }
-        RunNotice::NoSideFile(path, error) => format!("can't write {}: {}", path.display(), reason(error)),
+        RunNotice::NoSideFile(path, error) => unwritten(path, error),
         RunNotice::NoWatchdog(error) => {
             format!(
                 "can't start the watchdog: {} (if streamfmt is killed, the agent keeps running)",

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::fifo::{is_fifo, open_fifo};
-use crate::message::reason;
+use crate::message::{reason, unwritten};
 use crate::signal::Signals;
 
 /// A copy of the input. When it can't be written, the formatting goes on without it.
@@ -50,7 +50,7 @@ impl Tee {
             TeeState::Writing(file) => {
                 let error = file.write_all(bytes).err()?;
                 self.state = TeeState::Failed { missing: bytes.len() as u64 };
-                Some(format!("the copy ends here: can't write {}: {}", self.path.display(), reason(&error)))
+                Some(format!("the copy ends here: {}", unwritten(&self.path, &error)))
             }
             TeeState::Failed { missing } => {
                 *missing += bytes.len() as u64;
@@ -66,7 +66,7 @@ impl Tee {
                 // Pipes and devices can't be synchronised; nothing is lost there.
                 Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
                     self.state = TeeState::Failed { missing: 0 };
-                    Some(format!("can't write {}: {}", self.path.display(), reason(&error)))
+                    Some(unwritten(&self.path, &error))
                 }
                 _ => None,
             },

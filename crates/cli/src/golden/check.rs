@@ -8,7 +8,7 @@ use streamfmt::golden::report::ReportKind;
 use streamfmt::golden::{CheckReport, CheckSummary, Checker, Chunks};
 
 use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
-use crate::message::{OUTPUT, USAGE, reason, tell};
+use crate::message::{OUTPUT, USAGE, tell, unwritten};
 use crate::output_paths::OutputPaths;
 use crate::usage_error::number;
 
@@ -102,7 +102,7 @@ impl CheckArgs {
         if let Some(path) = &self.report_file
             && let Err(error) = std::fs::write(path, file)
         {
-            tell(&format!("can't write {}: {}", path.display(), reason(&error)));
+            tell(&unwritten(path, &error));
             return Err(OUTPUT);
         }
         page.end(summary.exit_code())

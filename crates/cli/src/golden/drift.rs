@@ -11,7 +11,7 @@ use streamfmt::golden::drift::{Baseline, Drift as Finder, DriftFound, DriftGroup
 use streamfmt::json::pretty;
 
 use super::{NOTHING_RAN, StdoutPage};
-use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_journal, tell_problems};
+use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_journal, tell_problems, unwritten};
 
 /// Something new was found.
 const NEWS: u8 = 1;
@@ -76,7 +76,7 @@ impl DriftArgs {
         let found = finder.found();
         if let (true, Some(path)) = (self.write_baseline, &self.baseline) {
             if let Err(error) = fs::write(path, Baseline::of(&found).to_text()) {
-                tell(&format!("can't write {}: {}", path.display(), reason(&error)));
+                tell(&unwritten(path, &error));
                 return Err(OUTPUT);
             }
             let mut page = StdoutPage::new();
