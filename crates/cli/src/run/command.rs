@@ -125,7 +125,8 @@ struct ShellScript<'a> {
 impl<'a> ShellScript<'a> {
     fn of(words: &'a [String]) -> Option<Self> {
         let shell = base_name(OsStr::new(words.first()?));
-        let is_script_next = |option: &String| option.starts_with('-') && option.ends_with('c');
+        let is_script_next =
+            |option: &String| option.starts_with('-') && !option.starts_with("--") && option.ends_with('c');
         let at = words.iter().position(is_script_next).filter(|_| SHELLS.contains(&&*shell))? + 1;
         Some(Self { text: words.get(at)?, at })
     }
@@ -187,4 +188,23 @@ fn find(program: &Path) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let mut found = std::env::split_paths(&folders).map(|folder| folder.join(program));
     found.find(|path| path.is_file())?.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_of_a_shell_is_the_word_behind_its_short_option_c() {
+        let script = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            ShellScript::of(&words).map(|script| (script.at, script.text.to_owned()))
+        };
+        for (line, at) in [("sh -c claude", 2), ("/bin/bash -lc claude", 2), ("bash --norc -c claude", 3)] {
+            assert_eq!(script(line), Some((at, "claude".to_owned())), "{line}");
+        }
+        for line in ["claude -c x", "sh script", "bash --norc", "sh -c"] {
+            assert_eq!(script(line), None, "{line}");
+        }
+    }
 }
