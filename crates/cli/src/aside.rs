@@ -1,4 +1,4 @@
-//! What an agent writes to standard error, as lines to be shown: clean, and without what is masked.
+//! Turns an agent's standard error into lines for the display: clean and masked.
 
 use streamfmt::core::redact::Redactor;
 use streamfmt::core::text::clean;
@@ -8,28 +8,30 @@ use crate::message::message_redactor;
 /// An unfinished line is shown once it exceeds this size, in bytes.
 const LINE: usize = 8 * 1024;
 
-/// While something is masked, this much of the end of an unfinished line is held back: a secret may continue there.
+/// While masking is on, this many bytes at the end of an unfinished line are held back: a secret may continue there.
 const HELD: usize = 1024;
 
-/// Places that are tried to divide such a line without dividing a secret.
+/// How many blanks are tried as places to split such a line without splitting a secret.
 const TRIES: usize = 16;
 
-/// An unfinished line that can't be divided is left out once it exceeds this size, in bytes.
+/// An unfinished line that can't be split is dropped once it exceeds this size, in bytes.
 const MOST: usize = 64 * 1024;
 
 /// Takes bytes and returns lines.
 #[derive(Default)]
 pub(crate) struct AsideLines {
-    /// The last line, which is unfinished.
+    /// The last, unfinished line.
     line: Vec<u8>,
-    /// Masks line by line, once there is something to mask.
+    /// The size at which splitting that line failed last. Masking takes time, so it isn't tried again for each byte.
+    tried: usize,
+    /// Masks line by line, once masking is on.
     redactor: Option<Redactor>,
-    /// Bytes of the unfinished line that were left out.
+    /// Bytes of the unfinished line that were dropped.
     omitted: usize,
 }
 
 impl AsideLines {
-    /// Takes bytes, and returns the lines that they complete; of a long unfinished line also a part.
+    /// Takes bytes and returns the lines that they complete, and the beginning of an unfinished line that has become too long.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -38,7 +40,7 @@ impl AsideLines {
                 lines.extend(self.take(self.line.len()));
             }
         }
-        if self.line.len() > LINE {
+        if self.line.len() > LINE.max(self.tried + HELD) {
             self.shorten(&mut lines);
         }
         lines
@@ -49,27 +51,30 @@ impl AsideLines {
         self.line.is_empty() && self.omitted == 0
     }
 
-    /// Returns the unfinished line, which doesn't continue.
+    /// Returns the unfinished line at the end of the input.
     pub(crate) fn finish(&mut self) -> Vec<String> {
         self.take(self.line.len())
     }
 
-    /// Takes a part of a long unfinished line, if it can be divided.
+    /// Takes the beginning of a long unfinished line, if it can be split.
     fn shorten(&mut self, lines: &mut Vec<String>) {
         let count = match message_redactor() {
-            None => Some(self.line.len()),
-            Some(mut redactor) => self.cut(&mut redactor),
+            None => Some(whole_characters(&self.line)),
+            Some(mut redactor) => self.split_place(&mut redactor),
         };
         if let Some(count) = count {
             lines.extend(self.take(count));
         } else if self.line.len() > MOST || self.omitted > 0 {
             self.omitted += self.line.len();
+            self.tried = 0;
             self.line.clear();
+        } else {
+            self.tried = self.line.len();
         }
     }
 
-    /// A blank that divides the line without dividing what is masked, nor what may follow and be masked then.
-    fn cut(&self, redactor: &mut Redactor) -> Option<usize> {
+    /// A blank at which the line can be split: both parts, masked separately, must equal the masked line.
+    fn split_place(&self, redactor: &mut Redactor) -> Option<usize> {
         let mut mask = |bytes| redactor.text(&clean(&String::from_utf8_lossy(bytes))).into_owned();
         let whole = mask(&self.line);
         let mut end = self.line.len() - HELD;
@@ -83,12 +88,13 @@ impl AsideLines {
         None
     }
 
-    /// Takes the first bytes, which end a line or a part of one.
+    /// Takes the first bytes: a line, or the beginning of one.
     fn take(&mut self, count: usize) -> Vec<String> {
         let taken: Vec<u8> = self.line.drain(..count).collect();
         let omitted = std::mem::take(&mut self.omitted);
+        self.tried = 0;
         if omitted > 0 {
-            // What is left of that line may be the end of a secret.
+            // The rest of that line may be the end of a secret.
             return vec![format!("… {} bytes of a line aren't shown: they can't be masked", omitted + count)];
         }
         if self.redactor.is_none() {
@@ -102,5 +108,44 @@ impl AsideLines {
             line
         };
         String::from_utf8_lossy(&taken).lines().map(mask).collect()
+    }
+}
+
+/// How many of these bytes precede a character of UTF-8 that is cut at their end.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let Some(back) = bytes.iter().rev().take(4).position(|byte| byte & 0b1100_0000 != 0b1000_0000) else {
+        return bytes.len();
+    };
+    let start = bytes.len() - back - 1;
+    let length = match bytes[start] {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => 1,
+    };
+    if start + length > bytes.len() { start } else { bytes.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_unfinished_line_is_split_between_characters() {
+        for sign in ["a", "é", "€", "😀"] {
+            let text = sign.repeat(3 * LINE);
+            for first in LINE + 1..LINE + 6 {
+                let mut aside = AsideLines::default();
+                let (head, tail) = text.as_bytes().split_at(first);
+                let mut lines = aside.push(head);
+                lines.extend(aside.push(tail));
+                lines.extend(aside.finish());
+                assert!(lines.concat() == text, "{sign} after {first} bytes");
+            }
+        }
+        // What isn't UTF-8 is shown as such.
+        let mut aside = AsideLines::default();
+        let lines = aside.push(&[0x80; LINE + 1]);
+        assert_eq!(lines.concat().chars().count() + aside.finish().concat().chars().count(), LINE + 1);
     }
 }
