@@ -18,14 +18,13 @@ use crate::output::TextOutput;
 use crate::signal::Signals;
 use crate::{report, terminal};
 
-/// The choices for all outputs that the arguments ask for beside that of `main`. What is wrong is told, once for all: then
-/// there is nothing.
+/// The engines of all further outputs. `None`: one can't be built. Problems are reported, each once for all outputs.
 pub(crate) fn engines(args: &Args, main: &Engine) -> Option<Vec<Engine>> {
-    let mut told: Vec<Problem> = main.warnings().0.clone();
+    let mut reported: Vec<Problem> = main.warnings().0.clone();
     let mut tell_new = |problems: &Problems| {
         let mut new = problems.clone();
-        new.0.retain(|problem| !told.contains(problem));
-        told.extend(new.0.iter().cloned());
+        new.0.retain(|problem| !reported.contains(problem));
+        reported.extend(new.0.iter().cloned());
         tell_problems(&new);
     };
     let mut engines = Vec::new();
@@ -41,7 +40,7 @@ pub(crate) fn engines(args: &Args, main: &Engine) -> Option<Vec<Engine>> {
     (engines.len() == args.also.len()).then_some(engines)
 }
 
-/// The engine of a further output. The error says what is wrong with its settings; each problem names the option.
+/// The engine of a further output. Each problem names the option.
 fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Problems> {
     let choice = SettingsChoice { profile: wanted.profile.clone(), ..args.choice.clone() };
     let builder = args
@@ -59,17 +58,17 @@ fn engine(args: &Args, wanted: &AlsoArg, main: &Engine) -> Result<Engine, Proble
     })
 }
 
-/// An output beside the main one that is open, or was.
+/// A further output, open or closed.
 pub(crate) struct AlsoOutput {
     wanted: AlsoArg,
-    /// Where it is written, if it could be opened.
+    /// `None` if it couldn't be opened.
     output: Option<Arc<Mutex<TextOutput>>>,
     has_failed: bool,
     report: Report,
 }
 
 impl AlsoOutput {
-    /// Opens the output's file. A failure is told.
+    /// Opens the output's file, and reports a failure.
     pub(crate) fn open(args: &Args, wanted: &AlsoArg, engine: &Engine, signals: &mut Signals) -> Self {
         let is_growing = args.follow && !engine.is_document();
         let output = TextOutput::beside(&wanted.path, is_growing, signals).map_err(|message| tell(&message));
@@ -78,13 +77,13 @@ impl AlsoOutput {
         Self { wanted: wanted.clone(), output, has_failed, report: Report::default() }
     }
 
-    /// The output for a pipeline.
+    /// The sink for a pipeline.
     pub(crate) fn sink(&self, engine: &Engine) -> Option<Sink> {
         let output = self.output.as_ref()?;
         let of_text = Arc::clone(output);
         let mut sink = engine.sink(move |text| {
             let mut output = lock(&of_text);
-            // A failure is kept by the output.
+            // The output keeps the failure.
             match output.write_str(text) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(fmt::Error) => ControlFlow::Break(()),
@@ -105,17 +104,12 @@ impl AlsoOutput {
         self.output.is_some()
     }
 
-    /// Whether it could not be opened.
-    pub(crate) fn is_unopened(&self) -> bool {
-        self.output.is_none()
-    }
-
     /// Whether text can still be given.
     pub(crate) fn is_open(&self) -> bool {
         self.output.as_ref().is_some_and(|output| lock(output).is_open())
     }
 
-    /// Passes on all that was given. The first failure is told.
+    /// Flushes it. The first failure is reported.
     pub(crate) fn flush(&mut self) {
         let Some(output) = &self.output else { return };
         let mut output = lock(output);
@@ -126,17 +120,17 @@ impl AlsoOutput {
         }
     }
 
-    /// Takes in what was counted of it.
+    /// Adds the counts of one input.
     pub(crate) fn note(&mut self, report: &Report) {
         report::add(&mut self.report, report);
     }
 
-    /// What was counted of it, in a line.
+    /// Its counts as a line of the report.
     pub(crate) fn counts(&self) -> Option<String> {
         self.is_begun().then(|| report::line(&self.wanted.to_string(), &self.report))
     }
 
-    /// Puts a file in its place, once no pipeline writes it. Whether all was written; a failure was told.
+    /// Moves a file into place; no pipeline may write to it any longer. Returns whether everything was written; a failure was reported.
     pub(crate) fn finish(mut self) -> bool {
         self.flush();
         let output = self.output.take().and_then(Arc::into_inner).filter(|_| !self.has_failed);
@@ -155,7 +149,7 @@ pub(crate) struct SummaryPlace {
 }
 
 impl SummaryPlace {
-    /// Opens `path`, and creates a file if there is none. A pipe waits here for its reader. An error is a message.
+    /// Opens `path`, and creates a file if there is none. A pipe waits here for its reader. The error is a message.
     pub(crate) fn open(path: &Path, signals: &mut Signals) -> Result<Self, String> {
         let is_pipe = fs::metadata(path).is_ok_and(|metadata| is_fifo(&metadata));
         let opened = if is_pipe { open_fifo(path, true, signals) } else { appended(path) };
@@ -180,7 +174,7 @@ fn appended(path: &Path) -> io::Result<File> {
 pub(crate) struct SummaryText(Arc<Mutex<String>>);
 
 impl SummaryText {
-    /// A summary, and the output for a pipeline.
+    /// A summary, and the sink that fills it.
     pub(crate) fn new(engine: &Engine) -> (Self, Sink) {
         let text = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&text);
@@ -191,7 +185,7 @@ impl SummaryText {
         (Self(text), sink)
     }
 
-    /// Appends it. An error is a message.
+    /// Appends it. The error is a message.
     pub(crate) fn append_to(self, place: &mut SummaryPlace) -> Result<(), String> {
         // The file's last line may be a paragraph.
         place.append(&format!("{}\n\n", lock(&self.0).trim_end()))

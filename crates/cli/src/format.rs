@@ -1,4 +1,4 @@
-//! The run: inputs one after the other through pipelines into the output.
+//! Formats inputs, one after the other: through pipelines into the outputs.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -38,66 +38,66 @@ use crate::watch::{TICK, Watch};
 /// Files larger than this are formatted on several threads.
 const LARGE: u64 = 1024 * 1024;
 
-/// That many at most: more would wait for each other.
+/// The most threads: more would wait for each other.
 const THREADS: usize = 3;
 
-/// Bytes that are read at once.
+/// The most bytes of one read.
 const CHUNK: usize = 64 * 1024;
 
-/// The choices that an input is formatted by.
+/// The engines of a run.
 pub(crate) struct RunEngines<'a> {
-    /// Those for the main output.
+    /// Of the main output.
     pub(crate) main: Rc<Engine>,
-    /// Those for the outputs that `--also` asks for.
+    /// Of each `--also`.
     pub(crate) also: &'a [Engine],
 }
 
-/// All that the inputs have in common.
+/// A run over all inputs: its outputs and counts.
 pub(crate) struct FormatRun<'a, 'w> {
     args: &'a Args,
     engines: RunEngines<'a>,
     signals: &'a mut Signals,
     watch: Option<&'a mut Watch<'w>>,
     tee: Option<Tee>,
-    /// Where summaries are appended, if any are wanted.
+    /// For `--summary`.
     summary: Option<SummaryPlace>,
-    /// Where text goes: the index, between the pages of a folder.
+    /// The main output. Between the pages of a folder it is the index.
     output: TextOutput,
-    /// Shows below the text what is open, where it is to be shown.
+    /// Paints open items below the text, on a terminal.
     live: Option<LiveTerminal>,
-    /// Writes what changes, where updates are wanted, for the input at hand.
+    /// Writes updates of the current input, with `--live always`.
     updates: Option<UpdateLines>,
-    /// Outputs beside it.
+    /// Further outputs.
     also: Vec<AlsoOutput>,
     folder: Option<Folder>,
     assets: Option<Arc<Assets>>,
-    /// Why pages of the folder could not be written.
+    /// Why outputs could not be written.
     unwritten: Vec<String>,
     buffer: Vec<u8>,
     /// The counts of all inputs so far.
     total: Report,
     /// Bytes of all inputs so far.
     bytes: u64,
-    /// How many inputs were begun.
+    /// The number of inputs so far.
     begun: usize,
     has_unread_input: bool,
-    /// Whether a signal came before a file was read to its end. What ends by itself only then, a pipe, is whole.
+    /// Whether a signal arrived before a file was read to its end. A pipe ends with the signal, so it is whole.
     is_cut: bool,
-    /// What was counted of the summaries of all inputs so far.
+    /// The counts of all summaries so far.
     summed: Report,
-    /// Failures of plugins that were since replaced.
+    /// Failures of plugins that `--watch` has replaced since.
     failures: u64,
     /// Inputs whose run ended in an error or without a result, or that no dialect claimed.
     unsuccessful: u64,
     is_again: bool,
-    /// What the inputs' streams come to, if that is wanted.
+    /// The figures of the input, for the row of a run in the store.
     #[cfg(unix)]
     figures: Option<FormattedFigures>,
 }
 
 impl<'a, 'w> FormatRun<'a, 'w> {
-    /// Opens what is written to. An error is an exit code whose reason was told. `log`: that of an agent that runs.
-    /// `is_again`: all was shown before, and takes its place.
+    /// Opens all outputs. The error is an exit code; its reason was reported. `log`: the log of a running agent. `is_again`: everything
+    /// was shown before and is replaced.
     pub(crate) fn begin(
         args: &'a Args,
         engines: RunEngines<'a>,
@@ -125,7 +125,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let live = is_on_stdout.then(|| LiveTerminal::wanted(args.live, &engines.main)).flatten();
         if live.is_some() {
             output.put_on(Screen::new(live::reflows()));
-            // Without them only a change of the size is seen later.
+            // Without these signals, a change of the size is only noticed later.
             let _ = signals.catch_terminal();
         }
         let tee = args.tee.as_deref().filter(|_| !is_again).map(|path| {
@@ -174,14 +174,14 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         })
     }
 
-    /// Whether an output beside the main one could not be opened.
+    /// Whether a further output could not be opened.
     fn lacks_output(&self) -> bool {
         let lacks_summary = self.args.summary.is_some() && self.summary.is_none() && !self.is_again;
         let lacks_copy = self.tee.as_ref().is_some_and(Tee::has_failed);
-        lacks_summary || lacks_copy || self.also.iter().any(AlsoOutput::is_unopened)
+        lacks_summary || lacks_copy || self.also.iter().any(|also| !also.is_begun())
     }
 
-    /// Refuses to go on if an output could not be opened. The reason was reported.
+    /// Fails if an output could not be opened. The reason was reported.
     #[cfg(unix)]
     pub(crate) fn with_all_outputs(self) -> Result<Self, u8> {
         if self.lacks_output() { Err(USAGE) } else { Ok(self) }
@@ -192,14 +192,14 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         match input.open(self.args.follow, self.is_again) {
             Ok(mut source) => self.format_open(input, &mut source),
             Err(error) => {
-                // What is there stays: nothing takes its place.
+                // Existing files stay as they are.
                 self.also.clear();
                 self.tell_unread(input, &error);
             }
         }
     }
 
-    /// The same of one that is open.
+    /// Formats an open input to its end.
     pub(crate) fn format_open(&mut self, input: &InputSource, source: &mut OpenInput) {
         let Self { folder, signals, .. } = self;
         let opened = folder.as_mut().map(|folder| folder.open(input, signals)).transpose();
@@ -214,9 +214,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         // Between pages the output is the index.
         let page = page.map(|(page, name)| (std::mem::replace(&mut self.output, page), name));
         let mut setup = self.engines.main.setup();
-        // Plugins mask, too.
+        // Plugins can add patterns to mask.
         message::mask_messages(&setup.profile.redaction);
-        // A named file is there as a whole. Standard input may be a pipe the next time, and should look the same then.
+        // A named file is whole. Standard input may be a pipe the next time, and should look the same then.
         setup.is_whole =
             input.path().is_some() && matches!(source, OpenInput::File { .. } | OpenInput::Part { .. });
         setup.shows_open = self.live.is_some() && source.size().is_none();
@@ -239,9 +239,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
             None => subagents(path.to_owned(), self.args.files.clone()),
         });
-        // A failure to write is kept by the output, which is asked in the end.
+        // The output keeps a failure, which is reported at the end.
         let _ = self.write_heading(input);
-        // What is followed is read as it comes.
+        // The pages of a file that grows are read before its end.
         setup.holds_head = self.engines.main.has_head() && !self.args.follow && self.output.hold();
         let mut pipeline = Pipeline::new(setup);
         let before = self.bytes;
@@ -303,7 +303,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
         self.tell_journal();
         let report = pipeline.report();
-        // A command that `run` starts may be no agent at all.
+        // A command that `run` starts needn't be an agent.
         let is_unclaimed = report.events == 0 && !source.goes_on();
         self.unsuccessful += u64::from(report.failed || report.lacks_outcome() || is_unclaimed);
         let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
@@ -315,19 +315,19 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         report::add(&mut self.total, report);
     }
 
-    /// Whether what is still being written is shown.
+    /// Whether items are shown while they are being written.
     #[cfg(unix)]
     pub(crate) fn is_live(&self) -> bool {
         self.live.is_some() || updates::are_wanted(self.args, &self.engines.main)
     }
 
-    /// Collects what the stream comes to while it is formatted.
+    /// Collects the figures of the input while it is formatted.
     #[cfg(unix)]
     pub(crate) fn collect_figures(&mut self) {
         self.figures = Some(FormattedFigures::Wanted);
     }
 
-    /// What the stream of the last input came to, if that was wanted.
+    /// The figures of the input, if they were collected.
     #[cfg(unix)]
     pub(crate) fn take_figures(&mut self) -> Option<SessionFigures> {
         match self.figures.take() {
@@ -336,7 +336,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
     }
 
-    /// Whether further inputs are in vain.
+    /// Whether further inputs needn't be read.
     pub(crate) fn is_over(&self) -> bool {
         self.signals.caught().is_some() || !(self.is_wanted() || self.tee.is_some())
     }
@@ -346,13 +346,13 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.output.is_open() || self.summary.is_some() || self.also.iter().any(AlsoOutput::is_open)
     }
 
-    /// Passes on all that was written.
+    /// Flushes all outputs.
     fn flush(&mut self) {
         self.output.flush();
         self.also.iter_mut().for_each(AlsoOutput::flush);
     }
 
-    /// Ends the run; gives its exit code.
+    /// Ends the run and returns its exit code.
     pub(crate) fn finish(mut self) -> u8 {
         if let Some(folder) = &self.folder {
             folder.write_index(&mut self.output);
@@ -362,7 +362,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let mut unwritten = std::mem::take(&mut self.unwritten);
         let is_cut = self.is_cut || self.signals.caught().is_some() && self.begun < self.args.files.len();
         match self.output.replaces().filter(|_| is_cut) {
-            // A part of the file under its name would pass for the whole.
+            // Under its name, a part of the output would be taken for all of it.
             Some(file) => {
                 tell(&format!("{}: not written, because the input was not read to its end", file.display()));
             }
@@ -374,7 +374,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             tell(message);
         }
         let counts: Vec<String> = self.also.iter().filter_map(AlsoOutput::counts).collect();
-        // Each is finished, whatever became of the others.
+        // Each is finished, even if another failed.
         let also = std::mem::take(&mut self.also).into_iter().map(AlsoOutput::finish);
         let is_beside_whole = also.fold(true, |all, one| all & one);
         let journal = self.engines.main.journal();
@@ -409,11 +409,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
     }
 
-    /// What to say if there is something of what alone was to be shown, and yet nothing of it is.
+    /// A message if items matched `only`, but none of them was shown.
     fn nothing_of_only(&self) -> Option<String> {
         let only = self.args.only.join(",");
         let is_limited = !only.is_empty() || !self.engines.main.settings().profile.filter.only.is_empty();
-        // What the filters let through, and yet something hides.
+        // Items that the filters let through but something else hides.
         let is_hidden = self.total.hidden.keys().any(|rule| rule != "filter");
         if !is_limited || !is_hidden || !self.total.shown.is_empty() {
             return None;
@@ -429,11 +429,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         ))
     }
 
-    /// Reads `source` to its end: every byte into the copy first, then through the pipeline into the output.
+    /// Reads `source` to its end: every byte goes to the copy first, then through the pipeline to the outputs.
     fn feed(&mut self, source: &mut OpenInput, pipeline: &mut Pipeline) -> std::io::Result<()> {
         let mut progress = Progress::begin(source.size(), self.output.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
-        // Once nobody reads the output, only the copy is worth reading for.
+        // Once nobody reads the output, reading on serves only the copy.
         while self.is_wanted() || self.tee.is_some() || source.goes_on() {
             let is_alone = self.tee.is_none() && self.summary.is_none() && self.also.is_empty();
             let watch_output = is_alone && self.args.output.is_none();
@@ -445,7 +445,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             if source.size().is_none() {
                 self.renew(pipeline);
             }
-            // What sub-agents wrote comes before what was written after it.
+            // The files of sub-agents first: their lines precede those of the main file that were written after them.
             if let Some(follower) = source.follower().filter(|_| self.is_wanted()) {
                 let known = pipeline.report().items;
                 let _ = follower.read_side_files(pipeline, &mut self.output);
@@ -468,7 +468,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                     }
                     continue;
                 }
-                // The line that was being written will not go on: its end is made here, in the text alone.
+                // The unfinished line doesn't continue: it is ended here, for the pipeline only.
                 ReadOutcome::Cut if ends_in_line => {
                     ends_in_line = false;
                     self.push(pipeline, None);
@@ -493,7 +493,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 self.tell_journal();
                 self.pass_on(pipeline, true);
             } else if source.goes_on() {
-                // Nobody reads what is said; what is of the session is still to be known.
+                // Nobody reads the output, but the session's facts and figures are still needed.
                 let _ = pipeline.push(&self.buffer[..count], &mut Nowhere);
             }
         }
@@ -503,7 +503,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         Ok(())
     }
 
-    /// Tells what plugins did wrong and printed, behind the text that came before.
+    /// Reports failures and messages of plugins, after the text before them.
     fn tell_journal(&mut self) {
         let messages = self.engines.main.journal().take();
         if !messages.is_empty() {
@@ -512,18 +512,18 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
     }
 
-    /// Reads so many bytes of the buffer, or the end of a line that doesn't go on.
+    /// Pushes this many bytes of the buffer; `None`: the end of an unfinished line.
     fn push(&mut self, pipeline: &mut Pipeline, count: Option<usize>) {
         let Self { updates, buffer, output, .. } = self;
         let bytes = count.map_or(b"\n".as_slice(), |count| &buffer[..count]);
         match updates {
             Some(updates) => updates.push(pipeline, bytes, output),
-            // A failure is kept by the output.
+            // The output keeps a failure.
             None => drop(pipeline.push(bytes, output)),
         }
     }
 
-    /// Passes on what is finished, and where what is open is shown, that too. `is_news`: something has come.
+    /// Flushes finished text, and shows open items where they are shown. `is_news`: something was read.
     fn pass_on(&mut self, pipeline: &mut Pipeline, is_news: bool) {
         let Self { live, updates, output, signals, .. } = self;
         if let Some(updates) = updates {
@@ -543,7 +543,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
     }
 
-    /// The same of a large file, on several threads.
+    /// Reads a large file to its end, on several threads.
     fn run_parallel(&mut self, file: File, threads: usize, stages: Stages<'_>) -> std::io::Result<()> {
         let size = file.metadata().ok().map(|about| about.len());
         let label = self.label();
@@ -552,22 +552,22 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let mut progress = Progress::begin(size, output.is_out_of_sight(), label);
         let mut input = CopyingReader { file, tee, progress: progress.as_mut(), signals, bytes };
         run_parallel(stages, threads, &mut input, |text| {
-            // A failure is kept by the output, which is asked right here.
+            // The output keeps a failure, which `is_open` shows.
             let _ = output.write_str(text);
             output.flush();
             let is_wanted = output.is_open() || is_summed || also.iter().any(AlsoOutput::is_open);
             if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        // Once nobody reads the output, only the copy is worth reading for.
+        // Once nobody reads the output, reading on serves only the copy.
         while input.tee.is_some() && input.read(&mut self.buffer)? > 0 {}
         Ok(())
     }
 
-    /// Goes on with other choices if they changed. What has an end is shown anew instead, when it has come.
+    /// Continues with the new settings and plugins if they changed. An input that has an end is formatted again at its end instead.
     fn renew(&mut self, pipeline: &mut Pipeline) {
         let Some(engine) = self.watch.as_mut().and_then(|watch| watch.renewed()) else { return };
         let setup = engine.setup();
-        // A page is begun and ended by one writer; lines are not.
+        // A page needs one writer from its beginning to its end; lines don't.
         let writer = !self.engines.main.is_document() && !engine.is_document();
         let _ = pipeline.replace(setup, writer, &mut self.output);
         self.output.step_aside();
@@ -576,12 +576,12 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         tell("reloaded");
     }
 
-    /// What stands before the bar of progress.
+    /// The text before the progress bar.
     fn label(&self) -> String {
         self.folder.as_ref().map(Folder::progress).unwrap_or_default()
     }
 
-    /// Names an input among several, where no program reads the output.
+    /// Writes the name of an input among several, except in formats for programs.
     fn write_heading(&mut self, input: &InputSource) -> std::fmt::Result {
         self.begun += 1;
         if self.args.files.len() < 2 || self.folder.is_some() || self.engines.main.writer().is_data {
@@ -601,7 +601,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
 }
 
 /// Checks that no two outputs are one file. Returns the folder for pages, if there is one, and the path of the main output, which is
-/// the index there. `log`: that of an agent that runs. The error is a message.
+/// the index there. `log`: the log of a running agent. The error is a message.
 pub(crate) fn check_outputs(
     args: &Args,
     engine: &Engine,
@@ -633,7 +633,7 @@ pub(crate) fn check_outputs(
     Ok((folder, first))
 }
 
-/// How far the figures of an input are.
+/// The figures of an input, in their stages.
 #[cfg(unix)]
 enum FormattedFigures {
     Wanted,
@@ -650,13 +650,13 @@ impl Write for Nowhere {
     }
 }
 
-/// A file whose bytes go into the copy when they are read. It ends early at a signal.
+/// A file whose bytes are copied as they are read. It ends early at a signal.
 struct CopyingReader<'a> {
     file: File,
     tee: &'a mut Option<Tee>,
     progress: Option<&'a mut Progress>,
     signals: &'a mut Signals,
-    /// How many were read.
+    /// The number of bytes read.
     bytes: &'a mut u64,
 }
 
@@ -674,7 +674,7 @@ impl Read for CopyingReader<'_> {
     }
 }
 
-/// Writes what was read into the copy, and shows how far the reading has come. The first failure gives a message.
+/// Writes bytes to the copy and advances the progress bar. Returns a message at the first failure.
 fn copy(bytes: &[u8], tee: &mut Option<Tee>, progress: Option<&mut Progress>) -> Option<String> {
     if let Some(progress) = progress {
         progress.advance(bytes.len());
@@ -682,7 +682,7 @@ fn copy(bytes: &[u8], tee: &mut Option<Tee>, progress: Option<&mut Progress>) ->
     tee.as_mut().and_then(|tee| tee.write(bytes))
 }
 
-/// Tells the user one thing where progress may be shown.
+/// Reports a message while a progress bar may be shown.
 fn tell_beside(message: &str, progress: Option<&Progress>) {
     match progress {
         Some(progress) => progress.aside(|| tell(message)),

@@ -68,7 +68,7 @@ use crate::signal::Signals;
 use crate::terminal::WhenLive;
 use crate::watch::Watch;
 
-/// Records come and go by the hundred thousand: this takes a tenth off the time.
+/// Records are allocated and freed by the hundred thousand: this allocator saves a tenth of the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     ExitCode::from(crash::contain(|| run().unwrap_or_else(|code| code)))
 }
 
-/// Masks and defuses messages from the start: those on the command line itself quote it.
+/// Protects messages from the start, since errors in the command line quote it.
 fn guard_messages() {
     if terminal::is_ci() {
         message::keep_messages_from_ci();
@@ -92,7 +92,7 @@ fn guard_messages() {
     }
 }
 
-/// Does what the command line says. An error is an exit code whose reason was told.
+/// Runs the command. The error is an exit code; its reason was reported.
 fn run() -> Result<u8, u8> {
     let CommandLine { command, args } = CommandLine::read(env::args_os())?;
     match command {
@@ -126,7 +126,7 @@ fn run() -> Result<u8, u8> {
     format_inputs(&args, inputs)
 }
 
-/// Formats inputs one after the other, and gives the exit code.
+/// Formats inputs one after the other and returns the exit code.
 pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8, u8> {
     let is_shown_again = args.watch && inputs.iter().any(|input| input.can_be_shown_again(args));
     if is_shown_again && args.output.is_none() && !io::stdout().is_terminal() {
@@ -135,7 +135,7 @@ pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8,
     }
     let looks = args.looks();
     let assets = Assets::wanted(args);
-    // Before the terminal is asked for its colours: a signal amid that must not leave it without echo.
+    // Before the terminal's colours are queried: a signal meanwhile must not leave it without echo.
     let mut signals = Signals::catch().map_err(|error| {
         tell(&format!("can't wait for signals: {}", reason(&error)));
         OUTPUT
@@ -143,7 +143,7 @@ pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8,
     let build = |files: Files| engine(args, &looks, assets.as_ref(), files);
     let engine = checked(args, build(Files::default()))?;
     let also = also::engines(args, &engine).ok_or(USAGE)?;
-    // Before a session is waited for.
+    // Before waiting for a session.
     format::check_outputs(args, &engine, None).map_err(|message| {
         tell(&message);
         USAGE
@@ -186,7 +186,7 @@ pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8,
     }
 }
 
-/// What was built of the user's choices, if nothing is wrong with them; that is told.
+/// Checks the engine built from the user's choices, and reports what is wrong with it.
 fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
     let engine = built.map_err(|problems| {
         tell_problems(&problems);
@@ -221,7 +221,7 @@ fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
     Ok(engine)
 }
 
-/// Reads the user's choices.
+/// Builds an engine from the user's choices.
 fn engine(
     args: &Args,
     looks: &Looks,
@@ -242,13 +242,13 @@ fn engine(
     Ok(if updates::are_wanted(args, &engine) { engine.updating() } else { engine })
 }
 
-/// The output format, if it can't show what is still being written.
+/// The output format, if it can't show items that are still being written.
 fn never_live(engine: &Engine) -> Option<&str> {
     let plugin = engine.plugin_writer().map(|(name, _)| name);
     plugin.or(Some(engine.writer().name).filter(|name| !["ansi", "text", "json"].contains(name)))
 }
 
-/// What a command writes.
+/// Returns the output of a command.
 fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
     let mut page = Vec::new();
     match command {
@@ -262,7 +262,7 @@ fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
         ProgramCommand::Explain(explain) => {
             page = explain.run()?;
         }
-        // They write for themselves.
+        // These write their output themselves.
         ProgramCommand::Run(_)
         | ProgramCommand::Sessions(_)
         | ProgramCommand::Serve(_)

@@ -1,4 +1,4 @@
-//! Where the text goes: standard output, a file, a pipe or a device, whole or only its end.
+//! The destination of text: standard output, a file, a pipe or a device, for all of the text or only its end.
 
 use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
@@ -12,19 +12,19 @@ use crate::message::{OK, OUTPUT, reason, tell, unwritten};
 use crate::screen::{Screen, ScreenSize};
 use crate::signal::Signals;
 
-/// Text is passed on in pieces of about this size, so that memory stays bounded and a closed pipe is seen.
+/// Text is written in pieces of about this size, so memory stays bounded and a closed pipe is noticed.
 const PIECE: usize = 64 * 1024;
 
-/// Links that are followed, one to the next.
+/// The most symbolic links that are followed from one to the next.
 const MOST_LINKS: usize = 40;
 
-/// Takes the text of a pipeline and passes it on.
+/// Takes the text of a pipeline and writes it.
 pub(crate) struct TextOutput {
     buffer: String,
-    /// What stands below the text, where something does.
+    /// The rows below the text, on a terminal with live display.
     screen: Option<Screen>,
     tail: Option<Tail>,
-    /// Holds the text back where its head is still to come.
+    /// Holds the text back until its head is known.
     spool: Option<Spool>,
     destination: Destination,
     state: OutputState,
@@ -32,7 +32,7 @@ pub(crate) struct TextOutput {
 
 enum Destination {
     Stdout(Stdout),
-    /// Standard output without a buffer between, so that all that is painted at once is written at once.
+    /// Standard output without a buffer, so each frame is written at once.
     #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix gives a duplicate of it"))]
     Screen(File),
     File(Replacement),
@@ -40,13 +40,13 @@ enum Destination {
 
 enum OutputState {
     Open,
-    /// Nobody reads standard output any more; that is no failure.
+    /// Nobody reads standard output anymore, which is not a failure.
     Closed,
     Failed(String),
 }
 
 impl TextOutput {
-    /// Opens `path`, or standard output. A pipe waits here for its reader, until a signal comes.
+    /// Opens `path`, or standard output. A pipe waits here for its reader, or for a signal.
     pub(crate) fn open(
         path: Option<&Path>,
         tail: Option<usize>,
@@ -59,7 +59,7 @@ impl TextOutput {
         Ok(Self::to(destination, tail.map(Tail::lines)))
     }
 
-    /// Opens `path` for an output beside the main one. `is_growing`: a file is written where it is, to be read meanwhile.
+    /// Opens `path` for a further output. `is_growing`: a file is written in place, so that it can be read meanwhile.
     pub(crate) fn beside(path: &Path, is_growing: bool, signals: &mut Signals) -> Result<Self, String> {
         let is_descriptor = is_descriptor(path);
         let metadata = fs::metadata(path);
@@ -79,7 +79,7 @@ impl TextOutput {
         Self { buffer, screen: None, tail, spool: None, destination, state }
     }
 
-    /// From here on, something may stand below the text: see [`TextOutput::show`].
+    /// From now on, rows can be shown below the text: see [`TextOutput::show`].
     pub(crate) fn put_on(&mut self, screen: Screen) {
         self.screen = Some(screen);
         #[cfg(unix)]
@@ -88,8 +88,8 @@ impl TextOutput {
         }
     }
 
-    /// From here on, holds back the text, up to [`TextOutput::release`]. Returns whether there is room for that, and a use: the end of a
-    /// text ([`Tail`]) has the answer only if that comes last.
+    /// From now on, holds the text back until [`TextOutput::release`]. Returns whether it does: not without room for a temporary file, nor
+    /// with `--tail`, since the end of the text shows the answer only if that is written last.
     pub(crate) fn hold(&mut self) -> bool {
         if self.tail.is_none() && self.pass_on().is_ok() {
             self.spool = Spool::new();
@@ -97,22 +97,22 @@ impl TextOutput {
         self.spool.is_some()
     }
 
-    /// Writes `head`, and behind it all that was held back; nothing of it if that could not be kept.
+    /// Writes `head` and then the text that was held back, or fails if that can't be read back.
     pub(crate) fn release(&mut self, head: &str) {
         let Some(spool) = self.spool.take() else { return };
-        // A failure to write is kept.
+        // A failure is kept in `state`.
         let _ = self.write_str(head);
         if let Err(error) = spool.read(|piece| _ = self.write_str(piece)) {
             self.state = OutputState::Failed(format!("can't write a temporary file: {}", reason(&error)));
         }
     }
 
-    /// Whether nothing was given since all was passed on.
+    /// Whether no text waits to be flushed.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Passes on all that was given, and shows these rows below it until more comes.
+    /// Flushes the text, and shows these rows below it until there is more.
     pub(crate) fn show(&mut self, size: ScreenSize, rows: Vec<String>) {
         let Some(screen) = self.screen.as_mut().filter(|_| matches!(self.state, OutputState::Open)) else {
             return self.flush();
@@ -125,7 +125,7 @@ impl TextOutput {
         self.judge(written);
     }
 
-    /// Takes away what stands below the text, so that something else may be written there.
+    /// Flushes the text and erases the rows below it, so that something else can be written there.
     pub(crate) fn step_aside(&mut self) {
         self.flush();
         let mut painted = String::new();
@@ -137,17 +137,17 @@ impl TextOutput {
         self.judge(written);
     }
 
-    /// Why not all of it could be written, if that is so.
+    /// The message of the failure, if writing failed.
     pub(crate) fn failure(&self) -> Option<&str> {
         if let OutputState::Failed(message) = &self.state { Some(message) } else { None }
     }
 
-    /// Whether text can still be given.
+    /// Whether more text can be written.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.state, OutputState::Open)
     }
 
-    /// Whether progress may be shown beside it: the text goes elsewhere than to a terminal.
+    /// Whether the text isn't written to a terminal, so a progress bar doesn't disturb it.
     pub(crate) fn is_out_of_sight(&self) -> bool {
         match self.destination {
             Destination::Stdout(_) => !io::stdout().is_terminal(),
@@ -156,7 +156,7 @@ impl TextOutput {
         }
     }
 
-    /// The file that it will take the place of once all is written; until then that stays as it is.
+    /// The file that it replaces at the end; until then, that is unchanged.
     pub(crate) fn replaces(&self) -> Option<&Path> {
         match &self.destination {
             Destination::File(replacement) => replacement.replaces(),
@@ -164,17 +164,17 @@ impl TextOutput {
         }
     }
 
-    /// Makes room on a terminal, where something else was shown.
+    /// Clears a terminal.
     pub(crate) fn clear(&mut self) {
         if !self.is_out_of_sight() {
             self.buffer.push_str("\x1b[H\x1b[2J\x1b[3J");
         }
     }
 
-    /// Passes on all that was given.
+    /// Flushes the text.
     pub(crate) fn flush(&mut self) {
         if self.spool.is_some() || self.screen.is_some() && self.buffer.is_empty() {
-            // What stands below the text stays there.
+            // The rows below the text stay.
             return;
         }
         if self.pass_on().is_ok() && self.tail.is_none() {
@@ -183,7 +183,7 @@ impl TextOutput {
         }
     }
 
-    /// Writes what is left and puts a file in its place. An error says what could not be written.
+    /// Writes the rest and moves a file into place. The error is a message.
     pub(crate) fn finish(mut self) -> Result<(), String> {
         self.flush();
         if let Some(tail) = self.tail.take() {
@@ -237,7 +237,7 @@ impl fmt::Write for TextOutput {
             return written;
         }
         if text.len() > PIECE && self.tail.is_none() && self.screen.is_none() {
-            // It may be of any length: no need for a copy.
+            // It may be of any length, so it isn't copied.
             self.pass_on()?;
             let written = write_pieces(&mut self.destination, text.as_bytes());
             self.judge(written);
@@ -248,7 +248,7 @@ impl fmt::Write for TextOutput {
     }
 }
 
-/// Whether writing to standard output failed because nobody reads it any more: a closed pipe, or a terminal that is gone.
+/// Whether writing to standard output failed because nobody reads it anymore: a closed pipe, or a terminal that is gone.
 pub(crate) fn is_closed(error: &io::Error) -> bool {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => true,
@@ -291,7 +291,7 @@ impl Destination {
     }
 }
 
-/// A file that takes the place of another once it is complete. It goes away if it isn't put in place.
+/// A file that replaces another once it is complete. If it is dropped before, nothing is left of it.
 pub(crate) struct Replacement {
     pub(crate) file: File,
     draft: Draft,
@@ -300,7 +300,7 @@ pub(crate) struct Replacement {
 
 /// Where a replacement is being written.
 enum Draft {
-    /// Where it belongs: the target can't be replaced, or it is in place.
+    /// In the target itself, which can't be replaced or was replaced already.
     InPlace,
     /// Nowhere: the file has no name, so nothing is left of it however the program ends.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has files without names"))]
@@ -319,15 +319,15 @@ impl Replacement {
             return Ok(Self::in_place(file, path.to_owned()));
         }
         if is_descriptor {
-            // Whatever was opened there is written on at its end.
+            // Whatever is open there is appended to.
             let file = OpenOptions::new().append(true).open(path).map_err(fail)?;
             return Ok(Self::in_place(file, path.to_owned()));
         }
-        // What a link leads to is replaced, not the link.
+        // The target of a link is replaced, not the link.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let existing = fs::metadata(&target).ok();
         if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-            // A device, or a folder, which says so itself.
+            // A device, or a folder, for which this fails.
             let file = OpenOptions::new().write(true).open(&target).map_err(fail)?;
             return Ok(Self::in_place(file, target));
         }
@@ -342,7 +342,7 @@ impl Replacement {
         Self { file, draft: Draft::InPlace, target }
     }
 
-    /// Begins a file that will take the place of whatever is called `target` itself, be it a link.
+    /// Begins a file that replaces `target`, even if that is a link.
     pub(crate) fn draft(target: PathBuf) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         if let Some(file) = unnamed_file(folder_of(&target)) {
@@ -353,19 +353,19 @@ impl Replacement {
         Ok(Self { file, draft: Draft::Named(draft), target })
     }
 
-    /// The file that it will take the place of.
+    /// The file that it replaces, if it is a file of its own.
     fn replaces(&self) -> Option<&Path> {
         (!matches!(self.draft, Draft::InPlace)).then_some(&*self.target)
     }
 
-    /// Makes sure that all is on the disk, then gives it the name.
+    /// Flushes it to disk, then renames it.
     pub(crate) fn put_in_place(mut self) -> Result<(), String> {
         if let Draft::InPlace = self.draft {
             return Ok(());
         }
         self.place().map_err(|error| unwritten(&self.target, &error))?;
         self.draft = Draft::InPlace;
-        // The name is safe on the disk once its folder is. Not every system can do that.
+        // The name is on disk once its folder is. Not every system can flush a folder.
         let _ = File::open(folder_of(&self.target)).and_then(|folder| folder.sync_all());
         Ok(())
     }
@@ -374,7 +374,7 @@ impl Replacement {
         self.file.sync_all()?;
         #[cfg(target_os = "linux")]
         if let Draft::Unnamed = self.draft {
-            // A file without a name can't take another one's place at once.
+            // A file without a name can't replace another one directly.
             let draft = draft_path(&self.target);
             give_name(&self.file, &draft)?;
             self.draft = Draft::Named(draft);
@@ -402,12 +402,12 @@ fn folder_of(path: &Path) -> &Path {
 /// The name of a draft beside the file that it will replace.
 fn draft_path(target: &Path) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
-    // It must not be too long for a name where the file's own isn't.
+    // The file's own name may be as long as names can be.
     let name: String = name.chars().take(40).collect();
     target.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
 }
 
-/// A new file in a folder that has no name yet; `None` where the file system has none, or they couldn't be named later.
+/// A new file without a name in a folder; `None` if the file system has no such files, or they couldn't be named later.
 #[cfg(target_os = "linux")]
 fn unnamed_file(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -430,7 +430,7 @@ fn descriptor_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Writes a page to standard output, and gives the exit code. A failure is told; a closed pipe is none.
+/// Writes a page to standard output and returns the exit code. A failure is reported; a closed pipe isn't one.
 pub(crate) fn write_out(text: &[u8]) -> Result<u8, u8> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()) {
@@ -462,7 +462,7 @@ fn is_descriptor(path: &Path) -> bool {
     }
 }
 
-/// Whether a descriptor is one that this program opened, not who started it: all of ours are closed in other programs.
+/// Whether this program opened a descriptor, rather than whoever started it: ours are closed on exec.
 fn is_ours(path: &Path) -> bool {
     const CLOSED_IN_OTHERS: u32 = 0o200_0000;
     let number = path.file_name().unwrap_or_default().to_string_lossy();
