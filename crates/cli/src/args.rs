@@ -228,8 +228,7 @@ Examples:
   streamfmt plugin new mine                         create a plugin with a test";
 
 impl CommandLine {
-    /// Reads the command line. What is wrong with it, or the help it asks for, is told here: then the error
-    /// is the exit code.
+    /// Reads the command line. Prints help, and reports errors: then the error is the exit code.
     pub(crate) fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, u8> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         let mut command = command();
@@ -257,7 +256,7 @@ impl CommandLine {
 }
 
 impl Args {
-    /// The choices that hold for all outputs, with this choice of settings.
+    /// A builder with the options that apply to all outputs, and this choice of settings.
     pub(crate) fn builder(&self, choice: &SettingsChoice, files: Files) -> Builder {
         let mut builder = choice
             .builder()
@@ -278,7 +277,7 @@ impl Args {
         builder
     }
 
-    /// The output format that is asked for: by name, or else by what the name of the output's file ends in.
+    /// The requested output format: by name, otherwise by the ending of the output's file.
     pub(crate) fn format(&self) -> Option<&str> {
         let ending = || self.output.as_deref()?.extension()?.to_str();
         self.to.as_deref().or_else(|| {
@@ -292,7 +291,7 @@ impl Args {
         })
     }
 
-    /// What standard output, or the file that is written instead, can show.
+    /// The looks of standard output, or of the file that is written instead.
     pub(crate) fn looks(&self) -> Looks {
         terminal::looks(&LookOptions {
             to: self.format(),
@@ -321,14 +320,14 @@ impl Args {
     }
 }
 
-/// An output that was asked for with `--also`.
+/// An output requested with `--also`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AlsoArg {
     /// The output format.
     pub(crate) to: String,
-    /// The profile, if not the one that holds without the option.
+    /// The profile, if it differs from that of the main output.
     pub(crate) profile: Option<String>,
-    /// Where it goes.
+    /// Its file.
     pub(crate) path: PathBuf,
 }
 
@@ -355,7 +354,7 @@ impl fmt::Display for AlsoArg {
     }
 }
 
-/// The command line's description, for reading it and for all that is made of it.
+/// The description of the command line, for parsing, help, completions and the manual page.
 pub(crate) fn command() -> clap::Command {
     CommandLine::command()
         .after_long_help(format!("{EXAMPLES}\n\n{}", reference()))
@@ -363,7 +362,7 @@ pub(crate) fn command() -> clap::Command {
         .mut_subcommand("sessions", |sessions| sessions.mut_subcommand("show", sessions::describe))
 }
 
-/// Tells how to begin.
+/// The short help, without a command.
 pub(crate) fn short_help() -> String {
     format!(
         "Readable output for the event streams of coding agents.\n\n\
@@ -380,8 +379,8 @@ fn writers() -> NameParser {
     NameParser(WRITERS.iter().map(|row| PossibleValue::new(row.name).help(row.about)).collect())
 }
 
-/// Known names, for help and completion. Plugins may bring others, so any name is taken here; it is checked once
-/// they are loaded.
+/// Known names, for help and completion. Plugins may add others, so any name is accepted here and checked once they
+/// are loaded.
 #[derive(Clone)]
 struct NameParser(Vec<PossibleValue>);
 

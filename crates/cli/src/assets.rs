@@ -1,4 +1,4 @@
-//! Pictures of pages, kept as files beside them.
+//! Pictures of pages, saved as files.
 //!
 //! A file is called after its bytes, `3b0f….png`: the same picture is one file however often it is shown, no text of the
 //! stream is in a path, and what a file of such a name holds is known.

@@ -1,4 +1,4 @@
-//! The options that say which settings are used (`--profile`, `--config`, `--set`, …), and the engine built from them.
+//! The options that choose settings (`--profile`, `--config`, `--set`, …), and the engine built from them.
 
 use std::env;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use streamfmt::{Builder, Engine};
 use crate::folders::folders;
 use crate::message::{USAGE, tell, tell_problems};
 
-/// Which settings are used.
+/// The options that choose settings.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SettingsChoice {
     /// How much to show: default, page, full, quiet, ci, review, plain, a profile of yours, or the path of a file
@@ -33,7 +33,7 @@ pub(crate) struct SettingsChoice {
 }
 
 impl SettingsChoice {
-    /// Begins to choose, with what these options and the environment say.
+    /// A builder with the choices of these options and of the environment.
     pub(crate) fn builder(&self) -> Builder {
         let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
         let mut builder = Engine::builder()
@@ -60,7 +60,7 @@ impl SettingsChoice {
     }
 }
 
-/// Builds an engine. What is wrong is told: the error is an exit code.
+/// Builds an engine, and reports problems. The error is an exit code.
 pub(crate) fn build(builder: Builder) -> Result<Engine, u8> {
     let engine = builder.build().map_err(|problems| {
         tell_problems(&problems);
@@ -70,7 +70,7 @@ pub(crate) fn build(builder: Builder) -> Result<Engine, u8> {
     Ok(engine)
 }
 
-/// Tells what is wrong in settings that were found, and what a project said in vain.
+/// Reports problems in settings files, and settings of a project that were ignored.
 pub(crate) fn announce(engine: &Engine) {
     tell_problems(engine.warnings());
     if let Some(line) = engine.config().left_out() {

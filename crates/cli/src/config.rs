@@ -1,4 +1,4 @@
-//! `streamfmt config` and `streamfmt profile`: what the settings are, where each was said, and what is wrong.
+//! `streamfmt config` and `streamfmt profile`: the settings, where each is defined, and problems in them.
 
 mod key;
 
@@ -21,7 +21,7 @@ use key::{explain, is_known, is_of, unknown};
 
 pub(crate) use key::reference;
 
-/// What `config init` writes.
+/// The file that `config init` writes.
 const STARTER: &str = include_str!("config/starter.toml");
 
 /// Shows settings and where each is defined, and checks settings files.
@@ -97,7 +97,7 @@ enum ProfileCommand {
 }
 
 impl ConfigArgs {
-    /// Does what it says. An error is an exit code whose reason was told.
+    /// Runs the command. The error is an exit code; its reason was reported.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.command {
             ConfigCommand::Init { file } => init(file.as_deref()),
@@ -127,7 +127,7 @@ impl ConfigArgs {
 }
 
 impl ProfileArgs {
-    /// Does what it says. An error is an exit code whose reason was told.
+    /// Runs the command. The error is an exit code; its reason was reported.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.command {
             ProfileCommand::List { choice } => {
@@ -206,7 +206,7 @@ fn init(file: Option<&Path>) -> Result<u8, u8> {
     }
 }
 
-/// Tells what is wrong with files, or with those that are found.
+/// Reports problems in these files, or in those that are found.
 fn check(files: &[PathBuf]) -> Result<u8, u8> {
     let mut problems = Problems::default();
     if files.is_empty() {

@@ -1,4 +1,4 @@
-//! What happens if the program has a bug: one line, a terminal as it was, exit code 70.
+//! Contains a bug of the program: one line is reported, the terminal is restored, and the exit code is 70.
 
 use std::io::{self, IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
@@ -6,12 +6,12 @@ use std::panic::{self, AssertUnwindSafe};
 use crate::echo;
 use crate::message::{INTERNAL, tell};
 
-/// Runs `work`; a panic in it is told and becomes an exit code.
+/// Runs `work`; a panic in it is reported and becomes an exit code.
 pub(crate) fn contain(work: impl FnOnce() -> u8) -> u8 {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         if echo::restore() {
-            // Something may stand in the row that the terminal is at.
+            // The cursor's row may hold something.
             let mut stdout = io::stdout();
             let _ = stdout.write_all(b"\x1b[0m\x1b[?7h\n").and_then(|()| stdout.flush());
         }

@@ -1,4 +1,4 @@
-//! Keeps what is typed from being shown amid a frame.
+//! Turns off the terminal's echo, so typed text doesn't disturb a frame.
 
 #[cfg(unix)]
 pub(crate) use unix::{Echo, is_in_foreground, restore};
@@ -14,15 +14,15 @@ mod unix {
     use rustix::io::Errno;
     use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
-    /// How the terminal was, while it is otherwise.
+    /// The terminal's settings before echo was turned off.
     static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-    /// The terminal doesn't show what is typed, until this ends. Lines and signals stay as they are: who reads the terminal next
-    /// gets what was typed.
+    /// Keeps the echo off until this is dropped. Line mode and signals are unchanged, so whoever reads the terminal next gets what was
+    /// typed.
     pub(crate) struct Echo(());
 
     impl Echo {
-        /// Turns it off, if the terminal is ours to set up.
+        /// Turns the echo off, if the program is in the foreground.
         pub(crate) fn off() -> Self {
             let terminal = io::stdout();
             if let Some(before) = is_in_foreground().then(|| tcgetattr(&terminal).ok()).flatten() {
@@ -42,16 +42,16 @@ mod unix {
         }
     }
 
-    /// Sets the terminal up as it was. Tells whether it was otherwise.
+    /// Restores the terminal's settings. Returns whether they had been changed.
     pub(crate) fn restore() -> bool {
         let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Setting up a terminal from its background would stop the program.
+        // Changing a terminal's settings from the background would stop the program.
         let before = before.filter(|_| is_in_foreground());
         before.is_some_and(|before| tcsetattr(io::stdout(), OptionalActions::Now, &before).is_ok())
     }
 
-    /// Whether the terminal that standard output goes to is ours just now. One that doesn't control this session, such as a pty of
-    /// a program that records, has no jobs and no background: it always is.
+    /// Whether the program is in the foreground of the terminal that standard output goes to. A terminal that doesn't control this
+    /// session, such as the pty of a recording program, has no jobs and thus no background.
     pub(crate) fn is_in_foreground() -> bool {
         match tcgetpgrp(io::stdout()) {
             Ok(group) => group == rustix::process::getpgrp(),
@@ -62,7 +62,7 @@ mod unix {
 
 #[cfg(not(unix))]
 mod other {
-    /// Nothing is set up here.
+    /// Does nothing on this system.
     pub(crate) struct Echo(());
 
     impl Echo {

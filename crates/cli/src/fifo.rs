@@ -1,4 +1,4 @@
-//! Named pipes as outputs: they are opened once somebody reads them.
+//! Named pipes as outputs: each is opened once somebody reads it.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,8 +17,8 @@ pub(crate) fn is_fifo(_: &fs::Metadata) -> bool {
     false
 }
 
-/// Opens a pipe once somebody reads it, and reports after a moment that this is being waited for. Without `waits` it must have a
-/// reader already. A signal ends the wait with an error.
+/// Opens a pipe once somebody reads it, and reports after a moment that it is waiting. Without `waits` the pipe must have a reader
+/// already. A signal ends the wait with an error.
 #[cfg(unix)]
 pub(crate) fn open_fifo(path: &Path, waits: bool, signals: &mut Signals) -> io::Result<File> {
     use std::fs::OpenOptions;
@@ -30,9 +30,9 @@ pub(crate) fn open_fifo(path: &Path, waits: bool, signals: &mut Signals) -> io::
 
     use crate::message::tell;
 
-    /// How long to wait between looks at a pipe that nobody reads yet.
+    /// How long to wait between attempts to open the pipe.
     const LOOK: Duration = Duration::from_millis(10);
-    /// How long to wait without a word.
+    /// How long to wait before that is reported.
     const SILENCE: Duration = Duration::from_secs(1);
 
     let mut options = OpenOptions::new();

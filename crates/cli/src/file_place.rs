@@ -1,19 +1,19 @@
-//! Where a path leads, however it is spelled.
+//! The file that a path leads to, however the path is spelled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Links that are followed, one to the next.
+/// The most symbolic links that are followed from one to the next.
 const MOST_LINKS: usize = 40;
 
-/// Where a path leads, however it is spelled.
+/// The file that a path leads to, however the path is spelled.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePlace {
-    /// The real path; for a file that doesn't exist yet the one that it will have.
+    /// The real path; of a file that doesn't exist yet, the future one.
     path: PathBuf,
-    /// The device and the number of what exists.
+    /// Its device and inode, if it exists.
     node: Option<(u64, u64)>,
-    /// Whether it is a file, or nothing yet.
+    /// Whether it is a file or doesn't exist yet.
     is_plain: bool,
     /// Whether it is standard output.
     is_stdout: bool,
@@ -27,7 +27,7 @@ impl FilePlace {
             return Self { path, node: node(&metadata), is_plain: metadata.is_file(), is_stdout: false };
         }
         let mut path = path.to_owned();
-        // A link to a file that is yet to come leads there.
+        // A link may lead to a file that doesn't exist yet.
         for _ in 0..MOST_LINKS {
             let Ok(next) = fs::read_link(&path) else { break };
             path = path.parent().unwrap_or(Path::new("")).join(next);
@@ -43,7 +43,7 @@ impl FilePlace {
         self.path
     }
 
-    /// The same of an output for which `-` is standard output.
+    /// The place of an output for which `-` means standard output.
     pub(crate) fn of_text(path: &Path) -> Self {
         let stdout = stdout();
         if path == Path::new("-") {
@@ -56,7 +56,7 @@ impl FilePlace {
         Self { is_stdout: is_stdout && !is_null(place.node), ..place }
     }
 
-    /// Whether it is beside `other` and has its name with a number behind it, from 2 on: `run-2.ndjson` and `run.ndjson`.
+    /// Whether it is in the same folder as `other` and has its name with a number from 2: `run-2.ndjson` for `run.ndjson`.
     pub(crate) fn is_numbered_after(&self, other: &Self) -> bool {
         let stem = |place: &Self| Some(place.path.file_stem()?.to_str()?.to_owned());
         let (Some(stem), Some(first)) = (stem(self), stem(other)) else { return false };
@@ -68,14 +68,14 @@ impl FilePlace {
             && number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 1))
     }
 
-    /// Whether what is written to one would be mixed with what is written to the other.
+    /// Whether outputs written to both would be mixed.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_one_file = self.path == other.path || self.node.is_some() && self.node == other.node;
         self.is_stdout && other.is_stdout || self.is_plain && other.is_plain && is_one_file
     }
 }
 
-/// Whether it is the null device, which takes everything.
+/// Whether it is the null device, to which everything may write.
 fn is_null(place: Option<(u64, u64)>) -> bool {
     place.is_some() && fs::metadata("/dev/null").is_ok_and(|null| node(&null) == place)
 }

@@ -1,4 +1,4 @@
-//! Asks the system for the folders of this run: where the user's settings, data and state lie, and where we work.
+//! Asks the system for folders: those of the user's settings, data and state, and the working directory.
 
 use std::env;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use streamfmt::follow::{SessionFolder, WorkFilter};
 /// The folder of the program in each of the system's folders.
 const NAME: &str = "streamfmt";
 
-/// The folders of this run: those of the system's custom, `XDG_CONFIG_HOME` and its like included.
+/// The folders of this run, by the system's conventions, which include `XDG_CONFIG_HOME` and the like.
 pub(crate) fn folders() -> Folders {
     // Without a working directory, which may have been removed, no project is found.
     let work = env::current_dir().unwrap_or_default();
@@ -30,7 +30,7 @@ pub(crate) fn folders() -> Folders {
     }
 }
 
-/// The folder for what is kept of sessions.
+/// The folder for recorded sessions and their database.
 pub(crate) fn data_folder() -> PathBuf {
     folders().data.unwrap_or_else(|| env::temp_dir().join(NAME))
 }

@@ -1,4 +1,4 @@
-//! `streamfmt golden`: cases with what is to come out of them, checked, accepted and made.
+//! `streamfmt golden`: checks, accepts and creates cases with expected output.
 
 mod add;
 mod bless;
@@ -97,7 +97,7 @@ struct CleanArgs {
 }
 
 impl GoldenArgs {
-    /// Does what was asked for. An error is an exit code whose reason was told.
+    /// Runs the command. The error is an exit code; its reason was reported.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.command {
             GoldenCommand::Check(check) => check.run(),
@@ -112,7 +112,7 @@ impl GoldenArgs {
 }
 
 impl CellArgs {
-    /// Finds the cells. Where only some are wanted, nothing is said of left-over files.
+    /// Finds the cells. If only some are wanted, left-over files aren't reported.
     fn suite(&self) -> Suite {
         let mut suite = find(&self.paths);
         let only_some =
@@ -173,14 +173,14 @@ fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()))
 }
 
-/// How differences look on standard output.
+/// The style of differences on standard output.
 fn style(form: streamfmt::golden::diff::DiffForm, bless: String) -> ReportStyle {
     let looks = terminal::looks(&LookOptions::default());
     let (has_color, width) = (looks.color.is_some(), looks.width.unwrap_or_default());
     ReportStyle { form, has_color, width, bless, is_whole: false }
 }
 
-/// Standard output as something to format to. It remembers whether that failed.
+/// Standard output as a `fmt::Write` that keeps a failure.
 struct StdoutPage {
     failed: Option<io::Error>,
 }
@@ -212,7 +212,7 @@ impl fmt::Write for StdoutPage {
         {
             self.failed = Some(error);
         }
-        // Cells are checked to the end all the same: the exit code tells of them.
+        // Cells are checked to the end regardless: the exit code depends on them.
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Where the bytes come from: files, pipes, a file that grows.
+//! Inputs: files, pipes, files that grow, a running agent.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -20,35 +20,35 @@ use crate::recorded::RecordedInput;
 use crate::signal::{SignalWait, Signals, Woken};
 use crate::usage_error::command_meant;
 
-/// After Ctrl-C the program that we read from may still have something to say. It is waited for this long.
+/// How long to wait after Ctrl-C for the last output of the program that we read from.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// An input that was asked for.
+/// An input as requested.
 pub(crate) enum InputSource {
     Stdin,
     File(PathBuf),
-    /// A part of a file: so many bytes from `start` on, or all to its end.
+    /// A part of a file: `size` bytes from `start`, or everything to its end.
     Part {
         path: PathBuf,
         start: u64,
         size: Option<u64>,
     },
-    /// The newest of these sessions, once there is one.
+    /// The newest of these sessions, as soon as there is one.
     Newest(SharedSessions),
-    /// A session that is followed until there is a newer one of these.
+    /// A session that is followed until one of these is newer.
     Session(PathBuf, SharedSessions),
     /// An agent that runs.
     #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     Agent {
         /// The name of its program.
         name: String,
-        /// A known agent that its command names, if it isn't known itself: the program may start that.
+        /// A known agent that the arguments of an unknown program name: the program may start it.
         named: Option<&'static str>,
     },
 }
 
 impl InputSource {
-    /// All inputs that were asked for. If one of them can't be read, none is: the errors say which.
+    /// All requested inputs. If any can't be read, none is; the errors are messages.
     pub(crate) fn all(args: &Args) -> Result<Vec<Self>, Vec<String>> {
         if args.follow {
             return Self::followed(args).map(|input| vec![input]).map_err(|message| vec![message]);
@@ -77,14 +77,14 @@ impl InputSource {
             };
             wrong.push(format!("{}: {message} ({meant})", file.display()));
             if index == 0 {
-                // What stands after a command is for the command.
+                // The words after a command belong to it.
                 break;
             }
         }
         if wrong.is_empty() { Ok(inputs) } else { Err(wrong) }
     }
 
-    /// The input that is followed: standard input, a file, which need not be there, or the newest session of a folder.
+    /// The input to follow: standard input, a file, which needn't exist yet, or the newest session of a folder.
     fn followed(args: &Args) -> Result<Self, String> {
         let file = match &*args.files {
             [] if is_stdin_given() => return Ok(Self::Stdin),
@@ -105,7 +105,7 @@ impl InputSource {
         Ok(Self::File(file.clone()))
     }
 
-    /// The newest session of the current folder, wherever agents keep those.
+    /// The newest session of the current folder, in the folders where agents keep sessions.
     fn newest_here(args: &Args) -> Result<Self, String> {
         let mut sessions = Sessions::new(session_folders(), args.written());
         if sessions.look() {
@@ -115,7 +115,7 @@ impl InputSource {
         Err(format!("no session of this folder to follow (searched {looked}); name a file or a folder"))
     }
 
-    /// The input that is meant, once there is one: the newest session of a folder is waited for. `None`: a signal came first.
+    /// Waits for the newest session of a folder; returns other inputs unchanged. `None`: a signal arrived first.
     pub(crate) fn settled(self, signals: &mut Signals) -> io::Result<Option<Self>> {
         let Self::Newest(sessions) = self else { return Ok(Some(self)) };
         let Some(path) =
@@ -127,7 +127,7 @@ impl InputSource {
         Ok(Some(Self::Session(path, sessions)))
     }
 
-    /// What is read after it: the session that appeared meanwhile.
+    /// The session to read after it, if a newer one appeared.
     pub(crate) fn successor(&self) -> Option<Self> {
         let Self::Session(_, sessions) = self else { return None };
         let path = sessions.borrow_mut().take()?;
@@ -135,7 +135,7 @@ impl InputSource {
         Some(Self::Session(path, Rc::clone(sessions)))
     }
 
-    /// What it is called.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdin => "standard input".to_owned(),
@@ -145,12 +145,12 @@ impl InputSource {
         }
     }
 
-    /// A known agent that the command of an unknown one names.
+    /// A known agent that the arguments of an unknown program name.
     pub(crate) fn named_agent(&self) -> Option<&'static str> {
         if let Self::Agent { named, .. } = self { *named } else { None }
     }
 
-    /// Where it lies, if it is a file.
+    /// Its path, if it is a file.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Stdin | Self::Newest(_) | Self::Agent { .. } => None,
@@ -158,7 +158,7 @@ impl InputSource {
         }
     }
 
-    /// Whether it has an end and a beginning that can be gone back to.
+    /// Whether it has an end and can be read again from its beginning.
     pub(crate) fn can_be_shown_again(&self, args: &Args) -> bool {
         let is_file = |metadata: io::Result<fs::Metadata>| metadata.is_ok_and(|metadata| metadata.is_file());
         match self {
@@ -168,14 +168,14 @@ impl InputSource {
         }
     }
 
-    /// Opens it; `is_again`: at its beginning, wherever it was left. A pipe of the file system waits here for its writer.
+    /// Opens it; `is_again`: it was read before and is rewound. A named pipe waits here for its writer.
     pub(crate) fn open(&self, follow: bool, is_again: bool) -> io::Result<OpenInput> {
         let file = match self {
             Self::Stdin => stdin()?,
             Self::Session(path, sessions) => {
                 return Ok(OpenInput::Growing(Follower::new(path, Some(Rc::clone(sessions))).into()));
             }
-            // A pipe of the file system is read like any other. What isn't there yet is taken for a file.
+            // A named pipe is read like any other. What doesn't exist yet is taken for a file.
             Self::File(path) if follow && fs::metadata(path).map_or(true, |metadata| metadata.is_file()) => {
                 return Ok(OpenInput::Growing(Follower::new(path, None).into()));
             }
@@ -224,7 +224,7 @@ fn check_written(file: &Path, args: &Args) -> Result<(), String> {
     if args.writes_to(file) { Err("can't be both read and written".to_owned()) } else { Ok(()) }
 }
 
-/// Whether standard input is something to read, and neither a keyboard nor nothing at all.
+/// Whether standard input is something to read: not a terminal, and not `/dev/null`.
 #[cfg(unix)]
 fn is_stdin_given() -> bool {
     use std::os::unix::fs::FileTypeExt;
@@ -238,7 +238,7 @@ fn is_stdin_given() -> bool {
     !io::stdin().is_terminal()
 }
 
-/// Standard input without a buffer between: what is there can be read at once.
+/// Standard input without a buffer, so available bytes can be read at once.
 #[cfg(unix)]
 fn stdin() -> io::Result<File> {
     use std::os::fd::AsFd;
@@ -255,9 +255,9 @@ fn stdin() -> io::Result<File> {
 pub(crate) enum OpenInput {
     /// A file, read to its end.
     File { file: File, size: u64 },
-    /// A part of a file that goes on behind it.
+    /// A part of a file that continues after it.
     Part { file: Take<File>, size: u64 },
-    /// A pipe, a terminal or a device: whatever is there is read at once.
+    /// A pipe, a terminal or a device: available bytes are read at once.
     Pipe(File),
     /// A file that may grow.
     Growing(Box<Follower>),
@@ -267,7 +267,7 @@ pub(crate) enum OpenInput {
 }
 
 impl OpenInput {
-    /// How many bytes there are to read, if that is known.
+    /// The number of bytes to read, if known.
     pub(crate) fn size(&self) -> Option<u64> {
         match self {
             Self::File { size, .. } | Self::Part { size, .. } => Some(*size),
@@ -275,7 +275,7 @@ impl OpenInput {
         }
     }
 
-    /// What follows it, if it is followed.
+    /// The follower of a file that may grow.
     pub(crate) fn follower(&mut self) -> Option<&mut Follower> {
         match self {
             Self::Growing(follower) => Some(follower),
@@ -296,8 +296,8 @@ impl OpenInput {
         }
     }
 
-    /// Reads what comes next. `watch_output`: give up waiting when nobody reads the output any more. `patience`: after how long
-    /// without anything to say so; a signal that doesn't end the program says it at once.
+    /// Reads the next bytes. `watch_output`: stop waiting when nobody reads the output anymore. `patience`: how long to wait before
+    /// returning [`ReadOutcome::Pause`]; a signal that doesn't end the program returns it at once.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -319,7 +319,7 @@ impl OpenInput {
     }
 }
 
-/// Reads what there is, at once.
+/// Reads available bytes.
 fn read_some(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
     Ok(match streamfmt::follow::read_some(file, buffer)? {
         0 => ReadOutcome::End,

@@ -1,7 +1,7 @@
-//! What the program says to its user: on standard error, one clean line each. And how it ends.
+//! Messages to the user, one clean line each on standard error, and exit codes.
 //!
-//! Messages quote names of files, text of plugins and what an agent writes to standard error. So all of them are masked as the output
-//! is, and none is a command to a CI service.
+//! Messages quote file names, texts of plugins and an agent's standard error. So all of them are masked like the output, and none can be
+//! a command to a CI service.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,10 +30,10 @@ pub(crate) const OUTPUT: u8 = 74;
 /// Added to the number of the signal that ended the program.
 pub(crate) const SIGNAL: u8 = 128;
 
-/// Characters of a message that are told: what it quotes may be of any length.
+/// The most characters of a message: what it quotes can be of any length.
 const MAX_MESSAGE: usize = 1_000;
 
-/// What all messages go through.
+/// Makes all messages safe.
 static GUARD: Mutex<MessageGuard> =
     Mutex::new(MessageGuard { redaction: None, redactor: None, is_ci: false });
 
@@ -44,7 +44,7 @@ struct MessageGuard {
     is_ci: bool,
 }
 
-/// From here on, masks this in all messages, in addition to what was masked before.
+/// From now on, masks this in all messages, in addition to everything masked before.
 pub(crate) fn mask_messages(redaction: &Redaction) {
     let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all = guard.redaction.clone().unwrap_or_default();
@@ -55,35 +55,35 @@ pub(crate) fn mask_messages(redaction: &Redaction) {
     }
 }
 
-/// From here on, no message is a command to a CI service.
+/// From now on, no message can be a command to a CI service.
 pub(crate) fn keep_messages_from_ci() {
     GUARD.lock().unwrap_or_else(PoisonError::into_inner).is_ci = true;
 }
 
-/// A redactor that masks what messages are masked by; none if nothing is masked.
+/// A redactor that masks the same as in messages; `None` if nothing is masked.
 #[cfg(unix)]
 pub(crate) fn message_redactor() -> Option<Redactor> {
     let guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
     guard.redaction.as_ref().and_then(Redactor::new)
 }
 
-/// Clean text without what is masked.
+/// Masks clean text.
 fn masked(text: &str) -> String {
     let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
     guard.redactor.as_mut().map_or_else(|| text.to_owned(), |redactor| redactor.text(text).into_owned())
 }
 
-/// Writes rows that are clean and masked.
+/// Writes rows, which are clean and masked.
 fn write_rows(rows: &str) {
     let is_ci = GUARD.lock().unwrap_or_else(PoisonError::into_inner).is_ci;
     let safe = if is_ci { parted(rows) } else { rows.into() };
-    // Nobody is left to be told that this failed.
+    // If this fails, there is nobody to report it to.
     let _ = io::stderr().write_all(format!("{safe}\n").as_bytes());
 }
 
-/// Tells the user one thing.
+/// Reports a message.
 pub(crate) fn tell(message: &str) {
-    // A secret that is cut is none any more, so it is masked before.
+    // It is masked before it is shortened: half a secret isn't recognized.
     let message = masked(&clean(message)).replace('\n', "␊");
     let short = match message.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}…", &message[..end]),
@@ -92,7 +92,7 @@ pub(crate) fn tell(message: &str) {
     write_rows(&format!("streamfmt: {short}"));
 }
 
-/// Tells what is wrong with the set-up, with the lines that it is about.
+/// Reports problems, each with the lines of the file concerned.
 pub(crate) fn tell_problems(problems: &Problems) {
     for problem in &problems.0 {
         tell(&problem.to_string());
@@ -102,20 +102,20 @@ pub(crate) fn tell_problems(problems: &Problems) {
     }
 }
 
-/// Tells what belongs to the message before. The line is clean.
+/// Prints a line that belongs to the message before. The line must be clean.
 pub(crate) fn tell_below(line: &str) {
     write_rows(&format!("  {}", masked(line)));
 }
 
-/// Tells what plugins did wrong and printed since the last time.
+/// Reports new failures and messages of plugins.
 pub(crate) fn tell_journal(journal: &Journal) {
     tell_messages(journal.take());
 }
 
-/// Tells messages of plugins.
+/// Reports messages of plugins.
 pub(crate) fn tell_messages(messages: Vec<PluginMessage>) {
-    for told in messages {
-        match told {
+    for message in messages {
+        match message {
             // Its display is clean and has lines of its own.
             PluginMessage::Warning(warning) => {
                 write_rows(&masked(&warning.to_string()));
@@ -130,7 +130,7 @@ pub(crate) fn unwritten(path: &Path, error: &io::Error) -> String {
     format!("can't write {}: {}", path.display(), reason(error))
 }
 
-/// Foreign text as a part of one line.
+/// Cleans foreign text for use within a line.
 pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")
 }

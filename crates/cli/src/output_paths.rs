@@ -1,7 +1,7 @@
-//! The files that a command writes, however their paths are spelled: each output has a file of its own, which is no input.
+//! The files that a command writes, however their paths are spelled: each output needs a file of its own.
 //!
-//! Devices, pipes and standard output take what several outputs write, so they are left out, except that two formatted outputs
-//! can't share standard output.
+//! Several outputs may write to one device or pipe, and to standard output, except that two formatted outputs can't share standard
+//! output.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ impl OutputPaths {
         self.add(named(option, path), FilePlace::of(path))
     }
 
-    /// Checks, when all outputs were added, that none is the file that a second run with the same log would use. The error is a message.
+    /// Checks, after all outputs were added, that none is the file that a second run with the same log would use. The error is a message.
     pub(crate) fn check_log(&self, log: &Path) -> Result<(), String> {
         match self.next_log(log) {
             Some(other) => Err(format!(
@@ -65,7 +65,7 @@ impl OutputPaths {
         self.add(name.to_owned(), FilePlace::of_text(Path::new("-")))
     }
 
-    /// The output whose file a second run with the same log would take for its own: `run-2.ndjson` for `run.ndjson`.
+    /// The output whose file a second run with the same log would use: `run-2.ndjson` for `run.ndjson`.
     fn next_log(&self, log: &Path) -> Option<&str> {
         let log = FilePlace::of(log);
         self.0.iter().find(|(_, place)| place.is_numbered_after(&log)).map(|(name, _)| name.as_str())

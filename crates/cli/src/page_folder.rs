@@ -1,4 +1,4 @@
-//! Several pages in one folder, and the page that leads to them.
+//! Several pages in one folder, and their index.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -18,12 +18,12 @@ use crate::output::TextOutput;
 use crate::output_paths::OutputPaths;
 use crate::signal::Signals;
 
-/// A folder that each input gets a page of its own in.
+/// A folder with a page for each input.
 pub(crate) struct Folder {
     path: PathBuf,
-    /// What the names of the pages end in.
+    /// The ending of the pages' names.
     ending: String,
-    /// What the name of the index ends in: a plugin's writer doesn't spell it.
+    /// The ending of the index's name: the index isn't written by a plugin.
     index_ending: &'static str,
     names: HashSet<String>,
     /// Where other outputs and the pages so far are written.
@@ -33,7 +33,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder that pages are wanted in, if they are. An error says what is wrong with the arguments.
+    /// The folder, if the arguments ask for one. The error is a message.
     pub(crate) fn wanted(args: &Args, engine: &Engine) -> Result<Option<Self>, String> {
         let writer = engine.writer();
         let is_page = matches!(writer.name, "html" | "markdown");
@@ -75,18 +75,18 @@ impl Folder {
         self.path.join(format!("index.{}", self.index_ending))
     }
 
-    /// Gives no page the file of another output.
+    /// Keeps pages from overwriting other outputs.
     pub(crate) fn avoid(&mut self, outputs: &OutputPaths) {
         self.taken = outputs.places().cloned().collect();
     }
 
-    /// Makes the folder.
+    /// Creates the folder.
     pub(crate) fn create(&self) -> Result<(), String> {
         fs::create_dir_all(&self.path)
             .map_err(|error| format!("can't create the folder {}: {}", self.path.display(), reason(&error)))
     }
 
-    /// Opens the page of an input; gives its name too.
+    /// Opens the page of an input. Returns its name as well.
     pub(crate) fn open(
         &mut self,
         input: &InputSource,
@@ -98,12 +98,12 @@ impl Folder {
         Ok((TextOutput::open(Some(&path), None, signals)?, name))
     }
 
-    /// How far the work has come, to stand before a bar of progress: `3 of 12 `.
+    /// The text before a progress bar: `3 of 12 `.
     pub(crate) fn progress(&self) -> String {
         if self.count > 1 { format!("{} of {} ", self.pages.len() + 1, self.count) } else { String::new() }
     }
 
-    /// A name that no page has yet, made of the input's.
+    /// A name for an input's page that no other page has.
     fn name(&mut self, input: &InputSource) -> String {
         let part = |path: Option<&Path>| {
             let name = path.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
@@ -133,7 +133,7 @@ impl Folder {
         name
     }
 
-    /// Takes note of a page that is written.
+    /// Adds a written page to the index.
     pub(crate) fn note(&mut self, href: String, input: &InputSource, pipeline: &Pipeline) {
         self.pages.push(IndexedPage {
             href,
@@ -143,7 +143,7 @@ impl Folder {
         });
     }
 
-    /// Writes the index. A failure is kept by the output.
+    /// Writes the index. The output keeps a failure.
     pub(crate) fn write_index(&self, out: &mut TextOutput) {
         let _ = match self.index_ending {
             "html" => out.write_str(&Html::index(&self.pages)),
@@ -152,7 +152,7 @@ impl Folder {
     }
 }
 
-/// The name of an input as a page that is shared may show it: a relative path as it was given, else the file's name alone.
+/// The name of an input for a shared page: a relative path as given, otherwise only the file's name.
 fn shareable_name(input: &InputSource) -> String {
     let path = input.path().filter(|path| path.has_root());
     let name = path.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());

@@ -60,7 +60,7 @@ enum PluginCommand {
         #[command(flatten)]
         choice: SettingsChoice,
     },
-    /// Say what a plugin declares and registers
+    /// Show what a plugin declares and registers
     Show {
         /// Its name, or a path (with a `/`)
         name: String,
@@ -89,7 +89,7 @@ enum PluginCommand {
 }
 
 impl PluginArgs {
-    /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.
+    /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         let folders = folders();
         let installed = Installed::new(&folders);
@@ -117,7 +117,7 @@ impl PluginArgs {
     }
 }
 
-/// Tells why something isn't done.
+/// Reports why the command is refused.
 fn refuse(problem: Problem) -> u8 {
     tell_problems(&Problems::from(problem));
     USAGE
@@ -244,12 +244,12 @@ fn list(installed: &Installed, choice: &SettingsChoice) -> Result<u8, u8> {
     say(&columns(&rows))
 }
 
-/// What a plugin is written in.
+/// The kind of a plugin, as lists show it.
 fn kind(is_native: bool) -> String {
     if is_native { "native".to_owned() } else { "lua".to_owned() }
 }
 
-/// Rows with their cells under one another. A column in which nothing stands takes no room.
+/// Aligns the cells of rows. An empty column takes no room.
 fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();

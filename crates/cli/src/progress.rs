@@ -1,4 +1,4 @@
-//! Shows how far long work has come, where that disturbs nobody.
+//! A progress bar for long work, where it doesn't disturb the output.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -8,20 +8,20 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Shorter work shows nothing.
 const LONG: Duration = Duration::from_secs(1);
 
-/// How far the reading of a file has come.
+/// The progress of reading a file, or of counted items.
 pub(crate) struct Progress {
     total: u64,
     read: u64,
     begun: Instant,
     bar: Option<ProgressBar>,
-    /// What stands before it.
+    /// The text before the bar.
     label: String,
     /// Whether items are counted, and not bytes.
     counts_items: bool,
 }
 
 impl Progress {
-    /// Progress through `total` bytes; nothing if it can't be seen, or would stand among the text.
+    /// Progress through `total` bytes; `None` if the bar wouldn't be seen, or would mix with the text.
     pub(crate) fn begin(total: Option<u64>, is_output_out_of_sight: bool, label: String) -> Option<Self> {
         let total = total?;
         let is_visible = is_output_out_of_sight && io::stderr().is_terminal();
@@ -35,14 +35,14 @@ impl Progress {
         })
     }
 
-    /// Progress through so many items, where that can be seen.
+    /// Progress through this many items, if the bar would be seen.
     pub(crate) fn of_items(total: usize) -> Option<Self> {
         let mut progress = Self::begin(Some(total as u64), true, String::new())?;
         progress.counts_items = true;
         Some(progress)
     }
 
-    /// So many bytes or items more were read.
+    /// Adds bytes or items.
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.read += bytes as u64;
         if self.bar.is_none() && self.begun.elapsed() > LONG {
@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    /// Takes it off the screen while `say` writes there.
+    /// Takes the bar off the screen while `say` writes there.
     pub(crate) fn aside(&self, say: impl FnOnce()) {
         match &self.bar {
             Some(bar) => bar.suspend(say),

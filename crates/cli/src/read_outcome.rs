@@ -1,22 +1,22 @@
-//! What reading an input led to.
+//! The result of reading an input.
 
 use streamfmt::follow::FollowStep;
 
-/// What reading led to.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
-    /// So many bytes were read.
+    /// This many bytes were read.
     Bytes(usize),
-    /// Something happened to the input that the user should know.
+    /// A message to the user about the input.
     Note(String),
-    /// What an agent wrote to standard error: lines, clean.
+    /// Lines of an agent's standard error, clean.
     #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     Aside(Vec<String>),
-    /// A file took the place of another: a half line at the end of the old one will stay half.
+    /// The file was replaced: an unfinished line at the end of the old one stays unfinished.
     Cut,
-    /// Nothing came for a while, or something came beside the file.
+    /// Nothing was read for a while, or something arrived beside the input.
     Pause,
-    /// There is no more.
+    /// The input has ended.
     End,
 }
 

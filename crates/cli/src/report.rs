@@ -1,4 +1,4 @@
-//! Tells what was counted, for `--report`.
+//! The lines of `--report`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use streamfmt::core::dialect::{DIALECTS, ForeignProgram};
 use streamfmt::core::item::Kind;
 use streamfmt::core::pipeline::Report;
 
-/// Most names of one kind that are told; the rest are counted.
+/// The most names of one kind that are listed; the others are counted.
 const MOST_NAMES: usize = 20;
 
 /// Adds the counts of one input to those of the others.
@@ -63,7 +63,7 @@ fn add_names<K: Ord + Clone>(total: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, 
     }
 }
 
-/// The report on `bytes` of input as lines. What didn't happen isn't told, except that nothing was shown.
+/// The report on `bytes` of input as lines. Counts that are zero are left out, except that of shown items.
 pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
     let counts = [
         (report.raw_lines, "passed through"),
@@ -105,7 +105,7 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
     lines
 }
 
-/// The report on an output beside the main one, in one line: the input was counted with the main one.
+/// The report on a further output in one line; the input is counted with the main one.
 pub(crate) fn line(output: &str, report: &Report) -> String {
     let mut line = format!("{output}: {}", shown(report));
     for (what, counts) in [
@@ -155,12 +155,12 @@ fn names(counts: &BTreeMap<String, u64>) -> String {
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|(name, count)| (u64::MAX - **count, *name));
     let rest = sorted.len().saturating_sub(MOST_NAMES);
-    let mut told: Vec<String> =
+    let mut listed: Vec<String> =
         sorted.into_iter().take(MOST_NAMES).map(|(name, count)| format!("{count} {name}")).collect();
     if rest > 0 {
-        told.push(format!("{rest} more"));
+        listed.push(format!("{rest} more"));
     }
-    told.join(", ")
+    listed.join(", ")
 }
 
 fn size(bytes: u64) -> String {

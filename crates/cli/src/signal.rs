@@ -1,8 +1,8 @@
 //! Waits for input, a signal or a closed output, whichever comes first.
 //!
-//! SIGINT, SIGTERM and SIGHUP end the input in an orderly way, so that what was read is written; a second one ends
-//! the program at once. A SIGHUP that it was started to ignore, as by `nohup`, stays ignored; the others don't: shells
-//! start each background job so, and whoever sends one to it means it.
+//! SIGINT, SIGTERM and SIGHUP end the input in an orderly way, so everything read is written; a second one ends
+//! the program at once. If the program was started with SIGHUP ignored, as by `nohup`, it stays ignored. The others don't: shells
+//! start background jobs with SIGINT ignored, yet whoever sends one to such a job means it.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) use unix::{Signals, is_hangup_ignored_for_certain};
 #[cfg(not(unix))]
 pub(crate) use other::Signals;
 
-/// What a follower waits with: signals end it.
+/// How a follower waits: signals end the wait.
 pub(crate) struct SignalWait<'a> {
     pub(crate) signals: &'a mut Signals,
     /// Whether a closed output ends a wait.
@@ -50,24 +50,24 @@ mod unix {
 
     use super::Woken;
 
-    /// The signals that came.
+    /// Catches signals.
     pub(crate) struct Signals {
         last: Arc<AtomicUsize>,
-        /// A byte comes out of here for each signal: a wait can't miss one that comes just before it.
+        /// Receives a byte for each signal, so a wait can't miss one that arrives just before it.
         bell: UnixStream,
         ring: UnixStream,
-        /// Whether the program is to stop for a while, once it was asked to say so.
+        /// Set by SIGTSTP, once that is caught.
         stops: Option<Arc<AtomicBool>>,
         /// Whether the signals that end the program are caught here.
         ends: bool,
     }
 
-    /// Whether the program was started to outlive its terminal. Where the system doesn't tell at once, it was.
+    /// Whether the program was started with SIGHUP ignored. Assumed where the system has no quick answer.
     fn is_hangup_ignored() -> bool {
         ignored_signals().is_none_or(includes_hangup)
     }
 
-    /// The same where it may be asked of another program.
+    /// The same, asking `ps` if needed.
     pub(crate) fn is_hangup_ignored_for_certain() -> bool {
         ignored_signals().or_else(ignored_signals_by_ps).is_none_or(includes_hangup)
     }
@@ -97,7 +97,7 @@ mod unix {
     }
 
     impl Signals {
-        /// Begins to catch signals.
+        /// Starts to catch signals.
         pub(crate) fn catch() -> io::Result<Self> {
             let (bell, ring) = UnixStream::pair()?;
             bell.set_nonblocking(true)?;
@@ -111,20 +111,20 @@ mod unix {
                 flag::register_usize(signal, last.clone(), usize::try_from(signal).unwrap_or_default())?;
                 low_level::pipe::register(signal, ring.try_clone()?)?;
             }
-            // A file that may not grow any more is then a failure to write, which is told.
+            // With a handler, writing to a file that reached its size limit fails, which is reported.
             flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
             Ok(Self { last, bell, ring, stops: None, ends: true })
         }
 
-        /// Catches none of the signals that end the program: where an agent runs, its recorder does.
+        /// Catches none of the signals that end the program: with a running agent, the recorder does.
         pub(crate) fn beside_a_run() -> io::Result<Self> {
             let (bell, ring) = UnixStream::pair()?;
             bell.set_nonblocking(true)?;
             Ok(Self { last: Arc::default(), bell, ring, stops: None, ends: false })
         }
 
-        /// From here on, a wait also ends when the terminal has another size, and when the program is to stop: it stops by
-        /// [`Signals::stop`] then. SIGQUIT ends the input in an orderly way, too: a terminal is left as it was. (Beside a run, its recorder
+        /// From now on, a wait also ends when the terminal's size changes, and at SIGTSTP, after which the caller calls
+        /// [`Signals::stop`]. SIGQUIT ends the input in an orderly way as well, so that the terminal is restored. (Beside a run, its recorder
         /// forwards it.)
         pub(crate) fn catch_terminal(&mut self) -> io::Result<()> {
             let stops = Arc::new(AtomicBool::new(false));
@@ -147,29 +147,28 @@ mod unix {
             Ok(())
         }
 
-        /// Whether the program is to stop; that is asked once.
+        /// Whether SIGTSTP arrived since the last call.
         pub(crate) fn take_stop(&mut self) -> bool {
             self.stops.as_ref().is_some_and(|stops| stops.swap(false, Ordering::Relaxed))
         }
 
-        /// Stops the program until it is let go on.
+        /// Stops the program until SIGCONT.
         pub(crate) fn stop(&self) {
-            // A system that doesn't know how goes on.
+            // Where this isn't possible, the program continues.
             let _ = low_level::emulate_default_handler(SIGTSTP);
         }
 
-        /// The number of the last signal that came.
+        /// The number of the last signal that arrived.
         pub(crate) fn caught(&self) -> Option<u8> {
             u8::try_from(self.last.load(Ordering::Relaxed)).ok().filter(|&signal| signal > 0)
         }
 
-        /// Whether the user asked to stop, as by Ctrl-C: the program that we read from got that too.
+        /// Whether the last signal is SIGINT: after Ctrl-C, the program that we read from got it as well.
         pub(crate) fn interrupted(&self) -> bool {
             self.caught().is_some_and(|signal| i32::from(signal) == SIGINT)
         }
 
-        /// Waits for `input`, or without one for the time to pass. `watch_output` also wakes when standard output
-        /// is closed at its other end.
+        /// Waits for `input` or `timeout`. `watch_output` also wakes when standard output is closed at its other end.
         pub(crate) fn wait(
             &mut self,
             input: Option<BorrowedFd<'_>>,
@@ -187,15 +186,15 @@ mod unix {
                     waiting.push(PollFd::from_borrowed_fd(input, PollFlags::IN));
                 }
                 match poll(&mut waiting, timeout.as_ref()) {
-                    // The bell tells of it in the next wait.
+                    // The bell wakes the next wait.
                     Err(rustix::io::Errno::INTR) => return Ok(Woken::Signal),
                     Err(error) => return Err(error.into()),
                     Ok(0) => return Ok(Woken::Timeout),
                     Ok(_) => {}
                 }
-                let told = |index: usize| waiting.get(index).is_some_and(|fd| !fd.revents().is_empty());
+                let is_ready = |index: usize| waiting.get(index).is_some_and(|fd| !fd.revents().is_empty());
                 let index = 1 + usize::from(watch_output);
-                (told(0), input.is_some() && told(index), watch_output && told(1))
+                (is_ready(0), input.is_some() && is_ready(index), watch_output && is_ready(1))
             };
             if bell_rings {
                 let _ = self.bell.read(&mut [0; 16]);
@@ -246,7 +245,7 @@ mod other {
             false
         }
 
-        /// Lets the time pass, or says that the input can be read: reading it waits.
+        /// Sleeps, or returns at once if there is an input: reading it waits.
         pub(crate) fn wait(
             &mut self,
             input: Option<Bell<'_>>,

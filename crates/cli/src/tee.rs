@@ -1,4 +1,4 @@
-//! Keeps a copy of the input, byte for byte, before anything else is done with it.
+//! Copies the input, byte for byte, before anything else is done with it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use crate::fifo::{is_fifo, open_fifo};
 use crate::message::{reason, unwritten};
 use crate::signal::Signals;
 
-/// A copy of the input. When it can't be written, the formatting goes on without it.
+/// A copy of the input. If it can't be written, formatting continues without it.
 pub(crate) struct Tee {
     path: PathBuf,
     state: TeeState,
@@ -16,15 +16,15 @@ pub(crate) struct Tee {
 
 enum TeeState {
     Writing(File),
-    /// The copy ends where the first failure was, so that it is a true beginning of the input.
+    /// The copy ends at the first failure, so that it is a prefix of the input.
     Failed {
         missing: u64,
     },
 }
 
 impl Tee {
-    /// Opens `path` to be appended to, for its owner's eyes only if it is new. A link is refused: it could lead
-    /// the copy anywhere. A pipe waits here for its reader. The message, if there is one, says why there will be no copy.
+    /// Opens `path` for appending; a new file is readable by its owner only. A symbolic link is refused: it could lead anywhere. A pipe
+    /// waits here for its reader. The message, if there is one, is the reason why there will be no copy.
     pub(crate) fn open(path: &Path, signals: &mut Signals) -> (Self, Option<String>) {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
@@ -44,7 +44,7 @@ impl Tee {
         (Self { path: path.to_owned(), state }, message)
     }
 
-    /// Appends bytes of the input. The first failure gives a message.
+    /// Appends bytes of the input. Returns a message at the first failure.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Option<String> {
         match &mut self.state {
             TeeState::Writing(file) => {
@@ -59,11 +59,11 @@ impl Tee {
         }
     }
 
-    /// Makes sure that the copy is on the disk. A failure gives a message.
+    /// Flushes the copy to disk. Returns a message if it isn't whole.
     pub(crate) fn finish(&mut self) -> Option<String> {
         match &self.state {
             TeeState::Writing(file) => match file.sync_data() {
-                // Pipes and devices can't be synchronised; nothing is lost there.
+                // Pipes and devices can't be flushed to disk; nothing is lost there.
                 Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
                     self.state = TeeState::Failed { missing: 0 };
                     Some(unwritten(&self.path, &error))

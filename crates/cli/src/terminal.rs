@@ -1,4 +1,4 @@
-//! What the output can show, decided in one place from options, environment and terminal.
+//! The looks of the output, decided in one place from options, environment and terminal.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use streamfmt::{Background, Looks};
 use crate::background_color;
 use crate::message::tell;
 
-/// Narrower is no layout any more.
+/// The least width that lines are wrapped at.
 const NARROWEST: usize = 20;
 
 /// When to use colours.
@@ -26,7 +26,7 @@ pub(crate) enum When {
     Never,
 }
 
-/// Whether what grows is shown while it does.
+/// When to show items that are still being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenLive {
     /// On a terminal
@@ -38,7 +38,7 @@ pub(crate) enum WhenLive {
     Never,
 }
 
-/// What was asked for.
+/// The options that affect the looks.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LookOptions<'a> {
     /// The output format.
@@ -47,11 +47,11 @@ pub(crate) struct LookOptions<'a> {
     pub(crate) width: Option<usize>,
     /// Whether a file is written instead of standard output.
     pub(crate) is_file: bool,
-    /// Whether standard input is read: what is read from a terminal is the input then, not an answer.
+    /// Whether standard input is read: then bytes from a terminal are input, not an answer to a query.
     pub(crate) reads_stdin: bool,
 }
 
-/// What the file of an output of format `to` beside the main one can show. The options for a terminal don't hold for it.
+/// The looks of a further output of format `to`, to a file. The options for a terminal don't apply to it.
 pub(crate) fn looks_of_file(to: &str) -> Looks {
     let asked = LookOptions { to: Some(to), is_file: true, ..LookOptions::default() };
     let surroundings = Environment {
@@ -63,7 +63,7 @@ pub(crate) fn looks_of_file(to: &str) -> Looks {
     surroundings.looks(&asked)
 }
 
-/// What standard output, or the file that is written instead, can show.
+/// The looks of standard output, or of the file that is written instead.
 pub(crate) fn looks(asked: &LookOptions<'_>) -> Looks {
     let is_terminal = !asked.is_file && io::stdout().is_terminal();
     let columns = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
@@ -73,7 +73,7 @@ pub(crate) fn looks(asked: &LookOptions<'_>) -> Looks {
     surroundings.looks(asked)
 }
 
-/// Whether this runs on a CI service, whose log standard error is a part of.
+/// Whether the program runs on a CI service, so standard error is a part of its log.
 pub(crate) fn is_ci() -> bool {
     let surroundings = Environment {
         is_terminal: false,
@@ -93,10 +93,10 @@ fn local_zone() -> TimeZone {
     zone.unwrap_or_else(TimeZone::system)
 }
 
-/// What the decision depends on.
+/// The environment that the decision depends on.
 struct Environment<'a> {
     is_terminal: bool,
-    /// Whether the terminal may be asked.
+    /// Whether the terminal can be queried.
     can_ask: bool,
     columns: &'a dyn Fn() -> Option<usize>,
     variable: &'a dyn Fn(&str) -> Option<String>,
@@ -135,7 +135,7 @@ impl Environment<'_> {
         match asked.color {
             When::Always => true,
             When::Never => false,
-            // Who asks for the format by its name has thought of where it goes.
+            // Whoever names the format has considered the destination.
             When::Auto if asked.to == Some("ansi") => true,
             When::Auto if self.get("NO_COLOR").is_some() => false,
             When::Auto if forced => true,
@@ -159,11 +159,11 @@ impl Environment<'_> {
         let width = match asked {
             Some(width) => Some(width),
             None if self.is_terminal => {
-                let told = self
+                let wanted = self
                     .get("COLUMNS")
                     .and_then(|columns| columns.parse().ok())
                     .filter(|&columns| columns > 0);
-                told.or_else(|| (self.columns)())
+                wanted.or_else(|| (self.columns)())
             }
             None => None,
         };
@@ -186,24 +186,24 @@ impl Environment<'_> {
             || self.get("KONSOLE_VERSION").is_some()
     }
 
-    /// What the user says; else what the terminal says when it is asked; else what it said to its programs in
-    /// numbers, `foreground;background`.
+    /// The background, from the user's variable, else from a query of the terminal, else from the numbers `foreground;background` that
+    /// some terminals set.
     fn background(&self) -> Background {
-        let told = self.get("STREAMFMT_BACKGROUND");
-        match told.as_deref().map(|said| (said, Appearance::parse(said))) {
-            Some((_, Some(said))) => return Background::Known(said),
-            Some((said, None)) => tell(&format!("STREAMFMT_BACKGROUND can't be \"{said}\" (dark or light)")),
+        let wanted = self.get("STREAMFMT_BACKGROUND");
+        match wanted.as_deref().map(|word| (word, Appearance::parse(word))) {
+            Some((_, Some(wanted))) => return Background::Known(wanted),
+            Some((word, None)) => tell(&format!("STREAMFMT_BACKGROUND can't be \"{word}\" (dark or light)")),
             None => {}
         }
-        let told = self.get("COLORFGBG").unwrap_or_default();
-        let told = match told.rsplit(';').next().and_then(|ground| ground.parse().ok()) {
+        let numbers = self.get("COLORFGBG").unwrap_or_default();
+        let appearance = match numbers.rsplit(';').next().and_then(|ground| ground.parse().ok()) {
             Some(7 | 9..=15) => Appearance::Light,
             _ => Appearance::Dark,
         };
         if self.can_ask {
-            Background::Ask(Arc::new(move || background_color::ask().unwrap_or(told)))
+            Background::Ask(Arc::new(move || background_color::ask().unwrap_or(appearance)))
         } else {
-            Background::Known(told)
+            Background::Known(appearance)
         }
     }
 

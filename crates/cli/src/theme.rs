@@ -54,7 +54,7 @@ enum ThemeCommand {
 }
 
 impl ThemeArgs {
-    /// Does it; gives the exit code. An error is an exit code whose reason was told.
+    /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.task {
             ThemeCommand::List => list(&themes()?),

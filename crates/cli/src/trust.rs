@@ -1,4 +1,4 @@
-//! `streamfmt trust`: shows what a project brings along, and keeps what its user says of it.
+//! `streamfmt trust`: shows a project's settings and plugins, and stores the user's decision.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -46,7 +46,7 @@ pub(crate) struct TrustArgs {
 }
 
 impl TrustArgs {
-    /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.
+    /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         let folders = folders();
         let trust = Trust::new(folders.state.as_deref(), None);
@@ -103,7 +103,7 @@ impl TrustArgs {
             Standing::Changed => "changed since it was trusted (--diff shows how)",
             Standing::Denied => "denied",
         };
-        // What is trusted at once is told as that.
+        // The message covers everything that is trusted together.
         if standing == Standing::Trusted || !self.yes {
             text.push_str(state);
         }
@@ -140,7 +140,7 @@ fn say(text: &str) -> Result<u8, u8> {
     write_out(text.as_bytes())
 }
 
-/// Tells why something isn't done.
+/// Reports why the command is refused.
 fn refuse(problem: Problem) -> u8 {
     tell_problems(&Problems::from(problem));
     USAGE

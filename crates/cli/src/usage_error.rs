@@ -1,6 +1,6 @@
-//! What is wrong with a command line: what the argument parser found, in the words of this program.
+//! Reports errors in the command line, in the words of this program.
 //!
-//! It is told in one line, which says where help is. What was probably meant stands in a line of its own below.
+//! Each is one line, which names the help; a suggestion is a line of its own below.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use streamfmt::golden::report::word;
 
 use crate::message::{tell, tell_below};
 
-/// Tells what is wrong with `arguments`, as `error` says, which `command` made of them.
+/// Reports `error`, which `command` returned for `arguments`.
 pub(crate) fn tell_usage(error: &Error, command: &Command, arguments: &[OsString]) {
     let asked = CommandPath::of(command, arguments);
     let help: Vec<&str> = [command.get_name()].into_iter().chain(asked.path.clone()).collect();
@@ -24,7 +24,7 @@ pub(crate) fn tell_usage(error: &Error, command: &Command, arguments: &[OsString
     }
 }
 
-/// What to say of a `word` that was taken for the name of a file, though none has it, if a command below `command` was meant.
+/// A hint for a `word` that was taken for the name of a file that doesn't exist, if a command below `command` may be meant.
 pub(crate) fn command_meant(word: &str, command: &Command) -> Option<String> {
     if word == "help" {
         return Some("did you mean --help?".to_owned());
@@ -44,7 +44,7 @@ pub(crate) fn number(text: &str) -> Result<usize, &'static str> {
     })
 }
 
-/// The command that is asked to do something, and the names that lead to it from the program.
+/// The command that the arguments name, and its path from the program.
 struct CommandPath<'c> {
     command: &'c Command,
     path: Vec<&'c str>,
@@ -61,7 +61,7 @@ impl<'c> CommandPath<'c> {
         asked
     }
 
-    /// What is wrong, in one sentence.
+    /// The error in one sentence.
     fn wrong(&self, error: &Error) -> String {
         let of = |kind| text(error, kind).unwrap_or_default();
         let (argument, value) = (of(ContextKind::InvalidArg), of(ContextKind::InvalidValue));
@@ -108,7 +108,7 @@ impl<'c> CommandPath<'c> {
         }
     }
 
-    /// The command line that was probably meant by one of `run` that lacks the `--` before the agent.
+    /// The suggested command line for a `run` without `--` before the agent.
     fn agent_meant(&self, error: &Error, arguments: &[OsString], command: &Command) -> Option<String> {
         let unexpected = text(error, ContextKind::InvalidArg)?;
         if self.path != ["run"] || error.kind() != ErrorKind::UnknownArgument || unexpected.starts_with('-') {
@@ -124,7 +124,7 @@ impl<'c> CommandPath<'c> {
         Some(format!("{} {}", command.get_name(), words.join(" ")))
     }
 
-    /// What was probably meant, if something was.
+    /// A suggestion, if there is one.
     fn meant(&self, error: &Error, arguments: &[OsString]) -> Option<String> {
         if let Some(option) = arguments.iter().find_map(|argument| self.with_one_dash(argument.to_str()?)) {
             return Some(option);
@@ -141,7 +141,7 @@ impl<'c> CommandPath<'c> {
         }
         let typed = text(error, ContextKind::InvalidArg)?;
         let typed = typed.trim_start_matches('-');
-        // The parser suggests what is but a little like it.
+        // The parser also suggests options that are hardly similar.
         text(error, ContextKind::SuggestedArg).filter(|option| {
             let option = option.trim_start_matches('-');
             nearest(typed, &[option]).is_some() || typed.contains(option) || option.starts_with(typed)
@@ -153,7 +153,7 @@ impl<'c> CommandPath<'c> {
         self.command.get_subcommands().map(Command::get_name).collect()
     }
 
-    /// The option that was typed with one dash, so that each of its letters was taken for an option.
+    /// The option that was typed with one dash, so each of its letters was taken for an option.
     fn with_one_dash(&self, argument: &str) -> Option<String> {
         let word = argument.strip_prefix('-').filter(|word| word.len() > 1)?;
         let mut options = self.command.get_arguments().filter_map(clap::Arg::get_long);
@@ -161,7 +161,7 @@ impl<'c> CommandPath<'c> {
     }
 }
 
-/// What commands are called elsewhere, and here.
+/// Names that commands have in other programs, and their names here.
 const SYNONYMS: [(&str, &str); 7] = [
     ("install", "add"),
     ("get", "add"),
@@ -172,7 +172,7 @@ const SYNONYMS: [(&str, &str); 7] = [
     ("create", "new"),
 ];
 
-/// What the parser says of an error; of several things the first.
+/// A part of an error as text; of a list, its first element.
 fn text(error: &Error, kind: ContextKind) -> Option<String> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
@@ -181,7 +181,7 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// What the parser says of an error, as a list.
+/// A part of an error as a list.
 fn list(error: &Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
@@ -190,7 +190,7 @@ fn list(error: &Error, kind: ContextKind) -> Vec<String> {
     }
 }
 
-/// An option without what stands for its value, `--width` of `--width <N>`, or a value without its brackets.
+/// An option without its value, `--width` of `--width <N>`, or a value without its brackets.
 fn name(argument: &str) -> &str {
     argument.split(' ').next().unwrap_or_default().trim_matches(|sign| "[<>].".contains(sign))
 }

@@ -1,8 +1,7 @@
-//! Watches the files that the choices were read from, for `--watch`.
+//! Watches the files that settings and plugins were read from, for `--watch`.
 //!
-//! They are looked at every now and then instead of asking the system to tell of changes: some dozen files cost a few
-//! microseconds a look, nothing has to be set up before the first line is shown, it works on any file system, and an
-//! editor that writes a new file and gives it the old name is no special case.
+//! They are polled: this takes a few microseconds for some dozen files, needs no preparation before the first line is shown, works on
+//! any file system, and an editor that writes a new file and renames it is no special case.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,43 +13,43 @@ use streamfmt::{Engine, Files, Problem, Problems};
 use crate::message::{tell, tell_journal, tell_problems};
 use crate::signal::Signals;
 
-/// How long after the last change it is taken for whole: editors write in several steps.
+/// How long after the last change files are read: editors write in several steps.
 const CALM: Duration = Duration::from_millis(100);
 
-/// How often is looked.
+/// How often files are checked.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// Makes the choices anew, reading files through the given reader.
+/// Builds an engine, reading files through the given reader.
 pub(crate) type Build<'a> = &'a dyn Fn(Files) -> Result<Engine, Problems>;
 
-/// Sees when the choices change, and makes them anew.
+/// Notices changes, and builds a new engine.
 pub(crate) struct Watch<'a> {
     build: Build<'a>,
-    /// Each file that matters, and how it was when it was last looked at.
+    /// Each watched file, and its state at the last check.
     files: BTreeMap<PathBuf, Option<Stamp>>,
-    /// What is wrong in the settings that are in use. A new mistake is a broken save; an old one is not.
-    known: Vec<ToldProblem>,
+    /// The problems of the settings in use. Only a new problem means that a save broke something.
+    known: Vec<KnownProblem>,
     looked: Instant,
-    /// When the last change was seen, if the choices have not been made anew since.
+    /// When the last change was noticed, if it wasn't acted on yet.
     changed: Option<Instant>,
 }
 
-/// Something that is wrong, wherever it stands: a line that is added above moves it.
-type ToldProblem = (String, String);
+/// A problem without its line, which changes when a line is added above.
+type KnownProblem = (String, String);
 
-/// What changes when a file is written or a link switched: its time, its length, and which file has the name.
+/// What changes when a file is written or a link switched: its time, its length, and which file it is.
 type Stamp = (Option<SystemTime>, u64, u64);
 
 impl<'a> Watch<'a> {
-    /// Watches what `engine` was made of by `build`.
+    /// Watches the files that `build` read for `engine`.
     pub(crate) fn new(build: Build<'a>, engine: &Engine) -> Self {
-        let known = told(engine.warnings());
+        let known = known(engine.warnings());
         let mut watch = Self { build, files: BTreeMap::new(), known, looked: Instant::now(), changed: None };
         watch.add(engine.files());
         watch
     }
 
-    /// The choices made anew, if they changed and can be used. If they can't, that is told, and those before hold.
+    /// A new engine, if files changed and it can be used. If it can't, its problems are reported.
     pub(crate) fn renewed(&mut self) -> Option<Engine> {
         if !self.is_due() {
             return None;
@@ -60,12 +59,12 @@ impl<'a> Watch<'a> {
         self.add(&files);
         match built {
             Ok(engine) => {
-                // A plugin that is broken tells so when it is loaded.
+                // A broken plugin reports its failure when it is loaded.
                 drop(engine.setup());
-                let is_new = |problem: &&Problem| !self.known.contains(&told_of(problem));
+                let is_new = |problem: &&Problem| !self.known.contains(&known_of(problem));
                 let new: Vec<Problem> = engine.warnings().0.iter().filter(is_new).cloned().collect();
                 if engine.journal().failures() == 0 && new.is_empty() {
-                    self.known = told(engine.warnings());
+                    self.known = known(engine.warnings());
                     return Some(engine);
                 }
                 tell_problems(&Problems(new));
@@ -77,7 +76,7 @@ impl<'a> Watch<'a> {
         None
     }
 
-    /// Waits until the choices can be made anew; nothing if a signal comes first.
+    /// Waits for a new engine; `None` if a signal arrives first.
     pub(crate) fn wait(&mut self, signals: &mut Signals) -> Option<Engine> {
         loop {
             if let Some(engine) = self.renewed() {
@@ -90,7 +89,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether something changed, and has been calm since.
+    /// Whether files changed and then stayed the same for a while.
     fn is_due(&mut self) -> bool {
         let now = Instant::now();
         if now.duration_since(self.looked) >= TICK {
@@ -120,17 +119,17 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn told(problems: &Problems) -> Vec<ToldProblem> {
-    problems.0.iter().map(told_of).collect()
+fn known(problems: &Problems) -> Vec<KnownProblem> {
+    problems.0.iter().map(known_of).collect()
 }
 
-fn told_of(problem: &Problem) -> ToldProblem {
+fn known_of(problem: &Problem) -> KnownProblem {
     (problem.origin.clone(), problem.message.clone())
 }
 
 fn stamp_of(path: &Path) -> Option<Stamp> {
     let metadata = fs::metadata(path).ok()?;
-    // What else comes and goes in a plugin's folder, such as our own output, changes nothing.
+    // Other files that appear in a plugin's folder, such as our own output, don't matter.
     if metadata.is_dir() {
         return Some((None, 0, number(&metadata)));
     }

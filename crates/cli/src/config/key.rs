@@ -1,4 +1,4 @@
-//! The keys of settings: what each is for, what it may be, and what it is now.
+//! The keys of settings: their purpose, possible values and current values.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::folders::folders;
 use crate::message::{USAGE, one_line, tell};
 use crate::output::write_out;
 
-/// A key with what is said of it everywhere.
+/// A key and its values in all layers.
 struct ListedKey {
     name: String,
     about: &'static str,
@@ -64,7 +64,7 @@ pub(super) fn is_known(key: &str) -> bool {
         || key.starts_with("plugin.")
 }
 
-/// Tells that there is no such key. Gives the exit code.
+/// Reports that there is no such key. Returns the exit code.
 pub(super) fn unknown(key: &str) -> u8 {
     let rows = rows();
     let last = |row: &&ListedKey| row.name.strip_suffix(key).is_some_and(|group| group.ends_with('.'));
@@ -172,7 +172,7 @@ fn is_of_profile(row: &ListedKey) -> bool {
     row.place.contains("[profile.NAME") && row.name != "extends"
 }
 
-/// Whether `name` is the key that is asked for, or in the group.
+/// Whether `name` is the requested key, or in the requested group.
 pub(super) fn is_of(name: &str, key: Option<&str>) -> bool {
     key.is_none_or(|key| name.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
 }

@@ -1,4 +1,4 @@
-//! `golden bless`: what comes out becomes what is expected, unless something speaks against it.
+//! `golden bless`: the actual output becomes the expected one, unless a check fails.
 
 use std::fmt::Write;
 

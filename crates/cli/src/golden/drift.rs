@@ -1,4 +1,4 @@
-//! `golden drift`: what recordings hold that no formatter shows.
+//! `golden drift`: finds parts of recordings that no formatter shows.
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -15,9 +15,9 @@ use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_journal, te
 
 /// Something new was found.
 const NEWS: u8 = 1;
-/// The number of the shape of what is told to programs.
+/// The version of the JSON output.
 const SCHEMA: u32 = 1;
-/// Bytes of a recording that tell its dialect.
+/// Bytes of a recording that are read to detect its dialect.
 const BEGINNING: u64 = 256 * 1024;
 
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ impl DriftArgs {
                 tell(&format!("{}: no line is an event of a known agent", path.display()));
             }
         }
-        // What a plugin failed at counts as told without it.
+        // Items that a plugin failed at are shown without it.
         tell_journal(&journal);
         if finder.events == 0 {
             return Err(NOTHING_RAN);
@@ -120,7 +120,7 @@ impl DriftArgs {
     }
 }
 
-/// How a file begins; nothing if it can't be read, which is told later.
+/// The beginning of a file; empty if it can't be read, which is reported later.
 fn beginning(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut bytes));

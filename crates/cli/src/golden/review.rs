@@ -1,7 +1,7 @@
 //! `golden review`: each difference is looked at and decided on, one key each.
 //!
-//! What is accepted is written at once, so whoever stops in between keeps what was decided. Without a terminal
-//! nothing is asked: the differences are told, each with the command that accepts it.
+//! Accepted output is written at once, so decisions are kept when the user stops in between. Without a terminal nothing is asked:
+//! the differences are printed, each with the command that accepts it.
 
 mod keys;
 
@@ -40,7 +40,7 @@ pub(super) struct ReviewArgs {
     json: bool,
 }
 
-/// What was decided on a difference.
+/// The decision on a difference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Decision {
     Accept,
@@ -48,7 +48,7 @@ enum Decision {
     Skip,
 }
 
-/// What became of all differences.
+/// The decisions on all differences.
 #[derive(Default)]
 struct Tally {
     accepted: usize,
@@ -159,7 +159,7 @@ fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u
     Ok(tally)
 }
 
-/// What clears the screen, where the terminal can do that.
+/// The sequence that clears the screen, on a terminal.
 fn fresh_screen() -> &'static str {
     let can_clear = env::var("TERM").is_ok_and(|name| !["", "dumb"].contains(&name.as_str()));
     if can_clear { "\u{1b}[H\u{1b}[2J" } else { "\n" }

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The row of a run in progress.
 pub(super) struct RunRow {
-    /// Gets what the run came to, once it is over.
+    /// Receives the run's figures once it is over.
     end: Sender<Option<SessionFigures>>,
     written: Receiver<()>,
 }
@@ -52,7 +52,7 @@ impl RunRow {
         Self { end, written }
     }
 
-    /// Writes that the run is over, and what it came to. Waits for that, though not for long.
+    /// Writes that the run is over, with its figures. Waits for that, though not for long.
     pub(super) fn finish(self, figures: Option<SessionFigures>) {
         if self.end.send(figures).is_ok() {
             let _ = self.written.recv_timeout(PATIENCE);
