@@ -1,7 +1,7 @@
 //! Pictures of pages, saved as files.
 //!
-//! A file is called after its bytes, `3b0f….png`: the same picture is one file however often it is shown, no text of the
-//! stream is in a path, and what a file of such a name holds is known.
+//! A file is named by the hash of its bytes, `3b0f….png`. So a picture is one file however often it is shown, no text of the stream is
+//! part of a path, and a file's name determines its content.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,17 +17,17 @@ use crate::args::Args;
 use crate::message::{reason, unwritten};
 use crate::output::Replacement;
 
-/// The folder that pictures are kept in.
+/// The folder for pictures.
 pub(crate) struct Assets {
     folder: PathBuf,
     /// Where the pages are written to, if not to standard output.
     output: Option<PathBuf>,
-    /// What leads from a page to the folder, once that was made.
+    /// The relative path from a page to the folder, once it was created.
     way: OnceLock<Option<String>>,
     failures: Mutex<Failures>,
 }
 
-/// What could not be done: told once, since a disk that is full is full for all.
+/// The failure to save pictures, reported once: a full disk is full for all of them.
 #[derive(Default)]
 struct Failures {
     first: Option<String>,
@@ -35,20 +35,20 @@ struct Failures {
 }
 
 impl Assets {
-    /// The folder that the arguments name, if they do.
+    /// The folder that the arguments name, if any.
     pub(crate) fn wanted(args: &Args) -> Option<Arc<Self>> {
         let folder = args.assets.clone()?;
         let output = args.output.clone().filter(|path| path != Path::new("-"));
         Some(Arc::new(Self { folder, output, way: OnceLock::new(), failures: Mutex::default() }))
     }
 
-    /// What writers of pages hand pictures to.
+    /// The function that page writers pass pictures to.
     pub(crate) fn keeper(self: &Arc<Self>) -> KeepPicture {
         let assets = Arc::clone(self);
         KeepPicture::new(move |ending, base64| assets.keep(ending, base64))
     }
 
-    /// What could not be done since this was asked last.
+    /// The failure since the last call, as a message.
     pub(crate) fn failure(&self) -> Option<String> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let Failures { first, more } = std::mem::take(&mut *failures);
@@ -67,10 +67,10 @@ impl Assets {
         }
     }
 
-    /// Keeps a picture; gives its address.
+    /// Saves a picture and returns its address.
     fn keep(&self, ending: &str, base64: &str) -> Option<String> {
         let way = self.way.get_or_init(|| self.make().map_err(|message| self.fail(message)).ok()).as_ref()?;
-        // Bits behind the last byte mean nothing, and browsers take them too.
+        // Bits after the last byte are ignored, as browsers do.
         let bytes = BASE64_MIME_PERMISSIVE.decode(base64.as_bytes()).ok()?;
         let digest = Sha256::digest(&bytes);
         let name = format!("{}.{ending}", HEXLOWER.encode(&digest[..16]));
@@ -83,7 +83,7 @@ impl Assets {
         }
     }
 
-    /// Makes the folder; says what leads to it from the pages.
+    /// Creates the folder and returns the relative path to it from the pages.
     fn make(&self) -> Result<String, String> {
         let shown = self.folder.display();
         let fail = |error: std::io::Error| format!("can't write images to {shown}: {}", reason(&error));
@@ -100,7 +100,7 @@ impl Assets {
     }
 }
 
-/// Makes sure that a file holds these bytes. One that does already is left alone.
+/// Writes these bytes to a file, unless it holds them already.
 fn put(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let is_file = |meta: fs::Metadata| meta.is_file() && meta.len() == bytes.len() as u64;
     if fs::symlink_metadata(path).is_ok_and(is_file) && fs::read(path).is_ok_and(|there| there == bytes) {
@@ -112,7 +112,7 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), String> {
     file.put_in_place()
 }
 
-/// What leads from one folder to another, as the beginning of a link. `None`: they have nothing in common.
+/// The relative path from one folder to another, as the beginning of a link. `None`: they have nothing in common.
 fn way(from: &Path, to: &Path) -> Option<String> {
     let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let mut way = "../".repeat(from.components().count() - common);

@@ -1,12 +1,12 @@
 //! Asks the terminal whether its background is dark or light.
 //!
-//! `terminal-colorsaurus` asks, together with a question that every terminal answers, so that nobody waits for an
-//! answer to the first that never comes. It is asked only if the terminal is ours alone: we are in its foreground,
-//! and nothing was typed before, since the answer comes the same way. What is typed while we wait for it is lost.
+//! `terminal-colorsaurus` sends the query together with one that every terminal answers, so it never waits in vain. The terminal is
+//! queried only if the program is in its foreground and nothing was typed before, since the answer arrives as if typed. Text typed
+//! while waiting for the answer is lost.
 
 use streamfmt::core::theme::Appearance;
 
-/// Whether the terminal that standard output goes to has a dark or a light background; `None` if it can't be asked or
+/// Whether the terminal that standard output goes to has a dark or a light background; `None` if it can't be queried or
 /// doesn't answer.
 /// It takes at most a tenth of a second.
 #[cfg(unix)]
@@ -14,7 +14,7 @@ pub(crate) fn ask() -> Option<Appearance> {
     unix::ask()
 }
 
-/// Nothing is asked here.
+/// No terminal is queried on this system.
 #[cfg(not(unix))]
 pub(crate) fn ask() -> Option<Appearance> {
     None
@@ -33,7 +33,7 @@ mod unix {
     use streamfmt::core::theme::{Appearance, Color};
     use terminal_colorsaurus::{QueryOptions, background_color};
 
-    /// How long an answer is waited for. One that comes later a shell would take for typing.
+    /// How long to wait for the answer. A shell would take a later one for typed text.
     const PATIENCE: Duration = Duration::from_millis(100);
 
     pub(super) fn ask() -> Option<Appearance> {
@@ -41,7 +41,7 @@ mod unix {
         if !answers(&term, env::var_os("TMUX").is_some()) {
             return None;
         }
-        // The library would ask that one.
+        // The library would query the other one.
         if is_another(&io::stderr(), &io::stdout()) {
             return None;
         }
@@ -55,37 +55,37 @@ mod unix {
         Color::Rgb(red, green, blue).appearance()
     }
 
-    /// Whether one is a terminal and not that which the other is.
+    /// Whether one is a terminal other than the other.
     fn is_another(one: &Stderr, other: &Stdout) -> bool {
         let device = |file: BorrowedFd<'_>| fstat(file).ok().map(|stat| stat.st_rdev);
         one.is_terminal() && device(one.as_fd()) != device(other.as_fd())
     }
 
-    /// Whether a terminal of this name is known to answer. Some of those left out never do, some write the question on
-    /// the screen, and `screen` passes it on to a terminal whose answer comes too late.
+    /// Whether a terminal of this name is known to answer. Of the others, some never do, some print the query, and `screen` passes it on
+    /// to a terminal whose answer arrives too late.
     fn answers(term: &str, is_in_tmux: bool) -> bool {
         let silent = ["dumb", "linux", "vt", "ansi", "cons", "sun", "wyse", "eterm", "Eterm", "unknown"];
         let is_screen = term.starts_with("screen") && !is_in_tmux;
         !term.is_empty() && !is_screen && !silent.iter().any(|name| term.starts_with(name))
     }
 
-    /// A terminal that shows nothing of what it receives and gives each byte at once, until this ends. In lines it
-    /// would hide what was typed of the next.
+    /// Turns off the terminal's echo and line mode until this is dropped. In line mode, a line that is being typed
+    /// couldn't be seen.
     struct RawTerminal {
         terminal: Stdout,
         before: Termios,
     }
 
     impl RawTerminal {
-        /// `None` if the terminal isn't ours.
+        /// `None` if the program isn't in the terminal's foreground.
         fn begin(terminal: Stdout) -> Option<Self> {
-            // Setting up a terminal from its background would stop the program.
+            // Changing a terminal's settings from the background would stop the program.
             if tcgetpgrp(&terminal).ok()? != rustix::process::getpgrp() {
                 return None;
             }
             let before = tcgetattr(&terminal).ok()?;
             let mut quiet = before.clone();
-            // Ctrl-C goes on to be a signal.
+            // Ctrl-C still sends a signal.
             quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
             let begun = Self { terminal, before };
             tcsetattr(&begun.terminal, OptionalActions::Now, &quiet).ok()?;

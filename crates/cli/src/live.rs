@@ -1,4 +1,4 @@
-//! A terminal on which what is still open is shown while it grows: replies, calls and the agents at work.
+//! Live display on a terminal: paints open items below the finished text, that is replies, calls and running agents.
 
 use std::collections::HashMap;
 use std::env;
@@ -21,40 +21,40 @@ use crate::screen::ScreenSize;
 use crate::signal::Signals;
 use crate::terminal::WhenLive;
 
-/// How often the sign of a call that runs turns.
+/// How often the sign of a running call changes.
 const TURN: Duration = Duration::from_millis(125);
-/// How long the size of the terminal must stay the same before something is shown below the text again. While a window is drawn
-/// larger or smaller, rows may be broken in a way that isn't known yet; `tmux` tells of a new size after a quarter of a second.
+/// How long the size of the terminal must stay the same before rows are shown below the text again. While a window is being resized, it
+/// isn't known how rows are wrapped; `tmux` reports a new size after a quarter of a second.
 const SETTLED: Duration = Duration::from_millis(300);
 /// The signs, one after the other.
 const TURNS: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// The same in ASCII.
 const TURNS_ASCII: [&str; 4] = ["|", "/", "-", "\\"];
 
-/// Shows what is open on the terminal that standard output goes to.
+/// Shows open items on the terminal that standard output goes to.
 pub(crate) struct LiveTerminal {
     echo: Option<Echo>,
-    /// The shortest time between two looks at what grows.
+    /// The shortest time between two paintings.
     pace: Duration,
-    /// Whether something may move that didn't change.
+    /// Whether signs may turn while nothing changes.
     has_motion: bool,
     turns: &'static [&'static str],
     is_width_fixed: bool,
     size: ScreenSize,
-    /// When the size changed, until it has stayed the same for a while.
+    /// When the size changed last; `None` after a while.
     resized: Option<Instant>,
-    /// When the calls and agents that run were first seen.
+    /// When the running calls and agents were first seen.
     begun: HashMap<Id, Instant>,
-    /// What was open when it was last looked at.
+    /// The open items at the last look.
     open: OpenNodes,
-    /// Whether something has come since.
+    /// Whether something was read since.
     has_news: bool,
     looked: Instant,
 }
 
 impl LiveTerminal {
-    /// The terminal, where what is open is to be shown on it; `None` elsewhere: where the output is no terminal or one that can't be
-    /// painted on, in the log of a CI service, for a screen reader, in a format that isn't written in rows.
+    /// The terminal, if open items are to be shown. `None`: the output isn't a terminal or can't be painted on, or it is the log of a CI
+    /// service, for a screen reader, or in a format that isn't written in rows.
     pub(crate) fn wanted(wish: WhenLive, engine: &Engine) -> Option<Self> {
         let Profile { layout, live, .. } = &engine.settings().profile;
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
@@ -84,12 +84,12 @@ impl LiveTerminal {
         })
     }
 
-    /// Something has come.
+    /// Notes that something was read.
     pub(crate) fn note(&mut self) {
         self.has_news = true;
     }
 
-    /// How long it may be waited for input until there is something to do; `None`: for ever.
+    /// How long to wait for input before something is due; `None`: for ever.
     pub(crate) fn patience(&self) -> Option<Duration> {
         if let Some(resized) = self.resized {
             return Some(SETTLED.saturating_sub(resized.elapsed()));
@@ -102,7 +102,7 @@ impl LiveTerminal {
         is_turning.then(|| TURN.saturating_sub(passed))
     }
 
-    /// Shows what has come and what is open now, if it is time for that or if there is finished text.
+    /// Paints finished text and open items, if it is time for that or if there is finished text.
     pub(crate) fn look(&mut self, pipeline: &mut Pipeline, output: &mut TextOutput, signals: &mut Signals) {
         if signals.take_stop() {
             output.step_aside();
@@ -110,8 +110,8 @@ impl LiveTerminal {
             signals.stop();
             self.has_news = true;
         }
-        // In the background the terminal is somebody else's: finished text alone is written then. And so it is soon where a signal
-        // ends the program: another one ends it at once.
+        // In the background another program uses the terminal, so only finished text is written. Likewise after a signal, since another one
+        // ends the program at once, and would leave the frame.
         let is_ours = echo::is_in_foreground() && signals.caught().is_none();
         if signals.caught().is_some() {
             self.echo = None;
@@ -143,13 +143,13 @@ impl LiveTerminal {
         output.show(size, rows);
     }
 
-    /// Takes away what is shown below the text, and leaves the terminal as it was.
+    /// Erases the rows below the text, and restores the terminal.
     pub(crate) fn leave(&mut self, output: &mut TextOutput) {
         output.show(size().unwrap_or(self.size), Vec::new());
         self.echo = None;
     }
 
-    /// Notes since when the calls and agents run that do so now.
+    /// Notes when running calls and agents were first seen.
     fn note_running(&mut self) {
         let Self { open, begun, looked, .. } = self;
         let calls = open.nodes.iter().filter(|node| is_running(node)).map(|node| &node.entry.id);
@@ -157,7 +157,7 @@ impl LiveTerminal {
         *begun = running.map(|id| (id.clone(), begun.get(id).copied().unwrap_or(*looked))).collect();
     }
 
-    /// The rows of what is open; of too many the last.
+    /// The rows of open items; of too many, the last.
     fn rows(&self, pipeline: &mut Pipeline) -> Vec<String> {
         let most = self.size.frame_rows();
         let mut nodes = self.open.nodes.clone();
@@ -178,7 +178,7 @@ impl LiveTerminal {
         rows[rows.len().saturating_sub(most)..].iter().map(|row| (*row).to_owned()).collect()
     }
 
-    /// What stands behind a call that runs: that it does, and for how long.
+    /// The end of a running call's title: a sign, and for how long it has been running.
     fn running(&self, id: &Id) -> Text {
         let time = self.begun.get(id).map(|begun| self.looked.duration_since(*begun)).unwrap_or_default();
         let turn = time.as_millis() / TURN.as_millis();
@@ -192,7 +192,7 @@ impl LiveTerminal {
     }
 }
 
-/// How long, in whole seconds: `5s`, `1m 5s`.
+/// A duration in whole seconds: `5s`, `1m 5s`.
 fn whole_seconds(seconds: u64) -> String {
     if seconds < 60 { format!("{seconds}s") } else { figures::duration(seconds * 1000).to_string() }
 }
@@ -202,7 +202,7 @@ fn is_running(node: &Node) -> bool {
     node.entry.kind == Kind::Call && node.result.is_none() && node.entry.status != Status::Cancelled
 }
 
-/// Whether the user's environment asks for nothing that moves.
+/// Whether the user's environment turns motion off.
 fn is_still() -> bool {
     env::var("STREAMFMT_MOTION")
         .is_ok_and(|said| ["0", "no", "off", "false", "never"].contains(&said.as_str()))
@@ -215,7 +215,7 @@ fn size() -> Option<ScreenSize> {
     (size.columns > 0 && size.rows > 1).then_some(size)
 }
 
-/// Whether the terminal breaks rows anew when its width changes, as nearly all do.
+/// Whether the terminal wraps rows again when its width changes, as nearly all do.
 pub(crate) fn reflows() -> bool {
     env::var_os("XTERM_VERSION").is_none() && env::var_os("TERM").is_none_or(|term| term != "linux")
 }

@@ -1,19 +1,19 @@
-//! What stands on the terminal below the finished text: a frame of rows that is painted anew when it changes.
+//! The frame: rows on the terminal below the finished text, repainted when they change.
 //!
 //! ```text
-//! finished text      goes up into the scrollback, and is never touched again
+//! finished text      moves up into the scrollback, and is never touched again
 //! open row           the last row of the finished text, if that doesn't end in a line feed yet
 //! rows of the frame  erased by going up and erasing downwards, only from the first that is different
 //! ```
 //!
-//! Nothing else is asked of the terminal: no other screen, no region that scrolls, no answer. So whatever happens to the program,
-//! what is finished stands there as it does where nothing is painted.
+//! The terminal needn't support more: no alternate screen, no scrolling region, no query. So whatever happens to the program, finished
+//! text is the same as without a frame.
 
 use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-/// Where rows end that are too long: at the edge, instead of in the next row, which would not be counted.
+/// Turns wrapping off: a row that is too long ends at the edge instead of taking another row, which wouldn't be counted.
 const CUT_ROWS: &str = "\x1b[?7l";
 const WRAP_ROWS: &str = "\x1b[?7h";
 
@@ -27,45 +27,45 @@ pub(crate) struct ScreenSize {
 }
 
 impl ScreenSize {
-    /// Rows that a frame may have. A terminal that becomes smaller pushes rows up out of reach: with half of the screen it may
-    /// lose half of its height before that happens to a frame.
+    /// The most rows of a frame. A terminal that becomes smaller pushes rows up out of reach: with half of the screen, it may
+    /// lose half of its height before that happens to the frame.
     pub(crate) fn frame_rows(self) -> usize {
         (self.rows / 2).max(LEAST_ROWS).min(self.rows.saturating_sub(1))
     }
 }
 
-/// Rows of a frame that are shown on any screen that has them.
+/// The rows that a frame may have even on a small screen.
 const LEAST_ROWS: usize = 6;
 
-/// What stands below the finished text, and what is to be written to change it.
+/// The frame as it is on the terminal, and the sequences that change it.
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
     /// The last row of the finished text, if it doesn't end in a line feed.
     open_row: String,
-    /// Whether that row stands on the terminal now.
+    /// Whether that row is on the terminal now.
     is_open_row_shown: bool,
-    /// The rows below, as they stand there.
+    /// The rows of the frame, as painted.
     shown: Vec<String>,
-    /// Columns of the terminal when they were painted.
+    /// The columns of the terminal when they were painted.
     columns: usize,
-    /// Whether a row becomes several where the terminal becomes narrower.
+    /// Whether the terminal wraps rows again when it becomes narrower.
     reflows: bool,
 }
 
 impl Screen {
-    /// An empty frame. `reflows`: whether the terminal breaks rows anew when its width changes.
+    /// An empty frame. `reflows`: whether the terminal wraps rows again when its width changes.
     pub(crate) fn new(reflows: bool) -> Self {
         Self { reflows, ..Self::default() }
     }
 
-    /// Writes more finished text, and below it these rows in place of those that stand there.
+    /// Writes more finished text, and replaces the rows of the frame.
     pub(crate) fn paint(&mut self, size: ScreenSize, finished: &str, rows: Vec<String>, out: &mut String) {
         let is_same_size = self.columns == size.columns;
         if finished.is_empty() && is_same_size && rows == self.shown {
             return;
         }
         let kept = if finished.is_empty() && is_same_size && !self.shown.is_empty() {
-            // The last row is always written: the cursor stands at its end then.
+            // The last row is always written, so that the cursor is at its end.
             let most = self.shown.len().min(rows.len()).saturating_sub(1);
             self.shown.iter().zip(&rows).take(most).take_while(|(one, other)| one == other).count()
         } else {
@@ -92,7 +92,7 @@ impl Screen {
         self.columns = size.columns;
     }
 
-    /// Takes the frame away, and writes more finished text.
+    /// Erases the frame, and writes more finished text.
     pub(crate) fn finish(&mut self, finished: &str, out: &mut String) {
         let size = ScreenSize { columns: self.columns, rows: 0 };
         if !finished.is_empty() || !self.shown.is_empty() {
@@ -100,23 +100,23 @@ impl Screen {
         }
     }
 
-    /// Takes the frame and the open row away, so that something else may be written there. The next painting brings them again.
+    /// Erases the frame and the open row, so that something else can be written there. The next painting restores them.
     pub(crate) fn step_aside(&mut self, out: &mut String) {
         self.erase(self.columns, out);
     }
 
-    /// Erases the frame from one of its rows on. The cursor stands at that row's beginning then.
+    /// Erases the frame from one of its rows on. Leaves the cursor at the beginning of that row.
     fn erase_from(&mut self, row: usize, out: &mut String) {
         up(self.shown.len() - 1 - row, out);
     }
 
-    /// Erases the frame and the open row. The cursor stands where that began.
+    /// Erases the frame and the open row. Leaves the cursor where the open row began.
     fn erase(&mut self, columns: usize, out: &mut String) {
         let is_narrower = columns < self.columns && self.reflows;
         let frame_row = |row: &String| if is_narrower { height(row, columns) } else { 1 };
         let mut rows: usize = self.shown.iter().map(frame_row).sum();
         if self.is_open_row_shown {
-            // It is finished text, which the terminal breaks by itself.
+            // It is finished text, which the terminal wraps by itself.
             rows += height(&self.open_row, if self.reflows { columns } else { self.columns });
         }
         if rows > 0 {
@@ -126,7 +126,7 @@ impl Screen {
         self.is_open_row_shown = false;
     }
 
-    /// Writes the open row, and behind it more finished text.
+    /// Writes the open row, and more finished text after it.
     fn write(&mut self, finished: &str, out: &mut String) {
         self.open_row.push_str(finished);
         out.push_str(&self.open_row);
@@ -136,10 +136,10 @@ impl Screen {
     }
 }
 
-/// Goes up so many rows, to the beginning of that one, and erases it and all below.
+/// Moves up this many rows, to the beginning of a row, and erases it and everything below.
 ///
-/// Below is erased from the second column on, and the row before that: where all is erased from the first on, at the top of the
-/// screen, `tmux` takes that for a clear and keeps a copy in its scrollback.
+/// The row is erased first, then everything from its second column. Erasing all from the first column, at the top of the screen, is
+/// taken by `tmux` for a clear, of which it keeps a copy in its scrollback.
 fn up(rows: usize, out: &mut String) {
     out.push('\r');
     if rows > 0 {
@@ -149,12 +149,12 @@ fn up(rows: usize, out: &mut String) {
     out.push_str("\x1b[K\x1b[C\x1b[J\r");
 }
 
-/// Rows that a row takes on a terminal of so many columns.
+/// The number of rows that a row takes on a terminal with this many columns.
 fn height(row: &str, columns: usize) -> usize {
     width(row).div_ceil(columns.max(1)).max(1)
 }
 
-/// Columns of a row in which there are styles and links.
+/// The columns of a row, which may contain styles and links.
 fn width(row: &str) -> usize {
     let mut rest = row;
     let mut columns = 0;
@@ -169,7 +169,7 @@ fn width(row: &str) -> usize {
     columns
 }
 
-/// Bytes of the sequence that a text begins with: a style (CSI), or a link (OSC) up to its end.
+/// The length in bytes of the sequence at the beginning of a text: a style (CSI), or a link (OSC) up to its end.
 fn sequence(text: &str) -> usize {
     let ends = |end: &str| text.find(end).map(|at| at + end.len());
     let end = if text.starts_with("\x1b]") {
@@ -190,7 +190,7 @@ mod tests {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// What is written for a step, with the sequences spelled shorter.
+    /// The bytes written for a step, with the sequences abbreviated.
     fn painted(screen: &mut Screen, size: ScreenSize, finished: &str, frame: &str) -> String {
         let mut out = String::new();
         screen.paint(size, finished, rows(frame), &mut out);

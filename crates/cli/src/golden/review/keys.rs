@@ -16,14 +16,14 @@ mod unix {
 
     use crate::signal::{Signals, Woken};
 
-    /// Stands for a key that means nothing here: one that sends a sequence, or a letter that can't be read.
+    /// Any key without a meaning here: one that sends a sequence, or a letter that can't be read.
     const OTHER: char = char::REPLACEMENT_CHARACTER;
 
-    /// The keyboard. The terminal is as it was when this goes away, also after a signal.
+    /// The keyboard. The terminal is restored when this is dropped, also after a signal.
     pub(in super::super) struct Keys {
         before: Termios,
         signals: Signals,
-        /// What was typed ahead.
+        /// Bytes typed ahead.
         typed: VecDeque<u8>,
     }
 
@@ -37,7 +37,7 @@ mod unix {
             Ok(Self { before, signals, typed: VecDeque::new() })
         }
 
-        /// The next key; nothing if there will be none, or somebody wants an end.
+        /// The next key; `None` at the end of input or after a signal.
         pub(in super::super) fn key(&mut self) -> Option<char> {
             if self.typed.is_empty() {
                 let stdin = io::stdin();
@@ -46,7 +46,7 @@ mod unix {
                     _ => return None,
                 }
                 let mut bytes = [0; 256];
-                // Past the buffer of `stdin`: what lay there no wait would tell of.
+                // Not through the buffer of `stdin`: a wait doesn't notice bytes in it.
                 let read = rustix::io::read(&stdin, &mut bytes).ok()?;
                 self.typed.extend(&bytes[..read]);
             }
@@ -54,7 +54,7 @@ mod unix {
         }
     }
 
-    /// Takes the next key of what was typed. The bytes of one key come together.
+    /// Takes the next typed key. The bytes of one key arrive together.
     fn next_key(typed: &mut VecDeque<u8>) -> Option<char> {
         match typed.pop_front()? {
             0x1b if matches!(typed.front(), Some(b'[' | b'O')) => {
@@ -104,7 +104,7 @@ mod other {
             Ok(Self)
         }
 
-        /// The next key; nothing if there will be none.
+        /// The next key; `None` at the end of input.
         pub(in super::super) fn key(&mut self) -> Option<char> {
             let mut line = String::new();
             io::stdin().read_line(&mut line).ok().filter(|length| *length > 0)?;
