@@ -76,8 +76,11 @@ impl Terminal {
         self.until_end();
         self.hit(typed);
         self.hit("\n");
-        // The terminal shows again what is typed.
-        self.screen.until(|seen| contains(seen, &format!("{END}{typed}")));
+        // The terminal shows again what is typed, and before it an answer that came too late.
+        self.screen.until(|seen| {
+            let end = seen.windows(END.len()).position(|part| part == END.as_bytes()).unwrap_or(seen.len());
+            contains(&seen[end..], typed)
+        });
         let mut read = String::new();
         BufReader::new(self.line).read_line(&mut read).unwrap();
         (self.program.join().unwrap(), read)

@@ -106,6 +106,17 @@ impl Start<'_> {
     }
 }
 
+/// A screen without how long calls have run, which a busy machine decides: `cargo test … 1s` is `cargo test …`.
+pub(crate) fn without_times(screen: &str) -> String {
+    let is_time =
+        |text: &str| text.ends_with('s') && text.chars().all(|ch| ch.is_ascii_digit() || " ms".contains(ch));
+    let row = |row: &str| match row.trim_end().rsplit_once("… ") {
+        Some((before, time)) if is_time(time) => format!("{before}…"),
+        _ => row.to_owned(),
+    };
+    screen.trim_end().split('\n').map(row).collect::<Vec<_>>().join("\n")
+}
+
 /// What is left of a run.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
@@ -176,15 +187,15 @@ impl PaintedRun {
         self.until(text, |emulator| emulator.screen().iter().any(|row| row.contains(text)));
     }
 
-    /// Waits until this alone is on the screen.
+    /// Waits until this alone is on the screen, but for how long calls have run.
     #[track_caller]
     pub(crate) fn until_screen(&mut self, text: &str) {
-        self.until(text, |emulator| emulator.screen().join("\n").trim_end() == text);
+        self.until(text, |emulator| without_times(&emulator.screen().join("\n")) == text);
     }
 
-    /// The screen, as one text.
+    /// The screen, as one text, without how long calls have run.
     pub(crate) fn screen(&self) -> String {
-        self.emulator.screen().join("\n").trim_end().to_owned()
+        without_times(&self.emulator.screen().join("\n"))
     }
 
     /// How many bytes come within a time in which nothing is done.
