@@ -1,4 +1,4 @@
-//! Prints what native plugins cost: over text without them, and at the start.
+//! Prints the cost of native plugins: relative to text without them, and at the start.
 //!
 //! `cargo bench -p streamfmt-bench --bench native`; `PACE_MB` (50) and `PACE_RUNS` (5) change the size and the number of runs. Needs a C
 //! compiler.
@@ -15,21 +15,21 @@ use streamfmt::engine::Engine;
 use streamfmt_bench::grow::grow;
 use streamfmt_bench::measure::{Times, cpu};
 
-/// The program's allocator, so that what is measured here is what it does.
+/// The program's allocator, so that the measurement applies to the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Plugins, each with what is defined when it is compiled, and what it may cost over text.
+/// Plugins: a description, the macro that is defined when it is compiled, and the highest permitted ratio to plain text.
 const PLUGINS: [(&str, &str, f64); 2] = [
     ("two strings by pointer, and pass", "-DPASS", 1.15),
     ("the whole item, a title and a block", "-DWHOLE", 1.6),
 ];
 
-/// What a plugin may cost at the start, in milliseconds.
+/// The highest permitted cost of a plugin at the start, in milliseconds.
 const START: f64 = 2.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Cargo runs this with `--bench`; under `cargo test` there is nothing to measure.
+    // Cargo runs this with `--bench`; `cargo test` measures nothing.
     if !std::env::args().any(|argument| argument == "--bench") {
         return Ok(());
     }
@@ -68,14 +68,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How long it takes until a pipeline can begin. The library is loaded anew each time.
+/// The time until a pipeline can begin. The library is loaded each time.
 fn start(plugin: Option<&Path>) -> Result<std::time::Duration, String> {
     let clock = Instant::now();
     black_box(engine(plugin)?.setup());
     Ok(clock.elapsed())
 }
 
-/// Compiles a plugin; gives its library.
+/// Compiles a plugin and returns the path of its library.
 fn compile(define: &str) -> Result<PathBuf, Box<dyn Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let library = std::env::temp_dir().join(format!("streamfmt-pace{define}-{}.so", std::process::id()));
@@ -98,12 +98,12 @@ fn engine(plugin: Option<&Path>) -> Result<Engine, String> {
     }
 }
 
-/// Formats all bytes as they would come from a file.
+/// Formats all bytes as if they were read from a file.
 fn format(bytes: &[u8], engine: &Engine) {
     let mut pipeline = Pipeline::new(engine.setup());
     let mut sink = Sink(String::new());
     for piece in bytes.chunks(1 << 16) {
-        // A sink of ours takes everything.
+        // This sink accepts everything.
         let _ = pipeline.push(piece, &mut sink);
         black_box(&sink.0);
         sink.0.clear();

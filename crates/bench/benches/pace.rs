@@ -386,13 +386,13 @@ fn beside(main: &Engine, other: &Engine) -> Setup {
     setup
 }
 
-/// Everything is read and applied, nothing is said.
+/// Everything is read and applied, nothing is written.
 fn silent(engine: &Engine) -> Setup {
     let output = Output::Entries { formatters: vec![Box::new(Silent)], writer: Box::new(Silent) };
     Setup { output, ..engine.setup() }
 }
 
-/// Says something of each call and each result.
+/// Formats each call and each result.
 const PLUGIN: &str = r#"
 sf.tool("*", {
   label = function(call) return "> " .. call.tool end,

@@ -1,4 +1,4 @@
-//! Runs the built program as users do and watches it from outside.
+//! Runs the built program as users do and measures it from outside.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ pub struct Binary {
     path: PathBuf,
 }
 
-/// What was seen of one run over a file.
+/// The measurements of one run over a file.
 pub struct ProgramRun {
     /// From start to the first byte of output.
     pub first: Duration,
-    /// The most memory that it had, in bytes; zero if the system doesn't tell.
+    /// Its peak memory in bytes; zero if the system doesn't report it.
     pub peak: u64,
 }
 
@@ -34,7 +34,7 @@ impl Binary {
         Ok(Self { path: folder.join("streamfmt").with_extension(std::env::consts::EXE_EXTENSION) })
     }
 
-    /// Where it lies.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -48,8 +48,7 @@ impl Binary {
             .spawn()
     }
 
-    /// How long it takes over a file, from its start to its end. Its text goes nowhere, so that nobody else needs the
-    /// processors.
+    /// The wall time of a run over a file. Its output is discarded, so that no reader needs a processor.
     pub fn wall(&self, file: &Path, to: &str) -> io::Result<Duration> {
         let clock = Instant::now();
         let mut command = Command::new(&self.path);
@@ -76,7 +75,7 @@ impl Binary {
         Ok(ProgramRun { first: first.unwrap_or_else(|| clock.elapsed()), peak })
     }
 
-    /// Writes `count` lines into the program, one after the other, and times each until its text comes out.
+    /// Writes `count` lines to the program, one after the other, and measures the time until each is printed.
     pub fn echo(&self, count: u32) -> io::Result<Times> {
         let mut child = self.start(&["--to", "text", "-"])?;
         let (Some(mut input), Some(mut out)) = (child.stdin.take(), child.stdout.take()) else {
@@ -86,14 +85,14 @@ impl Binary {
         let mut seen = Vec::new();
         let mut piece = vec![0; 1 << 16];
         for number in 0..count {
-            let (line, said) = reply(number);
+            let (line, text) = reply(number);
             let clock = Instant::now();
             input.write_all(line.as_bytes())?;
             seen.clear();
-            while !contains(&seen, said.as_bytes()) {
+            while !contains(&seen, text.as_bytes()) {
                 let length = out.read(&mut piece)?;
                 if length == 0 {
-                    return Err(io::Error::other(format!("reply {number} did not come out")));
+                    return Err(io::Error::other(format!("reply {number} was not printed")));
                 }
                 seen.extend_from_slice(&piece[..length]);
             }
@@ -111,27 +110,27 @@ fn ended(status: ExitStatus) -> io::Result<()> {
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("the program ended with {status}"))) }
 }
 
-/// A line with a reply, and what is to come out of it.
+/// A line with a reply, and the text that it is printed as.
 fn reply(number: u32) -> (String, String) {
-    let said = format!("This is reply {number} of the benchmark.");
+    let text = format!("This is reply {number} of the benchmark.");
     let line = format!(
         concat!(
             r#"{{"type":"assistant","message":{{"id":"msg_{number}","type":"message","role":"assistant","#,
-            r#""model":"claude-opus-5-5","content":[{{"type":"text","text":"{said}"}}],"stop_reason":null}},"#,
+            r#""model":"claude-opus-5-5","content":[{{"type":"text","text":"{text}"}}],"stop_reason":null}},"#,
             r#""parent_tool_use_id":null,"session_id":"5e55","uuid":"uuid-{number}"}}"#,
             "\n"
         ),
         number = number,
-        said = said,
+        text = text,
     );
-    (line, said)
+    (line, text)
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// The most memory that a process has had, by the kernel (Linux).
+/// The peak memory of a process, as reported by the kernel (Linux).
 fn peak_memory(status: &str) -> u64 {
     let kilobytes = |text: String| {
         let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;

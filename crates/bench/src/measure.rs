@@ -1,16 +1,16 @@
-//! Times of this thread, and what is made of several of them.
+//! Processor times of this thread, and statistics of several.
 
 use std::time::Duration;
 
-/// How long `work` took on the processor. On systems that don't tell, how long it took.
+/// The processor time of `work`; its wall time on systems other than Unix.
 pub fn cpu(work: impl FnOnce()) -> Duration {
     let before = on_cpu();
     work();
     on_cpu().saturating_sub(before)
 }
 
-/// Time that this thread was on the processor. What Linux tells of it in `/proc` goes by ticks of some milliseconds: the shortest
-/// of several times would be one that began just behind a tick and ended just before one.
+/// The processor time of this thread. In `/proc`, Linux counts it in ticks of some milliseconds: the shortest of several times would be
+/// one that began just after a tick and ended just before one.
 #[cfg(unix)]
 fn on_cpu() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -18,7 +18,7 @@ fn on_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// Time since it was first asked for.
+/// The time since the first call.
 #[cfg(not(unix))]
 fn on_cpu() -> Duration {
     use std::{sync::LazyLock, time::Instant};
@@ -27,7 +27,7 @@ fn on_cpu() -> Duration {
     START.elapsed()
 }
 
-/// Times of one thing, measured several times.
+/// The times of several measurements of one thing.
 #[derive(Clone, Debug, Default)]
 pub struct Times(Vec<Duration>);
 
