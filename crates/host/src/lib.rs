@@ -1,4 +1,4 @@
-//! Formats the event streams of coding agents, inside of another program:
+//! Formats the event streams of coding agents inside another program:
 //!
 //! ```
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
@@ -9,14 +9,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An [`Engine`] is a user's choices, read and checked once: cheap to clone, and shared between threads.
+//! An [`Engine`] holds a user's choices, read and checked once. It is cheap to clone and can be shared between threads.
 //!
 //! | for | call | where the text goes |
 //! |---|---|---|
 //! | a line | [`Engine::format_line`]`(&self, line: &str) -> String` | it is returned |
 //! | an input | [`Engine::format`]`(&self, input: impl Read, out: &mut dyn fmt::Write) -> io::Result<()>` | to a `String`, or to a [`Tail`], which keeps the end of it |
-//! | a file | [`Engine::format_file`]`(&self, path: impl AsRef<Path>, out: &mut dyn fmt::Write) -> io::Result<()>` | the same, with what its sub-agents wrote beside it |
-//! | a stream, in pieces | [`Pipeline::push`], [`Pipeline::finish`] | to a `fmt::Write`, as it comes |
+//! | a file | [`Engine::format_file`]`(&self, path: impl AsRef<Path>, out: &mut dyn fmt::Write) -> io::Result<()>` | the same, with the files of its sub-agents |
+//! | a stream, in pieces | [`Pipeline::push`], [`Pipeline::finish`] | to a `fmt::Write`, as it arrives |
 //! | a display that changes | [`Engine::updating`], [`Pipeline::take_updates`] | [`Update`]s, which a [`Document`] folds |
 //! | several outputs at once | [`Setup::also`], [`Engine::sink`] | a function for each |
 //!
@@ -37,7 +37,7 @@
 //!
 //! # Updates
 //!
-//! A put shows an [entry](entry::Entry), in place of the one with its id; a drop takes one away:
+//! A put shows an [entry](entry::Entry), replacing the one with its id; a drop removes one:
 //!
 //! ```
 //! use streamfmt::{Engine, EntryChange, Pipeline};
@@ -59,10 +59,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Choices of one's own
+//! # Additions
 //!
 //! [`Builder::add_formatter`], [`add_dialect`](Builder::add_dialect), [`add_writer`](Builder::add_writer) and
-//! [`add_theme`](Builder::add_theme) register what is written in Rust, by the traits [`Formatter`](formatter::Formatter),
+//! [`add_theme`](Builder::add_theme) register additions in Rust, through the traits [`Formatter`](formatter::Formatter),
 //! [`Decoder`](dialect::Decoder) and [`Writer`](writer::Writer). [`Builder::add_profile`] and [`Builder::script`] take a profile in TOML and
 //! a plugin in Lua as text. Files are read only where a path is named or [`Builder::folders`] says where to look.
 //!
@@ -70,13 +70,12 @@
 //!
 //! # Features and versions
 //!
-//! `lua` brings plugins in Lua and those that come with the program, `native` loads shared libraries; both are on by default. With
-//! `default-features = false` whoever names a
-//! plugin learns why there is none; profiles, themes and what is written in Rust do the same. Rust 1.90 or newer is needed; a newer one is
-//! asked for only in a new minor version.
+//! `lua` is for plugins in Lua, which include the built-in ones, `native` for plugins that are shared libraries; both are on by default.
+//! Without a feature, naming such a plugin is an error with the reason; profiles, themes and additions in Rust work the same. Rust 1.90 or
+//! newer is needed; only a new minor version may raise that.
 //!
-//! Nothing here prints, exits, or reads the environment: what is wrong comes back as [`Problems`], or as an [`std::io::Error`] with the path
-//! of the file.
+//! Nothing here prints, exits, or reads the environment: errors are returned as [`Problems`], or as an [`std::io::Error`] with the path of the
+//! file.
 
 #![cfg_attr(
     not(feature = "lua"),
