@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use streamfmt::Engine;
 use streamfmt::core::pipeline::{Pipeline, Report};
 
-/// Recordings of all agents, a folder each, where a checkout has them beside it.
+/// Recordings of all agents, a folder each. A checkout may have them beside it.
 const RECORDINGS: &str = "../../../shared/corpus";
 
 /// Agents that have a dialect.
@@ -59,6 +59,25 @@ fn agents_without_a_dialect_are_claimed_by_none() {
         );
         let report = report(input.as_bytes());
         assert_eq!((report.events, report.foreign.map(|program| program.name)), (0, Some(name)), "{line}");
+    }
+}
+
+#[test]
+fn cases_and_samples_are_claimed_by_the_dialect_of_their_agent_alone() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let mut files: Vec<(&str, PathBuf)> = Vec::new();
+    for agent in KNOWN {
+        let mut open = vec![tests.join("golden").join(agent)];
+        while let Some(folder) = open.pop() {
+            files.extend(Some((agent, folder.join("input.ndjson"))).filter(|(_, file)| file.exists()));
+            open.extend(folders(&folder));
+        }
+    }
+    files.extend(lines(&tests.join("samples")).into_iter().map(|file| ("claude", file)));
+    assert!(files.len() > 100, "they are not found");
+    for (agent, file) in files {
+        let report = report(&fs::read(&file).unwrap());
+        assert_eq!(report.dialect.as_deref(), Some(agent), "{}", file.display());
     }
 }
 
