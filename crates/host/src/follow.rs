@@ -1,12 +1,11 @@
 //! Follows a file as it grows, by the rules of `tail -F`.
 //!
-//! The name is followed, not the file: when another file takes the name, the old one is read to its end, then the new one
-//! from its start. A file that was cut, or written anew in place, is read from its start. One that isn't there is waited
-//! for. With a history the files that its sub-agents write are followed as well, and with a folder the session in it that
-//! appeared last.
+//! The name is followed, not the file: when another file gets the name, the old one is read to its end, then the new one
+//! from its start. A file that was truncated or rewritten in place is read from its start. A missing file is waited for.
+//! With a history, the files of its sub-agents are followed as well. In a folder, the session that appeared last is followed.
 //!
 //! ```text
-//! file_events ─▶ "look" ─▶ followed_file: what is new │ side files: what is new │ sessions: is there a newer one?
+//! file_events ─▶ "look" ─▶ followed_file: new bytes │ side files: new bytes │ sessions: is there a newer one?
 //! ```
 
 mod file_events;
@@ -34,57 +33,57 @@ pub use file_events::{Bell, FollowWait, Woken};
 pub use followed_file::read_some;
 pub use sessions::{SessionFolder, Sessions, WorkFilter};
 
-/// How long is waited for the second of two looks that must agree.
+/// How long to wait before the second of two looks that must agree.
 const SOON: Duration = Duration::from_millis(10);
 
-/// What reading led to.
+/// The result of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FollowStep {
-    /// So many bytes were read.
+    /// This many bytes were read.
     Bytes(usize),
-    /// Something happened to the file that the user should know.
+    /// A message to the user about the file.
     Note(String),
-    /// A file took the place of another: a half line at the end of the old one will stay half.
+    /// The file was replaced: an unfinished line at the end of the old one stays unfinished.
     Cut,
-    /// Nothing came for a while, or something came beside the file.
+    /// Nothing was read for a while, or something may have arrived beside the file.
     Pause,
-    /// There is no more.
+    /// The input has ended.
     End,
 }
 
-/// Sessions of which one after the other is followed.
+/// Sessions that are followed one after the other.
 pub type SharedSessions = Rc<RefCell<Sessions>>;
 
 /// Reads a file as it grows.
 pub struct Follower {
     path: PathBuf,
-    /// Who has the name. The thread that is told of changes looks as well.
+    /// The files with the name. The thread that is notified of changes looks for them as well.
     named: Arc<Mutex<NamedFiles>>,
     file: Option<FollowedFile>,
     events: FileEvents,
     side_files: Option<GrowingSideFiles>,
-    /// Those that may be gone over to.
+    /// Sessions that may be followed next.
     sessions: Option<SharedSessions>,
-    /// What is to be told before more is read.
+    /// Steps to return before more is read.
     pending: VecDeque<FollowStep>,
-    /// What the last look saw that another one must confirm.
+    /// A finding of the last look that another one must confirm.
     doubt: Option<Doubt>,
-    /// Why the file can't be opened, as it was told.
+    /// Why the file can't be opened, as reported.
     refusal: Option<String>,
     is_begun: bool,
 }
 
-/// What two looks must agree in.
+/// A finding that two looks must agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doubt {
-    /// The file is shorter than what was read of it.
+    /// The file is shorter than the part that was read.
     IsShorter,
-    /// Another file has the name, or there is a newer session: this one is left. Its writer may have written to it until just now.
+    /// Another file has the name, or there is a newer session: this file is left. Its writer may have written to it until just now.
     IsLeft,
 }
 
 impl Follower {
-    /// Follows `path`, and goes over to a newer one of `sessions` if one appears.
+    /// Follows `path`, until a newer session appears in `sessions`.
     pub fn new(path: &Path, sessions: Option<SharedSessions>) -> Self {
         let named = Arc::new(Mutex::new(NamedFiles::new(path.to_owned())));
         let looking = Arc::clone(&named);
@@ -102,24 +101,24 @@ impl Follower {
         }
     }
 
-    /// Also reads the files that sub-agents of the history write, but for those of `given`: what a pipeline asks for them.
+    /// Also follows the files of the history's sub-agents, except `given`. Returns the source that a pipeline reads them from.
     pub fn follow_side_files(&mut self, given: &[PathBuf], max_line: usize) -> Subagents {
         let side_files = GrowingSideFiles::new(&self.path, given, max_line);
         self.side_files.insert(side_files).subagents()
     }
 
-    /// Reads what came in the files of sub-agents, into the pipeline.
+    /// Pushes new lines of sub-agents' files into the pipeline.
     pub fn read_side_files(&self, pipeline: &mut Pipeline, out: &mut dyn fmt::Write) -> fmt::Result {
         self.side_files.as_ref().map_or(Ok(()), |side_files| side_files.push(pipeline, out))
     }
 
-    /// Reads what is left in them at the end.
+    /// Pushes the rest of sub-agents' files into the pipeline, at the end.
     pub fn finish_side_files(&self, pipeline: &mut Pipeline, out: &mut dyn fmt::Write) -> fmt::Result {
         self.side_files.as_ref().map_or(Ok(()), |side_files| side_files.finish(pipeline, out))
     }
 
-    /// Reads what comes next; waits for it. There is an end if the wait is over, as by a signal, if nobody reads what comes of it any
-    /// more, or if there is a newer session. `patience`: after how long without anything to say so.
+    /// Waits for the next bytes and reads them. The input ends when the wait is over, such as by a signal, when nobody reads the output
+    /// anymore, or when there is a newer session. `patience`: how long to wait before returning [`FollowStep::Pause`].
     pub fn read(
         &mut self,
         buffer: &mut [u8],
@@ -133,7 +132,7 @@ impl Follower {
             if wait.is_over() {
                 return Ok(FollowStep::End);
             }
-            // What is watched before the look can't change unseen after it, however long reading takes.
+            // Files watched before the look can't change unnoticed after it, however long reading takes.
             let is_due = self.events.is_due();
             if is_due {
                 self.watch();
@@ -141,7 +140,7 @@ impl Follower {
             if let Some(step) = self.look(buffer, is_due)? {
                 return Ok(step);
             }
-            // What the look found may have changed before it was watched.
+            // Files that the look found may have changed before they were watched.
             if !self.pending.is_empty() || is_due && self.watch() {
                 continue;
             }
@@ -158,14 +157,14 @@ impl Follower {
         }
     }
 
-    /// Looks once: gives what there is to read, or sees what became of the file. `is_due`: whether names may be new.
+    /// Looks once: reads new bytes, or finds out what happened to the file. `is_due`: whether there may be new names.
     fn look(&mut self, buffer: &mut [u8], is_due: bool) -> io::Result<Option<FollowStep>> {
         let before = self.doubt.take();
         if let Some(file) = &mut self.file {
             match file.read(buffer)? {
                 Growth::Bytes(count) => {
                     self.events.note_growth();
-                    // One that is left is read to its end, however fast it grows.
+                    // A file that is left is read to its end, however fast it grows.
                     self.doubt = before.filter(|doubt| *doubt == Doubt::IsLeft);
                     return Ok(Some(FollowStep::Bytes(count)));
                 }
@@ -192,11 +191,11 @@ impl Follower {
         if is_left && self.file.is_some() && before != Some(Doubt::IsLeft) {
             self.doubt = Some(Doubt::IsLeft);
         } else if has_next {
-            self.go_over();
+            self.continue_with_next();
         } else if is_left {
             self.pending.push_back(FollowStep::End);
         } else {
-            self.tell_absence();
+            self.report_absence();
         }
         Ok(None)
     }
@@ -211,19 +210,19 @@ impl Follower {
         }
     }
 
-    /// Goes over to the next file that has, or had, the name.
-    fn go_over(&mut self) {
+    /// Continues with the next file that has, or had, the name.
+    fn continue_with_next(&mut self) {
         if self.file.is_some() {
             self.pending.push_back(FollowStep::Cut);
         }
         self.file = lock(&self.named).next();
         (self.is_begun, self.refusal) = (true, None);
-        // It is looked at before anything is waited for.
+        // It is read before anything is waited for.
         self.pending.push_back(FollowStep::Pause);
     }
 
-    /// Says, once, that there is nothing to read.
-    fn tell_absence(&mut self) {
+    /// Reports, once, that there is nothing to read.
+    fn report_absence(&mut self) {
         let name = self.path.display();
         let refusal = lock(&self.named).refusal().map(reason);
         let mut message = None;
@@ -237,7 +236,7 @@ impl Follower {
         self.pending.extend(message.map(FollowStep::Note));
     }
 
-    /// Watches the folders in which something may happen. `true`: some weren't watched before.
+    /// Watches the folders concerned. Returns whether some weren't watched before.
     fn watch(&mut self) -> bool {
         let FileWay { folders, names } = way_of(&self.path);
         let mut folders: Vec<PathBuf> = folders.into_iter().collect();
@@ -247,28 +246,27 @@ impl Follower {
     }
 }
 
-/// Waits until there is a session to follow: the newest. Nothing if the wait is over first. `tell` is given what the user should
-/// know meanwhile.
+/// Waits for a session and returns the newest. `None`: the wait was over first. `report` is called with messages to the user.
 pub fn first_session(
     sessions: &SharedSessions,
     wait: &mut dyn FollowWait,
-    tell: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> io::Result<Option<PathBuf>> {
     let mut events = FileEvents::new(|| ());
-    let mut is_told = false;
+    let mut is_reported = false;
     while !wait.is_over() {
         let mut sessions = sessions.borrow_mut();
         if sessions.look() {
             return Ok(sessions.take());
         }
-        if !std::mem::replace(&mut is_told, true) {
-            tell(&format!("waiting for a session in {}", sessions.shown_folders()));
+        if !std::mem::replace(&mut is_reported, true) {
+            report(&format!("waiting for a session in {}", sessions.shown_folders()));
         }
         if events.is_due() && events.watch(sessions.places(), BTreeSet::new()) {
             continue;
         }
         if let Some(refusal) = events.take_refusal() {
-            tell(&refusal);
+            report(&refusal);
         }
         events.wait(wait, None)?;
     }

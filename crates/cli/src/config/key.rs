@@ -48,7 +48,7 @@ fn row_of(key: &str) -> Option<ListedKey> {
     rows().into_iter().find(|row| row.name == general)
 }
 
-/// A key of a user's as it stands in the rows.
+/// A key of the user's, as a row.
 fn general(key: &str) -> String {
     match tree::split_key(key).as_slice() {
         [tool, _, field @ ..] if tool == "tool" && !field.is_empty() => {

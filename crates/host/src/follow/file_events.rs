@@ -1,7 +1,6 @@
-//! Waits until something happens in the folders of the files that are followed.
+//! Waits until something happens in the folders of followed files.
 //!
-//! The system is asked to tell of changes. Where it refuses, or has not been seen to do so, as over a network, the files are
-//! looked at every now and then.
+//! The system is asked to report changes. Where it refuses, or hasn't been seen to report any, as over a network, the files are polled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -11,44 +10,44 @@ use std::time::Duration;
 
 use super::followed_file::FileId;
 
-/// Time between two looks where nothing tells of changes.
+/// Time between two looks where changes aren't reported.
 const LOOK: Duration = Duration::from_millis(40);
 
-/// Time between two looks where changes are told: for what may have been missed.
+/// Time between two looks where changes are reported: some may be missed.
 const CALM: Duration = Duration::from_secs(1);
 
-/// Folders that are watched at the same time.
+/// The most folders that are watched at the same time.
 const MOST_FOLDERS: usize = 256;
 
-/// Links on the way to a file that are looked at.
+/// The most links on the way to a file that are followed.
 const MOST_LINKS: usize = 32;
 
-/// What rings when something happens.
+/// Becomes readable when something happens.
 #[cfg(unix)]
 pub type Bell<'a> = std::os::fd::BorrowedFd<'a>;
-/// What rings when something happens: nothing does here.
+/// Nothing on this system.
 #[cfg(not(unix))]
 pub type Bell<'a> = std::marker::PhantomData<&'a ()>;
 
-/// How whoever follows a file waits: a terminal program for signals as well, a server for its end.
+/// How a follower waits: a terminal program also for signals, a server also for its end.
 pub trait FollowWait {
-    /// Whether nothing more is to be read.
+    /// Whether nothing more should be read.
     fn is_over(&self) -> bool;
 
-    /// Waits until the bell rings, `most` is over, or something else happens.
+    /// Waits until the bell rings, `most` has passed, or something else happens.
     fn wait(&mut self, bell: Option<Bell<'_>>, most: Duration) -> io::Result<Woken>;
 }
 
-/// What a wait ended with.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// What was waited for is there: the bell rang, or an input can be read or has ended.
+    /// The bell rang, or an input can be read or has ended.
     Input,
-    /// Nobody reads the output any more.
+    /// Nobody reads the output anymore.
     Closed,
-    /// A signal came.
+    /// A signal arrived.
     Signal,
-    /// The time is over.
+    /// The time has passed.
     Timeout,
 }
 
@@ -56,19 +55,19 @@ pub enum Woken {
 pub(super) struct FileEvents {
     watcher: imp::Watcher,
     watched: BTreeMap<PathBuf, FileId>,
-    /// Why some are not, until that is told.
+    /// Why some are not, until that is reported.
     refusal: Option<String>,
     has_refused: bool,
-    /// What the last wait ended with.
+    /// The end of the last wait.
     last: Option<Woken>,
-    /// Whether the last growth was told of.
+    /// Whether the system reported the last growth.
     is_reliable: bool,
-    /// Whether it is time to see which folders there are to watch.
+    /// Whether the folders to watch may have changed.
     is_due: bool,
 }
 
 impl FileEvents {
-    /// Watches nothing yet. `each` is called, on another thread, with each change.
+    /// Watches nothing yet. `each` is called on another thread at each change.
     pub(super) fn new(each: impl FnMut() + Send + 'static) -> Self {
         let (watcher, refusal) = imp::Watcher::new(Box::new(each));
         Self {
@@ -82,14 +81,14 @@ impl FileEvents {
         }
     }
 
-    /// Whether the folders should be named anew.
+    /// Whether the caller should call [`Self::watch`].
     pub(super) fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// Watches these folders, and no others: those that aren't there by the nearest above them. `true`: some weren't watched
-    /// before, so that something may have happened in them that nothing told of. What is written to files that neither have one of
-    /// these names nor are sessions doesn't matter.
+    /// Watches these folders, and no others; instead of a missing folder, the nearest existing one above it. Returns whether some weren't
+    /// watched before, so that changes in them may have been missed. Writing to files is ignored unless they have one of these names or
+    /// are sessions.
     pub(super) fn watch(
         &mut self,
         folders: impl IntoIterator<Item = PathBuf>,
@@ -114,7 +113,7 @@ impl FileEvents {
                 continue;
             }
             if let Err(why) = self.watcher.watch(&folder) {
-                // One that went away meanwhile is looked for again.
+                // A folder that was removed meanwhile is looked for again.
                 if folder.is_dir() && !std::mem::replace(&mut self.has_refused, true) {
                     self.refusal = Some(format!("can't watch {} for changes: {why}", folder.display()));
                 }
@@ -127,7 +126,7 @@ impl FileEvents {
         is_new
     }
 
-    /// What to tell of folders that can't be watched. It is told once.
+    /// A message about folders that can't be watched, once.
     pub(super) fn take_refusal(&mut self) -> Option<String> {
         let refusal = self.refusal.take()?;
         Some(format!(
@@ -136,7 +135,7 @@ impl FileEvents {
         ))
     }
 
-    /// Notes that a file was found to have grown.
+    /// Notes that a file has grown.
     pub(super) fn note_growth(&mut self) {
         match self.last.take() {
             Some(Woken::Input) => self.is_reliable = true,
@@ -145,7 +144,7 @@ impl FileEvents {
         }
     }
 
-    /// Waits until something happens, or for `most`.
+    /// Waits until something happens, at most for `most`.
     pub(super) fn wait(&mut self, wait: &mut dyn FollowWait, most: Option<Duration>) -> io::Result<Woken> {
         let patience = if self.is_reliable && !self.has_refused { CALM } else { LOOK };
         let patience = most.map_or(patience, |most| most.min(patience));
@@ -156,15 +155,15 @@ impl FileEvents {
     }
 }
 
-/// What may lead to another file or to a change of it.
+/// The folders and names by which a path may lead to another file, or its file may change.
 pub(super) struct FileWay {
-    /// The folders that the file and all links on the way to it lie in.
+    /// The folders of the file and of all links on the way to it.
     pub(super) folders: BTreeSet<PathBuf>,
-    /// The names that it has in them.
+    /// The names of the file and the links in them.
     pub(super) names: BTreeSet<OsString>,
 }
 
-/// The way that `path` leads.
+/// Follows the links of `path`.
 pub(super) fn way_of(path: &Path) -> FileWay {
     let (mut folders, mut seen) = (BTreeSet::new(), BTreeSet::new());
     let mut open = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
@@ -187,7 +186,7 @@ pub(super) fn way_of(path: &Path) -> FileWay {
     FileWay { folders, names }
 }
 
-/// The folder itself, or the nearest that is there above it, and which one that is.
+/// The folder itself, or the nearest existing one above it, with its id.
 fn nearest(folder: &Path) -> Option<(PathBuf, FileId)> {
     let folder = if folder == Path::new("") { Path::new(".") } else { folder };
     folder.ancestors().find_map(|folder| {
@@ -215,27 +214,27 @@ mod imp {
     use super::{FollowWait, Woken};
     use crate::problem::reason;
 
-    /// Is told of changes by the system, and rings a bell that a wait can't miss.
+    /// Receives changes from the system, and rings a bell that a wait can't miss.
     pub(super) struct Watcher {
         system: Option<RecommendedWatcher>,
-        /// A byte comes out of here once something happened.
+        /// Receives a byte once something happened.
         bell: Option<UnixStream>,
         heard: Arc<Heard>,
     }
 
-    /// What happened since the last wait.
+    /// The changes since the last wait.
     #[derive(Default)]
     struct Heard {
         /// The bell was rung.
         is_rung: AtomicBool,
-        /// A name came, went, or was given to another file.
+        /// A name was created, removed, or given to another file.
         has_new_names: AtomicBool,
-        /// Files that matter when they are written to.
+        /// Names of files whose growth matters.
         names: Mutex<BTreeSet<OsString>>,
     }
 
     impl Heard {
-        /// Whether it matters that these files were written to.
+        /// Whether writing to these files matters.
         fn concerns(&self, paths: &[PathBuf]) -> bool {
             let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
             let is_named = |path: &PathBuf| path.file_name().is_some_and(|name| names.contains(name));
@@ -244,7 +243,7 @@ mod imp {
     }
 
     impl Watcher {
-        /// The message, if there is one, says why nothing will be told.
+        /// The message, if there is one, is the reason why no change will be reported.
         pub(super) fn new(mut each: Box<dyn FnMut() + Send>) -> (Self, Option<String>) {
             let heard = Arc::new(Heard::default());
             let ringing = Arc::clone(&heard);
@@ -257,7 +256,7 @@ mod imp {
                 let system = notify::recommended_watcher(move |event: notify::Result<Event>| {
                     let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
                     let is_written = match event.kind {
-                        // That a file was opened or read is our own doing.
+                        // Files are opened and read by this program itself.
                         EventKind::Access(_) => return,
                         EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)) => true,
                         _ => false,
@@ -270,7 +269,7 @@ mod imp {
                         ringing.has_new_names.store(true, Ordering::SeqCst);
                     }
                     if !ringing.is_rung.swap(true, Ordering::SeqCst) {
-                        // One that is full has been rung.
+                        // If it is full, it was rung before.
                         let _ = ring.write(&[0]);
                     }
                 });
@@ -288,7 +287,7 @@ mod imp {
         }
 
         pub(super) fn forget(&mut self, folder: &Path) {
-            // A folder that went away took its watch with it.
+            // A removed folder is no longer watched.
             let _ = self.system.as_mut().map(|system| system.unwatch(folder));
         }
 
@@ -309,14 +308,14 @@ mod imp {
             let woken = wait.wait(bell, patience)?;
             if let Some(bell) = self.bell.as_mut().filter(|_| woken == Woken::Input) {
                 let _ = bell.read(&mut [0; 16]);
-                // What happens from here on rings again, and the look comes after it.
+                // Later changes ring again, and the look follows them.
                 self.heard.is_rung.store(false, Ordering::SeqCst);
             }
             Ok(woken)
         }
     }
 
-    /// What went wrong, in a few words.
+    /// The reason of an error, in a few words.
     fn words(error: &notify::Error) -> String {
         match &error.kind {
             ErrorKind::Io(error) => reason(error),
@@ -335,7 +334,7 @@ mod imp {
 
     use super::{FollowWait, Woken};
 
-    /// Nothing is told here: files are looked at every now and then.
+    /// Changes aren't reported on this system: files are polled.
     pub(super) struct Watcher;
 
     impl Watcher {

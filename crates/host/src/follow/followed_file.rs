@@ -1,4 +1,4 @@
-//! One file as it grows: where it was read to, and whether it still is what was read.
+//! One file as it grows: the position up to which it was read, and whether it is still the same file.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, Metadata};
@@ -6,22 +6,22 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// How many bytes of the beginning, and before the current position, are compared to see that a file is still the same.
+/// How many bytes at the beginning, and before the current position, are compared to check that a file is still the same.
 const MEMORY: usize = 512;
 
-/// Files that wait for their turn behind the one that is read: whoever writes may go on when we can't.
+/// The most files that wait while another is being read: their writer may be faster than the output.
 const MOST_OPENED: usize = 64;
 
-/// What became of a file.
+/// A change of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// So many bytes more were read.
+    /// This many more bytes were read.
     Bytes(usize),
     /// It ends where it was read to.
     Quiet,
-    /// It seems to be shorter than what was read of it. Over a network that may be wrong for a moment.
+    /// It seems to be shorter than the part that was read. Over a network that may be wrong for a moment.
     Shorter,
-    /// It is another than what was read.
+    /// Its content differs from what was read.
     Other,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct FollowedFile {
     first: Vec<u8>,
     /// The last bytes that were read, from `position` backwards.
     last: Vec<u8>,
-    /// When the file was changed, by the last look.
+    /// The file's modification time at the last look.
     changed: Option<SystemTime>,
 }
 
@@ -42,11 +42,11 @@ impl FollowedFile {
         Self { file, position: 0, first: Vec::new(), last: Vec::new(), changed: None }
     }
 
-    /// Looks once, and reads what is new.
+    /// Looks once, and reads new bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Growth> {
         let metadata = self.file.metadata()?;
         let (length, changed) = (metadata.len(), metadata.modified().ok());
-        // A file may have been written anew in place and be as long as it was.
+        // A file may have been rewritten in place and have the same length.
         if (length != self.position || changed != self.changed) && !self.holds(length)? {
             return Ok(Growth::Other);
         }
@@ -63,16 +63,16 @@ impl FollowedFile {
         })
     }
 
-    /// Goes back to the start: what is there now is new.
+    /// Returns to the start: the file's content is new.
     pub(super) fn start_over(&mut self) {
-        // A file that can't be read from its start says so at the next look.
+        // If the file can't be read from its start, the next look fails.
         let _ = self.file.seek(SeekFrom::Start(0));
         self.position = 0;
         self.first.clear();
         self.last.clear();
     }
 
-    /// Whether it still holds, in its `length` bytes, what was read.
+    /// Whether its `length` bytes still begin with what was read.
     fn holds(&mut self, length: u64) -> io::Result<bool> {
         let is_long = length >= self.position;
         let seen = usize::try_from(length).unwrap_or(usize::MAX).min(self.first.len());
@@ -106,12 +106,12 @@ fn is_at(file: &mut File, place: u64, bytes: &[u8]) -> io::Result<bool> {
 
 /// The files that have a name, one after the other.
 ///
-/// Each is opened as soon as it is seen, and held until it was read: so none is lost while the one before it is being read,
-/// and no number of a file that matters is given to another.
+/// Each is opened as soon as it is seen, and kept open until it was read. So none is lost while the one before it is being read,
+/// and the inode of a file that matters isn't reused.
 pub(super) struct NamedFiles {
     path: PathBuf,
     opened: VecDeque<File>,
-    /// Which file was opened last.
+    /// The id of the file that was opened last.
     last: Option<FileId>,
     /// Why the file that has the name now can't be opened.
     refusal: Option<io::Error>,
@@ -122,9 +122,9 @@ impl NamedFiles {
         Self { path, opened: VecDeque::new(), last: None, refusal: None }
     }
 
-    /// Looks who has the name.
+    /// Looks which file has the name.
     pub(super) fn look(&mut self) {
-        // While nobody has it, it may come back. Only a plain file can be followed.
+        // If there is none, the same file may get the name back. Only a regular file can be followed.
         let Some(named) = fs::metadata(&self.path).ok().filter(Metadata::is_file) else { return };
         if self.last == Some(FileId::of(&named)) || self.opened.len() >= MOST_OPENED {
             return;
@@ -157,7 +157,7 @@ impl NamedFiles {
     }
 }
 
-/// Which file it is. One that is held open keeps its number from being used again.
+/// Identifies a file. While it is open, its inode isn't reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId {
     #[cfg(unix)]
@@ -179,7 +179,7 @@ impl FileId {
     }
 }
 
-/// Reads what there is, at once; 0 is the end.
+/// Reads available bytes; 0 is the end.
 pub fn read_some(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(buffer) {

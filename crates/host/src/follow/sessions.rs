@@ -1,9 +1,8 @@
-//! Finds the session in a folder that appeared last, and sees when a newer one appears.
+//! Finds the session in a folder that appeared last, and notices when a newer one appears.
 //!
 //! A session is a file whose name ends in `.jsonl` or `.ndjson` and that no sub-agent wrote. A file appeared when it was created; one that was
-//! changed before that was copied here, and appeared elsewhere. Each is new once: none is gone back to, however it grows or is
-//! replaced. Folders are read again only when something in them came or
-//! went.
+//! modified before that is a copy, and appeared at its modification. Each is new only once, however it grows or is replaced. Folders are
+//! read again only when entries in them were added or removed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -17,36 +16,36 @@ use crate::side_files::{holds_side_files, is_side_file};
 use streamfmt_core::dialect::is_event;
 use streamfmt_core::json::{Record, Value};
 
-/// Folders inside one another below one that was given.
+/// The depth of folders below the given one.
 const DEEPEST: usize = 4;
-/// Folders that are known at the same time.
+/// The most folders that are known at the same time.
 const MOST_FOLDERS: usize = 4_096;
-/// Entries of a folder that are looked at.
+/// The most entries of a folder that are read.
 const MOST_ENTRIES: usize = 65_536;
-/// Files that have appeared and don't tell yet what they are: the newest.
+/// The most files, the newest, that have appeared and can't be classified yet.
 const MOST_SILENT: usize = 64;
-/// Files that are opened to find one, the newest first.
+/// The most files that are opened to find a session, the newest first.
 const MOST_OPENED: usize = 4_096;
-/// Files that are remembered: none of them is new when it grows or is replaced.
+/// The most files that are remembered: none of them is new when it grows or is replaced.
 const MOST_SEEN: usize = 1 << 20;
-/// Bytes of a file that tell what it is.
+/// Bytes of a file that are read to classify it.
 const BEGINNING: u64 = 256 * 1024;
 /// Lines of it.
 const LINES: usize = 16;
-/// A folder that was changed so short a time ago may change again without another time of change.
+/// A folder that was modified less than this ago may change again without a new modification time.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Where sessions are looked for.
+/// A folder to search for sessions.
 pub struct SessionFolder {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
-    /// How many folders inside one another are looked into below it.
+    /// The depth of folders below it that are searched.
     pub depth: usize,
-    /// What is asked of a session, where those of all working directories lie together.
+    /// Selects sessions of one working directory, if the folder holds those of all.
     pub work: Option<WorkFilter>,
 }
 
-/// Which working directory a session must be of.
+/// The working directory that a session must belong to.
 pub struct WorkFilter {
     /// The working directory, as the agent writes it.
     pub work: String,
@@ -55,7 +54,7 @@ pub struct WorkFilter {
 }
 
 impl SessionFolder {
-    /// A folder that was given.
+    /// A folder given by the user.
     pub fn given(path: PathBuf) -> Self {
         Self { path, depth: DEEPEST, work: None }
     }
@@ -64,22 +63,22 @@ impl SessionFolder {
 /// The sessions of some folders.
 pub struct Sessions {
     folders: Vec<SessionFolder>,
-    /// Files that we write: they are no sessions.
+    /// Files that this program writes, which aren't sessions.
     written: Vec<PathBuf>,
-    /// What was found of each folder, and of those below it.
+    /// The known state of each folder and of those below it.
     known: BTreeMap<PathBuf, KnownFolder>,
     current: Option<AppearedSession>,
     /// Hashes of the paths of all files that were found.
     seen: HashSet<u64>,
-    /// Files that don't tell yet what they are.
+    /// Files that can't be classified yet.
     silent: Vec<UndecidedFile>,
-    /// The newer one that will be gone over to.
+    /// The newer session to follow next.
     next: Option<AppearedSession>,
 }
 
-/// What is known of a folder.
+/// The known state of a folder.
 struct KnownFolder {
-    /// When something in it came or went; `None` if that isn't sure.
+    /// When entries were added or removed last; `None` if that isn't certain.
     changed: Option<SystemTime>,
     below: Vec<PathBuf>,
 }
@@ -105,10 +104,10 @@ pub(in crate::follow) fn is_named_as_session(path: &Path) -> bool {
     path.extension().and_then(OsStr::to_str).is_some_and(|ending| ["jsonl", "ndjson"].contains(&ending))
 }
 
-/// What a file is, by its beginning.
+/// The class of a file, by its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileKind {
-    /// Not enough of it is there.
+    /// It is too short to tell.
     Silent,
     /// No session, or one of another working directory.
     Other,
@@ -134,7 +133,7 @@ impl Sessions {
         }
     }
 
-    /// Looks whether a session appeared after the one that was taken last.
+    /// Checks whether a session appeared after the one that was taken last.
     pub fn look(&mut self) -> bool {
         let mut found = self.new_files();
         found.extend(self.begun_files());
@@ -169,7 +168,7 @@ impl Sessions {
         self.next.is_some()
     }
 
-    /// Goes over to the newest session, if there is one that wasn't taken.
+    /// Takes the newest session, if it wasn't taken yet.
     pub fn take(&mut self) -> Option<PathBuf> {
         let next = self.next.take()?;
         let path = next.path.clone();
@@ -177,16 +176,16 @@ impl Sessions {
         Some(path)
     }
 
-    /// The folders in which a session may appear, those that were changed last first.
+    /// The folders in which a session may appear, the last modified first.
     pub fn places(&self) -> Vec<PathBuf> {
         let mut places: Vec<_> = self.known.iter().collect();
-        // What isn't sure was changed just now.
+        // An uncertain time means that it was modified just now.
         places.sort_by_key(|(_, known)| std::cmp::Reverse((known.changed.is_none(), known.changed)));
         let given = self.folders.iter().map(|folder| &folder.path);
         given.chain(places.into_iter().map(|(path, _)| path)).cloned().collect()
     }
 
-    /// The folders that were named.
+    /// The searched folders, for messages.
     pub fn shown_folders(&self) -> String {
         let names: Vec<String> =
             self.folders.iter().map(|folder| folder.path.display().to_string()).collect();
@@ -214,7 +213,7 @@ impl Sessions {
         files
     }
 
-    /// Reads a folder, if something in it came or went.
+    /// Reads a folder, if entries in it were added or removed.
     fn read(&mut self, folder: &Path, depth: usize, each: &mut dyn FnMut(AppearedSession)) {
         let changed = fs::metadata(folder).and_then(|metadata| metadata.modified()).ok();
         let known = self.known.get(folder);
@@ -241,7 +240,7 @@ impl Sessions {
                 each(AppearedSession { is_known: true, appeared, path });
             }
         }
-        // What is gone below isn't asked for again.
+        // Removed folders below it are forgotten.
         below.sort();
         let gone = self.known.get(folder).into_iter().flat_map(|known| &known.below);
         let gone: Vec<PathBuf> = gone.filter(|path| below.binary_search(path).is_err()).cloned().collect();
@@ -250,7 +249,7 @@ impl Sessions {
             .insert(folder.to_owned(), KnownFolder { changed: Some(changed).filter(|_| is_sure), below });
     }
 
-    /// Files that didn't tell what they are, and have grown since.
+    /// Files that couldn't be classified and have grown since.
     fn begun_files(&mut self) -> Vec<(usize, AppearedSession)> {
         let silent = std::mem::take(&mut self.silent);
         let (grown, still) =
