@@ -1,4 +1,4 @@
-//! Turns a user's choices into set-up pipelines.
+//! Turns a user's choices into the set-up of pipelines.
 //!
 //! ```text
 //! Builder ─▶ build: settings, plugins, profile, theme, writer ─▶ Engine ─▶ setup ─▶ a pipeline for each input
@@ -42,12 +42,12 @@ use additions::Additions;
 pub use builder::Builder;
 pub(crate) use plugins::RunPlugins;
 
-/// Choices that were read and checked: makes a pipeline's set-up for each input.
+/// A user's choices, read and checked: sets up a pipeline for each input.
 #[derive(Clone)]
 pub struct Engine {
     settings: Settings,
     writer: &'static WriterRow,
-    /// The writer of a plugin on top of it, or one that was added and takes its place.
+    /// The writer of a plugin that extends it, or an added one that replaces it.
     plugin_writer: Option<WriterName>,
     additions: Additions,
     dialect: Option<String>,
@@ -55,12 +55,12 @@ pub struct Engine {
     looks: Looks,
     keep: Option<KeepPicture>,
     plugins: Vec<Active>,
-    /// Native plugins that were chosen and aren't to be loaded, by name.
+    /// The names of native plugins that were chosen but aren't loaded.
     left_out: Vec<String>,
     inline_plugin_errors: bool,
-    /// Whether calls of plugins are counted, and may be met by faults.
+    /// Whether calls of plugins are counted, so that a fault can be injected into one.
     counts_calls: bool,
-    /// Whether entries are given as updates, whatever the writer.
+    /// Whether the output is updates, whatever the writer.
     gives_updates: bool,
     budget: Budget,
     journal: Journal,
@@ -70,7 +70,7 @@ pub struct Engine {
     choice: ProfileChoice,
     themes: Themes,
     warnings: Problems,
-    /// What is used instead if the stream is one of theirs, the first that fits.
+    /// Engines of the user's switches: the first one that fits the stream is used instead.
     by_stream: Arc<Vec<(Switch, Engine)>>,
 }
 
@@ -81,7 +81,7 @@ const _: () = {
 };
 
 impl Engine {
-    /// Begins to choose.
+    /// A builder without choices.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -113,9 +113,8 @@ impl Engine {
         }
     }
 
-    /// An output of these choices for an input that another engine's pipeline reads: it is what this engine's pipeline would
-    /// write, as long as both read with the same dialects and the same longest line. `take` takes the text, piece by piece, and
-    /// says whether to go on.
+    /// An output of this engine for an input that another engine's pipeline reads. It equals the output of this engine's own pipeline, as
+    /// long as both have the same dialects and limit of a line. `take` receives the text in pieces, and returns whether to continue.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -150,7 +149,7 @@ impl Engine {
         Sink { profile, output, settle, is_thread_bound, take: Box::new(take), take_head: None }
     }
 
-    /// An output that sums the input up in Markdown, whatever this engine's says of it. What is masked there is masked here.
+    /// An output with a summary of the input in Markdown, whatever this engine's own output is. The same is masked.
     ///
     /// # Panics
     /// As [`Self::sink`] does.
@@ -167,7 +166,7 @@ impl Engine {
         Sink { profile, output, settle, is_thread_bound, take: Box::new(take), take_head: None }
     }
 
-    /// What an output is made of.
+    /// The parts of an output.
     fn parts(&self, plugins: &RunPlugins) -> (Profile, Output, Option<Settle>, bool) {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
@@ -182,12 +181,12 @@ impl Engine {
             }
         };
         let settle = self.settle();
-        // The machines of scripts are; what is settled later may have some.
+        // Lua VMs are; a switch may choose plugins later.
         let is_bound = settle.is_some() || (!self.plugins.is_empty() && plugins.is_bound());
         (profile, output, settle, is_bound)
     }
 
-    /// The output format, without what a plugin has on top of it.
+    /// The output format's own writer, without a plugin's.
     fn made(&self) -> FormatOutput {
         (self.writer.make)(&Format {
             layout: &self.settings.profile.layout,
@@ -199,7 +198,7 @@ impl Engine {
         })
     }
 
-    /// The writer that was added, or the plugin's over the one that it stands on, if one of them was chosen.
+    /// The writer that was added, or a plugin's over the one that it extends, if one was chosen.
     fn over(&self, base: Box<dyn Writer>, plugins: &RunPlugins) -> Box<dyn Writer> {
         let Some(chosen) = &self.plugin_writer else { return base };
         let writer = match (self.additions.writer(&chosen.name), self.made()) {
@@ -207,12 +206,12 @@ impl Engine {
             (None, FormatOutput::Writer(scratch)) => plugins.writer(&chosen.name, base, scratch),
             (None, _) => return base,
         };
-        // A writer for logs may write commands, and keeps those of others out by itself.
+        // A writer for logs may write commands, and keeps foreign ones out itself.
         let may_command = chosen.is_log || self.settings.profile.layout.ci == Ci::None;
         if may_command { writer } else { Box::new(CiSafe::new(writer)) }
     }
 
-    /// Decides by the stream between this and the other engines of the user's switches.
+    /// Chooses, by the stream, between this engine and those of the user's switches.
     fn settle(&self) -> Option<Settle> {
         if self.by_stream.is_empty() {
             return None;
@@ -240,32 +239,32 @@ impl Engine {
         &self.config
     }
 
-    /// The profile that is used, merged, with where everything was said.
+    /// The profile in use, merged, with the origin of each value.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
     }
 
-    /// The plugins that take part, the lowest first.
+    /// The plugins in use, the lowest first.
     pub fn plugins(&self) -> &[Active] {
         &self.plugins
     }
 
-    /// The native plugins that were chosen and are left out, by name, since [`Builder::native`] says so.
+    /// The names of native plugins that were chosen but are left out because of [`Builder::native`].
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// Which profile is used, and why; what a switch by the stream may choose instead is left aside.
+    /// The profile in use, and why it is used. A switch may still choose another by the stream.
     pub fn choice(&self) -> &ProfileChoice {
         &self.choice
     }
 
-    /// Columns at which rows are wrapped, if they are.
+    /// The column at which rows are wrapped, if any.
     pub fn width(&self) -> Option<usize> {
         self.looks.width
     }
 
-    /// What is wrong in settings that were found: it was left out. And names of groups that may be mistakes.
+    /// Problems in settings files, whose values were ignored, and names of groups that may be misspelled.
     pub fn warnings(&self) -> &Problems {
         &self.warnings
     }
@@ -276,8 +275,8 @@ impl Engine {
         self.with_journal(&Journal::default())
     }
 
-    /// The same choices for one more output of the input that `main` is for: what plugins did wrong is told by its journal,
-    /// once for all outputs.
+    /// The same choices for a further output of the input of `main`. Failures of plugins go to the journal of `main`, once for all
+    /// outputs.
     #[must_use]
     pub fn beside(&self, main: &Self) -> Self {
         let heard = main.plugins.iter().map(|active| active.pack.name.clone()).collect();
@@ -292,8 +291,8 @@ impl Engine {
         Self { by_stream: Arc::new(by_stream.collect()), journal: journal.clone(), ..self.clone() }
     }
 
-    /// The same choices for a sink that can change what it shows: pipelines give [`Output::Updates`] in place of text, whatever
-    /// the output format.
+    /// The same choices for a sink that can change its output: pipelines return [`Output::Updates`] instead of text, whatever the
+    /// output format.
     #[must_use]
     pub fn updating(&self) -> Self {
         let by_stream = self.by_stream.iter();
@@ -306,7 +305,7 @@ impl Engine {
         Self { counts_calls: true, ..self }
     }
 
-    /// The same choices, for runs in which a call of a plugin is met by a fault.
+    /// The same choices, for runs in which a fault is injected into a call of a plugin.
     pub(crate) fn with_fault(&self, fault: Fault) -> Self {
         self.with_journal(&Journal::with_fault(fault))
     }
@@ -319,35 +318,34 @@ impl Engine {
         Self { by_stream: Arc::new(by_stream.collect()), plugins: Vec::new(), ..self.apart() }
     }
 
-    /// The writer of a plugin, or one that was added, that was chosen, and what the name of a file of it ends in.
+    /// The name of the chosen writer of a plugin, or of the added one, and the ending of its files.
     pub fn plugin_writer(&self) -> Option<(&str, &str)> {
         self.plugin_writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
     }
 
-    /// The output format that was decided on; of a plugin's writer the one that it stands on.
+    /// The output format; of a plugin's writer, the one that it extends.
     pub fn writer(&self) -> &'static WriterRow {
         self.writer
     }
 
-    /// Whether the output is one document, begun and ended by one writer, rather than lines.
+    /// Whether the output is one document, which needs one writer from beginning to end, rather than lines.
     pub fn is_document(&self) -> bool {
         let of_lines = ["text", "ansi", "roles", "json", "items"];
         self.plugin_writer.is_some() || !of_lines.contains(&self.writer.name)
     }
 
-    /// Whether the output is a document whose head is known last: its title, the answer, what the run came to. Where it can be put
-    /// first, ask for it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
+    /// Whether the output is a document whose head is known last: its title, the answer, the totals. Where it can be put first, ask
+    /// for it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
     pub fn has_head(&self) -> bool {
         self.plugin_writer.is_none() && !self.gives_updates && matches!(self.writer.name, "html" | "markdown")
     }
 
-    /// The choices, with everything decided.
+    /// The settings, with everything decided.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The formatters that are asked before the standard one. Each call loads the plugins anew, so that no
-    /// input sees what another one left behind.
+    /// The formatters before the standard one. Each call loads the plugins again, so no input sees state of another.
     ///
     /// # Panics
     /// Formatters of plugins do, if they are used or dropped on another thread than this.
@@ -377,7 +375,7 @@ impl Engine {
         &self.themes
     }
 
-    /// The files that the choices were read from, and those that were looked for.
+    /// The files that the choices were read from, and those that were searched for.
     pub fn files(&self) -> &Files {
         self.config.files()
     }
@@ -389,17 +387,17 @@ impl Engine {
         RunPlugins::load(&chosen, rules, shown, &self.journal, self.inline_plugin_errors)
     }
 
-    /// Where things were looked for, if anywhere.
+    /// The folders that were searched, if any.
     pub fn folders(&self) -> Option<&Folders> {
         self.folders.as_ref()
     }
 
-    /// What plugins did wrong and printed.
+    /// The failures and messages of plugins.
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// What a project, trusted as it is, hides, renames or runs.
+    /// The items that a trusted project hides, renames or formats with code.
     pub fn project_changes(&self) -> Vec<String> {
         let is_of_project = |setting: &tree::KeySetting<'_>| {
             setting.leaf.spot.document.layer == settings::document::SettingsLayer::Project

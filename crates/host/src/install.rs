@@ -6,8 +6,8 @@
 //!                           built in:    part of the program
 //! ```
 //!
-//! The first that has the name is meant. An installed plugin is what it was when it was added: its files are
-//! hashed each time it is loaded, and what was hashed is what runs. Who wants to change one makes it their own.
+//! The first one with the name is used. An installed plugin can't change: its files are hashed each time it is loaded, and exactly the
+//! hashed bytes run. To change a plugin, fork it.
 
 pub mod built_in;
 mod lock;
@@ -27,7 +27,7 @@ use built_in::BUILT_IN;
 use lock::{Lock, Locked};
 use tree::PluginTree;
 
-/// Where a plugin that is chosen by name comes from. Those before go over those after.
+/// The home of a plugin that is chosen by name, in the order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {
     /// The user's own folder.
@@ -39,7 +39,7 @@ pub enum Home {
 }
 
 impl Home {
-    /// What it is called: `own`, `installed` or `built-in`.
+    /// Its name: `own`, `installed` or `built-in`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -58,20 +58,20 @@ pub struct Listed {
     pub home: Home,
     /// Its folder, or its one file, if it has one.
     pub folder: Option<PathBuf>,
-    /// What it was installed from.
+    /// The source that it was installed from.
     pub source: Option<String>,
     /// The hash of its files, if it was installed.
     pub hash: Option<String>,
-    /// What it tells of itself, or why it can't be loaded.
+    /// Its manifest, or why it can't be loaded.
     pub manifest: Result<Manifest, String>,
 }
 
-/// What adding a plugin did.
+/// The result of adding a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
     /// Its name.
     pub name: String,
-    /// Its version, if it tells.
+    /// Its version, if it has one.
     pub version: Option<String>,
     /// The hash of its files.
     pub hash: String,
@@ -96,7 +96,7 @@ impl Installed {
         Self { own: folders.config.as_ref().map(|folder| folder.join("plugins")), data: folders.data.clone() }
     }
 
-    /// Loads the plugin `name`. The error says what is wrong with it, or which name may have been meant.
+    /// Loads the plugin `name`. The error is a message, with a suggestion for a misspelled name.
     pub fn find(&self, files: &Files, name: &str) -> Result<Pack, String> {
         let home = self.home(name).ok_or_else(|| self.no_such(name))?;
         self.read(files, home, name).and_then(|pack| {
@@ -124,7 +124,7 @@ impl Installed {
         }
     }
 
-    /// All plugins, by name. One that is hidden by another of its name comes after that.
+    /// All plugins, by name. One that is overridden by another of its name follows that.
     pub fn list(&self, files: &Files) -> Vec<Listed> {
         let mut listed = Vec::new();
         let locked = self.data.as_deref().and_then(|data| Lock::read(data).ok()).unwrap_or_default();
@@ -210,7 +210,7 @@ impl Installed {
         }
     }
 
-    /// Makes a plugin the user's own, with what was edited in it. Gives the folder in which it can be changed.
+    /// Copies a plugin to the user's own, including edits. Returns the folder of the copy.
     pub fn fork(&self, name: &str) -> Result<PathBuf, Problem> {
         let complain = |message: String| Problem::of(name, message);
         let target = self
@@ -250,7 +250,7 @@ impl Installed {
         lock.write(data)
     }
 
-    /// The files of an installed plugin, if they are what was installed.
+    /// The files of an installed plugin, if they are unchanged.
     fn intact(&self, files: &Files, name: &str) -> Result<PluginTree, String> {
         let data = self.data.as_deref().unwrap_or(Path::new(""));
         let tree = PluginTree::read(files, &data.join("plugins").join(name))?;
@@ -355,7 +355,7 @@ impl Installed {
     }
 }
 
-/// Waits until nobody else changes what is installed; it ends with the value.
+/// Waits until no other process changes installed plugins, and keeps others waiting until the value is dropped.
 fn guard(data: &Path) -> Result<File, Problem> {
     let path = data.join(".plugins.guard");
     let complain = |error: io::Error| Problem::of(path.display().to_string(), error.to_string());

@@ -1,6 +1,6 @@
-//! What is wrong with a set-up, with its place and a way out.
+//! Problems of a set-up, each with its place and a way out.
 //!
-//! All problems of one run are collected and told together: nobody likes to learn of them one by one.
+//! All problems of one run are collected and reported together, so users needn't fix them one by one.
 
 use std::fmt;
 use std::io;
@@ -12,16 +12,16 @@ use streamfmt_core::text::clean;
 /// Longest part of a file's line that is quoted, in bytes.
 const QUOTED: usize = 160;
 
-/// One thing that is wrong with what the user set up.
+/// One problem of the user's set-up.
 ///
 /// It is displayed as one clean line, path first: `mine.toml:3:1: unknown key "lable" (did you mean "label"?)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it was said: a file's name, or an option with its value.
+    /// Its origin: a file's name, or an option with its value.
     pub origin: String,
     /// Where in the file, if it is one.
     pub place: Option<FilePosition>,
-    /// What is wrong, and a way out.
+    /// The message, with a way out.
     pub message: String,
 }
 
@@ -34,7 +34,7 @@ pub struct FilePosition {
     pub column: usize,
     /// The text of that line.
     pub text: String,
-    /// How many characters of the line are meant.
+    /// The number of characters concerned.
     pub length: usize,
 }
 
@@ -53,7 +53,7 @@ impl Problem {
         }
     }
 
-    /// The line of the file and a mark under what is meant, to be shown below the problem itself.
+    /// The line of the file and a mark under the characters concerned, to be shown below the problem itself.
     pub fn excerpt(&self) -> Option<[String; 2]> {
         let place = self.place.as_ref()?;
         let number = place.line.to_string();
@@ -86,7 +86,7 @@ impl FilePosition {
         Self {
             line: source[..line_start].matches('\n').count() + 1,
             column: source[line_start..start].chars().count() + 1,
-            // A tab is one column here, so that the mark under it stands where it should.
+            // A tab takes one column here, so that the mark is in the right column.
             text: text.trim_end().replace('\t', " "),
             length: marked.trim_end().chars().count(),
         }
@@ -98,12 +98,12 @@ impl FilePosition {
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    /// Gives `value` if there was no problem.
+    /// Returns `value` if there is no problem.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// Puts those of a file beside one another, from its top down, and leaves each out that was there before.
+    /// Groups them by file, from its top down, and removes duplicates.
     pub fn sort(&mut self) {
         let mut origins: Vec<String> = Vec::new();
         for problem in &self.0 {
@@ -150,12 +150,12 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Foreign text as a part of one line of a message.
+/// Cleans foreign text for use within a line of a message.
 pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")
 }
 
-/// Says what a wrong `word` may have been meant to be: the nearest of `names`, else all of them.
+/// A suggestion for a wrong `word`: the nearest of `names`, else all of them.
 pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     match nearest(word, &names) {
@@ -164,7 +164,7 @@ pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> S
     }
 }
 
-/// What went wrong with a file, in a few words: without the number that the system adds.
+/// The reason of an error, in a few words: without the number that the system adds.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What an embedder adds in Rust: formatters, writers, dialects and themes.
+//! Additions of an embedding program: formatters, writers, dialects and themes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::settings::themes::Themes;
 use crate::writers::WRITERS;
 
-/// What was added.
+/// All additions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Additions {
     formatters: Vec<Factory<dyn Formatter>>,
@@ -39,8 +39,8 @@ impl<T: ?Sized> fmt::Debug for Factory<T> {
 }
 
 impl Builder {
-    /// A formatter in Rust: `make` makes one for each output of each pipeline. Formatters are asked in the order in which they
-    /// are added, before plugins, rules and the built-in one; [`Verdict::Pass`] leaves an item to the next.
+    /// A formatter in Rust: `make` creates one for each output of each pipeline. Formatters are called in the order in which they
+    /// are added, before plugins, rules and the built-in one; [`Verdict::Pass`] passes an item on to the next.
     ///
     /// [`Verdict::Pass`]: streamfmt_core::formatter::Verdict::Pass
     ///
@@ -173,7 +173,7 @@ impl Builder {
 }
 
 impl Additions {
-    /// The names that nobody could choose, since something else has them.
+    /// Problems of names that can't be chosen, since they are taken.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let taken =
             |what: &str, name: &str| Problem::of(format!("{what} {name}"), "this name is already taken");

@@ -1,7 +1,6 @@
-//! Says, before anything else, what a project changes in how its own runs are told.
+//! Shows, before anything else, how a project changes the presentation of its own runs.
 //!
-//! What is shown is what a person judges an agent by. A project that the user trusts may hide and rename, but not
-//! quietly.
+//! People judge an agent by the output. A trusted project may hide and rename items, but not silently.
 
 use streamfmt_core::entry::{Block, Line};
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
@@ -14,7 +13,7 @@ use crate::settings::Project;
 /// Names in the line; further ones are counted.
 const TOLD: usize = 6;
 
-/// A formatter that says one line at the beginning and leaves all items to the next.
+/// A formatter that shows one line at the beginning and passes all items on.
 pub(crate) struct Banner(String);
 
 impl Banner {

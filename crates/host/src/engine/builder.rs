@@ -1,4 +1,4 @@
-//! Collects a user's choices, reads what they name, and decides what they leave open.
+//! Collects a user's choices, reads the files that they name, and decides the rest.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,14 +29,14 @@ use crate::settings::{self, Active, Config, ProfileChoice, Request, Resolved, Se
 use crate::tools::rule::ToolRule;
 use crate::writers::{Looks, WRITERS, WriterRow};
 
-/// A plugin that was asked for.
+/// A requested plugin.
 #[derive(Clone, Debug)]
 enum PluginRequest {
     Path(PathBuf),
     Pack(PluginLayer, Arc<Pack>),
 }
 
-/// What all engines of a build have in common.
+/// The common parts of all engines of a build.
 struct Begun<'a> {
     config: &'a Arc<Config>,
     plugins: &'a [(PluginLayer, Arc<Pack>)],
@@ -84,22 +84,22 @@ impl Builder {
         self
     }
 
-    /// The output format, whatever the profile says.
+    /// The output format, instead of the profile's.
     #[must_use]
     pub fn writer(mut self, name: impl Into<String>) -> Self {
         self.writer = Some(name.into());
         self
     }
 
-    /// The profile: a built-in one, or the path of a file.
+    /// The profile: its name, or the path of a file.
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.profile = Some(name.into());
         self
     }
 
-    /// A profile in TOML, as in a file of its own, chosen with [`Builder::profile`] or named in the `extends` of another. It goes before
-    /// a built-in one of the same name.
+    /// A profile in TOML, as in a file of its own, chosen with [`Builder::profile`] or named in the `extends` of another. It takes
+    /// precedence over a built-in one of the same name.
     ///
     /// ```
     /// let engine = streamfmt::Engine::builder()
@@ -118,56 +118,56 @@ impl Builder {
         self
     }
 
-    /// The profile that the environment asks for: [`Builder::profile`] goes before it.
+    /// The profile from the environment; [`Builder::profile`] takes precedence.
     #[must_use]
     pub fn environment_profile(mut self, name: impl Into<String>) -> Self {
         self.environment_profile = Some(name.into());
         self
     }
 
-    /// A file of settings, read instead of the user's and the project's.
+    /// A settings file, read instead of the user's and the project's.
     #[must_use]
     pub fn config(mut self, path: impl Into<PathBuf>) -> Self {
         self.config = Some(path.into());
         self
     }
 
-    /// Leaves the project's settings alone, trusted or not.
+    /// Ignores the project's settings, trusted or not.
     #[must_use]
     pub fn no_project(mut self, on: bool) -> Self {
         self.no_project = on;
         self
     }
 
-    /// Hashes of projects that are trusted wherever they lie, with commas between.
+    /// Hashes of projects that are trusted in any folder, separated by commas.
     #[must_use]
     pub fn trusted(mut self, hashes: impl Into<String>) -> Self {
         self.trusted = Some(hashes.into());
         self
     }
 
-    /// Takes what is wrong in settings that were found as an error.
+    /// Makes problems in settings files errors.
     #[must_use]
     pub fn strict(mut self, on: bool) -> Self {
         self.strict = on;
         self
     }
 
-    /// Where settings, plugins and records of trust are looked for. Without this nothing is searched.
+    /// The folders of settings, plugins and records of trust. Without them nothing is searched.
     #[must_use]
     pub fn folders(mut self, folders: Folders) -> Self {
         self.folders = Some(folders);
         self
     }
 
-    /// The reader of all files, to know afterwards what was read, whether that came to anything or not.
+    /// The reader of all files, which records the files that were read, even if the build fails.
     #[must_use]
     pub fn files(mut self, files: Files) -> Self {
         self.files = files;
         self
     }
 
-    /// The theme, whatever the profile says: a name, or the path of a file.
+    /// The theme, instead of the profile's: a name, or the path of a file.
     #[must_use]
     pub fn theme(mut self, name: impl Into<String>) -> Self {
         self.theme = Some(name.into());
@@ -181,51 +181,50 @@ impl Builder {
         self
     }
 
-    /// Shows only items of these groups, whatever the profile says. If all of the names are blank, that is an error.
+    /// Shows only items of these groups, instead of the profile's. It is an error if all names are blank.
     #[must_use]
     pub fn only(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.only.extend(groups);
         self
     }
 
-    /// Shows no items of these groups, beside those that the profile hides. If all of the names are blank, that is an
-    /// error.
+    /// Hides items of these groups, in addition to those that the profile hides. It is an error if all names are blank.
     #[must_use]
     pub fn hide(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.hide.extend(groups);
         self
     }
 
-    /// Writes no marks beyond ASCII.
+    /// Uses ASCII-only symbols in text and terminal output.
     #[must_use]
     pub fn ascii(mut self, on: bool) -> Self {
         self.ascii = on;
         self
     }
 
-    /// Shows times, whatever the profile says.
+    /// Shows times, even if the profile doesn't.
     #[must_use]
     pub fn timestamps(mut self, on: bool) -> Self {
         self.timestamps = on;
         self
     }
 
-    /// Masks this in whatever is written, beside what the profile masks.
+    /// Masks this in all output, in addition to the profile's.
     #[must_use]
     pub fn redact(mut self, redaction: &Redaction) -> Self {
         self.redaction.add(redaction);
         self
     }
 
-    /// A plugin for this run: the name of one that is installed or comes with the program, else a Lua file or a folder
-    /// with a `plugin.toml`. It stands over all others; later ones go over earlier ones.
+    /// A plugin for this run: the name of an installed or built-in one, a Lua file, a folder with a `plugin.toml`, or a native library. It
+    /// takes precedence over all others, and later ones over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.push(PluginRequest::Path(path.into()));
         self
     }
 
-    /// A plugin in Lua, as in a file of this name, over those before.
+    /// A plugin in Lua, as in a file of this name. It takes precedence over those before.
     ///
     /// ```
     /// # #[cfg(feature = "lua")] {
@@ -244,51 +243,51 @@ impl Builder {
         self.pack_at(PluginLayer::Run, Pack::from_source(name, source))
     }
 
-    /// A plugin that was read already, as one that the profile names, over those before.
+    /// A plugin that was read already, in the layer of those that the profile names. It takes precedence over those before.
     #[must_use]
     pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
         self.pack_at(PluginLayer::Pack, pack)
     }
 
-    /// A plugin that was read already, over those of its layer that came before.
+    /// A plugin that was read already. It takes precedence over those before in its layer.
     #[must_use]
     pub fn pack_at(mut self, layer: PluginLayer, pack: impl Into<Arc<Pack>>) -> Self {
         self.plugins.push(PluginRequest::Pack(layer, pack.into()));
         self
     }
 
-    /// What is said of some tools without a script, over what the profile says.
+    /// A rule for some tools. It takes precedence over the profile's.
     #[must_use]
     pub fn tool(mut self, rule: ToolRule) -> Self {
         self.tools.push(rule);
         self
     }
 
-    /// Tells failures of plugins where they happen, in the output, instead of in the journal.
+    /// Shows failures of plugins in the output, at the item concerned, instead of in the journal.
     #[must_use]
     pub fn inline_plugin_errors(mut self, on: bool) -> Self {
         self.inline_plugin_errors = on;
         self
     }
 
-    /// Whether native plugins are loaded: those that are named for this run, and installed ones that the user's settings name. They are
-    /// unless this says otherwise; [`Engine::left_out`] names those that aren't. A native plugin has all rights of the process, and one
-    /// that crashes ends it.
+    /// Whether native plugins are loaded: those named for this run, and installed ones that the user's settings name. The default is
+    /// `true`; [`Engine::left_out`] returns those that aren't loaded. A native plugin has all rights of the process, and one that crashes
+    /// ends it.
     #[must_use]
     pub fn native(mut self, on: bool) -> Self {
         self.without_native = !on;
         self
     }
 
-    /// Names the choice that is wrong as an option of the command line (`--to`, `--from`) in [`Problems`], for a program that has these
-    /// options. Without it the methods of this builder are named (`writer`, `dialect`).
+    /// Makes [`Problems`] name a wrong choice by its option of the command line (`--to`, `--from`), for a program that has these options,
+    /// instead of by the method of this builder (`writer`, `dialect`).
     #[must_use]
     pub fn names_options(mut self, on: bool) -> Self {
         self.names_options = on;
         self
     }
 
-    /// How much of a session is kept at a time. A host of many sessions may choose less than the default:
+    /// The memory limits of a session. A host of many sessions may choose less than the default:
     ///
     /// ```
     /// use streamfmt::{Budget, Engine};
@@ -303,22 +302,22 @@ impl Builder {
         self
     }
 
-    /// What the place of the output can show.
+    /// The capabilities of the output's destination, such as colours and width.
     #[must_use]
     pub fn looks(mut self, looks: Looks) -> Self {
         self.looks = looks;
         self
     }
 
-    /// Where pictures of a Markdown page are kept; else they are written into it. An HTML page has them within.
+    /// Saves the pictures of a Markdown page, which are embedded otherwise. An HTML page always embeds them.
     #[must_use]
     pub fn keep_pictures(mut self, keep: KeepPicture) -> Self {
         self.keep = Some(keep);
         self
     }
 
-    /// Reads and checks everything that was chosen. The error holds all problems of what was named for this run;
-    /// what is wrong in settings that were found is left out and told by [`Engine::warnings`].
+    /// Reads and checks all choices. The error holds all problems of choices for this run; wrong values in settings files are ignored, and
+    /// returned by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
         let names_options = self.names_options;
         let mut built = self.read();
@@ -378,12 +377,12 @@ impl Builder {
         let (Some(mut engine), true) = (engine, told.errors.0.is_empty()) else { return Err(told.errors) };
         engine.by_stream = Arc::new(by_stream);
         engine.warnings = told.warnings;
-        // They are no mistakes for sure, so that being strict doesn't make errors of them.
+        // They aren't certainly mistakes, so `strict` doesn't make them errors.
         engine.warnings.0.extend(self.group_hints(&engine));
         Ok(engine)
     }
 
-    /// What is to be told of the names of groups that options and settings gave.
+    /// Hints about names of groups in options and settings.
     fn group_hints(&self, engine: &Engine) -> Vec<Problem> {
         let own = &engine.settings.tools;
         let mut hints = group::hints_in(&engine.resolved.tree, own, !self.only.is_empty());
@@ -400,7 +399,7 @@ impl Builder {
         named("--hide", &self.hide)
     }
 
-    /// The profile that was asked for, if one was.
+    /// The requested profile, if any.
     fn asked(&self) -> Option<ProfileChoice> {
         let choice = |name: &String, option: &str, by| ProfileChoice {
             profile: Named { name: name.clone(), spot: Spot::of_option(option) },
@@ -439,7 +438,7 @@ impl Builder {
                 }
                 PluginRequest::Path(path) => path,
             };
-            // A folder that lies here by chance, or on purpose, doesn't stand in for a plugin that the user has.
+            // A folder of this name doesn't replace a plugin that the user has, whether it is here by chance or on purpose.
             if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
                 match installed.find(files, name) {
                     Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
@@ -461,14 +460,14 @@ impl Builder {
                     let message = name.map_or(message, |name| installed.no_such(name));
                     told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
                 }
-                // A plugin that is broken is left out; the others and the stream are told all the same.
+                // A broken plugin is left out; the others and the stream still work.
                 Err(message) => journal.note_unread(path, message),
             }
         }
         plugins
     }
 
-    /// Makes an engine of one profile.
+    /// Builds an engine with one profile.
     fn assemble(
         &self,
         begun: &Begun<'_>,
@@ -567,7 +566,7 @@ impl Builder {
         }
     }
 
-    /// The dialect that was asked for, if it is one of the known or of a plugin.
+    /// The requested dialect, if it is a known one or a plugin's.
     fn dialect_of(&self, plugins: &[Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
         if dialect::find(name).is_some() {
@@ -583,8 +582,8 @@ impl Builder {
         Err(Problem::of(format!("--from {name}"), format!("unknown dialect {hint}")))
     }
 
-    /// Decides on the output format: what was asked for, then what the profile wants, then what can be shown.
-    /// A plugin's writer is named beside the one that it stands on.
+    /// Chooses the output format: the requested one, else the profile's, else by the destination. A plugin's writer is returned beside the
+    /// one that it extends.
     fn writer_of(
         &self,
         settings: &Settings,
@@ -621,8 +620,8 @@ impl Builder {
         })
     }
 
-    /// The CI service whose log is written. Only one line an event leaves room for commands of ours; else it is enough
-    /// that there are none of others. What programs read is never changed.
+    /// The CI service whose log is written. Only a format with one line for each event has room for commands of ours; in other formats,
+    /// foreign commands are made harmless. Formats for programs are never changed.
     fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&WriterName>) -> Ci {
         let wanted = match (settings.ci, self.looks.ci, writer.name) {
             (Some(chosen), _, _) => chosen,
@@ -638,7 +637,7 @@ impl Builder {
         }
     }
 
-    /// Looks whether the theme is there that would be used: its typo would otherwise come out only on a terminal.
+    /// Checks that the theme exists: a misspelled name would otherwise be noticed only on a terminal.
     fn check_theme(
         &self,
         settings: &Settings,
@@ -651,7 +650,7 @@ impl Builder {
         }
     }
 
-    /// The theme that was asked for, else that of the profile: with what is wrong in it.
+    /// The requested theme, else the profile's, with its problems.
     fn theme_of(
         &self,
         settings: &Settings,
@@ -695,7 +694,7 @@ const METHODS: [(&str, &str); 9] = [
     ("--to", "writer"),
 ];
 
-/// Puts methods in the place of options. What a file says is left alone.
+/// Replaces options by methods. Problems of a file are unchanged.
 fn name_methods(problems: &mut Problems) {
     for problem in &mut problems.0 {
         for (option, method) in METHODS {
@@ -720,14 +719,14 @@ fn no_theme(name: &str, message: String) -> SettingsProblems {
     told
 }
 
-/// The names that an option gives, each with what was typed. A comma too many is no name.
+/// The names in an option, each as typed. A superfluous comma is ignored.
 fn named(option: &str, groups: &[String]) -> Vec<Named> {
     let names = groups.iter().map(|group| group.trim()).filter(|group| !group.is_empty());
     let spot = |name: &str| Spot::of_option(format!("{option} {name}"));
     names.map(|name| Named { name: name.to_owned(), spot: spot(name) }).collect()
 }
 
-/// The groups that an option names. It was given, so it must name some.
+/// The groups that an option names. At least one is required.
 fn selectors(list: &[Named], option: &str, told: &mut SettingsProblems) -> Vec<Selector> {
     if list.is_empty() {
         let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
@@ -740,7 +739,7 @@ fn selectors(list: &[Named], option: &str, told: &mut SettingsProblems) -> Vec<S
     list.iter().map(|named| Selector::parse(&named.name)).collect()
 }
 
-/// Tells that a name is not known, and before that what those plugins did wrong that may have been to bring it.
+/// Reports that a name is unknown, after the problems of plugins that may define it.
 fn tell_unknown(
     told: &mut SettingsProblems,
     layer: settings::document::SettingsLayer,

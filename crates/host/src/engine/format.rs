@@ -15,10 +15,10 @@ use crate::spool::Spool;
 const CHUNK: usize = 64 * 1024;
 
 impl Engine {
-    /// What one line of a stream says, formatted by itself; an empty text if that is nothing.
+    /// One line of a stream, formatted by itself; empty if it shows nothing.
     ///
-    /// It knows nothing of the lines before: for the lines of one session push them into one [`Pipeline`]. Choose the
-    /// [dialect](crate::Builder::dialect), since not every line shows whose it is.
+    /// Lines before it don't count: push the lines of a session into one [`Pipeline`] instead. Choose the
+    /// [dialect](crate::Builder::dialect), since it can't be detected from every line.
     ///
     /// ```
     /// let engine = streamfmt::Engine::builder().dialect("claude").writer("text").build()?;
@@ -29,13 +29,13 @@ impl Engine {
     /// ```
     pub fn format_line(&self, line: &str) -> String {
         let mut text = String::new();
-        // A string takes everything, and reading from memory doesn't fail.
+        // Neither writing to a string nor reading from memory fails.
         let _ = self.format(line.as_bytes(), &mut text);
         text
     }
 
-    /// Reads `input` to its end and writes what it says to `out`: to a [`String`], or to a [`Tail`](crate::Tail), which keeps
-    /// the end of it. What fails is the input, or `out`.
+    /// Reads `input` to its end and writes the output to `out`: to a [`String`], or to a [`Tail`](crate::Tail), which keeps
+    /// the end of it. Fails if `input` or `out` does.
     ///
     /// A page ([`Engine::has_head`]) is held back until all of the input is read, so that its title and the answer come first.
     ///
@@ -60,8 +60,8 @@ impl Engine {
         format(self.setup(), self.spool(), input, out)
     }
 
-    /// Reads a file as [`Engine::format`] does, and under the calls of a history also the files that their sub-agents wrote
-    /// beside it, as the program does. For the file alone, open it and use that. Errors of reading the file begin with its path.
+    /// Reads a file as [`Engine::format`] does, and for a history, below its calls, also the files of their sub-agents, as the program
+    /// does. For the file alone, open it and use [`Engine::format`]. Errors of reading the file begin with its path.
     ///
     /// ```
     /// use streamfmt::{Engine, Tail};
@@ -84,7 +84,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// What holds the text back until its head is known, if it has one and there is room for that.
+    /// Holds the text back until its head is known, if it has one and there is room for that.
     fn spool(&self) -> Option<Spool> {
         self.has_head().then(Spool::new).flatten()
     }

@@ -1,4 +1,4 @@
-//! The plugins of one input, and what they add to its pipeline.
+//! The plugins of one input, and their parts of its pipeline.
 
 use std::rc::Rc;
 
@@ -30,12 +30,12 @@ impl RunPlugins {
         Self(Rc::new(Plugins::load(chosen, rules, shown, journal, is_inline)))
     }
 
-    /// What plugins add to the names that may be chosen.
+    /// The names of dialects and writers that plugins add.
     pub(super) fn names(chosen: &[Chosen]) -> AddedNames {
         Plugins::names(chosen)
     }
 
-    /// What keeps plugins from being loaded.
+    /// The problems that keep plugins from being loaded.
     pub(super) fn problems(chosen: &[Chosen]) -> Vec<Problem> {
         let scripts = chosen.iter().filter(|(_, pack)| !pack.is_native());
         let failed = scripts.filter_map(|(_, pack)| Plugins::hooks_of(pack, &Journal::default()).err());
@@ -52,14 +52,14 @@ impl RunPlugins {
         lua::dialect_plugins(&self.0)
     }
 
-    /// The formatter that asks them and the rules, if any of them says something of items.
+    /// The formatter for plugins and rules, or `None` if neither affects items.
     pub(super) fn formatter(
         &self,
         rules: &[ToolRule],
         profile: &Profile,
         counts_calls: bool,
     ) -> Option<Box<dyn Formatter>> {
-        // Scripts need this thread; native plugins don't. Only what asks scripts counts calls.
+        // Scripts need this thread; native plugins don't. Only the formatter for scripts counts calls.
         if self.0.are_native_alone() && !counts_calls {
             return self.0.natives().formatter(rules, profile);
         }
@@ -79,7 +79,7 @@ impl RunPlugins {
         }
     }
 
-    /// Whether what they take part in must stay on this thread.
+    /// Whether their pipeline must stay on this thread.
     pub(super) fn is_bound(&self) -> bool {
         self.0.is_bound()
     }

@@ -1,4 +1,4 @@
-//! What stands for plugins where the crate is built without Lua: there are native ones alone. Whoever names a script is told so before.
+//! Plugins in a build without Lua: only native ones. Naming a script is an error before this is used.
 
 use streamfmt_core::dialect::DialectPlugin;
 use streamfmt_core::formatter::Formatter;

@@ -1,4 +1,4 @@
-//! The lock file: what is installed, where it came from, and the hash of its files.
+//! The lock file: the installed plugins, their sources, and the hashes of their files.
 //!
 //! ```toml
 //! version = 1
@@ -21,11 +21,11 @@ use crate::trust::disk::{read_private, write_private};
 const NAME: &str = "plugins.lock";
 const LARGEST: u64 = 4 << 20;
 
-/// What is installed.
+/// The installed plugins.
 #[derive(Debug, Default)]
 pub(super) struct Lock(BTreeMap<String, Locked>);
 
-/// What is known of one installed plugin.
+/// The record of one installed plugin.
 #[derive(Clone, Debug)]
 pub(super) struct Locked {
     pub(super) version: Option<String>,
@@ -59,7 +59,7 @@ impl Lock {
         self.0.get(name)
     }
 
-    /// Gives what was known of it before.
+    /// Returns the record before.
     pub(super) fn insert(&mut self, name: &str, locked: Locked) -> Option<Locked> {
         self.0.insert(name.to_owned(), locked)
     }

@@ -23,7 +23,7 @@ const MOST_FILES: usize = 2_000;
 /// Most parts of a path inside a plugin.
 const DEEPEST: usize = 12;
 
-/// What a plugin can be installed from.
+/// The possible sources of a plugin, for messages.
 const SOURCES: &str = "a plugin is installed from a folder or a Lua file on this computer";
 
 /// The files of a plugin, by path inside its folder with `/` between the parts.
@@ -64,7 +64,7 @@ impl PluginTree {
         let about = files.read(&folder.join(manifest::FILE), LARGEST_FILE);
         let about = about.map(|about| String::from_utf8_lossy(&about.bytes).into_owned()).unwrap_or_default();
         let names = match Manifest::parse(&about).ok().filter(Manifest::is_native) {
-            // A crate's folder is full of what was built.
+            // A crate's folder is full of build products.
             Some(manifest) => native_files(files, folder, &manifest),
             None => files.walk(folder, belongs).map_err(|error| error.to_string())?,
         };
@@ -82,7 +82,7 @@ impl PluginTree {
         hash_of(self.files.iter().map(|(name, bytes)| (name.as_str(), &**bytes)))
     }
 
-    /// The plugin that these files are. The error says what is wrong with it.
+    /// The plugin that these files are. The error is a message.
     pub fn pack(&self) -> Result<Pack, String> {
         let text = |bytes: &Arc<[u8]>| String::from_utf8_lossy(bytes).into_owned();
         Pack::from_files(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
@@ -121,7 +121,7 @@ impl PluginTree {
         Ok(())
     }
 
-    /// Puts the files in the place of what is in `folder`, read-only, all of them or none.
+    /// Replaces the content of `folder` by these files, read-only, all of them or none.
     pub(super) fn put(&self, folder: &Path) -> io::Result<()> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let beside = |what: &str| folder.with_file_name(format!(".{name}.{}.{what}", std::process::id()));
