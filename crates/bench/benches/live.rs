@@ -10,6 +10,7 @@ use streamfmt::core::pipeline::{Pipeline, Setup};
 use streamfmt::core::theme::ColorDepth;
 use streamfmt::{Engine, Looks};
 use streamfmt_bench::measure::{Times, cpu};
+use streamfmt_bench::session::{is_asked_for, number};
 
 /// The program's allocator, so that what is measured here is what it does.
 #[global_allocator]
@@ -21,11 +22,10 @@ const ROWS: usize = 20;
 const DELTAS: usize = 10_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Cargo runs this with `--bench`; under `cargo test` there is nothing to measure.
-    if !std::env::args().any(|argument| argument == "--bench") {
+    if !is_asked_for() {
         return Ok(());
     }
-    let runs = std::env::var("LIVE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(9);
+    let runs = number("LIVE_RUNS", 9).max(1);
     let looks = Looks { color: Some(ColorDepth::TrueColor), width: Some(100), ..Looks::default() };
     let engine = Engine::builder().dialect("claude").writer("ansi").looks(looks).build();
     let engine = engine.map_err(|problems| problems.to_string())?;

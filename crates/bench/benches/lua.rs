@@ -3,17 +3,14 @@
 //! `cargo bench -p streamfmt-bench --bench lua`; `PACE_MB` (50) and `PACE_RUNS` (5) change the size and the number of runs.
 
 use std::error::Error;
-use std::fmt::{self, Write};
 use std::hint::black_box;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use streamfmt::core::item::Kind;
-use streamfmt::core::pipeline::Pipeline;
 use streamfmt::engine::Engine;
 use streamfmt::plugin::pack::Pack;
-use streamfmt_bench::grow::grow;
-use streamfmt_bench::measure::{Times, cpu};
+use streamfmt_bench::measure::Times;
+use streamfmt_bench::session::{format, in_turn, is_asked_for, number, session};
 
 /// The program's allocator, so that what is measured here is what it does.
 #[global_allocator]
@@ -43,29 +40,18 @@ const PLUGINS: [(&str, &str, u64, u64); 4] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Cargo runs this with `--bench`; under `cargo test` there is nothing to measure.
-    if !std::env::args().any(|argument| argument == "--bench") {
+    if !is_asked_for() {
         return Ok(());
     }
     let megabytes = number("PACE_MB", 50);
-    let runs = number("PACE_RUNS", 5).max(1);
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples/shop.jsonl");
-    let mut bytes = Vec::new();
-    grow(&std::fs::read(file)?, megabytes * 1_000_000, &mut bytes)?;
+    let bytes = session(megabytes)?;
     let plain = engine(None)?;
     let engines: Vec<Engine> =
         PLUGINS.iter().map(|(_, source, ..)| engine(Some(source))).collect::<Result<_, _>>()?;
-    let mut base = Times::default();
-    let mut times = vec![Times::default(); engines.len()];
-    let (mut calls, mut results) = (0, 0);
-    for _ in 0..runs {
-        base.add(cpu(|| (calls, results) = format(&bytes, &plain)));
-        for (engine, times) in engines.iter().zip(&mut times) {
-            times.add(cpu(|| {
-                black_box(format(&bytes, engine));
-            }));
-        }
-    }
+    let pipeline = format(&bytes, plain.setup());
+    let shown = |kind| pipeline.report().shown.get(&kind).copied().unwrap_or(0);
+    let (calls, results) = (shown(Kind::Call), shown(Kind::Result));
+    let (base, times) = in_turn(&bytes, number("PACE_RUNS", 5).max(1), &plain, &engines);
     println!(
         "| {megabytes} MB of text with … ({calls} calls, {results} results) | over text | each function |\n|---|---|---|"
     );
@@ -98,32 +84,4 @@ fn engine(plugin: Option<&str>) -> Result<Engine, String> {
         builder = builder.pack(Pack::from_source("pace.lua", source));
     }
     builder.build().map_err(|problems| problems.to_string())
-}
-
-/// Formats all bytes as they would come from a file; gives the numbers of calls and results.
-fn format(bytes: &[u8], engine: &Engine) -> (u64, u64) {
-    let mut pipeline = Pipeline::new(engine.setup());
-    let mut sink = Sink(String::new());
-    for piece in bytes.chunks(1 << 16) {
-        // A sink of ours takes everything.
-        let _ = pipeline.push(piece, &mut sink);
-        black_box(&sink.0);
-        sink.0.clear();
-    }
-    let _ = pipeline.finish(&mut sink);
-    let shown = |kind| pipeline.report().shown.get(&kind).copied().unwrap_or(0);
-    (shown(Kind::Call), shown(Kind::Result))
-}
-
-struct Sink(String);
-
-impl Write for Sink {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.push_str(text);
-        Ok(())
-    }
-}
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }

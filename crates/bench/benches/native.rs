@@ -4,16 +4,14 @@
 //! compiler.
 
 use std::error::Error;
-use std::fmt::{self, Write};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use streamfmt::core::pipeline::Pipeline;
 use streamfmt::engine::Engine;
-use streamfmt_bench::grow::grow;
-use streamfmt_bench::measure::{Times, cpu};
+use streamfmt_bench::measure::Times;
+use streamfmt_bench::session::{in_turn, is_asked_for, number, session};
 
 /// The program's allocator, so that the measurement applies to the program.
 #[global_allocator]
@@ -29,46 +27,41 @@ const PLUGINS: [(&str, &str, f64); 2] = [
 const START: f64 = 2.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Cargo runs this with `--bench`; `cargo test` measures nothing.
-    if !std::env::args().any(|argument| argument == "--bench") {
+    if !is_asked_for() {
         return Ok(());
     }
     let megabytes = number("PACE_MB", 50);
-    let runs = number("PACE_RUNS", 5).max(1);
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples/shop.jsonl");
-    let mut bytes = Vec::new();
-    grow(&std::fs::read(file)?, megabytes * 1_000_000, &mut bytes)?;
+    let bytes = session(megabytes)?;
     let libraries: Vec<PathBuf> =
         PLUGINS.iter().map(|(_, define, _)| compile(define)).collect::<Result<_, _>>()?;
     let plain = engine(None)?;
     let engines: Vec<Engine> = libraries.iter().map(|path| engine(Some(path))).collect::<Result<_, _>>()?;
-    let mut base = Times::default();
-    let mut times = vec![Times::default(); engines.len()];
-    for _ in 0..runs {
-        base.add(cpu(|| format(&bytes, &plain)));
-        for (engine, times) in engines.iter().zip(&mut times) {
-            times.add(cpu(|| format(&bytes, engine)));
-        }
-    }
-    println!("| {megabytes} MB of text with … | over text | at most |\n|---|---|---|");
+    let (base, times) = in_turn(&bytes, number("PACE_RUNS", 5).max(1), &plain, &engines);
+    println!(
+        "| {megabytes} MB of text with … | over text | half of the rounds | at most |\n|---|---|---|---|"
+    );
     for ((name, _, most), times) in PLUGINS.iter().zip(&times) {
         let ratio = times.min().as_secs_f64() / base.min().as_secs_f64();
-        println!("| {name} | {ratio:.2} × | {most} × |");
+        println!("| {name} | {ratio:.2} × | {:.2} × | {most} × |", times.over(&base));
     }
     let (mut with, mut without) = (Times::default(), Times::default());
+    let mut library = std::fs::read(&libraries[0])?;
     for _ in 0..50 {
         without.add(start(None)?);
+        // A byte more makes it another library: the same one is loaded once.
+        library.push(0);
+        std::fs::write(&libraries[0], &library)?;
         with.add(start(Some(&libraries[0]))?);
     }
     let more = with.median().saturating_sub(without.median()).as_secs_f64() * 1e3;
-    println!("| a plugin is read, checked and loaded in | {more:.3} ms | {START} ms |");
+    println!("| a plugin is read, checked and loaded in | | {more:.3} ms | {START} ms |");
     for library in libraries {
         std::fs::remove_file(library)?;
     }
     Ok(())
 }
 
-/// The time until a pipeline can begin. The library is loaded each time.
+/// The time until a pipeline can begin.
 fn start(plugin: Option<&Path>) -> Result<std::time::Duration, String> {
     let clock = Instant::now();
     black_box(engine(plugin)?.setup());
@@ -80,7 +73,10 @@ fn compile(define: &str) -> Result<PathBuf, Box<dyn Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let library = std::env::temp_dir().join(format!("streamfmt-pace{define}-{}.so", std::process::id()));
     let mut command = Command::new("cc");
-    command.args(["-std=c99", "-O2", "-shared", "-fPIC", define, "-I"]).arg(here.join("../plugin/include"));
+    command.args(["-std=c99", "-O2", "-shared", "-fPIC", define]);
+    for folder in ["include", "tests"] {
+        command.arg("-I").arg(here.join("../plugin").join(folder));
+    }
     let compiled = command.arg(here.join("benches/native.c")).arg("-o").arg(&library).status()?;
     if compiled.success() { Ok(library) } else { Err("the plugin doesn't compile".into()) }
 }
@@ -96,30 +92,4 @@ fn engine(plugin: Option<&Path>) -> Result<Engine, String> {
         None => Ok(engine),
         Some(message) => Err(format!("{message:?}")),
     }
-}
-
-/// Formats all bytes as if they were read from a file.
-fn format(bytes: &[u8], engine: &Engine) {
-    let mut pipeline = Pipeline::new(engine.setup());
-    let mut sink = Sink(String::new());
-    for piece in bytes.chunks(1 << 16) {
-        // This sink accepts everything.
-        let _ = pipeline.push(piece, &mut sink);
-        black_box(&sink.0);
-        sink.0.clear();
-    }
-    let _ = pipeline.finish(&mut sink);
-}
-
-struct Sink(String);
-
-impl Write for Sink {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.push_str(text);
-        Ok(())
-    }
-}
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }

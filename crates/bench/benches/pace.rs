@@ -24,6 +24,7 @@ use streamfmt::{Engine, Looks};
 use streamfmt_bench::binary::Binary;
 use streamfmt_bench::grow::grow;
 use streamfmt_bench::measure::{Times, cpu};
+use streamfmt_bench::session::{format, is_asked_for, number, sample};
 
 /// The program's allocator, so that what is measured here is what it does.
 #[global_allocator]
@@ -136,11 +137,10 @@ impl Engines {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Cargo runs this with `--bench`; under `cargo test` there is nothing to measure.
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if !arguments.iter().any(|argument| argument == "--bench") {
+    if !is_asked_for() {
         return Ok(());
     }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let megabytes = number("PACE_MB", 50);
     let runs = number("PACE_RUNS", 9).max(1);
     let engines = Engines::new()?;
@@ -179,7 +179,7 @@ fn long_session(
         validation.add(cpu(|| validate(lines(&bytes))));
         validation_of_found.add(cpu(|| validate(found.iter().copied())));
         for (case, times) in CASES.iter().zip(&mut times) {
-            times.add(cpu(|| format(&bytes, (case.setup)(engines))));
+            times.add(cpu(|| drop(format(&bytes, (case.setup)(engines)))));
         }
         let (mut programs, mut validations) = (Times::default(), Times::default());
         for _ in 0..WALLS {
@@ -259,15 +259,15 @@ fn partial_message(runs: u64) -> Result<(), Box<dyn Error>> {
 fn show_growing(engine: &Engine, lines: &[String], pace: usize) {
     let output = Output::Updates { formatters: Vec::new() };
     let mut pipeline = Pipeline::new(Setup { output, ..engine.setup() });
-    let mut sink = Sink(String::new());
+    let mut text = String::new();
     for (number, line) in lines.iter().enumerate() {
-        let _ = pipeline.push(line.as_bytes(), &mut sink);
+        let _ = pipeline.push(line.as_bytes(), &mut text);
         // Deltas come some 10,000 a second: 500 lines are a twentieth of one.
         if number % pace == 0 {
             black_box(pipeline.take_updates());
         }
     }
-    let _ = pipeline.finish(&mut sink);
+    let _ = pipeline.finish(&mut text);
     black_box(pipeline.take_updates());
 }
 
@@ -352,30 +352,6 @@ fn validate<'a>(lines: impl Iterator<Item = &'a [u8]>) {
     }
 }
 
-/// Formats all bytes as they would come from a file.
-fn format(bytes: &[u8], setup: Setup) {
-    let mut pipeline = Pipeline::new(Setup { holds_head: true, ..setup });
-    let mut sink = Sink(String::new());
-    for piece in bytes.chunks(1 << 16) {
-        // A sink of ours takes everything.
-        let _ = pipeline.push(piece, &mut sink);
-        black_box(&sink.0);
-        sink.0.clear();
-    }
-    let _ = pipeline.finish(&mut sink);
-    let _ = pipeline.head(&mut sink);
-    black_box(&sink.0);
-}
-
-struct Sink(String);
-
-impl fmt::Write for Sink {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.push_str(text);
-        Ok(())
-    }
-}
-
 /// Two outputs of one session.
 fn beside(main: &Engine, other: &Engine) -> Setup {
     let mut setup = main.setup();
@@ -429,12 +405,4 @@ fn row(what: &str, must: &str, aim: &str, best: &str, median: &str) {
 
 fn milliseconds(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
-}
-
-fn sample(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples").join(name)
-}
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }

@@ -4,8 +4,7 @@
 
 #[cfg(unix)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Cargo runs this with `--bench`; under `cargo test` there is nothing to measure.
-    if std::env::args().any(|argument| argument == "--bench") { run::measure() } else { Ok(()) }
+    if streamfmt_bench::session::is_asked_for() { run::measure() } else { Ok(()) }
 }
 
 #[cfg(not(unix))]
@@ -23,6 +22,7 @@ mod run {
     use streamfmt_bench::binary::Binary;
     use streamfmt_bench::grow::grow;
     use streamfmt_bench::measure::Times;
+    use streamfmt_bench::session::number;
 
     const SAMPLE: &[u8] = include_bytes!("../../../tests/samples/shop.jsonl");
     /// Lines that are timed until they are in the log.
@@ -35,9 +35,6 @@ mod run {
     }
 
     pub(super) fn measure() -> Result<(), Box<dyn Error>> {
-        let number = |name: &str, default: u64| {
-            std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-        };
         let folder = std::env::temp_dir().join(format!("streamfmt-bench-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
         let place = Place { binary: Binary::build()?, folder };

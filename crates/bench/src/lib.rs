@@ -6,3 +6,4 @@
 pub mod binary;
 pub mod grow;
 pub mod measure;
+pub mod session;
