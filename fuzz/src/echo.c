@@ -2,20 +2,9 @@
  * as it is. The code that it returns is in the second. */
 #include <stdlib.h>
 
-#include "streamfmt_plugin.h"
-
-#define S(text) ((sf_str){(const uint8_t *)(text), sizeof(text) - 1})
-#define MOST 65536
-
-static const sf_host *host;
-
-static void *create(const sf_host *the_host, sf_str options) {
-  (void)options;
-  host = the_host;
-  return &host;
-}
-
-static void destroy(void *instance) { (void)instance; }
+#define PLUGIN_NAME "echo"
+#define PLUGIN_FORMATS "[\"call\"]"
+#include "formats_only.h"
 
 static unsigned digit(uint8_t sign) { return sign <= '9' ? sign - '0' : sign - 'a' + 10; }
 
@@ -23,7 +12,7 @@ static int32_t format(void *instance, const sf_item *item, sf_sink *sink) {
   sf_str hex, got;
   double number;
   (void)instance;
-  if (host->item_str(item, S("/input/hex"), &hex) != SF_OK || hex.len < 4) return SF_PASS;
+  if (host->item_str(item, sf_text("/input/hex"), &hex) != SF_OK || hex.len < 4) return SF_PASS;
   size_t length = hex.len / 2;
   uint8_t *bytes = malloc(length);
   if (!bytes) return SF_FAILED;
@@ -31,15 +20,15 @@ static int32_t format(void *instance, const sf_item *item, sf_sink *sink) {
   int32_t code = (int8_t)bytes[1];
   sf_str rest = {bytes + 2, length - 2};
   switch (bytes[0] % 10) {
-    case 0: host->sink_span(sink, rest, S("text")); break;
-    case 1: host->sink_span(sink, S("x"), rest); break;
-    case 2: host->sink_code(sink, rest, S("sh"), S("text")); break;
-    case 3: host->sink_code(sink, S("x"), rest, rest); break;
+    case 0: host->sink_span(sink, rest, sf_text("text")); break;
+    case 1: host->sink_span(sink, sf_text("x"), rest); break;
+    case 2: host->sink_code(sink, rest, sf_text("sh"), sf_text("text")); break;
+    case 3: host->sink_code(sink, sf_text("x"), rest, rest); break;
     case 4: host->sink_blocks(sink, rest); break;
     case 5: host->sink_view(sink, rest); break;
     case 6:
-      if (host->item_str(item, rest, &got) == SF_OK) host->sink_span(sink, got, S("text"));
-      if (host->item_num(item, rest, &number) == SF_OK) host->sink_span(sink, S("number"), S("text"));
+      if (host->item_str(item, rest, &got) == SF_OK) host->sink_span(sink, got, sf_text("text"));
+      if (host->item_num(item, rest, &number) == SF_OK) host->sink_span(sink, sf_text("number"), sf_text("text"));
       break;
     case 7:
       host->log(code & 1, rest);
@@ -48,26 +37,13 @@ static int32_t format(void *instance, const sf_item *item, sf_sink *sink) {
     case 8:
       host->sink_default(sink);
       host->sink_clear(sink, code);
-      host->sink_span(sink, rest, S("text"));
+      host->sink_span(sink, rest, sf_text("text"));
       break;
     default:
       if (host->item_default(item, &got) == SF_OK) host->sink_view(sink, got);
-      if (host->item_json(item, &got) == SF_OK) host->sink_code(sink, got, S("json"), S("text"));
+      if (host->item_json(item, &got) == SF_OK) host->sink_code(sink, got, sf_text("json"), sf_text("text"));
       if (host->item_call(item)) code = SF_FAILED;
   }
   free(bytes);
   return code;
-}
-
-const sf_plugin *streamfmt_plugin_v1(const sf_host *the_host) {
-  static sf_plugin table;
-  (void)the_host;
-  table.size = sizeof table;
-  table.minor = SF_MINOR;
-  table.name = S("echo");
-  table.formats = S("[\"call\"]");
-  table.create = create;
-  table.destroy = destroy;
-  table.format = format;
-  return &table;
 }

@@ -138,7 +138,10 @@ static NATIVE: LazyLock<Engine> = LazyLock::new(|| {
     let root = fuzz.expect("the folder of the fuzzer");
     let library = std::env::temp_dir().join(format!("streamfmt-echo-{}.so", std::process::id()));
     let mut command = Command::new("cc");
-    command.args(["-std=c99", "-O1", "-shared", "-fPIC", "-I"]).arg(root.join("crates/plugin/include"));
+    command.args(["-std=c99", "-O1", "-shared", "-fPIC"]);
+    for folder in ["include", "tests"] {
+        command.arg("-I").arg(root.join("crates/plugin").join(folder));
+    }
     let compiled = command.arg(root.join("fuzz/src/echo.c")).arg("-o").arg(&library).status();
     assert!(compiled.is_ok_and(|status| status.success()), "the plugin doesn't compile");
     let engine = Engine::builder().dialect("claude").writer("text").plugin(&library).build();

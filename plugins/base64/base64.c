@@ -7,8 +7,6 @@
 
 #include "streamfmt_plugin.h"
 
-#define S(text) ((sf_str){(const uint8_t *)(text), sizeof(text) - 1})
-
 /* Shorter texts are words that happen to be made of the same letters. */
 #define SHORTEST 32
 /* Larger payloads are left alone. */
@@ -138,22 +136,21 @@ static int32_t format(void *instance, const sf_item *item, sf_sink *sink) {
   static const char *const inputs[] = {"/input/data", "/input/payload", "/input/content", "/input/blob"};
   sf_str kind, text = {0, 0};
   double partial;
-  if (host->item_num(item, S("/partial"), &partial) == SF_OK) return SF_PASS;
-  if (host->item_str(item, S("/kind"), &kind) != SF_OK) return SF_FAILED;
-  int is_call = kind.len == 4 && memcmp(kind.ptr, "call", 4) == 0;
+  if (host->item_num(item, sf_text("/partial"), &partial) == SF_OK) return SF_PASS;
+  if (host->item_str(item, sf_text("/kind"), &kind) != SF_OK) return SF_FAILED;
+  int is_call = sf_is(kind, "call");
   if (is_call) {
     for (size_t at = 0; at < sizeof inputs / sizeof inputs[0]; at++) {
-      sf_str pointer = {(const uint8_t *)inputs[at], strlen(inputs[at])};
-      if (host->item_str(item, pointer, &text) == SF_OK) break;
+      if (host->item_str(item, sf_text(inputs[at]), &text) == SF_OK) break;
       text.len = 0;
     }
-  } else if (host->item_str(item, S("/text"), &text) != SF_OK) {
+  } else if (host->item_str(item, sf_text("/text"), &text) != SF_OK) {
     return SF_PASS;
   }
   if (text.len < SHORTEST || text.len > LARGEST) return SF_PASS;
   uint8_t *bytes = malloc(text.len / 4 * 3 + 3);
   if (!bytes) {
-    host->log(SF_LOG_ERROR, S("out of memory"));
+    host->log(SF_LOG_ERROR, sf_text("out of memory"));
     return SF_FAILED;
   }
   size_t length = decode(text, bytes);
@@ -162,7 +159,7 @@ static int32_t format(void *instance, const sf_item *item, sf_sink *sink) {
     return SF_PASS;
   }
   char line[80], dumped[DUMPED / 16 * 96];
-  sf_str shown = {bytes, length}, role = is_call ? S("call.input") : S("result.text");
+  sf_str shown = {bytes, length}, role = is_call ? sf_text("call.input") : sf_text("result.text");
   int is_readable = is_text(bytes, length);
   if (is_readable) {
     snprintf(line, sizeof line, "Base64 of text, %zu bytes", length);
@@ -174,24 +171,25 @@ static int32_t format(void *instance, const sf_item *item, sf_sink *sink) {
   if (host->sink_default(sink) == SF_OK) {
     host->sink_clear(sink, is_call ? SF_BODY : SF_TITLE | SF_BODY);
   }
-  sf_str note = {(const uint8_t *)line, strlen(line)};
-  if (is_call) host->sink_span(sink, S(" "), S("text"));
-  host->sink_span(sink, note, S("result.note"));
-  host->sink_code(sink, shown, S(""), role);
+  if (is_call) host->sink_span(sink, sf_text(" "), sf_text("text"));
+  host->sink_span(sink, sf_text(line), sf_text("result.note"));
+  host->sink_code(sink, shown, sf_text(""), role);
   free(bytes);
   return SF_SHOW;
 }
 
+static const sf_plugin table = {
+    .size = sizeof table,
+    .minor = SF_MINOR,
+    .name = SF_STR("base64"),
+    .version = SF_STR("0.1.0"),
+    .formats = SF_STR("[\"mcp__*\"]"),
+    .create = create,
+    .destroy = destroy,
+    .format = format,
+};
+
 const sf_plugin *streamfmt_plugin_v1(const sf_host *host) {
-  static sf_plugin table;
   (void)host;
-  table.size = sizeof table;
-  table.minor = SF_MINOR;
-  table.name = S("base64");
-  table.version = S("0.1.0");
-  table.formats = S("[\"mcp__*\"]");
-  table.create = create;
-  table.destroy = destroy;
-  table.format = format;
   return &table;
 }

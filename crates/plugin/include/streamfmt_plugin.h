@@ -28,6 +28,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,6 +66,21 @@ typedef struct sf_str {
   const uint8_t *ptr;
   size_t len;
 } sf_str;
+
+/* A text in quotes as a sf_str, for the fields of a static table. */
+#define SF_STR(text) {(const uint8_t *)(text), sizeof(text) - 1}
+
+/* A text that ends in a zero byte as a sf_str, for calls of functions. It is not copied. */
+static inline sf_str sf_text(const char *text) {
+  sf_str borrowed = {(const uint8_t *)text, strlen(text)};
+  return borrowed;
+}
+
+/* Whether a text is this one. */
+static inline int sf_is(sf_str text, const char *other) {
+  size_t length = strlen(other);
+  return text.len == length && (length == 0 || memcmp(text.ptr, other, length) == 0);
+}
 
 /* An item, and what the plugin says of it. Both belong to the host. */
 typedef struct sf_item sf_item;

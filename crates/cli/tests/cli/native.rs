@@ -6,8 +6,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use crate::program::Folder;
+use crate::program::{Folder, Outcome, has_program};
 
 /// A session with two commands and a reply.
 const SESSION: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"model-1","cwd":"/home/dev/shop","tools":["Bash"],"uuid":"u-1"}
@@ -27,7 +29,11 @@ fn root() -> &'static Path {
 pub(crate) fn compile(source: &str, defines: &[&str], out: &Path) {
     let mut command = Command::new("cc");
     command.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-O1", "-I"]);
-    command.arg(root().join("crates/plugin/include")).args(defines);
+    command
+        .arg(root().join("crates/plugin/include"))
+        .arg("-I")
+        .arg(root().join("crates/plugin/tests"))
+        .args(defines);
     command.arg(root().join(source)).arg("-o").arg(out);
     let compiled = command.output().unwrap();
     assert!(compiled.status.success(), "{command:?}: {}", String::from_utf8_lossy(&compiled.stderr));
@@ -46,7 +52,8 @@ fn shout() -> Folder {
 
 fn hostile(kind: &str) -> Folder {
     let define = format!("-DKIND={kind}");
-    folder_with("crates/cli/tests/native/hostile.c", &[&define], "libhostile.so")
+    let major = if kind == "NEWER_MAJOR" { "-DNEXT_MAJOR" } else { "-DTHIS_MAJOR" };
+    folder_with("crates/cli/tests/native/hostile.c", &[&define, major], "libhostile.so")
 }
 
 /// What is written without a plugin.
@@ -98,11 +105,10 @@ fn scripts_and_native_plugins_are_one_chain() {
 
 /// What a misbehaving plugin is reported with, and that its items are shown as without it.
 #[track_caller]
-fn costs_its_own_words_only(kind: &str, reason: &str) {
+fn costs_its_own_words_only(kind: &str, doing: &str, reason: &str, more: &str) {
     let folder = hostile(kind);
     let told = format!(
-        "warning[plugin]: hostile failed while formatting Bash (line 3)\n  = {reason}\n  \
-         = shown as without the plugin (reported once)\nstreamfmt: 1 more plugin failure like these\n"
+        "warning[plugin]: hostile failed while {doing}\n  = {reason}\n  = shown as without the plugin (reported once)\n{more}"
     );
     let text = folder.run("s.jsonl --plugin libhostile.so --strict-plugins").expect(3, &told).stdout;
     assert_eq!(text, plain(), "{kind}");
@@ -112,6 +118,7 @@ fn costs_its_own_words_only(kind: &str, reason: &str) {
 fn what_a_plugin_does_wrong_costs_its_own_words_only() {
     for (kind, reason) in [
         ("NULL_TEXT", "the title of its answer is null"),
+        ("NULL_ARGUMENTS", "all are refused"),
         ("BAD_UTF8", "the title of its answer is not UTF-8"),
         ("ABSURD_LENGTH", "its answer is larger than 16 MiB"),
         ("ERROR_CODE", "it returned the error code -7"),
@@ -126,10 +133,17 @@ fn what_a_plugin_does_wrong_costs_its_own_words_only() {
              `list`, `table`, `image`, `details`, `elided` at line 1 column 18",
         ),
         ("ENDLESS", "its answer is larger than 16 MiB"),
+        ("ENDLESS_QUESTIONS", "no more answers"),
         ("BLANK", "its answer shows nothing (SF_HIDE hides an item, SF_PASS leaves it to the layer below)"),
     ] {
-        costs_its_own_words_only(kind, reason);
+        let more = "streamfmt: 1 more plugin failure like these\n";
+        costs_its_own_words_only(kind, "formatting Bash (line 3)", reason, more);
     }
+    let more = "streamfmt: 1 more plugin failure like these\n";
+    let reason = "it returned the error code -9";
+    costs_its_own_words_only("BAD_OBSERVER", "formatting Bash (line 3)", reason, more);
+    let reason = "the JSON of its answer can't be read: EOF while parsing an object at line 1 column 1";
+    costs_its_own_words_only("BAD_BEGIN", "formatting session.start", reason, "");
 }
 
 #[test]
@@ -205,6 +219,9 @@ fn what_a_plugin_logs_is_printed_cleaned() {
     let outcome = hostile("CHATTY").run("s.jsonl --plugin libhostile.so");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), plain()));
     assert!(outcome.stderr.contains("hostile: spam ␛[2J\u{fffd}\n"), "{}", outcome.stderr);
+    let endless = hostile("ENDLESS_LOG").run("s.jsonl --plugin libhostile.so");
+    assert_eq!((endless.code, endless.stdout.as_str()), (Some(0), plain()));
+    assert_eq!(endless.stderr.matches("hostile: spam\n").count(), 1_000, "of 200,000 lines");
 }
 
 #[test]
@@ -252,8 +269,8 @@ fn an_installed_native_plugin_is_what_was_installed() {
     assert!(refused.stderr.contains("if you trust it, add --native"), "{refused:?}");
     folder.run("s.jsonl --plugin shout --strict-plugins").expect(
         3,
-        "warning[plugin]: shout failed while loading\n  = this is a native plugin, and reading its folder loads no code: install it with \
-         `streamfmt plugin add --native`, or name its library with --plugin\n  = the plugin is not loaded (reported once)\n",
+        "warning[plugin]: shout failed while loading\n  = this is a native plugin, and reading its folder loads no code: install it \
+         (streamfmt plugin add --native), or name its library for this run\n  = the plugin is not loaded (reported once)\n",
     );
     let added = folder.run("plugin add --native shout").expect(0, "").stdout;
     assert!(
@@ -283,67 +300,134 @@ fn an_installed_native_plugin_is_what_was_installed() {
     assert!(!changed.stdout.contains("SHOUTED"), "{changed:?}");
 }
 
+/// Runs the program in the folder `repo` of `folder`. Gives the system calls that name files, and what was written.
+fn traced(folder: &Folder, repo: &str, arguments: &str) -> (String, String) {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-y", "-e", "trace=open,openat,openat2,memfd_create,execve,mmap", "-o"]);
+    command.arg(folder.path("trace")).arg(env!("CARGO_BIN_EXE_streamfmt")).args(arguments.split_whitespace());
+    command.current_dir(folder.path(repo)).env_clear().env("HOME", folder.path("home"));
+    let output = command.output().unwrap();
+    let told =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (folder.read("trace"), told)
+}
+
 #[test]
 fn nothing_that_is_only_read_leads_to_native_code() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        eprintln!("skipped: there is no strace");
+    if !has_program("strace") {
         return;
     }
     let folder = installable();
     folder.run("plugin add --native shout").expect(0, "");
-    // The user trusts the project, and it names native code in each of its files.
-    fs::create_dir_all(folder.path("repo/.git")).unwrap();
-    fs::create_dir_all(folder.path("repo/shout/tests/a")).unwrap();
-    for name in ["plugin.toml", "lib/libshout.so"] {
-        fs::create_dir_all(folder.path("repo/shout/lib")).unwrap();
-        fs::copy(folder.path(&format!("shout/{name}")), folder.path(&format!("repo/shout/{name}"))).unwrap();
+    let library = fs::read(folder.path("shout/lib/libshout.so")).unwrap();
+    let manifest = folder.read("shout/plugin.toml");
+    // Each file of a repository names native code, by each way to name it: by the name of an installed plugin, by a folder, by a library.
+    let ways = ["shout", "./shout", "./shout/lib/libshout.so"];
+    let mut repos = Vec::new();
+    for (at, way) in ways.iter().enumerate() {
+        let up = if at == 0 { "" } else { "../../" };
+        repos.push((
+            format!("settings-{at}"),
+            "streamfmt.toml",
+            format!("version = 1\nplugins = [\"{way}\"]\n"),
+        ));
+        repos.push((format!("case-{at}"), "tests/a/case.toml", format!("plugins = [\"{up}{way}\"]\n")));
+        let own = format!("{}\nentry = \"{}\"\n", manifest.split("[library]").next().unwrap(), way);
+        repos.push((format!("manifest-{at}"), "shout/plugin.toml", own));
     }
-    folder.write("repo/s.jsonl", SESSION);
-    folder.write(
-        "repo/streamfmt.toml",
-        "version = 1\nplugins = [\"shout\", \"./shout\", \"./shout/lib/libshout.so\"]\n",
-    );
-    folder.write("repo/shout/tests/a/input.ndjson", SESSION);
-    folder.write("repo/tests/b/input.ndjson", SESSION);
-    folder.write("repo/tests/b/case.toml", "plugins = [\"../../shout/lib/libshout.so\"]\n");
-    folder.write("repo/tests/c/input.ndjson", SESSION);
-    folder.write("repo/tests/c/case.toml", "plugins = [\"../../shout\"]\n");
-    let run = |arguments: &str| {
-        let mut command = Command::new("strace");
-        command.args(["-f", "-qq", "-e", "trace=openat,open,memfd_create,execve", "-o", "trace"]);
-        command.arg(env!("CARGO_BIN_EXE_streamfmt")).args(arguments.split_whitespace());
-        command.current_dir(folder.path("repo")).env_clear().env("HOME", folder.path("home"));
-        let output = command.output().unwrap();
-        let told =
-            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let trace = fs::read_to_string(folder.path("repo/trace")).unwrap();
-        let is_loaded = trace.contains("memfd_create") || trace.contains("/proc/self/fd/");
-        (is_loaded, told)
-    };
-    folder.command("trust --yes repo").output().unwrap();
-    for arguments in [
-        "s.jsonl",
-        "plugin list",
-        "plugin check shout",
-        "plugin test shout",
-        "golden check .",
-        "golden check --native tests",
-    ] {
-        let (is_loaded, told) = run(arguments);
-        assert!(!is_loaded, "{arguments}: {told}");
-        assert!(!told.contains("SHOUTED"), "{arguments}: {told}");
+    for (repo, file, text) in &repos {
+        fs::create_dir_all(folder.path(&format!("{repo}/.git"))).unwrap();
+        folder.write(&format!("{repo}/s.jsonl"), SESSION);
+        folder.write(&format!("{repo}/tests/a/input.ndjson"), SESSION);
+        folder.write(&format!("{repo}/shout/tests/a/input.ndjson"), SESSION);
+        folder.write(&format!("{repo}/shout/lib/libshout.so"), &library);
+        folder.write(&format!("{repo}/shout/plugin.toml"), &manifest);
+        folder.write(&format!("{repo}/{file}"), text);
     }
-    let (_, told) = run("s.jsonl");
+    for is_trusted in [false, true] {
+        for (repo, ..) in &repos {
+            if is_trusted {
+                let trusted = folder.run(&format!("trust --yes {repo}"));
+                assert!(trusted.code == Some(0) || !repo.starts_with("settings"), "{trusted:?}");
+            }
+            for arguments in [
+                "s.jsonl",
+                "config explain",
+                "explain Bash",
+                "plugin list",
+                "plugin check shout",
+                "plugin test shout",
+                "golden check .",
+                "golden check --native tests",
+                "s.jsonl --plugin ./shout",
+            ] {
+                let (trace, told) = traced(&folder, repo, arguments);
+                let is_bad = |line: &&str| {
+                    line.contains("memfd_create")
+                        || line.contains(&format!("/{repo}/shout/lib/libshout.so"))
+                        || line.contains("PROT_EXEC") && line.contains("shout")
+                };
+                let bad = trace.lines().find(is_bad);
+                assert_eq!(bad, None, "{repo}, trusted: {is_trusted}: {arguments}: {told}");
+                assert!(!told.contains("SHOUTED"), "{repo}: {arguments}: {told}");
+            }
+        }
+    }
+    let (_, told) = traced(&folder, "settings-0", "s.jsonl");
     assert!(told.contains("a project's settings can't load native code"), "{told}");
-    let (_, told) = run("plugin test shout");
-    assert!(
-        told.contains("skipped ")
-            && told.contains("shout is a native plugin, which is loaded only with --native"),
-        "{told}"
-    );
-    // The same test sees a library that is loaded.
-    let (is_loaded, told) = run("s.jsonl --plugin shout/lib/libshout.so");
-    assert!(is_loaded && told.contains("SHOUTED"), "{told}");
+    let (_, told) = traced(&folder, "case-0", "plugin test shout");
+    let skipped = "shout is a native plugin, which is loaded only with --native";
+    assert!(told.contains("skipped ") && told.contains(skipped), "{told}");
+    // A library that is loaded is seen.
+    let (trace, told) = traced(&folder, "case-0", "s.jsonl --plugin shout/lib/libshout.so");
+    assert!(trace.contains("memfd_create") && told.contains("SHOUTED"), "{told}");
+    assert!(trace.contains("PROT_EXEC") && trace.contains("case-0/shout/lib/libshout.so"), "{trace}");
+}
+
+/// However a file changes while the program reads it: what is loaded has the hash that was installed, or nothing is loaded.
+#[test]
+fn an_installed_library_that_is_swapped_all_the_time_is_itself_or_refused() {
+    let folder = installable();
+    folder.run("plugin add --native shout").expect(0, "");
+    let library = folder.path(&format!("{DATA}/lib/libshout.so"));
+    let evil = folder.path("evil.so");
+    compile("crates/cli/tests/native/shout.c", &["-DSHOUTED=\" EVIL\""], &evil);
+    let good = folder.path("good.so");
+    fs::copy(&library, &good).unwrap();
+    for path in [&good, &evil] {
+        fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
+    }
+    fs::set_permissions(library.parent().unwrap(), Permissions::from_mode(0o755)).unwrap();
+    let is_done = AtomicBool::new(false);
+    let mut outcomes = Vec::new();
+    let has_enough = |outcomes: &[Outcome]| {
+        let loaded = outcomes.iter().filter(|outcome| outcome.stdout.contains("SHOUTED")).count();
+        loaded.min(outcomes.len() - loaded) >= 5
+    };
+    thread::scope(|scope| {
+        // Each in turn takes the place of the library, as another file, or in the file that is there.
+        scope.spawn(|| {
+            let next = folder.path("next.so");
+            let libraries = [fs::read(&evil).unwrap(), fs::read(&good).unwrap()];
+            for turn in (0..).take_while(|_| !is_done.load(Ordering::Relaxed)) {
+                fs::write(&next, &libraries[turn % 2]).unwrap();
+                fs::rename(&next, &library).unwrap();
+                if turn % 3 == 0 {
+                    fs::write(&library, &libraries[1 - turn % 2]).unwrap();
+                }
+            }
+        });
+        while !has_enough(&outcomes) && outcomes.len() < 400 {
+            outcomes.push(folder.run("s.jsonl --plugin shout"));
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    for outcome in &outcomes {
+        assert!(!outcome.stdout.contains("EVIL"), "what wasn't installed was loaded: {outcome:?}");
+        let is_refused = outcome.stdout == plain();
+        assert!(is_refused || outcome.stdout.contains("SHOUTED"), "{outcome:?}");
+    }
+    assert!(has_enough(&outcomes), "both happen: {:?}", outcomes.last());
 }
 
 #[test]
@@ -351,9 +435,7 @@ fn a_file_that_is_swapped_after_the_check_is_not_loaded() {
     // What was checked is in memory before anything is loaded: the file may be gone by then, and what lies there instead is not opened.
     let folder = shout();
     let text = folder.run("s.jsonl --plugin libshout.so").expect(0, "").stdout;
-    let mut command = Command::new("strace");
-    if command.arg("-V").output().is_err() {
-        eprintln!("skipped: there is no strace");
+    if !has_program("strace") {
         return;
     }
     let mut command = Command::new("strace");
@@ -392,6 +474,18 @@ fn a_new_native_plugin_builds_at_the_first_try_and_its_case_passes() {
     folder.write("s.jsonl", SESSION);
     let text = folder.run("s.jsonl --plugin word-count --strict-plugins").expect(0, "").stdout;
     assert!(text.contains("  └ 1 lines\n"), "{text}");
+}
+
+#[test]
+fn the_plugin_in_c_of_the_page_works() {
+    let page = include_str!("../../../../docs/native.md");
+    let whole = page.split("```c\n").map(|rest| rest.split("```").next().unwrap());
+    let source = whole.clone().find(|block| block.contains("static const sf_plugin table")).unwrap();
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("lengths.c", source)]);
+    compile(&folder.path("lengths.c").display().to_string(), &[], &folder.path("liblengths.so"));
+    let text = folder.run("s.jsonl --plugin liblengths.so --strict-plugins").expect(0, "").stdout;
+    assert!(text.contains("● Bash git status --short (18 bytes)\n"), "{text}");
+    assert!(text.ends_with("\n  2 commands\n"), "{text}");
 }
 
 /// Copies the plain files of an example, and of its tests.

@@ -24,8 +24,10 @@ use super::layer::RestOf;
 use super::pointer::{Scalar, find};
 use crate::plugin::library::text_of;
 
-/// Most bytes of texts that one call of a plugin may ask for.
+/// Most bytes of texts that are made for one call of a plugin.
 const MOST_ASKED: usize = 64 << 20;
+/// What a shorter text counts as, since it costs more than its bytes.
+const LEAST_COUNTED: usize = 512;
 /// Most bytes that one call of a plugin may answer.
 const MOST_ANSWERED: usize = 16 << 20;
 /// Most parts of an answer.
@@ -75,9 +77,10 @@ struct CrossingItem<'a> {
     item: &'a Item,
     rest: &'a dyn Fn(RestOf) -> Verdict,
     which: RestOf,
-    json: OnceCell<Option<Box<str>>>,
-    default: OnceCell<Option<Box<str>>>,
-    kept: RefCell<Vec<Box<str>>>,
+    json: OnceCell<Result<SfStr, i32>>,
+    default: OnceCell<Result<SfStr, i32>>,
+    /// The texts that were made for the plugin.
+    kept: RefCell<Vec<String>>,
     asked: Cell<usize>,
     /// The call that it answers, once this is where it stays.
     call: Cell<*const SfItem>,
@@ -181,14 +184,32 @@ impl<'a> Crossing<'a> {
 impl CrossingItem<'_> {
     /// Keeps a text until the call returns, if there is room.
     fn keep(&self, text: String) -> Result<SfStr, i32> {
-        self.asked.set(self.asked.get().saturating_add(text.len()));
+        self.asked.set(self.asked.get().saturating_add(text.len().max(LEAST_COUNTED)));
         if self.asked.get() > MOST_ASKED {
             return Err(LIMIT);
         }
-        let text = text.into_boxed_str();
-        let address = SfStr::of(&text);
-        self.kept.borrow_mut().push(text);
-        Ok(address)
+        let mut kept = self.kept.borrow_mut();
+        kept.push(text);
+        Ok(kept.last().map_or(SfStr::EMPTY, |text| SfStr::of(text)))
+    }
+
+    /// The item as JSON.
+    fn json(&self) -> Result<SfStr, i32> {
+        let mut json = String::new();
+        write_item(self.item, &mut json).map_err(|_| INVALID)?;
+        json.truncate(json.trim_end().len());
+        if self.item.status == Status::Open {
+            json.pop();
+            json.push_str(",\"partial\":true}");
+        }
+        self.keep(json)
+    }
+
+    /// What the layers below show, as JSON.
+    fn default(&self) -> Result<SfStr, i32> {
+        let Verdict::Show(view) = (self.rest)(self.which) else { return Err(ABSENT) };
+        let json = ViewJson { mark: view.mark, title: &view.title, body: &view.body };
+        self.keep(serde_json::to_string(&json).map_err(|_| INVALID)?)
     }
 }
 
@@ -254,20 +275,9 @@ extern "C" fn item_json(item: *const SfItem, out: *mut SfStr) -> i32 {
     guarded(INVALID, || {
         // SAFETY: the interface asks for an item of the running call.
         let item = unsafe { item_at(item) }?;
-        let json = item.json.get_or_init(|| {
-            let mut json = String::new();
-            write_item(item.item, &mut json).ok()?;
-            let end = json.trim_end().len();
-            json.truncate(end);
-            if item.item.status == Status::Open {
-                json.pop();
-                json.push_str(",\"partial\":true}");
-            }
-            (json.len() <= MOST_ASKED).then(|| json.into_boxed_str())
-        });
-        let json = json.as_ref().ok_or(LIMIT)?;
+        let json = *item.json.get_or_init(|| item.json());
         // SAFETY: the interface asks for a place to write to.
-        unsafe { put(out, SfStr::of(json)) }
+        unsafe { put(out, json?) }
     })
 }
 
@@ -335,14 +345,9 @@ extern "C" fn item_default(item: *const SfItem, out: *mut SfStr) -> i32 {
     guarded(INVALID, || {
         // SAFETY: the interface asks for an item of the running call.
         let item = unsafe { item_at(item) }?;
-        let json = item.default.get_or_init(|| {
-            let Verdict::Show(view) = (item.rest)(item.which) else { return None };
-            let json = ViewJson { mark: view.mark, title: &view.title, body: &view.body };
-            serde_json::to_string(&json).ok().map(String::into_boxed_str)
-        });
-        let json = json.as_ref().ok_or(ABSENT)?;
+        let json = *item.default.get_or_init(|| item.default());
         // SAFETY: the interface asks for a place to write to.
-        unsafe { put(out, SfStr::of(json)) }
+        unsafe { put(out, json?) }
     })
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! What is loaded is what was read, however the disk changes meanwhile. A library is never unloaded: threads, thread-local values and
-//! functions of it may live as long as the process.
+//! functions of it may live as long as the process. So the same bytes are loaded once, whoever asks for them.
 
 #![expect(unsafe_code, reason = "libraries are loaded, and their tables read, by pointer")]
 
@@ -16,7 +16,7 @@ mod memory;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use streamfmt_core::profile::Selector;
@@ -38,8 +38,13 @@ pub(crate) struct NativeCode {
     /// The name of its file, for messages.
     file: String,
     bytes: Arc<[u8]>,
-    loaded: OnceLock<Result<NativeTable, String>>,
 }
+
+/// The table of a library, or why it can't be loaded.
+type Loaded = Result<&'static NativeTable, String>;
+
+/// What was loaded in this process, each with its bytes.
+static LOADED: Mutex<Vec<(Arc<[u8]>, Loaded)>> = Mutex::new(Vec::new());
 
 impl fmt::Debug for NativeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,8 +78,7 @@ impl NativeCode {
     /// wrong.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let bytes = file::read(path)?.into();
-        Ok(Self { file: clean(&name).into_owned(), bytes, loaded: OnceLock::new() })
+        Ok(Self { file: clean(&name).into_owned(), bytes: file::read(path)?.into() })
     }
 
     /// Its bytes.
@@ -83,9 +87,17 @@ impl NativeCode {
     }
 
     /// Its table. The library is loaded when this is first asked for, which runs its constructors. The error says what is wrong.
-    pub(crate) fn table(&self, host: &'static SfHost) -> Result<&NativeTable, String> {
-        let load = || load(&self.bytes, host).map_err(|why| format!("{}: {why}", self.file));
-        self.loaded.get_or_init(load).as_ref().map_err(Clone::clone)
+    pub(crate) fn table(&self, host: &'static SfHost) -> Result<&'static NativeTable, String> {
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = loaded.iter().find(|(bytes, _)| *bytes == self.bytes);
+        let table = if let Some((_, table)) = known {
+            table.clone()
+        } else {
+            let table: Loaded = load(&self.bytes, host).map(|table| &*Box::leak(Box::new(table)));
+            loaded.push((Arc::clone(&self.bytes), table.clone()));
+            table
+        };
+        table.map_err(|why| format!("{}: {why}", self.file))
     }
 }
 

@@ -21,9 +21,12 @@ const MOST_FILES: usize = 256;
 
 /// The file that is made for functions that settings name.
 const OF_SETTINGS: &str = "(rules)";
-/// What is said of a native plugin that is only read.
-pub(crate) const NOT_INSTALLED: &str = "this is a native plugin, and reading its folder loads no code: install it with \
-     `streamfmt plugin add --native`, or name its library with --plugin";
+/// What is said of a native plugin whose folder is only read.
+const NOT_INSTALLED: &str = "this is a native plugin, and reading its folder loads no code: install it \
+     (streamfmt plugin add --native), or name its library for this run";
+/// What is said of a library that a file names.
+pub(crate) const NAMED_BY_FILE: &str = "a library can be named for one run only: to use its plugin always, install it \
+     (streamfmt plugin add --native)";
 
 const TOO_LARGE: &str = "its files are larger than 4 MiB together";
 
@@ -110,6 +113,9 @@ impl PartialEq for SharedBytecode {
 impl Pack {
     /// Reads a plugin: a Lua file, or a folder with a `plugin.toml`. The error says what is wrong with it.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
+        if is_library(path) {
+            return Err(NAMED_BY_FILE.to_owned());
+        }
         match files.read(path, LARGEST) {
             Ok(source) => {
                 let lossy = |part: Option<&std::ffi::OsStr>| {
@@ -323,6 +329,9 @@ impl Pack {
 
     /// Chooses an option; the error says what is wrong.
     pub fn choose(&mut self, option: &str, value: Value) -> Result<(), String> {
+        if self.options.is_empty() {
+            return Err(format!("{} has no options", self.name));
+        }
         let Some(choice) = self.options.get_mut(option) else {
             let hint = crate::problem::suggestion(option, self.options.keys().map(String::as_str));
             return Err(format!("{} has no option \"{option}\" {hint}", self.name));

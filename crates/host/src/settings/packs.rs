@@ -7,7 +7,7 @@ use super::document::{SettingValue, SettingsFile, SettingsLayer};
 use super::{Config, Resolved, SettingsProblems};
 use crate::install::{Home, Installed};
 use crate::plugin::journal::Journal;
-use crate::plugin::pack::{Pack, PluginLayer};
+use crate::plugin::pack::{self, Pack, PluginLayer};
 use crate::plugin::{Chosen, WITHOUT_LUA};
 use crate::problem::suggestion;
 use crate::settings::keys::{Named, split_list};
@@ -97,6 +97,9 @@ impl Config {
     }
 
     fn pack_beside(&self, by: &SettingsFile, path: &str) -> Result<Pack, Unusable> {
+        if pack::is_library(Path::new(path)) {
+            return Err(Unusable::Missing(pack::NAMED_BY_FILE.to_owned()));
+        }
         if by.layer == SettingsLayer::Project {
             let files = self.project_files(by, path).map_err(Unusable::Missing)?;
             return match files {

@@ -12,7 +12,7 @@ use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::WITHOUT_LUA;
-use crate::plugin::pack::Pack;
+use crate::plugin::pack::{Pack, is_library};
 use crate::problem::Problem;
 use crate::trust::{Closure, OWN_FOLDER, Standing, Trust};
 
@@ -87,6 +87,10 @@ impl Project {
             for reference in loaded.references() {
                 let reference = reference.split('#').next().unwrap_or_default();
                 let path = folder.join(reference);
+                // Nobody loads a library that a file names.
+                if is_library(&path) {
+                    continue;
+                }
                 match self.reader.read(&path, LARGEST_PART) {
                     Ok(source) => {
                         let is_settings = path.extension().is_some_and(|end| end == "toml");
