@@ -127,6 +127,22 @@ fn no_crate_has_effects_that_are_not_its_own() {
 }
 
 #[test]
+fn without_default_features_nothing_loads_code() {
+    let below = |more: &[&str]| {
+        let arguments =
+            ["tree", "--offline", "--locked", "-p", "streamfmt", "-e", "normal", "--prefix", "none"];
+        let mut cargo = Command::new(env!("CARGO"));
+        run(cargo.args(arguments).args(more).current_dir(env!("CARGO_MANIFEST_DIR")))
+    };
+    let (with, without) = (below(&[]), below(&["--no-default-features"]));
+    for name in ["mlua ", "libloading ", "streamfmt-plugin "] {
+        assert!(with.lines().any(|line| line.starts_with(name)), "{name} is looked for: {with}");
+        assert!(!without.lines().any(|line| line.starts_with(name)), "{without}");
+    }
+    assert!(without.contains("streamfmt-core "), "{without}");
+}
+
+#[test]
 fn modules_at_the_top_of_a_crate_use_each_other_one_way() {
     for name in WITHOUT_CIRCLES {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");

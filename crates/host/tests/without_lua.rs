@@ -24,6 +24,19 @@ fn who_names_a_plugin_is_told_why_there_is_none() {
     assert_eq!(set, format!("set plugins=cost: plugin \"cost\": {WHY}"));
 }
 
+#[cfg(all(unix, not(feature = "native")))]
+#[test]
+fn who_names_a_library_is_told_why_it_is_not_loaded() {
+    let why = "this program is built without native plugins (build streamfmt with its feature \"native\")";
+    assert_eq!(problems(Engine::builder().plugin("none.so")), format!("plugin none.so: {why}"));
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libx.so");
+    fs::write(&library, "").unwrap();
+    let engine = Engine::builder().plugin(&library).build().unwrap();
+    let journal = format!("{:?}", engine.journal().take());
+    assert!(journal.contains("libx.so") && journal.contains("built without native plugins"), "{journal}");
+}
+
 #[test]
 fn what_settings_say_of_plugins_is_told_at_its_place_and_the_rest_holds() {
     let folder = tempfile::TempDir::with_prefix("streamfmt-without-lua-").unwrap().keep();

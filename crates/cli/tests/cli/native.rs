@@ -269,8 +269,8 @@ fn an_installed_native_plugin_is_what_was_installed() {
     assert!(refused.stderr.contains("if you trust it, add --native"), "{refused:?}");
     folder.run("s.jsonl --plugin shout --strict-plugins").expect(
         3,
-        "warning[plugin]: shout failed while loading\n  = this is a native plugin, and reading its folder loads no code: install it \
-         (streamfmt plugin add --native), or name its library for this run\n  = the plugin is not loaded (reported once)\n",
+        "warning[plugin]: shout failed while loading\n  = this is a native plugin, and reading its folder loads no code: install it as a \
+         native one, or name its library for this run\n  = the plugin is not loaded (reported once)\n",
     );
     let added = folder.run("plugin add --native shout").expect(0, "").stdout;
     assert!(

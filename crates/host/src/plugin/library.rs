@@ -41,10 +41,10 @@ pub(crate) struct NativeCode {
 }
 
 /// The table of a library, or why it can't be loaded.
-type Loaded = Result<&'static NativeTable, String>;
+type LoadedTable = Result<&'static NativeTable, String>;
 
 /// What was loaded in this process, each with its bytes.
-static LOADED: Mutex<Vec<(Arc<[u8]>, Loaded)>> = Mutex::new(Vec::new());
+static LOADED: Mutex<Vec<(Arc<[u8]>, LoadedTable)>> = Mutex::new(Vec::new());
 
 impl fmt::Debug for NativeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,7 +93,7 @@ impl NativeCode {
         let table = if let Some((_, table)) = known {
             table.clone()
         } else {
-            let table: Loaded = load(&self.bytes, host).map(|table| &*Box::leak(Box::new(table)));
+            let table: LoadedTable = load(&self.bytes, host).map(|table| &*Box::leak(Box::new(table)));
             loaded.push((Arc::clone(&self.bytes), table.clone()));
             table
         };

@@ -22,11 +22,11 @@ const MOST_FILES: usize = 256;
 /// The file that is made for functions that settings name.
 const OF_SETTINGS: &str = "(rules)";
 /// What is said of a native plugin whose folder is only read.
-const NOT_INSTALLED: &str = "this is a native plugin, and reading its folder loads no code: install it \
-     (streamfmt plugin add --native), or name its library for this run";
+const NOT_INSTALLED: &str = "this is a native plugin, and reading its folder loads no code: install it as \
+     a native one, or name its library for this run";
 /// What is said of a library that a file names.
-pub(crate) const NAMED_BY_FILE: &str = "a library can be named for one run only: to use its plugin always, install it \
-     (streamfmt plugin add --native)";
+pub(crate) const NAMED_BY_FILE: &str = "a library can be named for one run only: to use its plugin always, install it as a \
+     native one";
 
 const TOO_LARGE: &str = "its files are larger than 4 MiB together";
 
