@@ -9,10 +9,11 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::program::{Folder, Outcome, Running, Signal, can_watch, has_program, reply, skip};
 #[cfg(target_os = "linux")]
 use crate::program::{Reader, contains, io_count, send, until};
+use crate::rotation::{ROTATIONS, ROUNDS, RotatedLog};
 use crate::tty::Terminal;
 
 /// Which of the numbered replies are shown, in order.
-fn numbers(shown: &str) -> Vec<usize> {
+pub(crate) fn numbers(shown: &str) -> Vec<usize> {
     shown
         .split("reply number ")
         .skip(1)
@@ -221,106 +222,25 @@ fn what_is_written_is_not_followed() {
     assert_eq!(folder.read("copy.jsonl"), folder.read("a.jsonl"));
 }
 
-/// How a log is taken out of its writer's way.
-#[derive(Clone, Copy, Debug)]
-enum Rotation {
-    /// It gets another name, and a new one takes its own.
-    Renamed,
-    /// It is deleted, and a new one takes its name: maybe with its number.
-    Deleted,
-    /// The same, but the new one takes its place at once.
-    Replaced,
-    /// It is cut where it lies.
-    Cut,
-    /// It is copied, cut where it lies, and at once as long again as before.
-    WrittenAnew,
-    /// A link is made to lead to another.
-    Switched,
-}
-
 #[test]
 fn a_thousand_events_over_twenty_rotations_are_each_shown_once() {
-    const ROUNDS: usize = 20;
-    const EACH: usize = 50;
     if !can_watch() {
         return;
     }
-    for rotation in [
-        Rotation::Renamed,
-        Rotation::Deleted,
-        Rotation::Replaced,
-        Rotation::Cut,
-        Rotation::WrittenAnew,
-        Rotation::Switched,
-    ] {
+    for rotation in ROTATIONS {
         let folder = Folder::new();
-        let event = |number: usize| reply(10_000 + number);
-        let name = |round: usize| match rotation {
-            Rotation::Switched => format!("run-{round}.jsonl"),
-            _ => "run.jsonl".to_owned(),
-        };
-        let switch = |round: usize| {
-            std::os::unix::fs::symlink(name(round), folder.path("next")).unwrap();
-            fs::rename(folder.path("next"), folder.path("run.jsonl")).unwrap();
-        };
-        folder.write(&name(0), "");
-        if let Rotation::Switched = rotation {
-            switch(0);
-        }
+        let log = RotatedLog::new(&folder, rotation);
         let mut running = Running::start(&folder, "-f run.jsonl");
-        for round in 0..ROUNDS {
-            let first = round * EACH;
-            folder.append(&name(round), &event(first));
-            running.until_shown(&format!("reply number {}.", 10_000 + first));
-            // The others may still be there to be read when the file is taken away, but where that would lose them.
-            for number in first + 1..first + EACH {
-                folder.append(&name(round), &event(number));
-            }
-            let last = format!("reply number {}.", 10_000 + first + EACH - 1);
-            match rotation {
-                Rotation::Renamed => {
-                    fs::rename(folder.path("run.jsonl"), folder.path(&format!("run.{round}"))).unwrap();
-                    folder.write("run.jsonl", "");
-                    running.until_shown(&last);
-                }
-                Rotation::Switched => {
-                    folder.write(&name(round + 1), "");
-                    switch(round + 1);
-                    running.until_shown(&last);
-                }
-                Rotation::Replaced => {
-                    running.until_shown(&last);
-                    folder.replace("run.jsonl", "");
-                }
-                Rotation::Deleted => {
-                    running.until_shown(&last);
-                    fs::remove_file(folder.path("run.jsonl")).unwrap();
-                }
-                Rotation::Cut => {
-                    running.until_shown(&last);
-                    folder.write("run.jsonl", "");
-                }
-                Rotation::WrittenAnew => {
-                    running.until_shown(&last);
-                    fs::copy(folder.path("run.jsonl"), folder.path(&format!("run.{round}"))).unwrap();
-                    let next: String = (first + EACH..first + EACH + EACH / 2).map(event).collect();
-                    let file = fs::OpenOptions::new().write(true).open(folder.path("run.jsonl")).unwrap();
-                    file.set_len(0).unwrap();
-                    // The lines of the round to come are then longer, and shown already.
-                    folder.append("run.jsonl", &next);
-                }
-            }
-        }
-        let expected: Vec<usize> = (0..ROUNDS * EACH).map(|number| 10_000 + number).collect();
+        log.write(|text| running.until_shown(text));
+        let expected = RotatedLog::numbers();
         let shown = numbers(&running.shown());
         let told = running.messages();
         assert_eq!(&shown[..expected.len()], expected, "{rotation:?}: {told}");
         let note = "streamfmt: run.jsonl: truncated or replaced; reading from the start\n";
         let notes = told.matches(note).count();
-        let is_noted = matches!(rotation, Rotation::Cut | Rotation::WrittenAnew);
         assert!(told.replace(note, "").is_empty(), "{rotation:?}: {told}");
-        assert!(notes >= if is_noted { ROUNDS - 1 } else { 0 }, "{rotation:?}: {notes} notes");
-        assert!(is_noted || notes == 0, "{rotation:?}: {told}");
+        assert!(notes >= if rotation.is_noted() { ROUNDS - 1 } else { 0 }, "{rotation:?}: {notes} notes");
+        assert!(rotation.is_noted() || notes == 0, "{rotation:?}: {told}");
         assert_eq!(running.end(Signal::INT).code, Some(130));
     }
 }

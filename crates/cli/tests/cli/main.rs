@@ -8,6 +8,8 @@ mod page;
 mod program;
 mod redact;
 #[cfg(unix)]
+mod rotation;
+#[cfg(unix)]
 mod tty;
 
 mod also;

@@ -1,5 +1,6 @@
 //! `serve`, over real HTTP: who is answered, what the pages hold, and that no reader loses anything.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::program::{Folder, Running, Signal, until};
+use crate::follow::numbers;
+use crate::program::{Folder, Running, Signal, can_watch, contains, until};
+use crate::rotation::{ROTATIONS, RotatedLog};
 use crate::run::{SESSIONS, agents, command, kept, run};
 
 const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","cwd":"/home/dev/shop","model":"claude-opus-4-5","tools":["Bash"]}"#;
@@ -453,4 +456,62 @@ fn a_second_one_says_where_the_first_is_and_settings_say_how_it_is_served() {
     let told = String::from_utf8(wrong.stderr).unwrap();
     assert!(told.contains("serve.bind: expected IP addresses") && told.contains("did you mean"), "{told}");
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// A stream of events that is open.
+struct OpenStream {
+    stream: TcpStream,
+    bytes: Vec<u8>,
+}
+
+impl OpenStream {
+    /// Reads until a text has come.
+    fn until(&mut self, text: &str) {
+        let mut piece = [0; 16 << 10];
+        let mut from = 0;
+        while !contains(&self.bytes[from..], text) {
+            from = self.bytes.len().saturating_sub(text.len());
+            match self.stream.read(&mut piece) {
+                Ok(count @ 1..) => self.bytes.extend_from_slice(&piece[..count]),
+                ended => panic!("{text}: {ended:?} after {}", String::from_utf8_lossy(&self.bytes)),
+            }
+        }
+    }
+}
+
+#[test]
+fn logs_that_are_rotated_and_cut_are_read_as_follow_reads_them() {
+    if !can_watch() {
+        return;
+    }
+    for rotation in ROTATIONS {
+        let folder = agents(&[("agent", "while [ ! -e go ]; do sleep 0.02; done")]);
+        let agent = Running::start(&folder, "run --to text --log run.jsonl -- ./agent");
+        until(|| "no run".to_owned(), || folder.path("run.jsonl").exists() && !ids(&folder).is_empty());
+        // It has its log open, and writes nothing to it: what others write there comes to readers all the same.
+        let log = RotatedLog::new(&folder, rotation);
+        let served = Served::start(&folder, "");
+        let page = format!("/sessions/{}", ids(&folder)[0]);
+        let (host, cookie) = (format!("Host: {}", served.host), served.cookie());
+        let stream = served.send(&format!("{page}/events"), &[&host, &cookie]);
+        let mut open = OpenStream { stream, bytes: Vec::new() };
+        log.write(|text| open.until(text));
+        let came = parsed(&open.bytes).body;
+        let mut shown = numbers(&came);
+        let mut seen = HashSet::new();
+        // Where lines are written twice, an entry may come twice: it is the same one.
+        shown.retain(|number| seen.insert(*number));
+        let expected = RotatedLog::numbers();
+        assert_eq!(&shown[..expected.len()], expected, "{rotation:?}");
+        let listed = served.get(&page).body;
+        let nodes = listed.split("id=\"nodes\"").nth(1).unwrap();
+        let newest = numbers(nodes);
+        assert!(newest.is_sorted() && newest.len() == 500, "{rotation:?}: {newest:?}");
+        for text in [&came, &listed] {
+            let is_told = text.contains("truncated or replaced; reading from the start");
+            assert_eq!(is_told, rotation.is_noted(), "{rotation:?}");
+        }
+        folder.write("go", "");
+        agent.wait();
+    }
 }

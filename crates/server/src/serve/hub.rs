@@ -76,7 +76,8 @@ impl Hub {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // What couldn't be read may be readable now.
         known.retain(|at, pipeline| {
-            *at != key || pipeline.live.view().problem.is_none() || !pipeline.live.view().is_done
+            let view = pipeline.live.view();
+            *at != key || !view.has_problem() || !view.is_done
         });
         if let Some(pipeline) = known.get(&key) {
             pipeline.readers.fetch_add(1, Ordering::SeqCst);

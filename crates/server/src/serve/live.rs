@@ -30,6 +30,7 @@ use streamfmt::problem::reason;
 use tokio::sync::watch;
 
 use super::facts;
+use super::html::{escaped, shown};
 use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession, is_live};
 use super::view::{NodePath, OPEN, SessionView, WHOLE};
@@ -82,7 +83,7 @@ impl LiveSession {
             if let Some(problem) = problem {
                 tell(&format!("{id}: {problem}"));
                 let mut view = own.view();
-                view.problem = Some(problem);
+                view.set_problem(escaped(&problem));
                 view.is_caught_up = true;
                 if !view.status.is_some_and(is_live) {
                     view.revision += 1;
@@ -223,9 +224,9 @@ impl<'a> SessionReader<'a> {
 
     /// Shows what the database has of a session whose log is gone.
     fn show_what_is_kept(&mut self, sessions: &KnownSessions) {
-        self.live.view().problem = Some(format!(
-            "its log is gone: {}; what is shown here is all that the database has of it",
-            self.row.log.display()
+        let log = self.row.log.display();
+        self.tell_problem(&format!(
+            "its log is gone: {log}; what is shown here is all that the database has of it"
         ));
         let answer = sessions.response(&self.row.id);
         self.end(answer);
@@ -272,7 +273,7 @@ impl<'a> SessionReader<'a> {
                 FollowStep::Note(note) => {
                     // That a log isn't there yet is no problem of it.
                     if !note.starts_with("waiting for") {
-                        self.live.view().problem = Some(note);
+                        self.tell_problem(&note);
                     }
                 }
                 FollowStep::Cut => {
@@ -355,6 +356,11 @@ impl<'a> SessionReader<'a> {
         let mut view = self.live.view();
         view.is_caught_up = true;
         view.end();
+    }
+
+    fn tell_problem(&mut self, problem: &str) {
+        let html = shown(problem, self.redactor.as_mut());
+        self.live.view().set_problem(html);
     }
 
     /// Tells readers, if there is something new for them.

@@ -89,9 +89,6 @@ pub(super) fn page(
         badge(status)
     )]);
     html.push_str("<p id=\"connection\" role=\"status\" hidden></p>");
-    if let Some(problem) = &view.problem {
-        html.extend(["<p class=\"problem\" role=\"alert\">", &said(problem), "</p>"]);
-    }
     html.push_str("</header>\n<section id=\"facts\" aria-label=\"Facts\">");
     html.push_str(&view.facts());
     html.push_str("</section>\n");

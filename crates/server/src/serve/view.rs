@@ -71,8 +71,8 @@ pub(super) struct SessionView {
     /// What the run answered, as HTML.
     pub(super) response: Option<String>,
     response_changed: Option<ChangeKey>,
-    /// What is to be told on the page.
-    pub(super) problem: Option<String>,
+    /// What is wrong with the log, as HTML.
+    problem: Option<String>,
 }
 
 /// How far a reader is.
@@ -118,7 +118,8 @@ impl SessionView {
         let place = match self.spool.put(html) {
             Ok(place) => place,
             Err(error) => {
-                self.problem = Some(format!("a part can't be kept: {}", streamfmt::problem::reason(&error)));
+                let why = streamfmt::problem::reason(&error);
+                self.set_problem(super::html::escaped(&format!("a part can't be kept: {why}")));
                 return;
             }
         };
@@ -162,9 +163,24 @@ impl SessionView {
         self.order.last().and_then(|(path, _)| path.first().copied()).unwrap_or(0)
     }
 
+    /// Something is wrong with the log. `problem` is HTML.
+    pub(super) fn set_problem(&mut self, problem: String) {
+        self.problem = Some(problem);
+        self.facts_changed();
+    }
+
+    /// Whether something is wrong with the log.
+    pub(super) fn has_problem(&self) -> bool {
+        self.problem.is_some()
+    }
+
     /// The card of facts holds something else.
     pub(super) fn set_card(&mut self, card: String) {
         self.card = card;
+        self.facts_changed();
+    }
+
+    fn facts_changed(&mut self) {
         if let Some(before) = self.card_changed.take() {
             self.changes.remove(&before);
         }
@@ -340,7 +356,9 @@ impl SessionView {
 
     /// What the section of facts holds.
     pub(super) fn facts(&self) -> String {
-        format!("{}<div id=\"overview\">{}</div>", self.card, self.overview)
+        let problem = self.problem.as_ref();
+        let problem = problem.map(|problem| format!("<p class=\"problem\" role=\"alert\">{problem}</p>"));
+        format!("{}{}<div id=\"overview\">{}</div>", problem.unwrap_or_default(), self.card, self.overview)
     }
 }
 
