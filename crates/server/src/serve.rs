@@ -43,7 +43,7 @@ use crate::session_paths::SessionPaths;
 
 use address::{AddressFile, KeptAddress, NoAddress};
 use guard::RequestGuard;
-use hub::Hub;
+use hub::{Hub, HubLimits};
 use looks::KnownLooks;
 use patience::PatientStream;
 use routes::{Peer, RefusalLog, Site, router};
@@ -173,7 +173,7 @@ impl Server {
                 origins: allowed_origins,
                 base: base_path,
             },
-            hub: Hub::new(Arc::new(KnownSessions::new(sessions, tell)), tell),
+            hub: Hub::new(Arc::new(KnownSessions::new(sessions, tell)), HubLimits::default(), tell),
             looks: KnownLooks::new(folders),
             shows_secrets,
             stop: stopped.clone(),

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::live::LiveSession;
@@ -12,12 +11,22 @@ use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession};
 use crate::run_id::RunId;
 
-/// How long a pipeline stays after its last reader.
-const LINGER: Duration = Duration::from_secs(30);
-/// Pipelines at a time.
-const MOST: usize = 24;
-/// How long is waited for one of them to become free.
-const WAIT: Duration = Duration::from_secs(10);
+/// How many pipelines there are, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HubLimits {
+    /// How long a pipeline stays after its last reader.
+    pub(super) linger: Duration,
+    /// Pipelines at a time.
+    pub(super) most: usize,
+    /// How long is waited for one of them to become free.
+    pub(super) wait: Duration,
+}
+
+impl Default for HubLimits {
+    fn default() -> Self {
+        Self { linger: Duration::from_secs(30), most: 24, wait: Duration::from_secs(10) }
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PipelineKey {
@@ -29,33 +38,59 @@ struct PipelineKey {
 
 struct KnownPipeline {
     live: Arc<LiveSession>,
-    readers: Arc<AtomicUsize>,
-    /// When the last reader went.
+    readers: Arc<Mutex<ReaderCount>>,
+}
+
+impl KnownPipeline {
+    fn readers(&self) -> ReaderCount {
+        *lock(&self.readers)
+    }
+}
+
+/// Who reads a pipeline.
+#[derive(Clone, Copy, Debug)]
+struct ReaderCount {
+    now: usize,
+    /// When the last one went.
     left: Instant,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The pipelines by session and look.
 pub(super) struct Hub {
     pub(super) sessions: Arc<KnownSessions>,
     known: Mutex<HashMap<PipelineKey, KnownPipeline>>,
+    limits: HubLimits,
     tell: fn(&str),
 }
 
 /// A session for as long as it is read.
 pub(super) struct Reading {
     pub(super) live: Arc<LiveSession>,
-    readers: Arc<AtomicUsize>,
+    readers: Arc<Mutex<ReaderCount>>,
+}
+
+impl Reading {
+    fn of(pipeline: &KnownPipeline) -> Self {
+        lock(&pipeline.readers).now += 1;
+        Self { live: Arc::clone(&pipeline.live), readers: Arc::clone(&pipeline.readers) }
+    }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        self.readers.fetch_sub(1, Ordering::SeqCst);
+        let mut readers = lock(&self.readers);
+        readers.now -= 1;
+        readers.left = Instant::now();
     }
 }
 
 impl Hub {
-    pub(super) fn new(sessions: Arc<KnownSessions>, tell: fn(&str)) -> Self {
-        Self { sessions, known: Mutex::default(), tell }
+    pub(super) fn new(sessions: Arc<KnownSessions>, limits: HubLimits, tell: fn(&str)) -> Self {
+        Self { sessions, known: Mutex::default(), limits, tell }
     }
 
     /// The pipeline of a session, which is begun if there is none. An error: there are too many, or no thread for it.
@@ -63,7 +98,7 @@ impl Hub {
         let begun = Instant::now();
         loop {
             match self.try_open(row, &look) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && begun.elapsed() < WAIT => {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && begun.elapsed() < self.limits.wait => {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
                 opened => return opened,
@@ -73,41 +108,38 @@ impl Hub {
 
     fn try_open(&self, row: &ServedSession, look: &SessionLook) -> io::Result<Reading> {
         let key = PipelineKey { id: row.id.clone(), log: row.log.clone(), hash: look.hash.clone() };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         // What couldn't be read may be readable now.
         known.retain(|at, pipeline| {
             let view = pipeline.live.view();
             *at != key || !view.has_problem() || !view.is_done
         });
         if let Some(pipeline) = known.get(&key) {
-            pipeline.readers.fetch_add(1, Ordering::SeqCst);
-            return Ok(Reading { live: Arc::clone(&pipeline.live), readers: Arc::clone(&pipeline.readers) });
+            return Ok(Reading::of(pipeline));
         }
-        if known.len() >= MOST {
+        if known.len() >= self.limits.most {
             // That which nobody has read for longest is rebuilt from the log when it is needed.
-            let idle = known.iter().filter(|(_, pipeline)| pipeline.readers.load(Ordering::SeqCst) == 0);
-            let Some(oldest) = idle.min_by_key(|(_, pipeline)| pipeline.left).map(|(key, _)| key.clone())
-            else {
+            let readers = known.iter().map(|(key, pipeline)| (pipeline.readers(), key));
+            let idle = readers.filter(|(readers, _)| readers.now == 0);
+            let Some(oldest) = idle.min_by_key(|(readers, _)| readers.left).map(|(_, key)| key.clone()) else {
                 return Err(io::ErrorKind::WouldBlock.into());
             };
             known.remove(&oldest).into_iter().for_each(|pipeline| pipeline.live.stop());
         }
         let live = LiveSession::start(Arc::clone(&self.sessions), row, look.clone(), self.tell)?;
-        let readers = Arc::new(AtomicUsize::new(1));
-        let pipeline =
-            KnownPipeline { live: Arc::clone(&live), readers: Arc::clone(&readers), left: Instant::now() };
+        let readers = Arc::new(Mutex::new(ReaderCount { now: 0, left: Instant::now() }));
+        let pipeline = KnownPipeline { live, readers };
+        let reading = Reading::of(&pipeline);
         known.insert(key, pipeline);
-        Ok(Reading { live, readers })
+        Ok(reading)
     }
 
     /// Drops those that nobody has read for a while.
     pub(super) fn sweep(&self) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         known.retain(|_, pipeline| {
-            if pipeline.readers.load(Ordering::SeqCst) > 0 {
-                pipeline.left = Instant::now();
-            }
-            let stays = pipeline.left.elapsed() < LINGER;
+            let readers = pipeline.readers();
+            let stays = readers.now > 0 || readers.left.elapsed() < self.limits.linger;
             if !stays {
                 pipeline.live.stop();
             }
@@ -117,7 +149,107 @@ impl Hub {
 
     /// Ends all of them.
     pub(super) fn stop(&self) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         known.drain().for_each(|(_, pipeline)| pipeline.live.stop());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use streamfmt::Folders;
+
+    use super::*;
+    use crate::serve::looks::{KnownLooks, USUAL};
+    use crate::session_paths::SessionPaths;
+
+    const EVENT: &str = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"Over."}"#;
+
+    /// Sessions of runs that have ended, one for each number.
+    fn sessions(folder: &std::path::Path, numbers: std::ops::Range<usize>) -> Vec<RunId> {
+        fs::create_dir_all(folder.join("sessions")).unwrap();
+        let ids = numbers.map(|number| {
+            let id = format!("20261123-22410{number}-k3x9qa");
+            let log = folder.join(format!("sessions/{id}.ndjson"));
+            fs::write(&log, format!("{EVENT}\n")).unwrap();
+            let side_file = serde_json::json!({
+                "v": 1, "id": id, "status": "done", "command": ["agent"], "folder": "/", "log": log,
+                "started": "2026-11-23T22:41:03Z", "ended": "2026-11-23T22:41:04Z", "recorder": {"pid": 1},
+            });
+            fs::write(folder.join(format!("sessions/{id}.json")), side_file.to_string()).unwrap();
+            id.parse().unwrap()
+        });
+        ids.collect()
+    }
+
+    fn hub(folder: &std::path::Path, limits: HubLimits) -> Hub {
+        let paths = SessionPaths { folder: folder.join("sessions") };
+        Hub::new(Arc::new(KnownSessions::new(paths, |_| ())), limits, |_| ())
+    }
+
+    async fn open(hub: &Hub, id: &RunId) -> io::Result<Reading> {
+        let look = KnownLooks::new(Folders::default()).find(USUAL, false).unwrap().unwrap();
+        let reading = hub.open(&hub.sessions.find(id).unwrap(), look).await?;
+        reading.live.caught_up(Duration::from_secs(20)).await;
+        Ok(reading)
+    }
+
+    fn run<T>(test: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+    }
+
+    #[test]
+    fn a_pipeline_is_shared_and_is_dropped_some_time_after_its_last_reader() {
+        let folder = tempfile::tempdir().unwrap();
+        let ids = sessions(folder.path(), 1..2);
+        let limits = HubLimits { linger: Duration::from_millis(300), ..HubLimits::default() };
+        let hub = hub(folder.path(), limits);
+        run(async {
+            let first = open(&hub, &ids[0]).await.unwrap();
+            let second = open(&hub, &ids[0]).await.unwrap();
+            assert!(Arc::ptr_eq(&first.live, &second.live));
+            drop(first);
+            tokio::time::sleep(limits.linger * 2).await;
+            hub.sweep();
+            assert_eq!(lock(&hub.known).len(), 1, "one reads it still");
+            let left = Instant::now();
+            drop(second);
+            hub.sweep();
+            if left.elapsed() < limits.linger {
+                assert_eq!(lock(&hub.known).len(), 1, "the last one went just now");
+            }
+            let live = Arc::downgrade(&lock(&hub.known).values().next().unwrap().live);
+            tokio::time::sleep(limits.linger).await;
+            hub.sweep();
+            assert_eq!(lock(&hub.known).len(), 0);
+            // Its thread has ended as well.
+            let end = Instant::now() + Duration::from_secs(20);
+            while live.upgrade().is_some() {
+                assert!(Instant::now() < end, "it is still there");
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+
+    #[test]
+    fn pipelines_are_bounded_and_others_wait_or_are_built_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let ids = sessions(folder.path(), 1..4);
+        let limits = HubLimits { most: 2, wait: Duration::from_millis(200), ..HubLimits::default() };
+        let hub = hub(folder.path(), limits);
+        run(async {
+            let first = open(&hub, &ids[0]).await.unwrap();
+            let second = open(&hub, &ids[1]).await.unwrap();
+            let refused = open(&hub, &ids[2]).await.err().unwrap();
+            assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+            // One that waits gets the place of the one that is read no more.
+            let (third, ()) = tokio::join!(open(&hub, &ids[2]), async { drop(first) });
+            let third = third.unwrap();
+            assert_eq!(lock(&hub.known).len(), 2);
+            drop((second, third));
+            let again = open(&hub, &ids[0]).await.unwrap();
+            assert!(again.live.view().response.as_ref().unwrap().contains("Over."));
+        });
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Revisions are those of the pipeline, which it takes line by line: so the view is the same in every process, before and after a restart.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
@@ -46,7 +46,9 @@ const FACTS: Duration = Duration::from_secs(1);
 /// A longer timeline is spelled at the end only.
 const LONG_OVERVIEW: usize = 48 << 10;
 /// Bytes of calls that are kept, so that their results can be shown under them.
-const CALLS: usize = 8 << 20;
+const CALLS: usize = 2 << 20;
+/// Entries that are remembered as noted.
+const NOTED: usize = 1 << 16;
 
 /// A session that is read.
 #[derive(Debug)]
@@ -106,11 +108,11 @@ impl LiveSession {
         self.changed.subscribe()
     }
 
-    /// Waits until all that is there was read, for `most` at the longest.
-    pub(super) async fn caught_up(&self, most: Duration) {
+    /// Waits until all that is there was read, for `most` at the longest. Whether it was.
+    pub(super) async fn caught_up(&self, most: Duration) -> bool {
         let mut changes = self.changes();
         let wait = async { while !self.view().is_caught_up && changes.changed().await.is_ok() {} };
-        let _ = tokio::time::timeout(most, wait).await;
+        tokio::time::timeout(most, wait).await.is_ok()
     }
 
     /// Reads no more.
@@ -311,6 +313,7 @@ impl<'a> SessionReader<'a> {
 
     /// Reads more of the log.
     fn push(&mut self, bytes: &[u8]) {
+        self.live.view().read += bytes.len() as u64;
         // Line by line, so that revisions don't depend on how the bytes came.
         let mut text = std::mem::take(&mut self.line);
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -392,7 +395,7 @@ impl<'a> SessionReader<'a> {
         for line in text[..end].split('\n') {
             self.lines += 1;
             let place = u32::try_from(self.lines).unwrap_or(u32::MAX);
-            view.put(self.lines, [place].into(), line);
+            view.put(self.lines, NodePath::of(place), line);
         }
         drop(view);
         text.drain(..=end);
@@ -424,29 +427,58 @@ impl<'a> SessionReader<'a> {
 #[derive(Debug)]
 struct NodeSpeller {
     fragments: HtmlFragments,
-    /// The last calls, with their results: oldest first.
-    calls: Vec<KeptCall>,
+    /// The last calls, with their results.
+    calls: HashMap<Id, KeptCall>,
+    /// How many calls were kept so far, and the bytes of those that are.
+    kept: u64,
     bytes: usize,
-    /// Hashes of entries that were whole once.
-    noted: HashSet<u64>,
+    noted: NotedEntries,
     /// Nodes that stood where there was no other place for them.
     displaced: u32,
 }
 
 impl Default for NodeSpeller {
     fn default() -> Self {
-        let fragments = HtmlFragments::new(PageOptions::default());
-        Self { fragments, calls: Vec::new(), bytes: 0, noted: HashSet::new(), displaced: 0 }
+        Self {
+            fragments: HtmlFragments::new(PageOptions::default()),
+            calls: HashMap::new(),
+            kept: 0,
+            bytes: 0,
+            noted: NotedEntries::default(),
+            displaced: 0,
+        }
     }
 }
 
+/// A call that may change, or be answered.
 #[derive(Debug)]
 struct KeptCall {
-    id: Id,
-    entry: Box<Entry>,
-    result: Option<Box<Entry>>,
+    node: Node,
     is_open: bool,
     bytes: usize,
+    /// The older ones have the lower numbers.
+    number: u64,
+}
+
+/// The entries that were taken note of lately: an entry that comes again is noted once. What comes again does so soon.
+#[derive(Debug, Default)]
+struct NotedEntries {
+    hashes: HashSet<u64>,
+    order: VecDeque<u64>,
+}
+
+impl NotedEntries {
+    /// Whether this is a new one.
+    fn insert(&mut self, hash: u64) -> bool {
+        let is_new = self.hashes.insert(hash);
+        if is_new {
+            self.order.push_back(hash);
+            if self.order.len() > NOTED {
+                self.order.pop_front().map(|oldest| self.hashes.remove(&oldest));
+            }
+        }
+        is_new
+    }
 }
 
 impl NodeSpeller {
@@ -461,8 +493,7 @@ impl NodeSpeller {
                     view.remove(hash_of(&id));
                 }
                 EntryChange::Put { entry, partial, answered } => {
-                    let hash = hash_of(&entry.id);
-                    if !partial && self.noted.insert(hash) {
+                    if !partial && self.noted.insert(hash_of(&entry.id)) {
                         self.fragments.note(&entry);
                     }
                     match entry.kind {
@@ -476,72 +507,49 @@ impl NodeSpeller {
                             let call = entry.call.clone();
                             match self.answer(entry, view) {
                                 None => dirty.extend(call.filter(|call| !dirty.contains(call))),
-                                Some(entry) => self.show(&entry, None, partial, view),
+                                Some(entry) => self.show(entry, Relation::Below, partial, view),
                             }
                         }
-                        _ => self.show(&entry, None, partial, view),
+                        _ => self.show(entry, Relation::Own, partial, view),
                     }
                 }
             }
         }
         for id in dirty {
-            let Some(at) = self.calls.iter().rposition(|kept| kept.id == id) else { continue };
-            let KeptCall { entry, result, is_open, .. } = &self.calls[at];
-            let (entry, result, is_open) = (entry.clone(), result.clone(), *is_open);
-            self.show(&entry, result, is_open, view);
+            if let Some(kept) = self.calls.get(&id) {
+                let path = path(&kept.node.entry, view, &mut self.displaced);
+                put(&self.fragments, &kept.node, path, kept.is_open, view);
+            }
         }
     }
 
-    fn show(&mut self, entry: &Entry, result: Option<Box<Entry>>, is_open: bool, view: &mut SessionView) {
-        let is_result = entry.kind == Kind::Result;
-        let path = self.path(entry, view);
-        let relation = if is_result { Relation::Below } else { Relation::Own };
-        let mut node = Node::from(entry.clone());
-        (node.result, node.relation) = (result, relation);
-        let html = format!("{}{}", if is_open { OPEN } else { WHOLE }, self.fragments.node(&node));
-        view.put(hash_of(&entry.id), path, &html);
-    }
-
-    /// Where an entry stands.
-    fn path(&mut self, entry: &Entry, view: &SessionView) -> NodePath {
-        let hash = hash_of(&entry.id);
-        if let Some(path) = view.path(hash) {
-            return path.into();
-        }
-        let call = entry.call.as_ref().filter(|_| entry.kind == Kind::Result);
-        if let Some(path) = call.and_then(|call| view.path(hash_of(call))) {
-            // Behind all that is inside of its call.
-            return path.iter().copied().chain([u32::MAX, entry.place]).collect();
-        }
-        let Some(parent) = &entry.parent else { return [entry.place].into() };
-        if let Some(path) = view.path(hash_of(parent)) {
-            return path.iter().copied().chain([entry.place]).collect();
-        }
-        // The call that it is inside of isn't shown: it stands behind what is.
-        self.displaced += 1;
-        [view.last_place(), u32::MAX - 1, self.displaced].into()
+    /// Shows an entry by itself.
+    fn show(&mut self, entry: Box<Entry>, relation: Relation, is_open: bool, view: &mut SessionView) {
+        let path = path(&entry, view, &mut self.displaced);
+        let node = Node { relation, ..Node::from(entry) };
+        put(&self.fragments, &node, path, is_open, view);
     }
 
     fn keep(&mut self, entry: Box<Entry>, is_open: bool) {
-        let result = self.forget(&entry.id).and_then(|kept| kept.result);
+        let id = entry.id.clone();
+        let result = self.forget(&id).and_then(|kept| kept.node.result);
         let bytes = size_of::<Entry>() + entry.view.size();
         self.bytes += bytes;
-        self.calls.push(KeptCall { id: entry.id.clone(), entry, result, is_open, bytes });
+        self.kept += 1;
+        let node = Node { result, ..Node::from(entry) };
+        self.calls.insert(id, KeptCall { node, is_open, bytes, number: self.kept });
         if self.bytes > CALLS {
             // Those that are answered are needed least.
-            let half = self.calls.len() / 2;
-            let mut index = 0;
-            self.calls.retain(|kept| {
-                index += 1;
-                index > half || kept.is_open && kept.bytes < CALLS / 64
-            });
-            self.bytes = self.calls.iter().map(|kept| kept.bytes).sum();
+            let mut numbers: Vec<u64> = self.calls.values().map(|kept| kept.number).collect();
+            numbers.sort_unstable();
+            let half = numbers[numbers.len() / 2];
+            self.calls.retain(|_, kept| kept.number >= half || kept.is_open && kept.bytes < CALLS / 64);
+            self.bytes = self.calls.values().map(|kept| kept.bytes).sum();
         }
     }
 
     fn forget(&mut self, id: &Id) -> Option<KeptCall> {
-        let at = self.calls.iter().rposition(|kept| kept.id == *id)?;
-        let kept = self.calls.remove(at);
+        let kept = self.calls.remove(id)?;
         self.bytes -= kept.bytes;
         Some(kept)
     }
@@ -552,19 +560,44 @@ impl NodeSpeller {
         if view.path(hash_of(&entry.id)).is_some() {
             return Some(entry);
         }
-        let Some(call) = &entry.call else { return Some(entry) };
-        let Some(at) = self.calls.iter().rposition(|kept| kept.id == *call) else { return Some(entry) };
-        let kept = &mut self.calls[at];
-        if kept.result.as_ref().is_some_and(|result| result.id != entry.id) {
+        let Some(kept) = entry.call.as_ref().and_then(|call| self.calls.get_mut(call)) else {
+            return Some(entry);
+        };
+        if kept.node.result.as_ref().is_some_and(|result| result.id != entry.id) {
             return Some(entry);
         }
         let bytes = entry.view.size();
         kept.bytes += bytes;
         self.bytes += bytes;
         kept.is_open = false;
-        kept.result = Some(entry);
+        kept.node.result = Some(entry);
         None
     }
+}
+
+/// Shows a node.
+fn put(fragments: &HtmlFragments, node: &Node, path: NodePath, is_open: bool, view: &mut SessionView) {
+    let html = format!("{}{}", if is_open { OPEN } else { WHOLE }, fragments.node(node));
+    view.put(hash_of(&node.entry.id), path, &html);
+}
+
+/// Where an entry stands.
+fn path(entry: &Entry, view: &SessionView, displaced: &mut u32) -> NodePath {
+    if let Some(path) = view.path(hash_of(&entry.id)) {
+        return path.clone();
+    }
+    let call = entry.call.as_ref().filter(|_| entry.kind == Kind::Result);
+    if let Some(path) = call.and_then(|call| view.path(hash_of(call))) {
+        // Behind all that is inside of its call.
+        return path.within(&[u32::MAX, entry.place]);
+    }
+    let Some(parent) = &entry.parent else { return NodePath::of(entry.place) };
+    if let Some(path) = view.path(hash_of(parent)) {
+        return path.within(&[entry.place]);
+    }
+    // The call that it is inside of isn't shown: it stands behind what is.
+    *displaced += 1;
+    NodePath::of(view.last_place()).within(&[u32::MAX - 1, *displaced])
 }
 
 /// The hash in an entry's anchor.

@@ -1,5 +1,6 @@
 //! The page of a session.
 
+use streamfmt::core::formatter::figures;
 use streamfmt::core::redact::Redactor;
 
 use super::html::{escaped, shown};
@@ -75,7 +76,7 @@ pub(super) fn page(
         choice.hash,
         view.settled(),
         choice.profile,
-        if view.is_done { " data-done=\"\"" } else { "" },
+        if view.is_done || !view.is_caught_up { " data-done=\"\"" } else { "" },
         if choice.before.is_some() { " data-older=\"\"" } else { "" },
     );
     let mut html = begin(&title, choice.theme.unwrap_or(""), base, &body);
@@ -102,7 +103,18 @@ pub(super) fn page(
     );
     choices(choice, &address, &mut html);
     html.push_str("<div id=\"tools\" role=\"search\" hidden></div>\n<div id=\"terminal\">\n");
-    let (nodes, older) = view.nodes(choice.before, NODES);
+    let (nodes, older) = if view.is_caught_up {
+        view.nodes(choice.before, NODES)
+    } else {
+        let whole = row.log.metadata().map_or(0, |about| about.len().saturating_sub(row.log_start));
+        let whole = row.log_bytes.unwrap_or(whole);
+        html.extend([format!(
+            "<p id=\"reading\" role=\"status\">Reading the log: {} of {}. This page comes again by itself.</p>\n",
+            &*figures::size(view.read),
+            &*figures::size(whole)
+        )]);
+        (Vec::new(), None)
+    };
     if let Some(older) = older {
         let query = query(choice);
         html.extend([format!(

@@ -30,7 +30,9 @@ use super::sessions::ServedSession;
 use super::view::node_hash;
 use crate::run_id::RunId;
 
-/// The page is sent as far as it is read after this time.
+/// How long a page waits for its log to be read. Then it says how far that is, and is asked for again.
+const PAGE_READ: Duration = Duration::from_millis(800);
+/// The same for events, which have nothing to say before.
 const READ: Duration = Duration::from_secs(20);
 /// What a browser may do on a page: no script and no style but ours, no request to anywhere else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -282,15 +284,15 @@ async fn session(
     }
     let hash = look.hash.clone();
     let reading = site.open(&row, look).await?;
-    reading.live.caught_up(READ).await;
+    let is_read = reading.live.caught_up(PAGE_READ).await;
     let before = match &query.before {
-        None => None,
-        Some(id) => {
+        Some(id) if is_read => {
             let hash = node_hash(id).filter(|hash| reading.live.view().has(*hash));
             Some(hash.ok_or_else(|| HttpRefusal::new(StatusCode::NOT_FOUND, "no entry of this id"))?)
         }
+        _ => None,
     };
-    in_background(move || {
+    let response = in_background(move || {
         let mut redactor = site.redactor(&visitor);
         let choice = PageChoice {
             profile: &profile,
@@ -305,9 +307,13 @@ async fn session(
         };
         let sources = site.hub.sessions.sources(&row.id);
         let view = reading.live.view();
-        html(page(&row, &sources, &view, &choice, redactor.as_mut()))
-    })
-    .await
+        let mut response = html(page(&row, &sources, &view, &choice, redactor.as_mut()));
+        if !view.is_caught_up {
+            response.headers_mut().insert(header::REFRESH, HeaderValue::from_static("1"));
+        }
+        response
+    });
+    response.await
 }
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 //! Nothing is queued for a reader: it knows what it has, and takes what came since then. So a slow one gets the newest state, and costs
 //! no memory.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 use std::time::Instant;
 
@@ -15,8 +15,31 @@ use crate::store::SessionStatus;
 /// Nodes that were taken back and are still remembered.
 const MAX_DROPPED: usize = 65_536;
 
-/// Where a node stands in the document: its place in each of the calls that it is inside of, the outermost first.
-pub(super) type NodePath = Box<[u32]>;
+/// Where a node stands in the document: its place in each of the calls that it is inside of, the outermost first. Most are inside of none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NodePath {
+    first: u32,
+    #[expect(clippy::box_collection, reason = "a thin pointer: there may be a million of these")]
+    inside: Option<Box<Vec<u32>>>,
+}
+
+impl NodePath {
+    /// That of a node outside of all calls.
+    pub(super) fn of(place: u32) -> Self {
+        Self { first: place, inside: None }
+    }
+
+    /// That of a node further inside.
+    pub(super) fn within(&self, places: &[u32]) -> Self {
+        let mut inside = self.inside.clone().unwrap_or_default();
+        inside.extend_from_slice(places);
+        Self { first: self.first, inside: Some(inside) }
+    }
+
+    fn depth(&self) -> usize {
+        self.inside.as_ref().map_or(0, |inside| inside.len())
+    }
+}
 
 /// When something changed: at which revision, and as which change.
 pub(super) type ChangeKey = (u64, u64);
@@ -27,8 +50,42 @@ struct ShownNode {
     path: NodePath,
     changed: ChangeKey,
     place: SpoolPlace,
-    /// `None`: it isn't shown any longer.
+    /// `false`: it isn't shown any longer.
     is_shown: bool,
+}
+
+/// The changes in the order in which they came: those that are out of date are left out now and then.
+#[derive(Debug, Default)]
+struct ChangeLog {
+    /// A change whose kind is `None` is out of date.
+    changes: Vec<(ChangeKey, Option<ViewChange>)>,
+    outdated: usize,
+}
+
+impl ChangeLog {
+    fn push(&mut self, key: ChangeKey, change: ViewChange) {
+        self.changes.push((key, Some(change)));
+    }
+
+    fn remove(&mut self, key: ChangeKey) {
+        let at = self.changes.partition_point(|(other, _)| *other < key);
+        if let Some((other, change)) = self.changes.get_mut(at)
+            && *other == key
+        {
+            *change = None;
+            self.outdated += 1;
+        }
+        if self.outdated > 1024 && self.outdated > self.changes.len() / 2 {
+            self.changes.retain(|(_, change)| change.is_some());
+            self.outdated = 0;
+        }
+    }
+
+    /// Those behind one.
+    fn after(&self, key: ChangeKey) -> impl Iterator<Item = (ChangeKey, ViewChange)> {
+        let from = self.changes.partition_point(|(other, _)| *other <= key);
+        self.changes[from..].iter().filter_map(|(key, change)| Some((*key, (*change)?)))
+    }
 }
 
 /// What changed.
@@ -48,7 +105,7 @@ pub(super) struct SessionView {
     nodes: HashMap<u64, ShownNode>,
     /// The nodes that are shown, in the order of the document.
     order: BTreeSet<(NodePath, u64)>,
-    changes: BTreeMap<ChangeKey, ViewChange>,
+    changes: ChangeLog,
     next_change: u64,
     dropped: usize,
     spool: NodeSpool,
@@ -56,6 +113,8 @@ pub(super) struct SessionView {
     pub(super) has_lines: bool,
     /// The last line that was read.
     pub(super) revision: u64,
+    /// Bytes that were read.
+    pub(super) read: u64,
     /// Whether something grows that isn't shown yet: there will be more at this revision.
     pub(super) is_growing: bool,
     /// Whether all that is there was read once.
@@ -109,7 +168,7 @@ impl SessionView {
     fn change(&mut self, change: ViewChange) -> ChangeKey {
         let key = (self.revision, self.next_change);
         self.next_change += 1;
-        self.changes.insert(key, change);
+        self.changes.push(key, change);
         key
     }
 
@@ -126,7 +185,7 @@ impl SessionView {
         let changed = self.change(ViewChange::Node(hash));
         let node = ShownNode { path: path.clone(), changed, place, is_shown: true };
         if let Some(before) = self.nodes.insert(hash, node) {
-            self.changes.remove(&before.changed);
+            self.changes.remove(before.changed);
             if before.is_shown {
                 self.order.remove(&(before.path, hash));
             } else {
@@ -140,7 +199,7 @@ impl SessionView {
     pub(super) fn remove(&mut self, hash: u64) {
         let Some(node) = self.nodes.get(&hash).filter(|node| node.is_shown) else { return };
         let (before, path) = (node.changed, node.path.clone());
-        self.changes.remove(&before);
+        self.changes.remove(before);
         self.order.remove(&(path, hash));
         if self.dropped == MAX_DROPPED {
             self.nodes.remove(&hash);
@@ -154,13 +213,13 @@ impl SessionView {
     }
 
     /// Where a node stands, if it is shown.
-    pub(super) fn path(&self, hash: u64) -> Option<&[u32]> {
-        self.nodes.get(&hash).filter(|node| node.is_shown).map(|node| &*node.path)
+    pub(super) fn path(&self, hash: u64) -> Option<&NodePath> {
+        self.nodes.get(&hash).filter(|node| node.is_shown).map(|node| &node.path)
     }
 
     /// Where the last node outside of all calls stands.
     pub(super) fn last_place(&self) -> u32 {
-        self.order.last().and_then(|(path, _)| path.first().copied()).unwrap_or(0)
+        self.order.last().map_or(0, |(path, _)| path.first)
     }
 
     /// Something is wrong with the log. `problem` is HTML.
@@ -182,7 +241,7 @@ impl SessionView {
 
     fn facts_changed(&mut self) {
         if let Some(before) = self.card_changed.take() {
-            self.changes.remove(&before);
+            self.changes.remove(before);
         }
         self.card_changed = Some(self.change(ViewChange::Facts));
     }
@@ -191,7 +250,7 @@ impl SessionView {
     pub(super) fn set_response(&mut self, html: String) {
         self.response = Some(html);
         if let Some(before) = self.response_changed.take() {
-            self.changes.remove(&before);
+            self.changes.remove(before);
         }
         self.response_changed = Some(self.change(ViewChange::Response));
     }
@@ -243,7 +302,7 @@ impl SessionView {
 
     fn html(&self, hash: u64) -> String {
         let Some(node) = self.nodes.get(&hash) else { return String::new() };
-        let depth = node.path.len().saturating_sub(1).min(4);
+        let depth = node.path.depth().min(4);
         let (id, text) = (node_id(hash), self.spool.get(node.place).unwrap_or_default());
         if self.has_lines {
             let line = super::html::escaped(&text);
@@ -260,7 +319,7 @@ impl SessionView {
     pub(super) fn take(&self, reader: &mut ReaderPosition, most: usize) -> Vec<ViewEvent> {
         let mut events = Vec::new();
         let mut bytes = 0;
-        let mut pending = self.changes.range((Bound::Excluded(reader.after), Bound::Unbounded)).peekable();
+        let mut pending = self.changes.after(reader.after).peekable();
         while let Some((key, change)) = pending.next() {
             let is_last_of_revision = pending
                 .peek()
@@ -268,8 +327,8 @@ impl SessionView {
             // Whoever gets this and no more goes on with the rest of the revision.
             let revision = key.0 - u64::from(!is_last_of_revision && key.0 > 0);
             reader.last = reader.last.max(revision);
-            reader.after = *key;
-            let (name, data) = self.spell(*change);
+            reader.after = key;
+            let (name, data) = self.spell(change);
             bytes += match data.get("html") {
                 Some(Value::String(html)) => html.len(),
                 _ => 64,
@@ -288,15 +347,15 @@ impl SessionView {
     /// The lines that a reader lacks, of a view of lines.
     pub(super) fn take_lines(&self, reader: &mut ReaderPosition, most: usize) -> (Vec<String>, bool) {
         let (mut lines, mut bytes, mut is_done) = (Vec::new(), 0, false);
-        let mut pending = self.changes.range((Bound::Excluded(reader.after), Bound::Unbounded)).peekable();
+        let mut pending = self.changes.after(reader.after).peekable();
         while bytes <= most
             && let Some((key, change)) = pending.next()
         {
-            reader.after = *key;
+            reader.after = key;
             match change {
                 ViewChange::Node(hash) => {
                     let line =
-                        self.nodes.get(hash).map(|node| self.spool.get(node.place).unwrap_or_default());
+                        self.nodes.get(&hash).map(|node| self.spool.get(node.place).unwrap_or_default());
                     bytes += line.as_ref().map_or(0, String::len);
                     lines.extend(line);
                 }
@@ -321,9 +380,9 @@ impl SessionView {
             return false;
         }
         let mut bytes = 0;
-        self.changes.range((Bound::Excluded(reader.after), Bound::Unbounded)).any(|(_, change)| {
+        self.changes.after(reader.after).any(|(_, change)| {
             if let ViewChange::Node(hash) = change {
-                bytes += self.nodes.get(hash).map_or(0, |node| node.place.length());
+                bytes += self.nodes.get(&hash).map_or(0, |node| node.place.length());
             }
             bytes > most
         })
@@ -397,17 +456,17 @@ mod tests {
     #[test]
     fn a_reader_goes_on_from_any_revision_and_a_part_of_one_is_given_again() {
         let mut view = SessionView { revision: 1, ..SessionView::default() };
-        view.put(1, [0].into(), "wone");
+        view.put(1, NodePath::of(0), "wone");
         view.revision = 2;
-        view.put(2, [1].into(), "wtwo");
-        view.put(3, [1, 0].into(), "winside");
+        view.put(2, NodePath::of(1), "wtwo");
+        view.put(3, NodePath::of(1).within(&[0]), "winside");
         let mut reader = ReaderPosition::at(0);
         assert_eq!(names(&view.take(&mut reader, 1000)), ["put1@1", "put2@1", "put3@2"]);
         assert!(view.take(&mut reader, 1000).is_empty());
         assert_eq!(names(&view.take(&mut ReaderPosition::at(1), 1000)), ["put2@1", "put3@2"]);
         // What grows has no revision of its own until it was shown.
         (view.revision, view.is_growing) = (3, true);
-        view.put(1, [0].into(), "wone and more");
+        view.put(1, NodePath::of(0), "wone and more");
         assert_eq!(names(&view.take(&mut reader, 1000)), ["put1@2"]);
         view.is_growing = false;
         view.remove(2);
@@ -422,8 +481,10 @@ mod tests {
     #[test]
     fn nodes_come_in_the_order_of_the_document_the_newest_first_asked() {
         let mut view = SessionView::default();
-        for (hash, path) in [(1, vec![0]), (2, vec![2]), (3, vec![0, 1]), (4, vec![1]), (5, vec![0, 0])] {
-            view.put(hash, path.into(), "w");
+        let of = NodePath::of;
+        for (hash, path) in [(1, of(0)), (2, of(2)), (3, of(0).within(&[1])), (4, of(1)), (5, of(0).within(&[0]))]
+        {
+            view.put(hash, path, "w");
         }
         let ids = |(nodes, first): (Vec<String>, Option<String>)| {
             let ids: Vec<String> =
