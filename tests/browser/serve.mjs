@@ -113,6 +113,12 @@ const text = (page, where) => page.locator(where).innerText();
 const seen = (page, what) => page.waitForFunction((what) => document.querySelector("#nodes").textContent.includes(what), what);
 const count = (page, what) => page.evaluate((what) => document.querySelector("#nodes").textContent.split(what).length - 1, what);
 
+/** Makes a page believe that its tab is hidden, or seen again. */
+const hide = (page, hidden) => page.evaluate((hidden) => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}, hidden);
+
 async function accessibility(page, where) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
@@ -208,21 +214,43 @@ const scenarios = {
       page.on("request", (request) => (streams += request.url().includes("/events")));
       await page.goto(`${origin}/sessions/${id}`);
       await seen(page, "EVT1");
-      const hide = (hidden) => page.evaluate((hidden) => {
-        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-        document.dispatchEvent(new Event("visibilitychange"));
-      }, hidden);
-      await hide(true);
+      await hide(page, true);
       go(1);
       await until("the log", () => readFileSync(join(sessions, `${id}.ndjson`), "utf8").includes("EVT2"));
       assert.equal(await count(page, "EVT2"), 0);
       const begun = Date.now();
-      await hide(false);
+      await hide(page, false);
       await seen(page, "EVT2");
       assert.ok(Date.now() - begun < 1000, `${Date.now() - begun} ms`);
       assert.equal(streams, 2);
       go(2);
       await page.waitForSelector("#status[data-status=done]");
+    });
+  },
+
+  async "ten tabs of one browser are all served"({ url, origin }) {
+    const { id, go } = await run([init, reply("m-1", "EVT1")], [reply("m-2", "EVT2")], [outcome("Over.")]);
+    await visit(url, {}, async (first, context) => {
+      const tabs = [first];
+      for (let tab = 1; tab < 10; tab += 1) tabs.push(await context.newPage());
+      // One tab is seen at a time: it is opened while the ones before it are there.
+      for (const tab of tabs) {
+        await tab.goto(`${origin}/sessions/${id}`, { timeout: 10000 });
+        await seen(tab, "EVT1");
+        await hide(tab, tab !== tabs[9]);
+      }
+      go(1);
+      await seen(tabs[9], "EVT2");
+      await hide(tabs[9], true);
+      for (const tab of tabs.slice(0, 9)) {
+        assert.equal(await count(tab, "EVT2"), 0, "hidden tabs wait");
+        await hide(tab, false);
+        await seen(tab, "EVT2");
+        await hide(tab, true);
+      }
+      await hide(tabs[4], false);
+      go(2);
+      await tabs[4].waitForSelector("#status[data-status=done]");
     });
   },
 

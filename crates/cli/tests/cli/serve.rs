@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -53,7 +53,10 @@ impl Answer {
 
 impl<'a> Served<'a> {
     pub(crate) fn start(folder: &'a Folder, options: &str) -> Self {
-        let mut running = Running::of(folder, command(folder, &format!("serve {options}")));
+        Self::of(Running::of(folder, command(folder, &format!("serve {options}"))))
+    }
+
+    fn of(mut running: Running<'a>) -> Self {
         running.until_shown("\n");
         let shown = running.shown();
         let (host, token) = shown.trim().strip_prefix("http://").unwrap().split_once("/?token=").unwrap();
@@ -72,16 +75,24 @@ impl<'a> Served<'a> {
 
     /// Sends a request as it is; gives the connection.
     fn send(&self, path: &str, headers: &[&str]) -> TcpStream {
+        self.send_by("GET", path, headers)
+    }
+
+    fn send_by(&self, method: &str, path: &str, headers: &[&str]) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\n{}\r\nConnection: close\r\n\r\n", headers.join("\r\n"))
+        write!(stream, "{method} {path} HTTP/1.1\r\n{}\r\nConnection: close\r\n\r\n", headers.join("\r\n"))
             .unwrap();
         stream
     }
 
     pub(crate) fn ask(&self, path: &str, headers: &[&str]) -> Answer {
+        self.ask_by("GET", path, headers)
+    }
+
+    fn ask_by(&self, method: &str, path: &str, headers: &[&str]) -> Answer {
         let mut text = Vec::new();
-        self.send(path, headers).read_to_end(&mut text).unwrap();
+        self.send_by(method, path, headers).read_to_end(&mut text).unwrap();
         parsed(&text)
     }
 
@@ -174,7 +185,14 @@ fn only_the_right_host_origin_and_token_are_answered() {
     let (right, wrong) = (served.cookie(), "Cookie: streamfmt=AAAAAAAAAAAAAAAAAAAAAA".to_owned());
     let key = older_key(&served, &id);
     let older = format!("/sessions/{id}/log.sse?key={key}");
-    let paths = ["/".to_owned(), format!("/sessions/{id}"), format!("/sessions/{id}/log"), older.clone()];
+    let paths = [
+        "/".to_owned(),
+        format!("/sessions/{id}"),
+        format!("/sessions/{id}/events"),
+        format!("/sessions/{id}/log"),
+        older.clone(),
+        "/static/serve.js".to_owned(),
+    ];
     let foreign = [
         format!("evil.example:{port}"),
         format!("127.0.0.1.evil.example:{port}"),
@@ -194,7 +212,8 @@ fn only_the_right_host_origin_and_token_are_answered() {
         let ours = format!("Host: {host}");
         let status = |headers: &[&str]| served.ask(path, headers).status;
         for (cookie, expected) in [(Some(&right), 200), (Some(&wrong), 401), (None, 401)] {
-            let expected = if *path == older { 200 } else { expected };
+            // The older log has a key of its own, and script and style are the same for everybody.
+            let expected = if *path == older || path.starts_with("/static/") { 200 } else { expected };
             let mut headers = vec![ours.as_str()];
             headers.extend(cookie.map(String::as_str));
             assert_eq!(status(&headers), expected, "{path} {cookie:?}");
@@ -217,8 +236,16 @@ fn only_the_right_host_origin_and_token_are_answered() {
         );
         checked += 2;
     }
-    assert!(checked >= 40);
+    assert!(checked >= 60);
+    for method in ["POST", "DELETE", "HEAD", "OPTIONS"] {
+        for path in &paths {
+            let answer = served.ask_by(method, path, &[&format!("Host: {host}"), &right]);
+            assert_eq!(answer.status, 405, "{method} {path}");
+        }
+    }
     // The key opens one log of one session.
+    let other = older.replace(&id, "20261123-224103-k3x9qa");
+    assert_eq!(served.ask(&other, &[&format!("Host: {host}")]).status, 401);
     for path in ["/", &*format!("/sessions/{id}"), &*format!("/sessions/{id}/events")] {
         assert_eq!(
             served.ask(&format!("{path}?key={key}"), &[&format!("Host: {host}")]).status,
@@ -377,12 +404,22 @@ fn marks(events: &[(String, String, String)]) -> Vec<usize> {
 fn beyond_this_machine_secrets_are_masked_and_the_raw_log_is_refused() {
     let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
     let whole = stream(&[INIT.to_owned(), said(1).replace("EVT1E", secret), outcome(secret)]);
-    let (folder, id) = finished("cat stream", &[("stream", whole)]);
+    let folder = agents(&[("agent", "cat stream")]);
+    folder.write("stream", whole);
+    let ran = run(&folder, &format!("run --label key={secret} --to text -- ./agent {secret}"));
+    assert_eq!(ran.code, Some(0));
+    let id = ids(&folder).remove(0);
+    let served = Served::start(&folder, "");
+    let key = older_key(&served, &id);
+    assert_eq!(served.running.end(Signal::TERM).code, Some(0));
     let paths = [
         "/".to_owned(),
         format!("/sessions/{id}"),
         format!("/sessions/{id}?profile=full"),
+        format!("/sessions/{id}?profile=claude-ops"),
         format!("/sessions/{id}/events"),
+        format!("/sessions/{id}/events?profile=claude-ops"),
+        format!("/sessions/{id}/log.sse?key={key}"),
     ];
     let served = Served::start(&folder, "--allow-host proxy.example --allow-origin https://dash.example");
     let headers = ["Host: proxy.example", &*served.cookie()].map(str::to_owned);
@@ -391,11 +428,15 @@ fn beyond_this_machine_secrets_are_masked_and_the_raw_log_is_refused() {
         let answer = served.ask(path, &headers);
         assert!(answer.status == 200 && !answer.body.contains(secret), "{path}: {}", answer.body);
     }
+    let found = served.ask(&format!("/?q={}", &secret[..12]), &headers);
+    assert!(!found.body.contains("data-id"), "nobody finds out what is masked: {}", found.body);
     let log = served.ask(&format!("/sessions/{id}/log"), &headers);
     assert_eq!(log.status, 403);
     assert!(log.body.contains("--show-secrets"), "{}", log.body);
-    assert!(served.get(&paths[1]).body.contains(secret), "on this machine nothing is masked");
-    let key = older_key(&served, &id);
+    assert!(
+        served.get(&format!("/sessions/{id}")).body.contains(secret),
+        "on this machine nothing is masked"
+    );
     let ask = |origin: &str| {
         let (host, origin) = (format!("Host: {}", served.host), format!("Origin: {origin}"));
         served.ask(
@@ -513,5 +554,109 @@ fn logs_that_are_rotated_and_cut_are_read_as_follow_reads_them() {
         }
         folder.write("go", "");
         agent.wait();
+    }
+}
+
+#[test]
+fn an_address_that_a_browser_is_opened_with_is_good_once() {
+    let folder = agents(&[]);
+    folder.write_program("bin/xdg-open", "#!/bin/sh\necho \"$1\" > opened.part\nmv opened.part opened\n");
+    let mut start = command(&folder, "serve --open");
+    let path = std::env::var("PATH").unwrap();
+    start.env("PATH", format!("{}:{path}", folder.path("bin").display()));
+    let served = Served::of(Running::of(&folder, start));
+    until(|| "no browser was opened".to_owned(), || folder.path("opened").exists());
+    let opened = folder.read("opened");
+    let once = opened.trim().strip_prefix(&format!("http://{}", served.host)).unwrap();
+    assert!(once.starts_with("/?token=") && !once.contains(&served.token), "{opened}");
+    let host = format!("Host: {}", served.host);
+    let entered = served.ask(once, &[&host]);
+    assert_eq!(entered.status, 303);
+    assert!(entered.header("set-cookie").unwrap().contains(&served.token), "{}", entered.head);
+    assert_eq!(served.ask(once, &[&host]).status, 401, "not twice");
+}
+
+#[test]
+fn a_reader_that_is_a_megabyte_behind_is_told_to_begin_again_and_holds_nobody_up() {
+    let script =
+        "cat one; while [ ! -e go ]; do sleep 0.02; done; cat two; while [ ! -e end ]; do sleep 0.02; done";
+    let folder = agents(&[("agent", script)]);
+    let long = "words ".repeat(3000);
+    let many = (2..600)
+        .map(|number| said(number).replace(&format!("EVT{number}E"), &format!("{long} EVT{number}E")));
+    folder.write("one", stream(&[INIT.to_owned(), said(1)]));
+    folder.write("two", stream(&many.collect::<Vec<String>>()));
+    let agent = Running::start(&folder, "run --to text -- ./agent");
+    until(|| "no run".to_owned(), || !ids(&folder).is_empty());
+    let page = format!("/sessions/{}", ids(&folder)[0]);
+    let served = Served::start(&folder, "");
+    let (host, cookie) = (format!("Host: {}", served.host), served.cookie());
+    let stream = served.send(&format!("{page}/events"), &[&host, &cookie]);
+    let mut slow = OpenStream { stream, bytes: Vec::new() };
+    slow.until("EVT1E");
+    folder.write("go", "");
+    // Another one has all of it meanwhile.
+    let begun = Instant::now();
+    let stream = served.send(&format!("{page}/events"), &[&host, &cookie]);
+    OpenStream { stream, bytes: Vec::new() }.until("EVT599E");
+    // So long it may be behind.
+    std::thread::sleep(Duration::from_secs(6).saturating_sub(begun.elapsed()));
+    let mut rest = Vec::new();
+    slow.stream.read_to_end(&mut rest).unwrap();
+    let rest = String::from_utf8_lossy(&rest);
+    assert!(rest.contains("event: resync") && !rest.contains("EVT599E"), "{} bytes", rest.len());
+    folder.write("end", "");
+    agent.wait();
+}
+
+#[test]
+fn a_page_of_a_long_log_comes_at_once_and_again_when_it_is_read() {
+    let many: Vec<String> =
+        (1..8_000).map(|number| said(number).replace("EVT", &"word ".repeat(100))).collect();
+    let (folder, id) = finished("cat stream", &[("stream", stream(&many) + &outcome("Over.") + "\n")]);
+    let served = Served::start(&folder, "");
+    let page = format!("/sessions/{id}");
+    let begun = Instant::now();
+    let first = served.get(&page);
+    assert_eq!(first.status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let mut last = first;
+    until(
+        || "it is still read".to_owned(),
+        || {
+            let is_read = last.header("refresh").is_none();
+            assert_ne!(is_read, last.body.contains("id=\"reading\""));
+            if !is_read {
+                last = served.get(&page);
+            }
+            is_read
+        },
+    );
+    assert!(last.body.contains("7999E") && last.body.contains("<section id=\"response\""));
+}
+
+#[test]
+fn every_scenario_of_the_documentation_has_its_test() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let docs = read("docs/serve.md");
+    let rust: String =
+        ["serve.rs", "serve_stored.rs"].map(|name| read(&format!("crates/cli/tests/cli/{name}"))).concat()
+            + &read("crates/server/src/serve/hub.rs");
+    let browser = read("tests/browser/serve.mjs");
+    let table = docs.split("| scenario | test |\n|---|---|\n").nth(1).unwrap();
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 15);
+    for row in rows {
+        let tests = row.trim_matches('|').rsplit_once('|').unwrap().1.trim();
+        for test in tests.split("; ") {
+            let name = test.trim_matches('`');
+            let is_there = if name == test {
+                browser.contains(&format!("async \"{name}\"("))
+            } else {
+                rust.contains(&format!("fn {name}() {{"))
+            };
+            assert!(is_there, "{row}: {test}");
+        }
     }
 }

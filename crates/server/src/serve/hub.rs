@@ -98,7 +98,9 @@ impl Hub {
         let begun = Instant::now();
         loop {
             match self.try_open(row, &look) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && begun.elapsed() < self.limits.wait => {
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock && begun.elapsed() < self.limits.wait =>
+                {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
                 opened => return opened,
@@ -121,7 +123,8 @@ impl Hub {
             // That which nobody has read for longest is rebuilt from the log when it is needed.
             let readers = known.iter().map(|(key, pipeline)| (pipeline.readers(), key));
             let idle = readers.filter(|(readers, _)| readers.now == 0);
-            let Some(oldest) = idle.min_by_key(|(readers, _)| readers.left).map(|(_, key)| key.clone()) else {
+            let Some(oldest) = idle.min_by_key(|(readers, _)| readers.left).map(|(_, key)| key.clone())
+            else {
                 return Err(io::ErrorKind::WouldBlock.into());
             };
             known.remove(&oldest).into_iter().for_each(|pipeline| pipeline.live.stop());
@@ -164,7 +167,8 @@ mod tests {
     use crate::serve::looks::{KnownLooks, USUAL};
     use crate::session_paths::SessionPaths;
 
-    const EVENT: &str = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"Over."}"#;
+    const EVENT: &str =
+        r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s","result":"Over."}"#;
 
     /// Sessions of runs that have ended, one for each number.
     fn sessions(folder: &std::path::Path, numbers: std::ops::Range<usize>) -> Vec<RunId> {

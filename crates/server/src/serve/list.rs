@@ -31,10 +31,15 @@ pub(super) struct ListQuery {
 }
 
 impl ListQuery {
-    fn fits(&self, row: &ServedSession) -> bool {
-        let title = row.title.to_lowercase();
+    /// Whether a session is asked for: by what is shown of it, so that nobody can find out what is masked.
+    fn fits(&self, row: &ServedSession, mut redactor: Option<&mut Redactor>) -> bool {
+        let mut masked = |text: &str| match redactor.as_deref_mut() {
+            Some(redactor) => redactor.text(text).into_owned(),
+            None => text.to_owned(),
+        };
+        let title = if self.q.is_empty() { String::new() } else { masked(&row.title).to_lowercase() };
         self.q.to_lowercase().split_whitespace().all(|word| title.contains(word))
-            && (self.folder.is_empty() || row.folder.contains(&self.folder))
+            && (self.folder.is_empty() || masked(&row.folder).contains(&self.folder))
             && (self.agent.is_empty() || row.agent.as_deref() == Some(&*self.agent))
             && (self.status.is_empty() || row.status.name() == self.status)
     }
@@ -61,7 +66,8 @@ pub(super) fn list(
     base: &str,
 ) -> String {
     let now = Timestamp::now();
-    let found: Vec<&ServedSession> = rows.iter().filter(|row| query.fits(row)).collect();
+    let found: Vec<&ServedSession> =
+        rows.iter().filter(|row| query.fits(row, redactor.as_deref_mut())).collect();
     let running = rows.iter().filter(|row| row.is_live()).count();
     let title = if running > 0 { format!("{running} running · sessions") } else { "Sessions".to_owned() };
     let mut html = begin(&title, "", base, "");

@@ -19,7 +19,7 @@ use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
 use crate::store::{
     FoundSession, SessionFilter, SessionRow, SessionStatus, SourceKind, SourceRow, Store, StoreError,
-    status_now,
+    StoreNotice, status_now,
 };
 
 /// How long rows are taken to be as they were read.
@@ -266,13 +266,18 @@ impl KnownSessions {
         if let Some(problem) = problem.as_ref().filter(|problem| stored.problem.as_ref() != Some(*problem)) {
             (self.tell)(problem);
         }
+        stored.problem = problem;
+        self.take(notices, &mut stored);
+        stored.clone()
+    }
+
+    /// Keeps what happened to the database for the list.
+    fn take(&self, notices: Vec<StoreNotice>, stored: &mut StoredSessions) {
         for notice in notices {
             let notice = notice.to_string();
             (self.tell)(&notice);
             stored.notices.push(notice);
         }
-        stored.problem = problem;
-        stored.clone()
     }
 
     fn locked(&self) -> MutexGuard<'_, StoredSessions> {
@@ -292,7 +297,10 @@ impl KnownSessions {
         let own = Arc::clone(self);
         let work = move || {
             // What is wrong with the database shows where it is read.
-            let _ = own.open().and_then(|mut store| store.mended(Store::catch_up));
+            if let Ok(mut store) = own.open() {
+                let _ = store.mended(Store::catch_up);
+                own.take(store.take_notices(), &mut own.locked());
+            }
             own.is_catching_up.store(false, Ordering::SeqCst);
         };
         if std::thread::Builder::new().name("rows".to_owned()).spawn(work).is_err() {

@@ -482,7 +482,8 @@ mod tests {
     fn nodes_come_in_the_order_of_the_document_the_newest_first_asked() {
         let mut view = SessionView::default();
         let of = NodePath::of;
-        for (hash, path) in [(1, of(0)), (2, of(2)), (3, of(0).within(&[1])), (4, of(1)), (5, of(0).within(&[0]))]
+        for (hash, path) in
+            [(1, of(0)), (2, of(2)), (3, of(0).within(&[1])), (4, of(1)), (5, of(0).within(&[0]))]
         {
             view.put(hash, path, "w");
         }
