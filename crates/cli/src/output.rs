@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use streamfmt::{Spool, Tail};
 
 use crate::fifo::{is_fifo, open_fifo};
+use crate::file_place::FilePlace;
 use crate::message::{OK, OUTPUT, reason, tell, unwritten};
 use crate::screen::{Screen, ScreenSize};
 use crate::signal::Signals;
@@ -324,7 +325,8 @@ impl Replacement {
             return Ok(Self::in_place(file, path.to_owned()));
         }
         // The target of a link is replaced, not the link.
-        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let missing = || if path.is_symlink() { FilePlace::of(path).into_path() } else { path.to_owned() };
+        let target = path.canonicalize().unwrap_or_else(|_| missing());
         let existing = fs::metadata(&target).ok();
         if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
             // A device, or a folder, for which this fails.

@@ -52,6 +52,11 @@ fn a_link_to_the_output_stays_a_link() {
     folder.run("s.jsonl -o link.txt").expect(0, "");
     assert!(folder.path("link.txt").is_symlink());
     assert!(folder.read("real.txt").contains("First reply."));
+    // Also one to a file that doesn't exist yet.
+    std::fs::remove_file(folder.path("real.txt")).unwrap();
+    folder.run("s.jsonl -o link.txt").expect(0, "");
+    assert!(folder.path("link.txt").is_symlink() && folder.read("real.txt").contains("First reply."));
+    assert_eq!(folder.names(), ["link.txt", "real.txt", "s.jsonl"]);
 }
 
 #[test]
