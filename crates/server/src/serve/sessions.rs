@@ -196,8 +196,9 @@ impl KnownSessions {
 
     /// All of them.
     pub(super) fn all(self: &Arc<Self>) -> SessionList {
-        self.catch_up();
+        // Who reads the database first also finds what is wrong with it.
         let StoredSessions { rows: stored, problem, notices, .. } = self.stored();
+        self.catch_up();
         let mut problems: Vec<String> = problem.into_iter().chain(notices).collect();
         let ids = self.run_ids().unwrap_or_else(|error| {
             let why = streamfmt::problem::reason(&error);

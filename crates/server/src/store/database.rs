@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -13,6 +13,9 @@ use super::{StoreError, schema};
 
 /// How long a statement waits for another process.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long it is until a statement is tried again for which SQLite itself doesn't wait.
+const RETRY: Duration = Duration::from_millis(5);
 
 /// Files that `SQLite` keeps beside a database, by what follows its name.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
@@ -58,8 +61,16 @@ fn create(path: &Path) -> io::Result<()> {
 /// Sets what holds for this connection.
 fn prepare(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     let wanted = if shares_memory(path) { "wal" } else { "delete" };
-    let mode: rusqlite::Result<String> =
-        connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get(0));
+    let begun = Instant::now();
+    let mode = loop {
+        let mode: rusqlite::Result<String> =
+            connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get(0));
+        // SQLite waits for no other process here.
+        match mode {
+            Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => std::thread::sleep(RETRY),
+            mode => break mode,
+        }
+    };
     match mode {
         Ok(_) => {}
         // There may be other reasons for which a file can't be shared in memory.
@@ -76,6 +87,11 @@ fn prepare(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     // What is deleted is overwritten, and not only forgotten.
     connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", 4 << 20, |_| Ok(()))
+}
+
+/// Whether the reason is that another process uses the database just now.
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 /// Whether the reason is that memory can't be shared.
