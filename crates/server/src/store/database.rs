@@ -14,7 +14,7 @@ use super::{StoreError, schema};
 /// How long a statement waits for another process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long it is until a statement is tried again for which SQLite itself doesn't wait.
+/// How long it is until a statement is tried again for which `SQLite` itself doesn't wait.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// Files that `SQLite` keeps beside a database, by what follows its name.
