@@ -11,6 +11,7 @@ mod totals;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -21,6 +22,7 @@ use crate::event::{Event, Usage};
 use crate::hash::{Trimmed, TrimmedHasher, hash};
 use crate::item::{Action, Content, Does, Fact, FactRef, GrowingInput, Id, Item, Kind, Status};
 use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
+use crate::records::{FoundRecord, RecordFinder};
 use crate::text::Text;
 
 pub use crate::event::Facts;
@@ -53,6 +55,34 @@ pub enum SessionChange<'a> {
     Retracted(Id),
     /// An item came again as it was.
     Repeated(&'a Item),
+    /// A line of a reply is a record, which is an item, too. It comes while the reply grows, as soon as its line is whole, and once more,
+    /// not early, when the reply is complete.
+    Record {
+        /// The record.
+        item: &'a Item,
+        /// Its reply.
+        reply: &'a Id,
+        /// Where its line is in the reply's text, its line feed included.
+        line: Range<usize>,
+        /// Whether the reply still grows.
+        is_early: bool,
+    },
+    /// All records of a reply have come that is complete and may have had some.
+    RecordsEnd(&'a Id),
+}
+
+/// The records that were found in a reply that still grows.
+#[derive(Debug, Default)]
+struct EarlyRecords {
+    finder: RecordFinder,
+    found: Vec<EarlyRecord>,
+}
+
+/// A record of a reply that still grows.
+#[derive(Clone, Debug)]
+struct EarlyRecord {
+    id: Id,
+    place: u32,
 }
 
 /// What is remembered of the inside of a call.
@@ -80,6 +110,8 @@ pub struct Session {
     open: Map<Id, Box<Item>>,
     /// Of open calls that grew: what of the JSON in their text can be read.
     inputs: Map<Id, PartialJson>,
+    /// Of open replies with braces: the records so far, by the reply's own id.
+    records: Map<Id, EarlyRecords>,
     /// Items that began again after they were whole: they are counted, and may still come whole again.
     again: Map<Id, ()>,
     /// Bytes that the open items grew to.
@@ -185,7 +217,12 @@ impl Session {
                     grow(item, &text);
                     self.open_bytes += grown(item);
                     read_input(&id, item, &mut self.inputs);
-                    each(self, SessionChange::Grew(id));
+                    let may_have_records = item.kind == Kind::Reply
+                        && (text.contains(['{', '}']) || self.records.contains_key(&item.id));
+                    each(self, SessionChange::Grew(id.clone()));
+                    if may_have_records {
+                        self.find_early_records(&id, &mut each);
+                    }
                 }
                 self.bound(&mut each);
             }
@@ -197,6 +234,8 @@ impl Session {
             }
             Event::Drop(id) => {
                 if let Some(item) = self.take_open(&id) {
+                    let early = self.records.swap_remove(&item.id).unwrap_or_default();
+                    self.retract_records(&early.found, &mut each);
                     each(self, SessionChange::Dropped(item.id));
                 }
             }
@@ -493,7 +532,7 @@ impl Session {
         }
         each(self, SessionChange::Complete(&item));
         match (item.kind, &item.call) {
-            (Kind::Reply, _) => self.tell_records(&item, each),
+            (Kind::Reply, _) => self.find_records(&item, each),
             (Kind::Call, _) => self.calls.open(item),
             (Kind::Result, Some(call)) => self.calls.answer(call),
             _ => {}
@@ -509,26 +548,70 @@ impl Session {
         }
     }
 
-    /// Tells the lines of a reply that are objects with a `type`: agents are asked to answer programs so.
-    fn tell_records(&mut self, reply: &Item, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+    /// Finds the records in the lines of an open reply that have become whole.
+    fn find_early_records(&mut self, key: &Id, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+        let Some(reply) = self.open.get(key) else { return };
+        let Content::Own(_) = &reply.text else { return };
+        let mut early = self.records.swap_remove(&reply.id).unwrap_or_default();
+        let mut items = Vec::new();
+        if let Content::Own(text) = &reply.text {
+            while let Some(found) = early.finder.next(text, false) {
+                let line = found.line.clone();
+                items.push((record_item(reply, early.found.len() + items.len(), found), line));
+            }
+        }
+        let id = reply.id.clone();
+        for (mut item, line) in items {
+            if self.name(&mut item).is_some() {
+                item.place = self.next_place(item.parent.as_ref());
+                each(self, SessionChange::Record { item: &item, reply: &id, line, is_early: true });
+            }
+            early.found.push(EarlyRecord { id: item.id, place: item.place });
+        }
+        self.records.insert(id, early);
+    }
+
+    /// Gives out the records of a reply that is complete: agents are asked to answer programs so.
+    fn find_records(&mut self, reply: &Item, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+        let early = self.records.swap_remove(&reply.id).map(|early| early.found).unwrap_or_default();
         if !reply.text_holds('{') {
-            return;
+            return self.retract_records(&early, each);
         }
         let text = reply.text();
-        let records = text.lines().filter_map(record_of_line);
-        for (number, record) in records.enumerate() {
-            let id = Id::below(reply.id.as_str(), &format!("record-{}", number + 1));
-            let mut item = Item::new(id, Kind::Record, reply.line);
-            item.parent.clone_from(&reply.parent);
-            item.session.clone_from(&reply.session);
-            item.data.push(("value", Fact::Node(record.root().node())));
-            item.record = Some(Arc::new(record));
-            if self.name(&mut item).is_none() {
-                each(self, SessionChange::Repeated(&item));
-                continue;
+        let mut finder = RecordFinder::default();
+        let mut number = 0;
+        while let Some(found) = finder.next(&text, true) {
+            let line = found.line.clone();
+            let mut item = record_item(reply, number, found);
+            let known = early.get(number);
+            number += 1;
+            match known {
+                // What the reply comes to is the record, whatever it was while it grew.
+                Some(known) => {
+                    item.id.clone_from(&known.id);
+                    item.place = known.place;
+                    self.seen.change(item.id.hash(), content_of(&item).0);
+                }
+                None if self.name(&mut item).is_none() => {
+                    each(self, SessionChange::Repeated(&item));
+                    continue;
+                }
+                None => item.place = self.next_place(item.parent.as_ref()),
             }
-            item.place = self.next_place(item.parent.as_ref());
-            each(self, SessionChange::Complete(&item));
+            each(self, SessionChange::Record { item: &item, reply: &reply.id, line, is_early: false });
+        }
+        self.retract_records(early.get(number..).unwrap_or_default(), each);
+        each(self, SessionChange::RecordsEnd(&reply.id));
+    }
+
+    /// Takes back records that were found in a reply before it came to another end.
+    fn retract_records(
+        &mut self,
+        records: &[EarlyRecord],
+        each: &mut impl FnMut(&mut Self, SessionChange<'_>),
+    ) {
+        for record in records {
+            each(self, SessionChange::Retracted(record.id.clone()));
         }
     }
 
@@ -685,15 +768,18 @@ fn is_empty(input: Option<Value<'_>>) -> bool {
     })
 }
 
-/// A line of a reply as a record: a whole object whose `type` is a string.
-fn record_of_line(line: &str) -> Option<Record> {
-    let line = line.trim();
-    if !(line.starts_with('{') && line.ends_with('}')) {
-        return None;
+/// The item that a record of a reply is; `number`: how many are before it.
+fn record_item(reply: &Item, number: usize, found: FoundRecord) -> Item {
+    let id = Id::below(reply.id.as_str(), &format!("record-{}", number + 1));
+    let mut item = Item::new(id, Kind::Record, reply.line);
+    item.parent.clone_from(&reply.parent);
+    item.session.clone_from(&reply.session);
+    item.data.push(("value", Fact::Node(found.record.root().node())));
+    if found.is_fenced {
+        item.data.push(("fenced", Fact::Bool(true)));
     }
-    let record = Record::from_line(line.to_owned()).ok()?;
-    let is_typed = record.root().get("type").is_some_and(|name| name.str().is_some());
-    is_typed.then_some(record)
+    item.record = Some(Arc::new(found.record));
+    item
 }
 
 /// How much an open item has grown to.
@@ -733,6 +819,9 @@ fn content_of(item: &Item) -> (u64, TextHash) {
         Content::Node(node) if item.kind == Kind::Result => {
             let raw = item.record.as_deref().map(|record| record.value(*node).raw());
             (hash(&(kind, raw)), None)
+        }
+        Content::None if item.kind == Kind::Record => {
+            (hash(&(kind, item.record.as_deref().map(Record::text))), None)
         }
         Content::None => (hash(&(kind, item.input().map(Value::raw), &item.tool)), None),
         _ => {

@@ -176,6 +176,7 @@ pub static FACTS: &[FactRow] = &[
     row("exit", Integer, &[Run, Event("hook")], "The code that a hook, or a command that failed, ended with."),
     row("explanation", Text, &[Event("refusal")], "Why it was refused."),
     own("failed_calls", Integer, &[Outcomes, Event("totals")], "How many calls failed, those of sub-agents included: on an outcome, since the one before."),
+    row("fenced", Truth, &[Records], "True if the line of the record is in a block of code of its reply."),
     row("files", List, &[Run, Search], "Paths that were found. Of a command: the files that it changed, each with `filePath` and `hunks`; `changes` has them with `path`."),
     row("from", Text, &[Event("fallback"), Event("refusal"), Event("teammate"), Event("channel")], "The model before it. Of a message: who sent it."),
     row("hits", List, &[Fetch], "What a web search found, each with `title` and `url`."),

@@ -182,6 +182,20 @@ impl FormatStage {
                 self.take_back(id);
             }
             SessionChange::Retracted(id) => self.take_back(id),
+            SessionChange::Record { item, is_early: true, .. } => self.early_record(item, session),
+            SessionChange::Record { item, is_early: false, .. } => self.item(item, session, formatted),
+            SessionChange::RecordsEnd(_) => {}
+        }
+    }
+
+    /// Shows a record of a reply that still grows, where what is shown can be changed.
+    fn early_record(&mut self, record: &Item, session: &Session) {
+        if !matches!(self.output_kind, OutputKind::Updates) || self.frame.is_some() {
+            return;
+        }
+        // It is counted once its reply is complete.
+        if let Ok(entry) = self.uncounted(|stage| stage.entry(record, session)) {
+            self.updates.put_early(entry);
         }
     }
 

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use crate::entry::{Block, Entry};
+use crate::fence::Fence;
 use crate::item::{Content, Does, Fact, Id, Item, Kind};
 use crate::json::{Record, left_out};
 use crate::redact::Redactor;
@@ -25,8 +26,6 @@ const MAX_TAILS: usize = 512;
 const MEMORY: usize = 32;
 /// Longest name of a language behind a fence, in bytes.
 const MAX_LANGUAGE: usize = 16;
-/// Longest line that may begin a fence.
-const MAX_FENCE: usize = 200;
 
 /// The ends of growing texts, by the ids of their items.
 #[derive(Default)]
@@ -55,8 +54,8 @@ struct TextEnd {
     start: usize,
     /// The line feeds before it.
     lines: u64,
-    /// The line of Markdown that begins the fence that it begins in.
-    fence: Option<String>,
+    /// The block of code that it begins in.
+    fence: Fence,
     /// What is right before it.
     before: Vec<u8>,
 }
@@ -85,38 +84,12 @@ impl TextEnd {
         let is_at_line = self.start == 0 || text.as_bytes()[self.start - 1] == b'\n';
         let lines = passed.split_inclusive('\n').skip(usize::from(!is_at_line));
         for line in lines.filter(|line| line.ends_with('\n')) {
-            self.pass(line.trim_end());
+            self.fence.pass(line.trim_end());
         }
         self.lines += memchr::memchr_iter(b'\n', passed.as_bytes()).count() as u64;
         self.start = start;
         self.before = text.as_bytes()[start.saturating_sub(MEMORY)..start].to_vec();
     }
-
-    /// Passes a line of Markdown, which may begin or end a fence.
-    fn pass(&mut self, line: &str) {
-        let Some((mark, count)) = fence_of(line) else { return };
-        match &self.fence {
-            None if line.len() <= MAX_FENCE && !(mark == '`' && line.trim_start()[count..].contains('`')) => {
-                self.fence = Some(line.to_owned());
-            }
-            None => {}
-            Some(begun) => {
-                let ends = fence_of(begun).is_none_or(|(own, least)| own == mark && count >= least)
-                    && line.trim_start().len() == count;
-                if ends {
-                    self.fence = None;
-                }
-            }
-        }
-    }
-}
-
-/// The character of the fence that a line begins or ends, and how many of it there are.
-fn fence_of(line: &str) -> Option<(char, usize)> {
-    let text = line.trim_start_matches(' ');
-    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-    let count = text.bytes().take_while(|byte| char::from(*byte) == mark).count();
-    (count >= 3 && line.len() - text.len() <= 3).then_some((mark, count))
 }
 
 /// The line that begins a fence again: its marks, and the language if that is a name. What else stands there was shown once.
@@ -175,7 +148,7 @@ impl FormatStage {
             }
         };
         let is_markdown = matches!(item.kind, Kind::Reply | Kind::Thinking | Kind::Prompt | Kind::Plan);
-        let shown = match &end.fence {
+        let shown = match end.fence.open() {
             Some(fence) if is_markdown && !settled.is_empty() => format!("{}\n{settled}", begun_again(fence)),
             _ => settled,
         };
@@ -256,11 +229,11 @@ mod tests {
             assert!(end.start == 0 || text[..end.start].ends_with('\n'));
             assert_eq!(end.lines, text[..end.start].matches('\n').count() as u64);
         }
-        assert_eq!(end.fence.as_deref(), Some("  ```rust"));
+        assert_eq!(end.fence.open(), Some("  ```rust"));
         text.push_str("```\n");
         text.push_str(&"é".repeat(GROWING_TEXT));
         end.advance(&text);
-        assert_eq!(end.fence, None);
+        assert_eq!(end.fence.open(), None);
         assert!(text.len() - end.start <= GROWING_TEXT, "a line without an end is cut");
     }
 
@@ -273,24 +246,5 @@ mod tests {
         let begun = end.start;
         end.advance("short");
         assert_eq!((begun > 0, end.start, end.lines), (true, 0, 0));
-    }
-
-    #[test]
-    fn fences_are_known() {
-        for (lines, is_in) in [
-            (&["```"][..], true),
-            (&["```", "~~~", "````"], false),
-            (&["````", "```"], true),
-            (&["```a`b"], false),
-            (&["    ```"], false),
-            (&["~~~ x", "~~~~"], false),
-            (&["```", "``` x"], true),
-        ] {
-            let mut end = TextEnd::default();
-            for line in lines {
-                end.pass(line);
-            }
-            assert_eq!(end.fence.is_some(), is_in, "{lines:?}");
-        }
     }
 }

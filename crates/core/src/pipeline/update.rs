@@ -70,6 +70,12 @@ impl PendingUpdates {
         self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial: false, answered });
     }
 
+    /// This is said of something that is whole, inside of something that still grows.
+    pub(super) fn put_early(&mut self, entry: Box<Entry>) {
+        self.growing.insert(entry.id.clone());
+        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial: true, answered: None });
+    }
+
     /// The result of a call is there: the call is shown so, if it is shown.
     pub(super) fn answer(&mut self, call: &Id) {
         if let Some(entry) = self.calls.answer(call) {

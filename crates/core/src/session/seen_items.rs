@@ -45,6 +45,13 @@ impl SeenItems {
             Some(_) => Seen::Other,
         }
     }
+
+    /// What has this id, while that is remembered, is something else than was thought.
+    pub(super) fn change(&mut self, id: u64, content: u64) {
+        if let Some(known) = self.0.get_mut(id) {
+            *known = content;
+        }
+    }
 }
 
 #[cfg(test)]

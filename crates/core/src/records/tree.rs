@@ -1,0 +1,433 @@
+//! A tree that grows record by record.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use indexmap::{IndexMap, IndexSet};
+
+use crate::item::Id;
+use crate::json::Record;
+
+use super::schema::RecordSchema;
+
+/// Nodes of one tree at most.
+const MAX_NODES: usize = 250_000;
+/// Bytes of their records together, at most.
+const MAX_BYTES: usize = 64 << 20;
+/// Longest record that becomes a node, in bytes.
+const MAX_RECORD: usize = 1 << 20;
+/// Nodes that may be above one.
+const MAX_LEVEL: usize = 1_000;
+/// How many nodes are looked at for those that go to another parent, at most. More stay where they are.
+const MAX_MOVES: usize = 1_000_000;
+
+/// Why a record has no place in a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// It is of none of the schema's types.
+    Foreign,
+    /// What is wrong with it.
+    Wrong(String),
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacedRecord {
+    /// It is a node, or what a node is from now on.
+    Node,
+    /// It says that the tree is complete.
+    End,
+}
+
+/// A node of a tree.
+#[derive(Clone, Debug)]
+pub struct TreeNode {
+    /// The id of the record that it came with first.
+    pub id: Id,
+    /// The record that it came with last.
+    pub record: Arc<Record>,
+    /// The number of its type in the schema.
+    pub kind: usize,
+    /// The node that it is below of.
+    pub parent: Option<usize>,
+    /// Its place among those below the same node.
+    pub place: u32,
+    /// How many nodes are above it; `None`: its parent hasn't come.
+    pub level: Option<u16>,
+    /// How often it came again.
+    pub updates: u32,
+    children: Vec<usize>,
+    places: u32,
+    /// The key that it waits for.
+    waits_for: Option<NodeKey>,
+}
+
+/// The number of a type, and an id among those of that type; where a type has one node at most, the empty id.
+type NodeKey = (usize, Box<str>);
+/// What is found by such a key.
+type ByKey<T> = IndexMap<NodeKey, T, FixedState>;
+
+/// A tree of records.
+#[derive(Debug)]
+pub struct RecordTree {
+    schema: Arc<RecordSchema>,
+    nodes: Vec<TreeNode>,
+    by_key: ByKey<usize>,
+    /// The nodes that wait for their parents, by the parent's key.
+    waiting: ByKey<Vec<usize>>,
+    top: Vec<usize>,
+    changed: IndexSet<usize>,
+    log: Vec<(Id, Arc<Record>)>,
+    bytes: usize,
+    moves: usize,
+    is_complete: bool,
+}
+
+impl RecordTree {
+    /// An empty tree.
+    pub fn new(schema: Arc<RecordSchema>) -> Self {
+        Self {
+            schema,
+            nodes: Vec::new(),
+            by_key: ByKey::default(),
+            waiting: ByKey::default(),
+            top: Vec::new(),
+            changed: IndexSet::new(),
+            log: Vec::new(),
+            bytes: 0,
+            moves: 0,
+            is_complete: false,
+        }
+    }
+
+    /// What its records are.
+    pub fn schema(&self) -> &Arc<RecordSchema> {
+        &self.schema
+    }
+
+    /// Whether a record said that it is complete.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Whether it has no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// A node by its number, if there is one.
+    pub fn node(&self, number: usize) -> Option<&TreeNode> {
+        self.nodes.get(number)
+    }
+
+    /// The records that it was made of, in the order in which they came, with their ids.
+    pub(crate) fn log(&self) -> &[(Id, Arc<Record>)] {
+        &self.log
+    }
+
+    /// The numbers of the nodes that have changed since this was asked last and whose parents have come, parents first.
+    pub fn take_changed(&mut self) -> Vec<usize> {
+        let changed = std::mem::take(&mut self.changed).into_iter();
+        changed.filter(|number| self.nodes[*number].level.is_some()).collect()
+    }
+
+    /// Takes the next record. `id`: what the node is called that it makes.
+    pub fn add(&mut self, id: &Id, record: &Arc<Record>) -> Result<PlacedRecord, Misfit> {
+        let value = record.root();
+        let name = value.get("type").and_then(crate::json::Value::decode).ok_or(Misfit::Foreign)?;
+        let schema = Arc::clone(&self.schema);
+        if schema.is_end(&name) {
+            if self.is_complete || self.nodes.is_empty() {
+                return Err(Misfit::Wrong(format!("there is nothing that `{name}` could end")));
+            }
+            self.is_complete = true;
+            self.changed.extend(self.top.first());
+            self.log.push((id.clone(), Arc::clone(record)));
+            return Ok(PlacedRecord::End);
+        }
+        let number = schema.type_of(&name).ok_or(Misfit::Foreign)?;
+        let kind = &schema.types[number];
+        if let Some(flaw) = kind.flaw_of(value) {
+            return Err(Misfit::Wrong(flaw));
+        }
+        if record.text().len() > MAX_RECORD {
+            return Err(Misfit::Wrong(format!("it is longer than {} KiB", MAX_RECORD >> 10)));
+        }
+        if self.nodes.len() >= MAX_NODES || self.bytes + record.text().len() > MAX_BYTES {
+            return Err(Misfit::Wrong("the tree is too large for more".to_owned()));
+        }
+        let is_only = kind.id.is_none() && kind.parent.as_ref().is_none_or(|parent| parent.field.is_none());
+        let key = match kind.id_of(value) {
+            Some(own) => Some((number, own.into())),
+            None if is_only => Some((number, "".into())),
+            None => None,
+        };
+        let parent = kind.parent_of(value).map(|(kind, id)| {
+            (schema.type_of(kind).unwrap_or(number), id.unwrap_or_default().into_boxed_str())
+        });
+        let known = key.as_ref().and_then(|key| self.by_key.get(key).copied());
+        match known {
+            Some(known) => self.replace(known, parent, record)?,
+            None => self.insert(id, number, key, parent, record),
+        }
+        self.bytes += record.text().len();
+        self.log.push((id.clone(), Arc::clone(record)));
+        Ok(PlacedRecord::Node)
+    }
+
+    fn insert(
+        &mut self,
+        id: &Id,
+        kind: usize,
+        key: Option<NodeKey>,
+        parent: Option<NodeKey>,
+        record: &Arc<Record>,
+    ) {
+        let new = self.nodes.len();
+        self.nodes.push(TreeNode {
+            id: id.clone(),
+            record: Arc::clone(record),
+            kind,
+            parent: None,
+            place: 0,
+            level: None,
+            updates: 0,
+            children: Vec::new(),
+            places: 0,
+            waits_for: None,
+        });
+        match parent {
+            None => {
+                self.nodes[new].place = self.top.len() as u32;
+                self.top.push(new);
+                self.show(new, 0);
+            }
+            Some(parent) => self.attach(new, parent),
+        }
+        let Some(key) = key else { return };
+        // Those that name a type alone are below any node of it.
+        let of_type = (kind, "".into());
+        self.by_key.entry(of_type.clone()).or_insert(new);
+        let waiting = self.waiting.swap_remove(&of_type).unwrap_or_default();
+        let own = if key == of_type { Vec::new() } else { self.waiting.swap_remove(&key).unwrap_or_default() };
+        self.by_key.insert(key, new);
+        for child in waiting.into_iter().chain(own) {
+            self.nodes[child].waits_for = None;
+            self.attach_to(child, new);
+        }
+    }
+
+    /// A node comes again.
+    fn replace(&mut self, known: usize, parent: Option<NodeKey>, record: &Arc<Record>) -> Result<(), Misfit> {
+        let now = parent.as_ref().and_then(|key| self.by_key.get(key).copied());
+        let node = &self.nodes[known];
+        let is_same = match &node.waits_for {
+            Some(key) => parent.as_ref() == Some(key),
+            None => node.parent == now && (now.is_some() || parent.is_none()),
+        };
+        let is_shown = |number: usize| self.nodes[number].level.is_some();
+        // What is shown stays where it is until its new parent is shown.
+        if !is_same && (!is_shown(known) || now.is_some_and(is_shown)) {
+            if now.is_some_and(|now| self.is_below(now, known)) {
+                return Err(Misfit::Wrong("its parent is below it".to_owned()));
+            }
+            if self.moves > MAX_MOVES {
+                return Err(Misfit::Wrong("too many records went to other parents".to_owned()));
+            }
+            self.detach(known);
+            if let Some(parent) = parent {
+                self.attach(known, parent);
+            }
+        }
+        let node = &mut self.nodes[known];
+        node.record = Arc::clone(record);
+        node.updates = node.updates.saturating_add(1);
+        self.changed.insert(known);
+        Ok(())
+    }
+
+    /// Puts a node below the one of this key, or lets it wait for that.
+    fn attach(&mut self, child: usize, parent: NodeKey) {
+        match self.by_key.get(&parent).copied() {
+            Some(parent) => self.attach_to(child, parent),
+            None => {
+                self.nodes[child].waits_for = Some(parent.clone());
+                self.waiting.entry(parent).or_default().push(child);
+            }
+        }
+    }
+
+    fn attach_to(&mut self, child: usize, parent: usize) {
+        // Hostile records may name each other as parents: they wait for good.
+        if !self.nodes[child].children.is_empty() && self.is_below(parent, child) {
+            return self.wait_for_good(child);
+        }
+        let above = &mut self.nodes[parent];
+        let (place, level) = (above.places, above.level);
+        above.places += 1;
+        above.children.push(child);
+        let node = &mut self.nodes[child];
+        (node.parent, node.place) = (Some(parent), place);
+        if let Some(level) = level {
+            self.show(child, level.saturating_add(1));
+        }
+    }
+
+    fn wait_for_good(&mut self, child: usize) {
+        let nobody = (usize::MAX, Box::default());
+        self.nodes[child].waits_for = Some(nobody.clone());
+        self.waiting.entry(nobody).or_default().push(child);
+    }
+
+    fn detach(&mut self, node: usize) {
+        let TreeNode { parent, waits_for, .. } = &mut self.nodes[node];
+        let (parent, key) = (parent.take(), waits_for.take());
+        let siblings = match (parent, &key) {
+            (Some(parent), _) => Some(&mut self.nodes[parent].children),
+            (None, Some(key)) => self.waiting.get_mut(key),
+            (None, None) => Some(&mut self.top),
+        };
+        if let Some(siblings) = siblings {
+            self.moves += siblings.len();
+            siblings.retain(|sibling| *sibling != node);
+        }
+    }
+
+    /// Whether a node is the other, or below it. So it is taken to be if too much is above it.
+    fn is_below(&self, node: usize, above: usize) -> bool {
+        let mut at = Some(node);
+        for _ in 0..MAX_LEVEL {
+            match at {
+                None => return false,
+                Some(at) if at == above => return true,
+                Some(here) => at = self.nodes[here].parent,
+            }
+        }
+        true
+    }
+
+    /// A node and what is below it has come to this level.
+    fn show(&mut self, node: usize, level: u16) {
+        let mut left = vec![(node, level)];
+        while let Some((number, level)) = left.pop() {
+            let node = &mut self.nodes[number];
+            self.changed.insert(number);
+            if node.level == Some(level) {
+                continue;
+            }
+            self.moves += usize::from(node.level.is_some());
+            node.level = Some(level);
+            left.extend(node.children.iter().rev().map(|child| (*child, level.saturating_add(1))));
+        }
+    }
+
+    /// The nodes in the order of the tree, each behind the one above it, with how many are above it; behind them those whose parents
+    /// never came.
+    pub fn walk(&self) -> impl Iterator<Item = (usize, u16)> {
+        let mut waiting: Vec<usize> = self.waiting.values().flatten().copied().collect();
+        waiting.sort_unstable();
+        let mut left: Vec<(usize, u16)> =
+            self.top.iter().chain(&waiting).rev().map(|node| (*node, 0)).collect();
+        std::iter::from_fn(move || {
+            let (node, level) = left.pop()?;
+            left.extend(self.nodes[node].children.iter().rev().map(|child| (*child, level.saturating_add(1))));
+            Some((node, level))
+        })
+    }
+
+    /// How many nodes have no place since the ones that they name never came. What is below them isn't counted.
+    pub fn orphans(&self) -> usize {
+        self.waiting.values().map(Vec::len).sum()
+    }
+
+    /// Some nodes around the one that came last, in the order of the tree: as many as there are of those at most `before` in front of it
+    /// and `behind` after it. Gives with them whether there are others before and after.
+    pub fn around_last(&self, before: usize, behind: usize) -> (Vec<usize>, bool, bool) {
+        let last = self.nodes.len().checked_sub(1);
+        let shown = |number: &usize| self.nodes[*number].level.is_some();
+        let Some(last) = last.filter(shown).or_else(|| self.top.last().copied()) else {
+            return (Vec::new(), false, false);
+        };
+        let mut found = VecDeque::from([last]);
+        let mut at = last;
+        while let Some(previous) = self.previous(at).filter(|_| found.len() <= before) {
+            found.push_front(previous);
+            at = previous;
+        }
+        let has_before = self.previous(at).is_some();
+        let mut at = last;
+        for _ in 0..behind {
+            let Some(next) = self.following(at) else { break };
+            found.push_back(next);
+            at = next;
+        }
+        let has_behind = self.following(at).is_some();
+        (found.into(), has_before, has_behind)
+    }
+
+    /// The siblings of a node, and where it is among them.
+    fn siblings(&self, node: usize) -> (&[usize], usize) {
+        let siblings = self.nodes[node].parent.map_or(&self.top, |parent| &self.nodes[parent].children);
+        // Nodes that went elsewhere left their places free, so it may be further to the front.
+        let place = self.nodes[node].place as usize;
+        let at = siblings.partition_point(|sibling| (self.nodes[*sibling].place as usize) < place);
+        (siblings, at)
+    }
+
+    /// The node before one in the order of the tree.
+    fn previous(&self, node: usize) -> Option<usize> {
+        let (siblings, at) = self.siblings(node);
+        let Some(before) = at.checked_sub(1) else { return self.nodes[node].parent };
+        let mut last = *siblings.get(before)?;
+        while let Some(child) = self.nodes[last].children.last() {
+            last = *child;
+        }
+        Some(last)
+    }
+
+    /// The node after one in the order of the tree.
+    fn following(&self, node: usize) -> Option<usize> {
+        if let Some(child) = self.nodes[node].children.first() {
+            return Some(*child);
+        }
+        let mut node = node;
+        loop {
+            let (siblings, at) = self.siblings(node);
+            if let Some(next) = siblings.get(at + 1) {
+                return Some(*next);
+            }
+            node = self.nodes[node].parent?;
+        }
+    }
+
+    /// The whole tree as JSON: a list of what is at the top. Each node is an object with its `record`, and `children` if there are any.
+    pub fn json(&self) -> String {
+        let mut out = String::from("[");
+        let mut open: Vec<usize> = Vec::new();
+        for (number, _) in self.walk() {
+            let node = &self.nodes[number];
+            // Ends the nodes that this one isn't below of.
+            let mut is_first = out.ends_with('[');
+            while let Some(last) = open.last().copied().filter(|last| node.parent != Some(*last)) {
+                out.push_str(if self.nodes[last].children.is_empty() { "}" } else { "]}" });
+                open.pop();
+                is_first = false;
+            }
+            if !is_first {
+                out.push(',');
+            }
+            out.push_str("{\"record\":");
+            out.push_str(node.record.text());
+            if !node.children.is_empty() {
+                out.push_str(",\"children\":[");
+            }
+            open.push(number);
+        }
+        while let Some(last) = open.pop() {
+            out.push_str(if self.nodes[last].children.is_empty() { "}" } else { "]}" });
+        }
+        out.push(']');
+        out
+    }
+}
