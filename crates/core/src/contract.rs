@@ -130,6 +130,9 @@ pub(crate) struct EntryLine<'a> {
     /// In updates alone: how many sub-agents it is inside of, unless none.
     #[serde(default, skip_serializing_if = "is_zero")]
     depth: u16,
+    /// On a node of a tree of records: how many nodes are above it, unless none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    level: u16,
     /// In updates alone: what the run had come to by then, if that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     figures: Option<Figures>,
@@ -193,6 +196,7 @@ impl<'a> From<&'a Entry> for EntryLine<'a> {
             of: None,
             call: entry.call.as_ref().map(Cow::Borrowed),
             depth: entry.depth,
+            level: entry.level,
             figures: entry.figures,
             mark: entry.view.mark,
             title: Cow::Borrowed(&entry.view.title),
@@ -215,6 +219,7 @@ impl From<EntryLine<'_>> for Entry {
             at: line.at,
             took: line.took_ms,
             depth: line.depth,
+            level: line.level,
             call: line.call.map(Cow::into_owned),
             figures: line.figures,
             view: View { mark: line.mark, body: line.body.into_owned(), ..View::default() }

@@ -290,6 +290,8 @@ pub struct Entry {
     pub took: Option<u64>,
     /// How many sub-agents it is inside of.
     pub depth: u16,
+    /// In a tree of records: how many nodes are above it.
+    pub level: u16,
     /// On a result: its call.
     pub call: Option<Id>,
     /// What the run had come to by then, for writers that ask ([`crate::writer::Wants::figures`]).
@@ -313,6 +315,7 @@ impl Entry {
             at: None,
             took: None,
             depth: 0,
+            level: 0,
             call: None,
             figures: None,
             view,

@@ -293,7 +293,7 @@ impl NodePlacement {
         let relation = match (&entry.call, &entry.parent) {
             (Some(call), _) if self.last.as_ref() == Some(call) && !self.options.names => Relation::Below,
             (Some(call), _) => title.map_or_else(|| apart("result of", call, title_of), Relation::Apart),
-            (None, Some(parent)) if entry.kind != Kind::Result && !is_numbered => {
+            (None, Some(parent)) if entry.kind != Kind::Result && !is_numbered && entry.level == 0 => {
                 let started = self.starting.as_ref().map(|start| &start.entry.id);
                 let goes_on =
                     [self.last.as_ref(), self.last_parent.as_ref(), started].contains(&Some(parent));

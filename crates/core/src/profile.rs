@@ -2,9 +2,11 @@
 //!
 //! The host reads these from TOML; here they are only their meaning.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::item::{Item, Kind, Status};
+use crate::records::RecordSchema;
 use crate::redact::Redaction;
 use crate::theme::Glyphs;
 
@@ -370,6 +372,8 @@ pub struct Profile {
     pub filter: Filter,
     /// What is masked in whatever is written.
     pub redaction: Redaction,
+    /// The records of replies that are drawn as a tree, in place of their lines.
+    pub records: Option<Arc<RecordSchema>>,
 }
 
 impl Profile {

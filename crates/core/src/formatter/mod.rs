@@ -18,6 +18,7 @@ mod file_diff;
 mod generic;
 pub(crate) mod notices;
 mod outcome;
+pub(crate) mod records;
 mod results;
 mod sentence;
 pub(crate) mod tools;

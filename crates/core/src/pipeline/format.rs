@@ -1,6 +1,7 @@
 //! From items to entries, for one output: the filter, the formatters, the masking of secrets, the limits, and the outline.
 
 mod entries;
+mod record_trees;
 mod whole_records;
 
 use std::borrow::Cow;
@@ -28,6 +29,7 @@ use super::result_of_call::self_contained;
 use super::titles::CallTitles;
 use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
+use record_trees::RecordTrees;
 use whole_records::ReplacedRecord;
 
 /// Formatters, asked in this order before the standard one.
@@ -76,6 +78,8 @@ pub(super) struct FormatStage {
     pub(super) headings_wait: bool,
     /// The heading that waits for the name of the model, if one does.
     heading: Option<Box<WaitingHeading>>,
+    /// The trees of records, if these are drawn.
+    trees: Option<Box<RecordTrees>>,
     /// The record at hand, if a formatter says something of it in place of its items.
     frame: Option<Box<ReplacedRecord>>,
     /// The session of the last item that has one.
@@ -109,6 +113,7 @@ impl FormatStage {
             outline: Some(Box::new(Outline::new(shape(&profile, output_kind, is_whole)))),
             standard: Standard::of(&profile),
             redactor: Redactor::new(&profile.redaction),
+            trees: trees_of(&profile),
             profile,
             output_kind,
             formatters,
@@ -141,6 +146,10 @@ impl FormatStage {
     fn choose(&mut self, profile: Profile) {
         self.standard = Standard::of(&profile);
         self.redactor = Redactor::new(&profile.redaction);
+        // What is drawn stays drawn: a tree goes on as it began.
+        if self.trees.is_none() {
+            self.trees = trees_of(&profile);
+        }
         self.profile = profile;
         self.titles.clear();
     }
@@ -154,7 +163,11 @@ impl FormatStage {
         match change {
             SessionChange::Complete(item) => {
                 self.growing_texts.forget(&item.id);
-                self.item(item, session, formatted);
+                match item.kind {
+                    Kind::Record => self.own_record(item, session, formatted),
+                    _ if self.begin_passages(item, session, formatted) => {}
+                    _ => self.item(item, session, formatted),
+                }
                 if let (OutputKind::Updates, Kind::Result, Some(call)) =
                     (self.output_kind, item.kind, &item.call)
                 {
@@ -179,12 +192,28 @@ impl FormatStage {
             }
             SessionChange::Dropped(id) => {
                 self.report.dropped += 1;
+                self.forget_passages(id);
                 self.take_back(id);
             }
-            SessionChange::Retracted(id) => self.take_back(id),
-            SessionChange::Record { item, is_early: true, .. } => self.early_record(item, session),
-            SessionChange::Record { item, is_early: false, .. } => self.item(item, session, formatted),
-            SessionChange::RecordsEnd(_) => {}
+            SessionChange::Retracted(id) => {
+                self.take_back_record(id, session);
+                self.take_back(id);
+            }
+            SessionChange::Record { item, reply, line, is_early: true } => {
+                if self.draws_records() && !matches!(self.output_kind, OutputKind::Items) {
+                    self.grow_tree(item, reply, line, session);
+                } else {
+                    self.early_record(item, session);
+                }
+            }
+            SessionChange::Record { item, reply, line, is_early: false } => {
+                if self.trees.as_ref().is_some_and(|trees| trees.is_at(reply)) {
+                    self.tree_record(item, line, session, formatted);
+                } else {
+                    self.own_record(item, session, formatted);
+                }
+            }
+            SessionChange::RecordsEnd(_) => self.end_passages(session, formatted),
         }
     }
 
@@ -208,6 +237,16 @@ impl FormatStage {
     }
 
     fn item(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
+        self.begin_item(item, session, formatted);
+        let outcome = match self.output_kind {
+            OutputKind::Items => self.tell(item, session, formatted),
+            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, formatted),
+        };
+        self.count_item(item.kind, outcome);
+    }
+
+    /// Takes note of an item before anything is said of it.
+    fn begin_item(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
         match item.kind {
             Kind::Outcome => {
                 self.report.failed = item.error;
@@ -223,12 +262,12 @@ impl FormatStage {
             self.meet(session, formatted);
         }
         self.report.items += 1;
-        let outcome = match self.output_kind {
-            OutputKind::Items => self.tell(item, session, formatted),
-            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, formatted),
-        };
+    }
+
+    /// Counts an item. The error is the rule that hides it.
+    fn count_item(&mut self, kind: Kind, outcome: Result<(), &'static str>) {
         match outcome {
-            Ok(()) => *self.report.shown.entry(item.kind).or_default() += 1,
+            Ok(()) => *self.report.shown.entry(kind).or_default() += 1,
             Err(rule) => count(&mut self.report.hidden, rule),
         }
         self.count_once();
@@ -575,6 +614,7 @@ impl FormatStage {
     pub(super) fn end(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         self.report.open_calls = session.open_calls();
         self.show_heading(session, formatted);
+        self.end_trees(session, formatted);
         if self.has_met {
             let last = self.observe(Observation::End, session);
             self.aside("end", None, last, session, formatted);
@@ -587,6 +627,11 @@ impl FormatStage {
         }
         self.updates.end();
     }
+}
+
+/// What draws the records of replies, if they are to be drawn.
+fn trees_of(profile: &Profile) -> Option<Box<RecordTrees>> {
+    profile.records.as_ref().map(|schema| Box::new(RecordTrees::new(Arc::clone(schema))))
 }
 
 /// Where what heads a document is collected, if the output wants that.

@@ -32,8 +32,9 @@ pub struct OpenAgent {
 impl FormatStage {
     /// See [`super::Pipeline::open_nodes`].
     pub(super) fn open_nodes(&mut self, session: &Session) -> OpenNodes {
-        let mut growing = Vec::new();
+        let mut growing = self.open_trees(session);
         for item in session.growing_items() {
+            let item = self.growing_passage(&item);
             growing.extend(self.growing_entry(&item, session).ok());
         }
         let mut nodes = Vec::new();

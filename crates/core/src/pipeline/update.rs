@@ -155,6 +155,7 @@ impl FormatStage {
     pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
         for id in std::mem::take(&mut self.updates.grown) {
             let Some(item) = session.growing(&id) else { continue };
+            let item = self.growing_passage(&item);
             match self.growing_entry(&item, session) {
                 Ok(entry) => {
                     let shown = entry.id.clone();

@@ -30,6 +30,7 @@ const ROLES: &[&str] = &[
     "table.head", "table.border",
     "outcome", "outcome.ok", "outcome.warning", "outcome.error", "outcome.note", "outcome.figure",
     "prompt", "prompt.task", "reply", "thinking",
+    "record", "record.label", "record.note", "record.text",
     "notice", "notice.info", "notice.warning", "notice.error", "notice.text", "notice.note", "notice.record",
     "badge", "badge.info", "badge.warning", "badge.critical",
     "session", "session.model", "session.id", "session.version", "session.mode", "session.folder", "session.date", "session.tool",

@@ -49,8 +49,11 @@ use self::timeline::Timeline;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes, as the policy names them. A test says what they must be.
-const STYLE_HASH: &str = "sha256-M2zR/owNFDWmOtJS2N4ONzL+E8FxD9rAsLdbI07vtZo=";
+const STYLE_HASH: &str = "sha256-1Hsya1dBW/0YFpCLYOQVCFBpHb+5L9BpDP2sffZJk2s=";
 const SCRIPT_HASH: &str = "sha256-qOe92ldwmg3bNHQkQOhN4TMniwTFp21yhdLHehfL1b0=";
+
+/// The classes of nodes below others in a tree, the deepest for all that are deeper.
+const LEVELS: [&str; 8] = [" l1", " l2", " l3", " l4", " l5", " l6", " l7", " l8"];
 
 /// Failures of so many lines are unfolded.
 const OPEN_FAILURE: usize = 60;
@@ -157,6 +160,9 @@ impl Html {
         let is_failed = [Some(entry), result].into_iter().flatten().any(Entry::is_failed);
         out.raw("<div class=\"e ");
         out.raw(class_of(entry));
+        if entry.level > 0 {
+            out.raw(LEVELS[usize::from(entry.level).min(LEVELS.len()) - 1]);
+        }
         out.raw(if is_failed { " failed\" id=\"" } else { "\" id=\"" });
         out.raw(&anchor);
         out.raw("\" data-kind=\"");
@@ -200,7 +206,7 @@ impl Html {
             entries().any(Entry::is_failed)
                 && entries().map(|entry| page::lines_of(&entry.view.body)).sum::<usize>() <= OPEN_FAILURE
         };
-        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome) || view.is_heading() || is_failed();
+        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome | Kind::Record) || view.is_heading() || is_failed();
         out.raw(match (is_folded, is_open) {
             (true, true) => "<details open><summary>",
             (true, false) => "<details><summary>",

@@ -44,6 +44,11 @@ pub(super) use self::spelling::{Spelling, SpellingMarks};
 /// The quotes that what sub-agents do stands in at most; deeper ones are quoted no deeper.
 const MOST_QUOTES: usize = 6;
 
+/// Blanks before a point for each point that it is below of.
+const LEVEL: usize = 2;
+/// Points that one is set in below at most.
+const MOST_LEVELS: usize = 16;
+
 /// Failures of so many lines are never folded.
 const OPEN_FAILURE: usize = 60;
 
@@ -167,6 +172,10 @@ impl Markdown {
             writer.close(level);
         }
         quote(&mut writer, self.spelling, now.depth);
+        if entry.level > 0 {
+            let indent = " ".repeat(LEVEL * usize::from(entry.level).min(MOST_LEVELS));
+            writer.open(&indent, &indent);
+        }
         let body = MarkdownBlocks {
             writer: &mut writer,
             options: &self.options,

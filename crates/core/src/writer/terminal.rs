@@ -52,6 +52,9 @@ const BYTES_OF_COLUMN: usize = 2;
 /// Columns of a preview for which there is text at least, also where rows are narrower or never wrapped.
 const LEAST_PREVIEW: usize = 40;
 
+/// Nodes of a tree are set in so often at most.
+const MOST_LEVELS: usize = 16;
+
 /// Columns of a time and the blank behind it.
 const TIME: usize = 9;
 
@@ -320,6 +323,11 @@ impl Terminal {
             && *relation != Relation::Below
         {
             agents::spoken(&mut writer, agent.number);
+        }
+        if entry.level > 0 {
+            // Deeper nodes than fit stand below each other.
+            let most = look.width.map_or(MOST_LEVELS, |width| width / 2 / look.layout.margin.max(1));
+            writer.shift(look.layout.margin * usize::from(entry.level).min(most).min(MOST_LEVELS));
         }
         let mut body = block::TerminalBlocks { writer: &mut writer };
         match entry.kind {

@@ -62,6 +62,7 @@ impl FormatStage {
             at,
             took: if wants.time && item.kind == Kind::Result { item.took_ms(at) } else { None },
             depth: session.depth(item.parent.as_ref()),
+            level: 0,
             call: if item.kind == Kind::Result { item.call.clone() } else { None },
             figures: wants.figures.then(|| Figures {
                 usage: session.usage(),
@@ -74,17 +75,22 @@ impl FormatStage {
 
     /// What the chain says of an item; `None`: nothing.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
+        self.asked(item, session).unwrap_or_else(|| self.standard.view(item, session))
+    }
+
+    /// What the formatters before the standard one say of an item. `None`: all of them pass.
+    pub(super) fn asked(&mut self, item: &Item, session: &Session) -> Option<Option<View>> {
         for formatter in &self.formatters {
             let verdict = formatter.format(item, session);
             note_failures(&mut self.failures, &**formatter);
             match verdict {
-                Ok(Verdict::Show(view)) => return Some(view),
-                Ok(Verdict::Hide) => return None,
+                Ok(Verdict::Show(view)) => return Some(Some(view)),
+                Ok(Verdict::Hide) => return Some(None),
                 Ok(Verdict::Pass) => {}
                 Err(error) => drop(self.failures.insert(format!("{}: {error}", formatter.name()))),
             }
         }
-        self.standard.view(item, session)
+        None
     }
 
     /// What names a call, masked, if the call is remembered. What it takes to make it anew is the call's.

@@ -1,0 +1,625 @@
+//! Records of replies as trees: the lines of the records give way to a tree of them, and the prose around them stays.
+//!
+//! ```text
+//! reply ─▶ prose before the first record     an entry with the reply's id
+//!          a tree, once it is complete       an entry for each node; where what is shown can be changed, as soon as the node is there
+//!          prose behind a record             an entry with an id below the reply's
+//! ```
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::entry::{Block, Entry, Line};
+use crate::fence::Fence;
+use crate::formatter::Observation;
+use crate::formatter::records::node_view;
+use crate::item::{Content, Fact, Id, Item, Kind, Status};
+use crate::json::Record;
+use crate::pipeline::write::FormattedPart;
+use crate::records::{Misfit, PlacedRecord, RecordSchema, RecordTree};
+use crate::session::{Map, Session};
+
+use super::{FormatStage, OutputKind};
+
+/// Threads whose records make trees: more can't be at work at a time. Records of others stay prose.
+const MAX_THREADS: usize = 256;
+/// Replies that grow at a time.
+const MAX_REPLIES: usize = 64;
+/// Records without a place that are told; of more it is counted how many there are.
+const TOLD_MISFITS: u64 = 20;
+/// Nodes that a preview shows around the one that came last.
+const PREVIEWED: (usize, usize) = (200, 5);
+
+/// The trees of one output.
+pub(in super::super) struct RecordTrees {
+    schema: Arc<RecordSchema>,
+    /// The trees that weren't written to their ends, by the call of the sub-agent whose they are.
+    threads: Map<Option<Id>, VecDeque<ShownTree>>,
+    /// The replies that grow and have records.
+    growing: Map<Id, ReplyPassages>,
+    /// The reply whose records come just now.
+    complete: Option<Box<CompleteReply>>,
+    misfits: u64,
+}
+
+/// A tree, and where it is.
+struct ShownTree {
+    tree: RecordTree,
+    /// Of its first record.
+    place: u32,
+    line: u64,
+}
+
+/// The prose of a reply between its records.
+#[derive(Default)]
+struct ReplyPassages {
+    /// Up to where its text is said.
+    at: usize,
+    /// The block of code that is open there.
+    fence: Fence,
+    /// How many of its records are in trees, and where the last of them is.
+    records: u32,
+    place: u32,
+    /// What was said of it while it grew.
+    shown: Vec<Item>,
+    /// What was found out of its records while it grew.
+    known: Map<Id, (Arc<Record>, Result<PlacedRecord, Misfit>)>,
+}
+
+/// A reply that is complete, while its records come.
+struct CompleteReply {
+    /// Without its text.
+    item: Item,
+    text: String,
+    passages: ReplyPassages,
+    /// What was said of it while it grew.
+    before: ReplyPassages,
+    /// What formatters say after it.
+    after: Vec<Block>,
+    is_shown: bool,
+}
+
+impl RecordTrees {
+    pub(super) fn new(schema: Arc<RecordSchema>) -> Self {
+        let (threads, growing) = (Map::default(), Map::default());
+        Self { schema, threads, growing, complete: None, misfits: 0 }
+    }
+
+    /// Whether the records of this reply come just now.
+    pub(super) fn is_at(&self, reply: &Id) -> bool {
+        self.complete.as_ref().is_some_and(|complete| complete.item.id == *reply)
+    }
+
+    /// Puts a record into the tree of its thread.
+    fn add(&mut self, item: &Item) -> Result<PlacedRecord, Misfit> {
+        let Some(record) = &item.record else { return Err(Misfit::Foreign) };
+        if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&item.parent) {
+            return Err(Misfit::Wrong("there are too many trees".to_owned()));
+        }
+        let trees = self.threads.entry(item.parent.clone()).or_default();
+        if trees.back().is_none_or(|shown| shown.tree.is_complete()) {
+            let mut tree = RecordTree::new(Arc::clone(&self.schema));
+            let placed = tree.add(&item.id, record);
+            // One that ends nothing, or is of no type, begins no tree.
+            if placed == Ok(PlacedRecord::Node) {
+                trees.push_back(ShownTree { tree, place: item.place, line: item.line });
+            }
+            return placed;
+        }
+        trees.back_mut().map_or(Err(Misfit::Foreign), |shown| shown.tree.add(&item.id, record))
+    }
+
+    /// Makes the trees of a thread anew: a record came to something else, or to nothing. Gives the ids of all nodes before.
+    fn rebuild(&mut self, thread: &Option<Id>, id: &Id, now: Option<&Item>) -> Vec<Id> {
+        let before = self.threads.swap_remove(thread).unwrap_or_default();
+        let nodes = before.iter().flat_map(|shown| {
+            shown.tree.walk().filter_map(|(number, _)| Some(shown.tree.node(number)?.id.clone()))
+        });
+        let nodes = nodes.collect();
+        for shown in &before {
+            for (known, record) in shown.tree.log() {
+                let mut item = Item::new(known.clone(), Kind::Record, shown.line);
+                (item.parent, item.place) = (thread.clone(), shown.place);
+                item.record = match now {
+                    Some(now) if known == id => now.record.clone(),
+                    None if known == id => continue,
+                    _ => Some(Arc::clone(record)),
+                };
+                // What doesn't fit any longer was told when it came.
+                drop(self.add(&item));
+            }
+        }
+        nodes
+    }
+}
+
+impl ReplyPassages {
+    /// The part of the text in front of a record, as far as something is said there; goes on behind the record. `record`: where its
+    /// line is.
+    fn passage(&mut self, text: &str, record: Range<usize>) -> Option<String> {
+        let prose = text.get(self.at..record.start).unwrap_or_default();
+        self.at = record.end;
+        between_records(prose, &mut self.fence, true)
+    }
+
+    /// The rest of the text. Of one that grows, the last line is left out while it may become a record.
+    fn rest(&self, text: &str, is_growing: bool) -> Option<String> {
+        let mut prose = text.get(self.at..).unwrap_or_default();
+        if is_growing {
+            let last = prose.rfind('\n').map_or(0, |feed| feed + 1);
+            if prose[last..].trim_start().starts_with('{') {
+                prose = &prose[..last];
+            }
+        }
+        between_records(prose, &mut self.fence.clone(), is_growing)
+    }
+
+    /// The item that a passage is shown as.
+    fn item(&self, reply: &Item, text: String) -> Item {
+        let mut item = reply.copy_without_text();
+        item.text = Content::Own(text);
+        if self.records > 0 {
+            item.id = Id::below(reply.id.as_str(), &format!("prose-{}", self.records));
+            item.place = self.place;
+        }
+        item
+    }
+
+    fn pass(&mut self, record: &Item) {
+        self.records = self.records.saturating_add(1);
+        self.place = record.place;
+    }
+}
+
+/// A passage of Markdown by itself: a block of code that goes on in it begins again, and one that doesn't end in it ends. A block in
+/// which there were records alone is left out. `is_followed`: whether a record comes behind it. `None`: it says nothing.
+fn between_records(prose: &str, fence: &mut Fence, is_followed: bool) -> Option<String> {
+    let mut out = String::with_capacity(prose.len());
+    // The line that began the block which is open, if nothing of the block was said yet.
+    let mut begun = fence.open().map(str::to_owned);
+    for line in prose.split_inclusive('\n') {
+        let written = line.trim_end();
+        let was_open = fence.open().is_some();
+        if fence.pass(written) {
+            if !was_open {
+                begun = Some(written.to_owned());
+            } else if begun.take().is_none() {
+                out.push_str(line);
+            }
+            continue;
+        }
+        if written.is_empty() && begun.is_some() {
+            continue;
+        }
+        if let Some(begun) = begun.take() {
+            out.push_str(&begun);
+            out.push('\n');
+        }
+        out.push_str(line);
+    }
+    if let (Some(open), None, true) = (fence.open(), &begun, is_followed) {
+        let marks = open.trim_start().trim_end_matches(|ch| !matches!(ch, '`' | '~'));
+        let marks = &marks[..marks.len() - marks.trim_start_matches(['`', '~']).len()];
+        if !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out.push_str(marks);
+    }
+    let said = out.trim_matches('\n');
+    (!said.trim().is_empty()).then(|| said.to_owned())
+}
+
+impl FormatStage {
+    /// Whether the records of an item are drawn as a tree.
+    pub(super) fn draws_records(&self) -> bool {
+        self.trees.is_some() && self.frame.is_none()
+    }
+
+    /// Lets `work` go on with the trees.
+    fn with_trees<R: Default>(&mut self, work: impl FnOnce(&mut Self, &mut RecordTrees) -> R) -> R {
+        let Some(mut trees) = self.trees.take() else { return R::default() };
+        let result = work(self, &mut trees);
+        self.trees = Some(trees);
+        result
+    }
+
+    /// Takes a reply that is complete, if it is to be said in passages. Returns whether it is.
+    pub(super) fn begin_passages(
+        &mut self,
+        reply: &Item,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) -> bool {
+        let is_taken = self.draws_records()
+            && reply.kind == Kind::Reply
+            && !matches!(self.output_kind, OutputKind::Items)
+            && reply.text_holds('{');
+        if !is_taken {
+            return false;
+        }
+        self.begin_item(reply, session, formatted);
+        let after = self.observe(Observation::Complete(reply), session);
+        if let Some(change) = self.session_change(reply, session) {
+            self.show(change, session, formatted);
+        }
+        if session.facts().model.is_some() {
+            self.show_heading(session, formatted);
+        }
+        self.with_trees(|_, trees| {
+            trees.complete = Some(Box::new(CompleteReply {
+                item: reply.copy_without_text(),
+                text: reply.text().into_owned(),
+                passages: ReplyPassages::default(),
+                before: trees.growing.swap_remove(&reply.id).unwrap_or_default(),
+                after,
+                is_shown: false,
+            }));
+        });
+        true
+    }
+
+    /// A record of a reply that still grows.
+    pub(super) fn grow_tree(&mut self, item: &Item, reply: &Id, line: &Range<usize>, session: &Session) {
+        let Some(grown) = session.open_item(reply) else { return };
+        let Content::Own(text) = &grown.text else { return };
+        self.with_trees(|stage, trees| {
+            if trees.growing.len() >= MAX_REPLIES && !trees.growing.contains_key(reply) {
+                return;
+            }
+            let placed = trees.add(item);
+            let passages = trees.growing.entry(reply.clone()).or_default();
+            if placed.is_ok() {
+                if let Some(said) = passages.passage(text, line.clone()) {
+                    let passage = passages.item(grown, said);
+                    if let (OutputKind::Updates, Ok(entry)) =
+                        (stage.output_kind, stage.growing_entry(&passage, session))
+                    {
+                        stage.updates.put_early(entry);
+                    }
+                    passages.shown.push(passage);
+                }
+                passages.pass(item);
+            }
+            if let Some(record) = &item.record {
+                passages.known.insert(item.id.clone(), (Arc::clone(record), placed));
+            }
+            stage.put_changed(trees, &item.parent, session);
+        });
+    }
+
+    /// A record of the reply whose passages are said.
+    pub(super) fn tree_record(
+        &mut self,
+        item: &Item,
+        line: &Range<usize>,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        self.begin_item(item, session, formatted);
+        let after = self.observe(Observation::Complete(item), session);
+        self.with_trees(|stage, trees| {
+            let Some(mut reply) = trees.complete.take() else { return };
+            let is_same = |before: &Record| item.record.as_ref().is_some_and(|now| now.text() == before.text());
+            let placed = match reply.before.known.swap_remove(&item.id) {
+                Some((before, placed)) if is_same(&before) => placed,
+                Some(_) => {
+                    let nodes = trees.rebuild(&item.parent, &item.id, Some(item));
+                    stage.put_anew(trees, &item.parent, nodes, session);
+                    Ok(PlacedRecord::Node)
+                }
+                None => trees.add(item),
+            };
+            if placed.is_ok() {
+                let CompleteReply { item: of, text, passages, is_shown, .. } = &mut *reply;
+                if let Some(said) = passages.passage(text, line.clone()) {
+                    let passage = passages.item(of, said);
+                    *is_shown |= stage.say_passage(&passage, session, formatted);
+                }
+                passages.pass(item);
+            }
+            trees.complete = Some(reply);
+            stage.count_item(item.kind, if placed.is_ok() { Ok(()) } else { Err("record") });
+            stage.placed(trees, item, &placed, session, formatted);
+        });
+        if !after.is_empty() {
+            self.aside("after", Some(item), after, session, formatted);
+        }
+    }
+
+    /// A record that is shown as it is where items are, and one by itself.
+    pub(super) fn own_record(
+        &mut self,
+        item: &Item,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        if !self.draws_records() {
+            return self.item(item, session, formatted);
+        }
+        self.with_trees(|stage, trees| {
+            let placed = trees.add(item);
+            if placed.is_ok() && !matches!(stage.output_kind, OutputKind::Items) {
+                stage.begin_item(item, session, formatted);
+                let after = stage.observe(Observation::Complete(item), session);
+                stage.count_item(item.kind, Ok(()));
+                if !after.is_empty() {
+                    stage.aside("after", Some(item), after, session, formatted);
+                }
+            } else {
+                stage.item(item, session, formatted);
+            }
+            stage.placed(trees, item, &placed, session, formatted);
+        });
+    }
+
+    /// Shows what became of a record.
+    fn placed(
+        &mut self,
+        trees: &mut RecordTrees,
+        item: &Item,
+        placed: &Result<PlacedRecord, Misfit>,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        self.tell_misfit(trees, item, placed, session, formatted);
+        self.put_changed(trees, &item.parent, session);
+        if *placed == Ok(PlacedRecord::End) {
+            self.end_tree(trees, &item.parent, session, formatted);
+        }
+    }
+
+    /// All records of a reply have come: says what is behind the last of them.
+    pub(super) fn end_passages(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+        let complete = self.trees.as_mut().and_then(|trees| trees.complete.take());
+        let Some(complete) = complete else { return };
+        let CompleteReply { item, text, passages, before, after, mut is_shown } = *complete;
+        if let Some(said) = passages.rest(&text, false) {
+            let passage = passages.item(&item, said);
+            is_shown |= self.say_passage(&passage, session, formatted);
+        }
+        // What was said while it grew and isn't any longer.
+        for passage in before.shown.iter().chain([&item]) {
+            self.updates.hide(&passage.id);
+        }
+        self.count_item(item.kind, if is_shown { Ok(()) } else { Err("record") });
+        if !after.is_empty() {
+            self.aside("after", Some(&item), after, session, formatted);
+        }
+    }
+
+    /// A record that was shown before its reply was complete is none, or the reply never becomes complete.
+    pub(super) fn take_back_record(&mut self, id: &Id, session: &Session) {
+        self.with_trees(|stage, trees| {
+            let is_in = |shown: &ShownTree| shown.tree.log().iter().any(|(known, _)| known == id);
+            let thread = trees.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
+            let Some(thread) = thread.map(|(thread, _)| thread.clone()) else { return };
+            let nodes = trees.rebuild(&thread, id, None);
+            stage.put_anew(trees, &thread, nodes, session);
+        });
+    }
+
+    /// A reply that grew is no more.
+    pub(super) fn forget_passages(&mut self, reply: &Id) {
+        let growing = self.trees.as_mut().and_then(|trees| trees.growing.swap_remove(reply));
+        for passage in growing.iter().flat_map(|growing| &growing.shown) {
+            self.updates.take_back(&passage.id);
+        }
+    }
+
+    /// What is shown of a reply that grows: the prose behind its last record.
+    pub(in super::super) fn growing_passage<'i>(&self, item: &'i Item) -> Cow<'i, Item> {
+        let (Some(trees), Content::Own(text), Kind::Reply) = (&self.trees, &item.text, item.kind) else {
+            return Cow::Borrowed(item);
+        };
+        let none = ReplyPassages::default();
+        let passages = trees.growing.get(&item.id).unwrap_or(&none);
+        let said = passages.rest(text, true).unwrap_or_default();
+        Cow::Owned(passages.item(item, said))
+    }
+
+    /// What stands before the last passage of the replies that grow, and the trees that aren't complete.
+    pub(in super::super) fn open_trees(&mut self, session: &Session) -> Vec<Box<Entry>> {
+        self.with_trees(|stage, trees| {
+            let mut entries = Vec::new();
+            for passage in trees.growing.values().flat_map(|growing| &growing.shown) {
+                entries.extend(stage.growing_entry(passage, session).ok());
+            }
+            for (thread, shown) in trees.threads.iter().flat_map(|(thread, all)| {
+                all.iter().map(move |shown| (thread, shown))
+            }) {
+                let (nodes, has_before, has_behind) = shown.tree.around_last(PREVIEWED.0, PREVIEWED.1);
+                let root = has_before.then_some(0).filter(|root| !nodes.contains(root));
+                let last = nodes.last().copied();
+                for number in root.into_iter().chain(nodes) {
+                    let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
+                    let entry = stage.uncounted(|stage| {
+                        stage.node_entry(thread.as_ref(), shown, number, level, session)
+                    });
+                    let Ok(mut entry) = entry else { continue };
+                    if root == Some(number) || has_behind && last == Some(number) {
+                        entry.view.body.push(Block::line(Line::of("muted", "…")));
+                    }
+                    entries.push(entry);
+                }
+            }
+            entries
+        })
+    }
+
+    /// The input has ended: writes the trees that aren't complete.
+    pub(super) fn end_trees(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+        self.with_trees(|stage, trees| {
+            let threads: Vec<Option<Id>> = trees.threads.keys().cloned().collect();
+            for thread in threads {
+                while trees.threads.get(&thread).is_some_and(|trees| !trees.is_empty()) {
+                    stage.end_tree(trees, &thread, session, formatted);
+                }
+            }
+            if trees.misfits > TOLD_MISFITS {
+                let more = trees.misfits - TOLD_MISFITS;
+                let text = format!("{more} more records have no place in a tree");
+                stage.tell_notice("records".into(), None, text, session, formatted);
+            }
+        });
+    }
+
+    /// Writes the first tree of a thread that isn't written yet, and what is wrong with it.
+    fn end_tree(
+        &mut self,
+        trees: &mut RecordTrees,
+        thread: &Option<Id>,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        let Some(shown) = trees.threads.get_mut(thread).and_then(VecDeque::pop_front) else { return };
+        let root = shown.tree.node(0).map_or_else(|| Id::from("tree"), |node| node.id.clone());
+        if let OutputKind::Items = self.output_kind {
+            let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
+            (item.parent, item.place) = (thread.clone(), shown.place);
+            if let Ok(tree) = Record::from_line(shown.tree.json()) {
+                item.data.push(("tree", Fact::Node(tree.root().node())));
+                item.record = Some(Arc::new(tree));
+            }
+            if !shown.tree.is_complete() {
+                item.status = Status::Cancelled;
+            }
+            self.begin_item(&item, session, formatted);
+            let told = self.tell(&item, session, formatted);
+            self.count_item(item.kind, told);
+        } else {
+            for (number, level) in shown.tree.walk() {
+                let is_lost = shown.tree.node(number).is_some_and(|node| node.level.is_none());
+                let is_shown_already = matches!(self.output_kind, OutputKind::Updates) && !is_lost && number > 0;
+                if is_shown_already {
+                    continue;
+                }
+                if let Ok(entry) = self.node_entry(thread.as_ref(), &shown, number, level, session) {
+                    self.show(entry, session, formatted);
+                }
+            }
+        }
+        self.count_once();
+        let lost = shown.tree.orphans();
+        if lost > 0 {
+            let text = match lost {
+                1 => "a record names a parent that never came".to_owned(),
+                lost => format!("{lost} records name parents that never came"),
+            };
+            self.tell_notice(Id::below(root.as_str(), "parents"), thread.as_ref(), text, session, formatted);
+        }
+        if let (false, Some(end)) = (shown.tree.is_complete(), &trees.schema.end) {
+            let text = format!("the {} isn't complete: there is no `{end}`", trees.schema.name);
+            self.tell_notice(Id::below(root.as_str(), "end"), thread.as_ref(), text, session, formatted);
+        }
+    }
+
+    /// Shows the nodes that have changed, where what is shown can be.
+    fn put_changed(&mut self, trees: &mut RecordTrees, thread: &Option<Id>, session: &Session) {
+        let Some(of_thread) = trees.threads.get_mut(thread) else { return };
+        for shown in of_thread {
+            let changed = shown.tree.take_changed();
+            if !matches!(self.output_kind, OutputKind::Updates) {
+                continue;
+            }
+            for number in changed {
+                let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
+                if let Ok(entry) = self.node_entry(thread.as_ref(), shown, number, level, session) {
+                    self.updates.put(entry);
+                }
+            }
+        }
+    }
+
+    /// Shows the trees of a thread as they are now, after what they were before: nodes of these ids.
+    fn put_anew(&mut self, trees: &mut RecordTrees, thread: &Option<Id>, before: Vec<Id>, session: &Session) {
+        for id in before {
+            self.updates.take_back(&id);
+        }
+        self.put_changed(trees, thread, session);
+    }
+
+    /// The entry of a node.
+    fn node_entry(
+        &mut self,
+        thread: Option<&Id>,
+        shown: &ShownTree,
+        number: usize,
+        level: u16,
+        session: &Session,
+    ) -> Result<Box<Entry>, &'static str> {
+        let node = shown.tree.node(number).ok_or("record")?;
+        let mut item = Item::new(node.id.clone(), Kind::Record, shown.line);
+        item.parent = thread.cloned();
+        item.place = if node.parent.is_some() { node.place } else { shown.place };
+        item.data.push(("value", Fact::Node(node.record.root().node())));
+        item.record = Some(Arc::clone(&node.record));
+        self.admits(&item)?;
+        let view = match self.asked(&item, session) {
+            Some(view) => view,
+            None => node_view(&shown.tree, node, node.parent.is_some()),
+        };
+        let mut entry = self.entry_of(&item, view.ok_or("record")?, session);
+        entry.level = level;
+        if node.parent.is_none() && !shown.tree.is_complete() && node.level.is_some() {
+            entry.status = Status::Open;
+        }
+        // Who shows sub-agents must know whose tree it is, and draws it by levels.
+        let is_drawn = matches!(self.output_kind, OutputKind::Writer(wants) if wants.agents || wants.nests);
+        if let Some(parent) = node.parent.filter(|_| !is_drawn).and_then(|parent| shown.tree.node(parent)) {
+            entry.parent = Some(parent.id.clone());
+        }
+        Ok(entry)
+    }
+
+    /// Says a passage of a reply. Returns whether it is shown.
+    fn say_passage(
+        &mut self,
+        passage: &Item,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) -> bool {
+        match self.entry(passage, session) {
+            Ok(entry) => {
+                self.show(entry, session, formatted);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Tells what is wrong with a record that has no place in a tree. It stays in the prose.
+    fn tell_misfit(
+        &mut self,
+        trees: &mut RecordTrees,
+        item: &Item,
+        placed: &Result<PlacedRecord, Misfit>,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        let Err(Misfit::Wrong(reason)) = placed else { return };
+        trees.misfits += 1;
+        if trees.misfits <= TOLD_MISFITS {
+            let id = Id::below(item.id.as_str(), "misfit");
+            let text = format!("a record has no place in the tree: {reason}");
+            self.tell_notice(id, item.parent.as_ref(), text, session, formatted);
+        }
+    }
+
+    fn tell_notice(
+        &mut self,
+        id: Id,
+        thread: Option<&Id>,
+        text: String,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        let mut notice = Item::new(id, Kind::Notice, self.report.lines);
+        notice.parent = thread.cloned();
+        notice.text = Content::Own(text);
+        let fact = |text: &str| Fact::Text(text.to_owned());
+        notice.data = vec![("event", fact("records")), ("level", fact("warning"))];
+        self.item(&notice, session, formatted);
+    }
+}
