@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::entry::{Entry, text_size};
-use crate::item::{Id, Kind};
+use crate::item::{Id, Kind, Status};
 use crate::outline::{EntryChange, Update};
 use crate::session::{Map, Session};
 
@@ -62,12 +62,13 @@ impl PendingUpdates {
         }
     }
 
-    /// This is said of something that is whole.
+    /// This is said of something that is whole, or, if its status is open, of a tree that isn't complete.
     pub(super) fn put(&mut self, entry: Box<Entry>) {
         self.grown.shift_remove(&entry.id);
         self.growing.swap_remove(&entry.id);
         let answered = (entry.kind == Kind::Call).then(|| self.calls.show(&entry));
-        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial: false, answered });
+        let partial = entry.status == Status::Open;
+        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial, answered });
     }
 
     /// This is said of something that is whole, inside of something that still grows.

@@ -123,9 +123,8 @@ impl<'s> Check<'s> {
         }
         if kind.order < self.order {
             let later = self.schema.types.iter().enumerate();
-            let mut later = later.filter(|(number, other)| {
-                other.order > kind.order && self.seen.contains(number)
-            });
+            let mut later =
+                later.filter(|(number, other)| other.order > kind.order && self.seen.contains(number));
             let later = later.next().map_or("others", |(_, other)| other.name.as_str());
             return Err(format!("{name} belongs before {later}"));
         }

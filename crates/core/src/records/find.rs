@@ -62,7 +62,8 @@ fn record_of(line: &str) -> Option<Record> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "First.\n{\"type\":\"a\"}\n```json\n  {\"type\":\"b\"}\r\n{\"type\":1}\n{\n```\n{\"type\":\"c\"}";
+    const TEXT: &str =
+        "First.\n{\"type\":\"a\"}\n```json\n  {\"type\":\"b\"}\r\n{\"type\":1}\n{\n```\n{\"type\":\"c\"}";
 
     fn found(finder: &mut RecordFinder, text: &str, is_whole: bool) -> Vec<(String, Range<usize>, bool)> {
         std::iter::from_fn(|| finder.next(text, is_whole))

@@ -12,15 +12,25 @@ pub fn instructions(schema: &RecordSchema) -> String {
     };
     say(schema.about.trim_end());
     say("");
-    say("First think the whole of it through in prose: what there is, how it is divided, what depends on what. Write no JSON until");
+    say(
+        "First think the whole of it through in prose: what there is, how it is divided, what depends on what. Write no JSON until",
+    );
     say("you have finished thinking. Then write it down as records:");
     say("");
-    say("- One complete JSON object a line, with nothing else on that line. No object goes over several lines.");
-    say("- No trailing commas, no comments, and in texts `\\\"` for a quote and `\\n` for a line break, as JSON has them.");
+    say(
+        "- One complete JSON object a line, with nothing else on that line. No object goes over several lines.",
+    );
+    say(
+        "- No trailing commas, no comments, and in texts `\\\"` for a quote and `\\n` for a line break, as JSON has them.",
+    );
     let names: Vec<String> = schema.types.iter().map(|kind| format!("`{}`", kind.name)).collect();
     say(&format!("- Each object has a `type`, which is one of {}.", all_of(&names, schema.end.as_deref())));
-    say("- An id is made up once, such as `t-1`, and used in the same spelling wherever it is meant. No two records of a type have the same.");
-    say("- A record comes after the one that it names as its parent, and those of one parent come one after the other.");
+    say(
+        "- An id is made up once, such as `t-1`, and used in the same spelling wherever it is meant. No two records of a type have the same.",
+    );
+    say(
+        "- A record comes after the one that it names as its parent, and those of one parent come one after the other.",
+    );
     say("");
     say("In this order:");
     say("");

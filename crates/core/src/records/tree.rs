@@ -210,7 +210,8 @@ impl RecordTree {
         let of_type = (kind, "".into());
         self.by_key.entry(of_type.clone()).or_insert(new);
         let waiting = self.waiting.swap_remove(&of_type).unwrap_or_default();
-        let own = if key == of_type { Vec::new() } else { self.waiting.swap_remove(&key).unwrap_or_default() };
+        let own =
+            if key == of_type { Vec::new() } else { self.waiting.swap_remove(&key).unwrap_or_default() };
         self.by_key.insert(key, new);
         for child in waiting.into_iter().chain(own) {
             self.nodes[child].waits_for = None;
@@ -331,7 +332,9 @@ impl RecordTree {
             self.top.iter().chain(&waiting).rev().map(|node| (*node, 0)).collect();
         std::iter::from_fn(move || {
             let (node, level) = left.pop()?;
-            left.extend(self.nodes[node].children.iter().rev().map(|child| (*child, level.saturating_add(1))));
+            left.extend(
+                self.nodes[node].children.iter().rev().map(|child| (*child, level.saturating_add(1))),
+            );
             Some((node, level))
         })
     }

@@ -35,7 +35,7 @@ fn completed(events: Vec<Event>) -> (Vec<Item>, usize) {
     let mut note = |change: SessionChange<'_>| match change {
         SessionChange::Complete(item) => items.push(item.clone()),
         SessionChange::Repeated(_) => repeated += 1,
-        SessionChange::Grew(_) | SessionChange::Dropped(_) | SessionChange::Retracted(_) => {}
+        _ => {}
     };
     for event in events {
         session.apply(event, |_, change| note(change));

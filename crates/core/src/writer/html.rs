@@ -206,7 +206,9 @@ impl Html {
             entries().any(Entry::is_failed)
                 && entries().map(|entry| page::lines_of(&entry.view.body)).sum::<usize>() <= OPEN_FAILURE
         };
-        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome | Kind::Record) || view.is_heading() || is_failed();
+        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome | Kind::Record)
+            || view.is_heading()
+            || is_failed();
         out.raw(match (is_folded, is_open) {
             (true, true) => "<details open><summary>",
             (true, false) => "<details><summary>",

@@ -49,6 +49,9 @@ const LEVEL: usize = 2;
 /// Points that one is set in below at most.
 const MOST_LEVELS: usize = 16;
 
+/// Marks that are left out: a call is what the list is of, and a point has its bullet.
+const NO_MARKS: [&str; 2] = ["call", "plain"];
+
 /// Failures of so many lines are never folded.
 const OPEN_FAILURE: usize = 60;
 
@@ -300,8 +303,7 @@ impl MarkdownEntry<'_, '_, '_> {
             let line = self.titled(bullet, Some("inside"), call);
             self.body.writer.line(&line);
         }
-        // What a call is needs no mark: it is what the list is of.
-        let line = self.titled(bullet, view.mark.filter(|mark| *mark != "call"), &view.title);
+        let line = self.titled(bullet, view.mark.filter(|mark| !NO_MARKS.contains(mark)), &view.title);
         if self.entry.kind == Kind::Call && view.body.is_empty() {
             self.body.writer.open_line(&line);
             return true;
@@ -332,7 +334,7 @@ impl MarkdownEntry<'_, '_, '_> {
             let time = UtcTime::new(zone.to_datetime(at)).clock().to_owned();
             summary.spans.push(Span::new("time", Text::clean_owned(time + " ")));
         }
-        let mark = view.mark.filter(|mark| *mark != "call");
+        let mark = view.mark.filter(|mark| !NO_MARKS.contains(mark));
         if let Some(mark) = mark.map(|mark| theme::glyph(Glyphs::Unicode, mark)) {
             summary.spans.push(Span::new("text", Text::clean_owned(format!("{mark} "))));
         }

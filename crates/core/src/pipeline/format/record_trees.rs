@@ -50,6 +50,8 @@ struct ShownTree {
     /// Of its first record.
     place: u32,
     line: u64,
+    /// Whether no more records of it will come.
+    is_over: bool,
 }
 
 /// The prose of a reply between its records.
@@ -78,6 +80,10 @@ struct CompleteReply {
     before: ReplyPassages,
     /// What formatters say after it.
     after: Vec<Block>,
+    /// Whether the last record is of a tree that goes on; and the passages since that began, which stand behind it if it ends in this
+    /// reply.
+    is_in_tree: bool,
+    held: Vec<Item>,
     is_shown: bool,
 }
 
@@ -104,30 +110,27 @@ impl RecordTrees {
             let placed = tree.add(&item.id, record);
             // One that ends nothing, or is of no type, begins no tree.
             if placed == Ok(PlacedRecord::Node) {
-                trees.push_back(ShownTree { tree, place: item.place, line: item.line });
+                trees.push_back(ShownTree { tree, place: item.place, line: item.line, is_over: false });
             }
             return placed;
         }
         trees.back_mut().map_or(Err(Misfit::Foreign), |shown| shown.tree.add(&item.id, record))
     }
 
-    /// Makes the trees of a thread anew: a record came to something else, or to nothing. Gives the ids of all nodes before.
-    fn rebuild(&mut self, thread: &Option<Id>, id: &Id, now: Option<&Item>) -> Vec<Id> {
+    /// Makes the trees of a thread anew without some records, which came to something else or to nothing. Gives the ids of all nodes
+    /// before.
+    fn rebuild(&mut self, thread: &Option<Id>, is_left_out: impl Fn(&Id) -> bool) -> Vec<Id> {
         let before = self.threads.swap_remove(thread).unwrap_or_default();
         let nodes = before.iter().flat_map(|shown| {
             shown.tree.walk().filter_map(|(number, _)| Some(shown.tree.node(number)?.id.clone()))
         });
         let nodes = nodes.collect();
         for shown in &before {
-            for (known, record) in shown.tree.log() {
-                let mut item = Item::new(known.clone(), Kind::Record, shown.line);
+            for (id, record) in shown.tree.log().iter().filter(|(id, _)| !is_left_out(id)) {
+                let mut item = Item::new(id.clone(), Kind::Record, shown.line);
                 (item.parent, item.place) = (thread.clone(), shown.place);
-                item.record = match now {
-                    Some(now) if known == id => now.record.clone(),
-                    None if known == id => continue,
-                    _ => Some(Arc::clone(record)),
-                };
-                // What doesn't fit any longer was told when it came.
+                item.record = Some(Arc::clone(record));
+                // What doesn't fit without the others was shown, and is taken back with them.
                 drop(self.add(&item));
             }
         }
@@ -254,6 +257,8 @@ impl FormatStage {
                 passages: ReplyPassages::default(),
                 before: trees.growing.swap_remove(&reply.id).unwrap_or_default(),
                 after,
+                is_in_tree: false,
+                held: Vec::new(),
                 is_shown: false,
             }));
         });
@@ -301,27 +306,37 @@ impl FormatStage {
         let after = self.observe(Observation::Complete(item), session);
         self.with_trees(|stage, trees| {
             let Some(mut reply) = trees.complete.take() else { return };
-            let is_same = |before: &Record| item.record.as_ref().is_some_and(|now| now.text() == before.text());
+            let is_same =
+                |before: &Record| item.record.as_ref().is_some_and(|now| now.text() == before.text());
             let placed = match reply.before.known.swap_remove(&item.id) {
                 Some((before, placed)) if is_same(&before) => placed,
                 Some(_) => {
-                    let nodes = trees.rebuild(&item.parent, &item.id, Some(item));
+                    // From here on it is another text.
+                    let others = std::mem::take(&mut reply.before.known);
+                    let is_of_reply = |id: &Id| *id == item.id || others.contains_key(id);
+                    let nodes = trees.rebuild(&item.parent, is_of_reply);
                     stage.put_anew(trees, &item.parent, nodes, session);
-                    Ok(PlacedRecord::Node)
+                    trees.add(item)
                 }
                 None => trees.add(item),
             };
             if placed.is_ok() {
-                let CompleteReply { item: of, text, passages, is_shown, .. } = &mut *reply;
+                let CompleteReply { item: of, text, passages, held, .. } = &mut *reply;
                 if let Some(said) = passages.passage(text, line.clone()) {
-                    let passage = passages.item(of, said);
-                    *is_shown |= stage.say_passage(&passage, session, formatted);
+                    held.push(passages.item(of, said));
                 }
                 passages.pass(item);
+                if !std::mem::replace(&mut reply.is_in_tree, true) {
+                    stage.say_passages(&mut reply, session, formatted);
+                }
             }
-            trees.complete = Some(reply);
             stage.count_item(item.kind, if placed.is_ok() { Ok(()) } else { Err("record") });
             stage.placed(trees, item, &placed, session, formatted);
+            if placed == Ok(PlacedRecord::End) {
+                reply.is_in_tree = false;
+                stage.say_passages(&mut reply, session, formatted);
+            }
+            trees.complete = Some(reply);
         });
         if !after.is_empty() {
             self.aside("after", Some(item), after, session, formatted);
@@ -329,12 +344,7 @@ impl FormatStage {
     }
 
     /// A record that is shown as it is where items are, and one by itself.
-    pub(super) fn own_record(
-        &mut self,
-        item: &Item,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
+    pub(super) fn own_record(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
         if !self.draws_records() {
             return self.item(item, session, formatted);
         }
@@ -373,14 +383,15 @@ impl FormatStage {
     /// All records of a reply have come: says what is behind the last of them.
     pub(super) fn end_passages(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         let complete = self.trees.as_mut().and_then(|trees| trees.complete.take());
-        let Some(complete) = complete else { return };
-        let CompleteReply { item, text, passages, before, after, mut is_shown } = *complete;
-        if let Some(said) = passages.rest(&text, false) {
-            let passage = passages.item(&item, said);
-            is_shown |= self.say_passage(&passage, session, formatted);
+        let Some(mut complete) = complete else { return };
+        if let Some(said) = complete.passages.rest(&complete.text, false) {
+            complete.held.push(complete.passages.item(&complete.item, said));
         }
+        self.say_passages(&mut complete, session, formatted);
+        let CompleteReply { item, before, after, is_shown, .. } = *complete;
         // What was said while it grew and isn't any longer.
-        for passage in before.shown.iter().chain([&item]) {
+        let last = before.item(&item, String::new());
+        for passage in before.shown.iter().chain([&last, &item]) {
             self.updates.hide(&passage.id);
         }
         self.count_item(item.kind, if is_shown { Ok(()) } else { Err("record") });
@@ -395,7 +406,7 @@ impl FormatStage {
             let is_in = |shown: &ShownTree| shown.tree.log().iter().any(|(known, _)| known == id);
             let thread = trees.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
             let Some(thread) = thread.map(|(thread, _)| thread.clone()) else { return };
-            let nodes = trees.rebuild(&thread, id, None);
+            let nodes = trees.rebuild(&thread, |known| known == id);
             stage.put_anew(trees, &thread, nodes, session);
         });
     }
@@ -426,17 +437,16 @@ impl FormatStage {
             for passage in trees.growing.values().flat_map(|growing| &growing.shown) {
                 entries.extend(stage.growing_entry(passage, session).ok());
             }
-            for (thread, shown) in trees.threads.iter().flat_map(|(thread, all)| {
-                all.iter().map(move |shown| (thread, shown))
-            }) {
+            for (thread, shown) in
+                trees.threads.iter().flat_map(|(thread, all)| all.iter().map(move |shown| (thread, shown)))
+            {
                 let (nodes, has_before, has_behind) = shown.tree.around_last(PREVIEWED.0, PREVIEWED.1);
                 let root = has_before.then_some(0).filter(|root| !nodes.contains(root));
                 let last = nodes.last().copied();
                 for number in root.into_iter().chain(nodes) {
                     let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
-                    let entry = stage.uncounted(|stage| {
-                        stage.node_entry(thread.as_ref(), shown, number, level, session)
-                    });
+                    let entry = stage
+                        .uncounted(|stage| stage.node_entry(thread.as_ref(), shown, number, level, session));
                     let Ok(mut entry) = entry else { continue };
                     if root == Some(number) || has_behind && last == Some(number) {
                         entry.view.body.push(Block::line(Line::of("muted", "…")));
@@ -473,7 +483,8 @@ impl FormatStage {
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) {
-        let Some(shown) = trees.threads.get_mut(thread).and_then(VecDeque::pop_front) else { return };
+        let Some(mut shown) = trees.threads.get_mut(thread).and_then(VecDeque::pop_front) else { return };
+        shown.is_over = true;
         let root = shown.tree.node(0).map_or_else(|| Id::from("tree"), |node| node.id.clone());
         if let OutputKind::Items = self.output_kind {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
@@ -491,8 +502,9 @@ impl FormatStage {
         } else {
             for (number, level) in shown.tree.walk() {
                 let is_lost = shown.tree.node(number).is_some_and(|node| node.level.is_none());
-                let is_shown_already = matches!(self.output_kind, OutputKind::Updates) && !is_lost && number > 0;
-                if is_shown_already {
+                // Where what is shown can be changed, all else is there.
+                let is_news = is_lost || level == 0 && !shown.tree.is_complete();
+                if matches!(self.output_kind, OutputKind::Updates) && !is_news {
                     continue;
                 }
                 if let Ok(entry) = self.node_entry(thread.as_ref(), &shown, number, level, session) {
@@ -562,8 +574,8 @@ impl FormatStage {
         };
         let mut entry = self.entry_of(&item, view.ok_or("record")?, session);
         entry.level = level;
-        if node.parent.is_none() && !shown.tree.is_complete() && node.level.is_some() {
-            entry.status = Status::Open;
+        if node.level == Some(0) && !shown.tree.is_complete() {
+            entry.status = if shown.is_over { Status::Cancelled } else { Status::Open };
         }
         // Who shows sub-agents must know whose tree it is, and draws it by levels.
         let is_drawn = matches!(self.output_kind, OutputKind::Writer(wants) if wants.agents || wants.nests);
@@ -573,19 +585,18 @@ impl FormatStage {
         Ok(entry)
     }
 
-    /// Says a passage of a reply. Returns whether it is shown.
-    fn say_passage(
+    /// Says the passages of a reply that were held back.
+    fn say_passages(
         &mut self,
-        passage: &Item,
+        reply: &mut CompleteReply,
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
-    ) -> bool {
-        match self.entry(passage, session) {
-            Ok(entry) => {
+    ) {
+        for passage in std::mem::take(&mut reply.held) {
+            if let Ok(entry) = self.entry(&passage, session) {
                 self.show(entry, session, formatted);
-                true
+                reply.is_shown = true;
             }
-            Err(_) => false,
         }
     }
 
