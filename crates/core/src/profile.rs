@@ -355,6 +355,15 @@ pub fn glob(pattern: &str, text: &str) -> bool {
     left.ends_with(tail)
 }
 
+/// Which records are drawn, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DrawnRecords {
+    /// Those of a schema, as a tree.
+    Schema(Arc<RecordSchema>),
+    /// Those that a formatter's accumulator of this name knows ([`crate::formatter::Formatter::accumulator`]).
+    Accumulator(String),
+}
+
 /// All choices together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
@@ -372,8 +381,8 @@ pub struct Profile {
     pub filter: Filter,
     /// What is masked in whatever is written.
     pub redaction: Redaction,
-    /// The records of replies that are drawn as a tree, in place of their lines.
-    pub records: Option<Arc<RecordSchema>>,
+    /// The records of replies that are drawn, in place of their lines.
+    pub records: Option<DrawnRecords>,
 }
 
 impl Profile {

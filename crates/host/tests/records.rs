@@ -13,6 +13,7 @@ use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::item::Kind;
 use streamfmt::core::outline::Document;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
+use streamfmt::core::profile::DrawnRecords;
 use streamfmt::core::records::{RecordField, RecordParent, RecordSchema, RecordType};
 
 const PLAN: &str = r#"Two lists, since the data can move first.
@@ -78,7 +79,7 @@ fn schema() -> Arc<RecordSchema> {
 fn pipeline(writer: &str, output: Option<Output>) -> Pipeline {
     let engine = Engine::builder().dialect("claude").writer(writer).profile("default").build().unwrap();
     let mut setup = engine.setup();
-    setup.profile.records = Some(schema());
+    setup.profile.records = Some(DrawnRecords::Schema(schema()));
     setup.output = output.unwrap_or(setup.output);
     Pipeline::new(setup)
 }
@@ -246,7 +247,7 @@ fn a_tree_grows_line_by_line_and_no_half_record_is_prose() {
 fn a_tree_that_grows_is_previewed_on_a_terminal() {
     let engine = Engine::builder().dialect("claude").writer("text").profile("default").build().unwrap();
     let mut setup = engine.setup();
-    setup.profile.records = Some(schema());
+    setup.profile.records = Some(DrawnRecords::Schema(schema()));
     let mut pipeline = Pipeline::new(Setup { shows_open: true, ..setup });
     let mut text = String::new();
     let lines = streamed("m", PLAN, 10);
@@ -380,7 +381,7 @@ fn machine_output_has_the_records_and_the_tree() {
 fn bare_lines_make_a_tree_too() {
     let engine = Engine::builder().dialect("records").writer("text").profile("default").build().unwrap();
     let mut setup = engine.setup();
-    setup.profile.records = Some(schema());
+    setup.profile.records = Some(DrawnRecords::Schema(schema()));
     let (mut pipeline, mut text) = (Pipeline::new(setup), String::new());
     let lines: String =
         PLAN.lines().filter(|line| line.starts_with('{')).map(|line| format!("{line}\n")).collect();

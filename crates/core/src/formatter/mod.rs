@@ -105,10 +105,27 @@ pub trait Formatter: Send {
     /// Takes the place of a version before it in the middle of a run. `memory` is what that one knew.
     fn resume(&self, _memory: Option<Box<dyn Any>>, _session: &Session) {}
 
+    /// A new accumulator of this name, if it has one.
+    fn accumulator(&self, _name: &str) -> Option<Box<dyn Accumulator>> {
+        None
+    }
+
     /// What went wrong since this was last asked, though something could be said: it is counted.
     fn take_failures(&self) -> Vec<FormatError> {
         Vec::new()
     }
+}
+
+/// Folds the records of one thread into one view that grows with them: for what a [`RecordSchema`](crate::records::RecordSchema) can't say.
+pub trait Accumulator: Send {
+    /// Takes the next record. Returns whether it is one that it knows; any other stays prose.
+    fn add(&mut self, record: &Item, session: &Session) -> Result<bool, FormatError>;
+
+    /// What all records so far come to.
+    fn view(&mut self, session: &Session) -> Result<View, FormatError>;
+
+    /// The same as JSON, for machine output.
+    fn json(&mut self) -> Result<String, FormatError>;
 }
 
 /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.

@@ -17,8 +17,8 @@ use super::generic;
 /// What stands between parts of a title.
 const BETWEEN: &str = "·";
 
-/// What is said of a node. `is_placed`: its parent is above it.
-pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode, is_placed: bool) -> Option<View> {
+/// What is said of a node.
+pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
     let schema = tree.schema();
     let kind = schema.types.get(node.kind)?;
     let record = node.record.root();
@@ -34,7 +34,7 @@ pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode, is_placed: bool) -> 
         note = format!("{note} {}", shown(id));
     }
     push_note(&mut view.title, Text::clean_owned(note));
-    if let Some(field) = parent_field(kind).filter(|_| is_placed) {
+    if let Some(field) = parent_field(kind).filter(|_| node.parent.is_some()) {
         known.take(record, field);
     }
     let text = kind.text.as_ref().and_then(|field| known.take(record, field)).map(shown);

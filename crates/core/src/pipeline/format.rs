@@ -1,6 +1,7 @@
 //! From items to entries, for one output: the filter, the formatters, the masking of secrets, the limits, and the outline.
 
 mod entries;
+mod growing_tree;
 mod record_trees;
 mod whole_records;
 
@@ -631,7 +632,7 @@ impl FormatStage {
 
 /// What draws the records of replies, if they are to be drawn.
 fn trees_of(profile: &Profile) -> Option<Box<RecordTrees>> {
-    profile.records.as_ref().map(|schema| Box::new(RecordTrees::new(Arc::clone(schema))))
+    profile.records.clone().map(|drawn| Box::new(RecordTrees::new(drawn)))
 }
 
 /// Where what heads a document is collected, if the output wants that.

@@ -63,6 +63,29 @@ pub struct TreeNode {
     waits_for: Option<NodeKey>,
 }
 
+impl TreeNode {
+    /// A node by itself.
+    pub(crate) fn alone(id: &Id, record: &Arc<Record>) -> Self {
+        Self { level: Some(0), ..Self::new(id, 0, record) }
+    }
+
+    /// A node that has no place yet.
+    fn new(id: &Id, kind: usize, record: &Arc<Record>) -> Self {
+        Self {
+            id: id.clone(),
+            record: Arc::clone(record),
+            kind,
+            parent: None,
+            place: 0,
+            level: None,
+            updates: 0,
+            children: Vec::new(),
+            places: 0,
+            waits_for: None,
+        }
+    }
+}
+
 /// The number of a type, and an id among those of that type; where a type has one node at most, the empty id.
 type NodeKey = (usize, Box<str>);
 /// What is found by such a key.
@@ -185,18 +208,7 @@ impl RecordTree {
         record: &Arc<Record>,
     ) {
         let new = self.nodes.len();
-        self.nodes.push(TreeNode {
-            id: id.clone(),
-            record: Arc::clone(record),
-            kind,
-            parent: None,
-            place: 0,
-            level: None,
-            updates: 0,
-            children: Vec::new(),
-            places: 0,
-            waits_for: None,
-        });
+        self.nodes.push(TreeNode::new(id, kind, record));
         match parent {
             None => {
                 self.nodes[new].place = self.top.len() as u32;

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use crate::entry::{Block, Entry, Line};
 use crate::fence::Fence;
 use crate::formatter::Observation;
-use crate::formatter::records::node_view;
 use crate::item::{Content, Fact, Id, Item, Kind, Status};
 use crate::json::Record;
 use crate::pipeline::write::FormattedPart;
-use crate::records::{Misfit, PlacedRecord, RecordSchema, RecordTree};
+use crate::profile::DrawnRecords;
+use crate::records::{Misfit, PlacedRecord, RecordTree};
 use crate::session::{Map, Session};
 
+use super::growing_tree::{AccumulatedView, GrowingTree};
 use super::{FormatStage, OutputKind};
 
 /// Threads whose records make trees: more can't be at work at a time. Records of others stay prose.
@@ -34,7 +35,7 @@ const PREVIEWED: (usize, usize) = (200, 5);
 
 /// The trees of one output.
 pub(in super::super) struct RecordTrees {
-    schema: Arc<RecordSchema>,
+    drawn: DrawnRecords,
     /// The trees that weren't written to their ends, by the call of the sub-agent whose they are.
     threads: Map<Option<Id>, VecDeque<ShownTree>>,
     /// The replies that grow and have records.
@@ -46,7 +47,7 @@ pub(in super::super) struct RecordTrees {
 
 /// A tree, and where it is.
 struct ShownTree {
-    tree: RecordTree,
+    tree: GrowingTree,
     /// Of its first record.
     place: u32,
     line: u64,
@@ -88,9 +89,9 @@ struct CompleteReply {
 }
 
 impl RecordTrees {
-    pub(super) fn new(schema: Arc<RecordSchema>) -> Self {
+    pub(super) fn new(drawn: DrawnRecords) -> Self {
         let (threads, growing) = (Map::default(), Map::default());
-        Self { schema, threads, growing, complete: None, misfits: 0 }
+        Self { drawn, threads, growing, complete: None, misfits: 0 }
     }
 
     /// Whether the records of this reply come just now.
@@ -99,39 +100,52 @@ impl RecordTrees {
     }
 
     /// Puts a record into the tree of its thread.
-    fn add(&mut self, item: &Item) -> Result<PlacedRecord, Misfit> {
-        let Some(record) = &item.record else { return Err(Misfit::Foreign) };
+    fn add(
+        &mut self,
+        item: &Item,
+        stage: &mut FormatStage,
+        session: &Session,
+    ) -> Result<PlacedRecord, Misfit> {
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&item.parent) {
             return Err(Misfit::Wrong("there are too many trees".to_owned()));
         }
         let trees = self.threads.entry(item.parent.clone()).or_default();
-        if trees.back().is_none_or(|shown| shown.tree.is_complete()) {
-            let mut tree = RecordTree::new(Arc::clone(&self.schema));
-            let placed = tree.add(&item.id, record);
-            // One that ends nothing, or is of no type, begins no tree.
-            if placed == Ok(PlacedRecord::Node) {
-                trees.push_back(ShownTree { tree, place: item.place, line: item.line, is_over: false });
-            }
-            return placed;
+        if let Some(shown) = trees.back_mut().filter(|shown| !shown.tree.is_complete()) {
+            return shown.tree.add(item, session);
         }
-        trees.back_mut().map_or(Err(Misfit::Foreign), |shown| shown.tree.add(&item.id, record))
+        let mut tree = match &self.drawn {
+            DrawnRecords::Schema(schema) => GrowingTree::Records(RecordTree::new(Arc::clone(schema))),
+            DrawnRecords::Accumulator(name) => {
+                let accumulator = stage.formatters.iter().find_map(|formatter| formatter.accumulator(name));
+                GrowingTree::View(AccumulatedView::new(accumulator.ok_or(Misfit::Foreign)?))
+            }
+        };
+        let placed = tree.add(item, session);
+        // One that ends nothing, or is of no type, begins no tree.
+        if placed == Ok(PlacedRecord::Node) {
+            trees.push_back(ShownTree { tree, place: item.place, line: item.line, is_over: false });
+        }
+        placed
     }
 
     /// Makes the trees of a thread anew without some records, which came to something else or to nothing. Gives the ids of all nodes
     /// before.
-    fn rebuild(&mut self, thread: &Option<Id>, is_left_out: impl Fn(&Id) -> bool) -> Vec<Id> {
+    fn rebuild(
+        &mut self,
+        thread: &Option<Id>,
+        is_left_out: impl Fn(&Id) -> bool,
+        stage: &mut FormatStage,
+        session: &Session,
+    ) -> Vec<Id> {
         let before = self.threads.swap_remove(thread).unwrap_or_default();
-        let nodes = before.iter().flat_map(|shown| {
-            shown.tree.walk().filter_map(|(number, _)| Some(shown.tree.node(number)?.id.clone()))
-        });
-        let nodes = nodes.collect();
+        let nodes = before.iter().flat_map(|shown| shown.tree.ids()).collect();
         for shown in &before {
             for (id, record) in shown.tree.log().iter().filter(|(id, _)| !is_left_out(id)) {
                 let mut item = Item::new(id.clone(), Kind::Record, shown.line);
                 (item.parent, item.place) = (thread.clone(), shown.place);
                 item.record = Some(Arc::clone(record));
                 // What doesn't fit without the others was shown, and is taken back with them.
-                drop(self.add(&item));
+                drop(self.add(&item, stage, session));
             }
         }
         nodes
@@ -273,7 +287,7 @@ impl FormatStage {
             if trees.growing.len() >= MAX_REPLIES && !trees.growing.contains_key(reply) {
                 return;
             }
-            let placed = trees.add(item);
+            let placed = trees.add(item, stage, session);
             let passages = trees.growing.entry(reply.clone()).or_default();
             if placed.is_ok() {
                 if let Some(said) = passages.passage(text, line.clone()) {
@@ -314,11 +328,11 @@ impl FormatStage {
                     // From here on it is another text.
                     let others = std::mem::take(&mut reply.before.known);
                     let is_of_reply = |id: &Id| *id == item.id || others.contains_key(id);
-                    let nodes = trees.rebuild(&item.parent, is_of_reply);
+                    let nodes = trees.rebuild(&item.parent, is_of_reply, stage, session);
                     stage.put_anew(trees, &item.parent, nodes, session);
-                    trees.add(item)
+                    trees.add(item, stage, session)
                 }
-                None => trees.add(item),
+                None => trees.add(item, stage, session),
             };
             if placed.is_ok() {
                 let CompleteReply { item: of, text, passages, held, .. } = &mut *reply;
@@ -349,7 +363,7 @@ impl FormatStage {
             return self.item(item, session, formatted);
         }
         self.with_trees(|stage, trees| {
-            let placed = trees.add(item);
+            let placed = trees.add(item, stage, session);
             if placed.is_ok() && !matches!(stage.output_kind, OutputKind::Items) {
                 stage.begin_item(item, session, formatted);
                 let after = stage.observe(Observation::Complete(item), session);
@@ -406,7 +420,7 @@ impl FormatStage {
             let is_in = |shown: &ShownTree| shown.tree.log().iter().any(|(known, _)| known == id);
             let thread = trees.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
             let Some(thread) = thread.map(|(thread, _)| thread.clone()) else { return };
-            let nodes = trees.rebuild(&thread, |known| known == id);
+            let nodes = trees.rebuild(&thread, |known| known == id, stage, session);
             stage.put_anew(trees, &thread, nodes, session);
         });
     }
@@ -437,8 +451,10 @@ impl FormatStage {
             for passage in trees.growing.values().flat_map(|growing| &growing.shown) {
                 entries.extend(stage.growing_entry(passage, session).ok());
             }
-            for (thread, shown) in
-                trees.threads.iter().flat_map(|(thread, all)| all.iter().map(move |shown| (thread, shown)))
+            for (thread, shown) in trees
+                .threads
+                .iter_mut()
+                .flat_map(|(thread, all)| all.iter_mut().map(move |shown| (&*thread, shown)))
             {
                 let (nodes, has_before, has_behind) = shown.tree.around_last(PREVIEWED.0, PREVIEWED.1);
                 let root = has_before.then_some(0).filter(|root| !nodes.contains(root));
@@ -489,9 +505,14 @@ impl FormatStage {
         if let OutputKind::Items = self.output_kind {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
             (item.parent, item.place) = (thread.clone(), shown.place);
-            if let Ok(tree) = Record::from_line(shown.tree.json()) {
-                item.data.push(("tree", Fact::Node(tree.root().node())));
-                item.record = Some(Arc::new(tree));
+            match shown.tree.json() {
+                Ok(json) => {
+                    if let Ok(tree) = Record::from_line(json) {
+                        item.data.push(("tree", Fact::Node(tree.root().node())));
+                        item.record = Some(Arc::new(tree));
+                    }
+                }
+                Err(error) => drop(self.failures.insert(error.message)),
             }
             if !shown.tree.is_complete() {
                 item.status = Status::Cancelled;
@@ -500,30 +521,23 @@ impl FormatStage {
             let told = self.tell(&item, session, formatted);
             self.count_item(item.kind, told);
         } else {
-            for (number, level) in shown.tree.walk() {
+            let nodes: Vec<(usize, u16)> = shown.tree.walk().collect();
+            for (number, level) in nodes {
                 let is_lost = shown.tree.node(number).is_some_and(|node| node.level.is_none());
                 // Where what is shown can be changed, all else is there.
                 let is_news = is_lost || level == 0 && !shown.tree.is_complete();
                 if matches!(self.output_kind, OutputKind::Updates) && !is_news {
                     continue;
                 }
-                if let Ok(entry) = self.node_entry(thread.as_ref(), &shown, number, level, session) {
+                if let Ok(entry) = self.node_entry(thread.as_ref(), &mut shown, number, level, session) {
                     self.show(entry, session, formatted);
                 }
             }
         }
         self.count_once();
-        let lost = shown.tree.orphans();
-        if lost > 0 {
-            let text = match lost {
-                1 => "a record names a parent that never came".to_owned(),
-                lost => format!("{lost} records name parents that never came"),
-            };
-            self.tell_notice(Id::below(root.as_str(), "parents"), thread.as_ref(), text, session, formatted);
-        }
-        if let (false, Some(end)) = (shown.tree.is_complete(), &trees.schema.end) {
-            let text = format!("the {} isn't complete: there is no `{end}`", trees.schema.name);
-            self.tell_notice(Id::below(root.as_str(), "end"), thread.as_ref(), text, session, formatted);
+        for (number, text) in (1..).zip(shown.tree.faults()) {
+            let id = Id::below(root.as_str(), &format!("fault-{number}"));
+            self.tell_notice(id, thread.as_ref(), text, session, formatted);
         }
     }
 
@@ -556,7 +570,7 @@ impl FormatStage {
     fn node_entry(
         &mut self,
         thread: Option<&Id>,
-        shown: &ShownTree,
+        shown: &mut ShownTree,
         number: usize,
         level: u16,
         session: &Session,
@@ -570,8 +584,12 @@ impl FormatStage {
         self.admits(&item)?;
         let view = match self.asked(&item, session) {
             Some(view) => view,
-            None => node_view(&shown.tree, node, node.parent.is_some()),
+            None => shown.tree.view(number, session).unwrap_or_else(|error| {
+                self.failures.insert(error.message);
+                None
+            }),
         };
+        let node = shown.tree.node(number).ok_or("record")?;
         let mut entry = self.entry_of(&item, view.ok_or("record")?, session);
         entry.level = level;
         if node.level == Some(0) && !shown.tree.is_complete() {
