@@ -591,9 +591,11 @@ fn path(entry: &Entry, view: &SessionView, displaced: &mut u32) -> NodePath {
         // Behind all that is inside of its call.
         return path.within(&[u32::MAX, entry.place]);
     }
-    let Some(parent) = &entry.parent else { return NodePath::of(entry.place) };
+    // The prose right behind the first record of a tree has the place of that tree.
+    let place = entry.place.saturating_mul(2).saturating_add(u32::from(entry.kind == Kind::Reply));
+    let Some(parent) = &entry.parent else { return NodePath::of(place) };
     if let Some(path) = view.path(hash_of(parent)) {
-        return path.within(&[entry.place]);
+        return path.within(&[place]);
     }
     // The call that it is inside of isn't shown: it stands behind what is.
     *displaced += 1;
