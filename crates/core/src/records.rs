@@ -21,3 +21,4 @@ pub use schema::{RecordField, RecordParent, RecordSchema, RecordType};
 pub use tree::{Misfit, PlacedRecord, RecordTree, TreeNode};
 
 pub(crate) use find::{FoundRecord, RecordFinder};
+pub(crate) use tree::LoggedRecord;

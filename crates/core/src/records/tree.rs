@@ -51,7 +51,7 @@ pub struct TreeNode {
     pub kind: usize,
     /// The node that it is below of.
     pub parent: Option<usize>,
-    /// Its place among those below the same node.
+    /// Its place among those below the same node; of one that is below none, that of the record that it came with first.
     pub place: u32,
     /// How many nodes are above it; `None`: its parent hasn't come.
     pub level: Option<u16>,
@@ -65,18 +65,18 @@ pub struct TreeNode {
 
 impl TreeNode {
     /// A node by itself.
-    pub(crate) fn alone(id: &Id, record: &Arc<Record>) -> Self {
-        Self { level: Some(0), ..Self::new(id, 0, record) }
+    pub(crate) fn alone(id: &Id, place: u32, record: &Arc<Record>) -> Self {
+        Self { level: Some(0), ..Self::new(id, place, 0, record) }
     }
 
     /// A node that has no place yet.
-    fn new(id: &Id, kind: usize, record: &Arc<Record>) -> Self {
+    fn new(id: &Id, place: u32, kind: usize, record: &Arc<Record>) -> Self {
         Self {
             id: id.clone(),
             record: Arc::clone(record),
             kind,
             parent: None,
-            place: 0,
+            place,
             level: None,
             updates: 0,
             children: Vec::new(),
@@ -91,6 +91,20 @@ type NodeKey = (usize, Box<str>);
 /// What is found by such a key.
 type ByKey<T> = IndexMap<NodeKey, T, FixedState>;
 
+/// A record that a tree was made of.
+#[derive(Clone, Debug)]
+pub(crate) struct LoggedRecord {
+    pub(crate) id: Id,
+    pub(crate) place: u32,
+    pub(crate) record: Arc<Record>,
+}
+
+impl LoggedRecord {
+    pub(crate) fn new(id: &Id, place: u32, record: &Arc<Record>) -> Self {
+        Self { id: id.clone(), place, record: Arc::clone(record) }
+    }
+}
+
 /// A tree of records.
 #[derive(Debug)]
 pub struct RecordTree {
@@ -101,7 +115,7 @@ pub struct RecordTree {
     waiting: ByKey<Vec<usize>>,
     top: Vec<usize>,
     changed: IndexSet<usize>,
-    log: Vec<(Id, Arc<Record>)>,
+    log: Vec<LoggedRecord>,
     bytes: usize,
     moves: usize,
     is_complete: bool,
@@ -144,8 +158,8 @@ impl RecordTree {
         self.nodes.get(number)
     }
 
-    /// The records that it was made of, in the order in which they came, with their ids.
-    pub(crate) fn log(&self) -> &[(Id, Arc<Record>)] {
+    /// The records that it was made of, in the order in which they came.
+    pub(crate) fn log(&self) -> &[LoggedRecord] {
         &self.log
     }
 
@@ -155,8 +169,8 @@ impl RecordTree {
         changed.filter(|number| self.nodes[*number].level.is_some()).collect()
     }
 
-    /// Takes the next record. `id`: what the node is called that it makes.
-    pub fn add(&mut self, id: &Id, record: &Arc<Record>) -> Result<PlacedRecord, Misfit> {
+    /// Takes the next record. `id`, `place`: what the node is called that it makes, and its place if it is below none.
+    pub fn add(&mut self, id: &Id, place: u32, record: &Arc<Record>) -> Result<PlacedRecord, Misfit> {
         let value = record.root();
         let name = value.get("type").and_then(crate::json::Value::decode).ok_or(Misfit::Foreign)?;
         let schema = Arc::clone(&self.schema);
@@ -166,7 +180,7 @@ impl RecordTree {
             }
             self.is_complete = true;
             self.changed.extend(self.top.first());
-            self.log.push((id.clone(), Arc::clone(record)));
+            self.log.push(LoggedRecord::new(id, place, record));
             return Ok(PlacedRecord::End);
         }
         let number = schema.type_of(&name).ok_or(Misfit::Foreign)?;
@@ -192,26 +206,18 @@ impl RecordTree {
         let known = key.as_ref().and_then(|key| self.by_key.get(key).copied());
         match known {
             Some(known) => self.replace(known, parent, record)?,
-            None => self.insert(id, number, key, parent, record),
+            None => self.insert(TreeNode::new(id, place, number, record), key, parent),
         }
         self.bytes += record.text().len();
-        self.log.push((id.clone(), Arc::clone(record)));
+        self.log.push(LoggedRecord::new(id, place, record));
         Ok(PlacedRecord::Node)
     }
 
-    fn insert(
-        &mut self,
-        id: &Id,
-        kind: usize,
-        key: Option<NodeKey>,
-        parent: Option<NodeKey>,
-        record: &Arc<Record>,
-    ) {
-        let new = self.nodes.len();
-        self.nodes.push(TreeNode::new(id, kind, record));
+    fn insert(&mut self, node: TreeNode, key: Option<NodeKey>, parent: Option<NodeKey>) {
+        let (new, kind) = (self.nodes.len(), node.kind);
+        self.nodes.push(node);
         match parent {
             None => {
-                self.nodes[new].place = self.top.len() as u32;
                 self.top.push(new);
                 self.show(new, 0);
             }

@@ -1,13 +1,11 @@
 //! What records of one thread grow into: a tree by a schema, or what an accumulator makes of them.
 
-use std::sync::Arc;
 
 use crate::entry::View;
 use crate::formatter::records::node_view;
 use crate::formatter::{Accumulator, FormatError};
 use crate::item::{Id, Item};
-use crate::json::Record;
-use crate::records::{Misfit, PlacedRecord, RecordTree, TreeNode};
+use crate::records::{LoggedRecord, Misfit, PlacedRecord, RecordTree, TreeNode};
 use crate::session::Session;
 
 /// Longest list of records that one accumulator gets.
@@ -23,7 +21,7 @@ pub(super) enum GrowingTree {
 pub(super) struct AccumulatedView {
     accumulator: Box<dyn Accumulator>,
     node: Option<TreeNode>,
-    log: Vec<(Id, Arc<Record>)>,
+    log: Vec<LoggedRecord>,
     is_changed: bool,
 }
 
@@ -42,8 +40,8 @@ impl AccumulatedView {
             Ok(false) => return Err(Misfit::Foreign),
             Err(error) => return Err(Misfit::Wrong(error.message)),
         }
-        self.log.push((item.id.clone(), Arc::clone(record)));
-        self.node.get_or_insert_with(|| TreeNode::alone(&item.id, record));
+        self.log.push(LoggedRecord::new(&item.id, item.place, record));
+        self.node.get_or_insert_with(|| TreeNode::alone(&item.id, item.place, record));
         self.is_changed = true;
         Ok(PlacedRecord::Node)
     }
@@ -53,7 +51,10 @@ impl GrowingTree {
     /// Takes the next record.
     pub(super) fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, Misfit> {
         match self {
-            Self::Records(tree) => tree.add(&item.id, item.record.as_ref().ok_or(Misfit::Foreign)?),
+            Self::Records(tree) => {
+                let record = item.record.as_ref().ok_or(Misfit::Foreign)?;
+                tree.add(&item.id, item.place, record)
+            }
             Self::View(view) => view.add(item, session),
         }
     }
@@ -64,7 +65,7 @@ impl GrowingTree {
     }
 
     /// The records that it was made of.
-    pub(super) fn log(&self) -> &[(Id, Arc<Record>)] {
+    pub(super) fn log(&self) -> &[LoggedRecord] {
         match self {
             Self::Records(tree) => tree.log(),
             Self::View(view) => &view.log,

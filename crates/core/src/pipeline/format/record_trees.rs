@@ -48,8 +48,7 @@ pub(in super::super) struct RecordTrees {
 /// A tree, and where it is.
 struct ShownTree {
     tree: GrowingTree,
-    /// Of its first record.
-    place: u32,
+    /// The line of its first record.
     line: u64,
     /// Whether no more records of it will come.
     is_over: bool,
@@ -109,8 +108,8 @@ impl RecordTrees {
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&item.parent) {
             return Err(Misfit::Wrong("there are too many trees".to_owned()));
         }
-        let trees = self.threads.entry(item.parent.clone()).or_default();
-        if let Some(shown) = trees.back_mut().filter(|shown| !shown.tree.is_complete()) {
+        let last = self.threads.get_mut(&item.parent).and_then(VecDeque::back_mut);
+        if let Some(shown) = last.filter(|shown| !shown.tree.is_complete()) {
             return shown.tree.add(item, session);
         }
         let mut tree = match &self.drawn {
@@ -123,7 +122,8 @@ impl RecordTrees {
         let placed = tree.add(item, session);
         // One that ends nothing, or is of no type, begins no tree.
         if placed == Ok(PlacedRecord::Node) {
-            trees.push_back(ShownTree { tree, place: item.place, line: item.line, is_over: false });
+            let shown = ShownTree { tree, line: item.line, is_over: false };
+            self.threads.entry(item.parent.clone()).or_default().push_back(shown);
         }
         placed
     }
@@ -140,10 +140,10 @@ impl RecordTrees {
         let before = self.threads.swap_remove(thread).unwrap_or_default();
         let nodes = before.iter().flat_map(|shown| shown.tree.ids()).collect();
         for shown in &before {
-            for (id, record) in shown.tree.log().iter().filter(|(id, _)| !is_left_out(id)) {
-                let mut item = Item::new(id.clone(), Kind::Record, shown.line);
-                (item.parent, item.place) = (thread.clone(), shown.place);
-                item.record = Some(Arc::clone(record));
+            for logged in shown.tree.log().iter().filter(|logged| !is_left_out(&logged.id)) {
+                let mut item = Item::new(logged.id.clone(), Kind::Record, shown.line);
+                (item.parent, item.place) = (thread.clone(), logged.place);
+                item.record = Some(Arc::clone(&logged.record));
                 // What doesn't fit without the others was shown, and is taken back with them.
                 drop(self.add(&item, stage, session));
             }
@@ -164,6 +164,10 @@ impl ReplyPassages {
     /// The rest of the text. Of one that grows, the last line is left out while it may become a record.
     fn rest(&self, text: &str, is_growing: bool) -> Option<String> {
         let mut prose = text.get(self.at..).unwrap_or_default();
+        if !is_growing && self.at == 0 {
+            // There was no record.
+            return Some(text.to_owned());
+        }
         if is_growing {
             let last = prose.rfind('\n').map_or(0, |feed| feed + 1);
             if prose[last..].trim_start().starts_with('{') {
@@ -417,7 +421,7 @@ impl FormatStage {
     /// A record that was shown before its reply was complete is none, or the reply never becomes complete.
     pub(super) fn take_back_record(&mut self, id: &Id, session: &Session) {
         self.with_trees(|stage, trees| {
-            let is_in = |shown: &ShownTree| shown.tree.log().iter().any(|(known, _)| known == id);
+            let is_in = |shown: &ShownTree| shown.tree.log().iter().any(|logged| logged.id == *id);
             let thread = trees.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
             let Some(thread) = thread.map(|(thread, _)| thread.clone()) else { return };
             let nodes = trees.rebuild(&thread, |known| known == id, stage, session);
@@ -499,12 +503,17 @@ impl FormatStage {
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) {
-        let Some(mut shown) = trees.threads.get_mut(thread).and_then(VecDeque::pop_front) else { return };
+        let Some(of_thread) = trees.threads.get_mut(thread) else { return };
+        let Some(mut shown) = of_thread.pop_front() else { return };
+        if of_thread.is_empty() {
+            trees.threads.shift_remove(thread);
+        }
         shown.is_over = true;
         let root = shown.tree.node(0).map_or_else(|| Id::from("tree"), |node| node.id.clone());
         if let OutputKind::Items = self.output_kind {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
-            (item.parent, item.place) = (thread.clone(), shown.place);
+            item.parent.clone_from(thread);
+            item.place = shown.tree.node(0).map_or(0, |node| node.place);
             match shown.tree.json() {
                 Ok(json) => {
                     if let Ok(tree) = Record::from_line(json) {
@@ -578,7 +587,7 @@ impl FormatStage {
         let node = shown.tree.node(number).ok_or("record")?;
         let mut item = Item::new(node.id.clone(), Kind::Record, shown.line);
         item.parent = thread.cloned();
-        item.place = if node.parent.is_some() { node.place } else { shown.place };
+        item.place = node.place;
         item.data.push(("value", Fact::Node(node.record.root().node())));
         item.record = Some(Arc::clone(&node.record));
         self.admits(&item)?;
