@@ -15,10 +15,10 @@ mod prompt;
 mod schema;
 mod tree;
 
-pub use check::{Flaw, check};
-pub use prompt::instructions;
-pub use schema::{RecordField, RecordParent, RecordSchema, RecordType};
-pub use tree::{Misfit, PlacedRecord, RecordTree, TreeNode};
+pub use check::{Flaw, RecordCheck, check};
+pub use prompt::{examples, instructions};
+pub use schema::{RecordField, RecordParent, RecordSchema, RecordType, SchemaProblem};
+pub use tree::{MAX_RECORD, Misfit, PlacedRecord, RecordTree, TreeNode};
 
 pub(crate) use find::{FoundRecord, RecordFinder};
 pub(crate) use tree::LoggedRecord;

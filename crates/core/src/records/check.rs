@@ -2,149 +2,216 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::json::{Record, Value};
+use crate::json::{Damage, Record};
 
-use super::schema::RecordSchema;
+use super::schema::{RecordSchema, hint};
+use super::tree::{MAX_BYTES, MAX_NODES, MAX_RECORD};
 
-/// What doesn't fit in a line.
+/// Longest text of a record that is quoted, in characters.
+const QUOTED: usize = 60;
+
+/// A line that doesn't fit a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
     /// The number of the line, from 1; of what is missing at the end, the one after the last.
     pub line: u64,
-    /// What is wrong with it.
+    /// What is wrong with it. It may quote the line, whatever characters that has.
     pub reason: String,
 }
 
-/// Says what in a text doesn't fit a schema, line by line. Lines that don't begin with `{` are prose.
+/// Returns what in a text doesn't fit a schema, at most one flaw a line.
 pub fn check(schema: &RecordSchema, text: &str) -> Vec<Flaw> {
-    let mut check = Check { schema, ..Check::of(schema) };
-    let mut line = 0;
-    for written in text.lines() {
-        line += 1;
-        let written = written.trim();
-        if written.starts_with('{')
-            && let Err(reason) = check.line(line, written)
-        {
-            check.flaws.push(Flaw { line, reason });
-        }
-    }
-    line += 1;
-    let reason = match (&schema.end, check.has_records) {
-        (_, false) => Some("there is no record".to_owned()),
-        (Some(end), true) if !check.has_ended => Some(format!("there is no `{end}` at the end")),
-        _ => None,
-    };
-    check.flaws.extend(reason.map(|reason| Flaw { line, reason }));
-    check.flaws
+    let mut check = RecordCheck::new(schema);
+    let mut flaws: Vec<Flaw> = text.lines().filter_map(|line| check.line(line.as_bytes())).collect();
+    flaws.extend(check.finish());
+    flaws
 }
 
-/// What is known of the lines so far.
-struct Check<'s> {
+/// Compares one line after the other with a schema. Lines that don't begin with `{` are prose.
+///
+/// What it accepts, a [`RecordTree`](super::RecordTree) takes; that takes more, such as children before their parents.
+#[derive(Debug)]
+pub struct RecordCheck<'s> {
     schema: &'s RecordSchema,
-    flaws: Vec<Flaw>,
-    /// The line of each id, by the number of its type.
-    ids: HashMap<(usize, String), u64>,
-    /// The types of which there was one.
-    seen: HashSet<usize>,
-    /// The highest order of a type so far.
-    order: u32,
-    /// The parent that the last record of a type named, and those that were left before.
-    parents: HashMap<usize, (String, HashSet<String>)>,
+    lines: u64,
+    tree: TreeSoFar,
     has_records: bool,
+    /// The last record completed its tree.
     has_ended: bool,
 }
 
-impl<'s> Check<'s> {
-    fn of(schema: &'s RecordSchema) -> Self {
-        Self {
-            schema,
-            flaws: Vec::new(),
-            ids: HashMap::new(),
-            seen: HashSet::new(),
-            order: 0,
-            parents: HashMap::new(),
-            has_records: false,
-            has_ended: false,
-        }
+/// The records of one tree.
+#[derive(Debug, Default)]
+struct TreeSoFar {
+    /// The line of each id, by the number of its type.
+    ids: HashMap<(usize, String), u64>,
+    /// Types with at least one record.
+    seen: HashSet<usize>,
+    /// The highest order of a type.
+    order: u32,
+    /// By type: the parent of its last record, and the parents of records before that one's siblings.
+    parents: HashMap<usize, (String, HashSet<String>)>,
+    nodes: usize,
+    bytes: usize,
+}
+
+impl<'s> RecordCheck<'s> {
+    /// Begins at the first line.
+    pub fn new(schema: &'s RecordSchema) -> Self {
+        Self { schema, lines: 0, tree: TreeSoFar::default(), has_records: false, has_ended: false }
     }
 
-    fn line(&mut self, line: u64, written: &str) -> Result<(), String> {
-        let record = Record::from_line(written.to_owned()).map_err(|(damage, _)| {
-            if damage.incomplete {
-                "the object doesn't end on its line".to_owned()
-            } else {
-                format!("it isn't JSON from column {}", written[..damage.at].chars().count() + 1)
+    /// Takes the next line, without its line feed.
+    pub fn line(&mut self, written: &[u8]) -> Option<Flaw> {
+        self.lines += 1;
+        let written = written.trim_ascii();
+        if !written.starts_with(b"{") {
+            return None;
+        }
+        if written.len() > MAX_RECORD {
+            return Some(self.flaw(too_long()));
+        }
+        let reason = match std::str::from_utf8(written) {
+            Ok(written) => self.record(written).err()?,
+            Err(error) => {
+                let before = String::from_utf8_lossy(&written[..error.valid_up_to()]);
+                format!("it isn't UTF-8 from column {}", before.chars().count() + 1)
             }
-        })?;
+        };
+        Some(self.flaw(reason))
+    }
+
+    /// Passes a line that is longer than [`MAX_RECORD`] and wasn't kept.
+    pub fn long_line(&mut self) -> Flaw {
+        self.lines += 1;
+        self.flaw(too_long())
+    }
+
+    /// Ends the text: returns what is missing.
+    pub fn finish(mut self) -> Option<Flaw> {
+        self.lines += 1;
+        let reason = match &self.schema.end {
+            _ if !self.has_records => "there is no record".to_owned(),
+            Some(end) if !self.has_ended => format!("there is no {end} at the end"),
+            _ => return None,
+        };
+        Some(self.flaw(reason))
+    }
+
+    fn flaw(&self, reason: String) -> Flaw {
+        Flaw { line: self.lines, reason }
+    }
+
+    fn record(&mut self, written: &str) -> Result<(), String> {
+        let record = Record::from_line(written.to_owned()).map_err(|(damage, _)| reason(written, damage))?;
         let value = record.root();
-        let name = value.get("type").and_then(Value::decode).ok_or("it has no `type` that is a text")?;
+        let name = value.get("type").and_then(|name| name.decode());
+        let name = name.ok_or("the record has no type that is a text")?;
         self.has_records = true;
         if self.schema.is_end(&name) {
-            if self.seen.is_empty() {
-                return Err(format!("there is nothing that `{name}` could end"));
+            if std::mem::replace(&mut self.has_ended, true) || self.tree.seen.is_empty() {
+                return Err(format!("there is nothing that {name} could end"));
             }
-            let flaws = std::mem::take(&mut self.flaws);
-            *self = Check { flaws, has_records: true, has_ended: true, ..Check::of(self.schema) };
             return Ok(());
         }
         let number = self.schema.type_of(&name).ok_or_else(|| {
             let known = self.schema.types.iter().map(|kind| kind.name.as_str());
             let known: Vec<&str> = known.chain(self.schema.end.as_deref()).collect();
-            format!("no type {name:?} (there is {})", known.join(", "))
+            format!("unknown type {} {}", quoted(&name), hint(&name, &known))
         })?;
         let kind = &self.schema.types[number];
-        if std::mem::take(&mut self.has_ended) && kind.parent.is_some() {
-            return Err(format!("{name} comes after the end"));
+        let parent = kind.parent_of(value);
+        if self.has_ended {
+            if parent.is_some() {
+                let end = self.schema.end.as_deref().unwrap_or_default();
+                return Err(format!("{name} comes after {end}"));
+            }
+            (self.tree, self.has_ended) = (TreeSoFar::default(), false);
         }
+        let tree = &mut self.tree;
+        tree.nodes += 1;
+        tree.bytes += written.len();
+        if tree.nodes > MAX_NODES || tree.bytes > MAX_BYTES {
+            return Err("the tree is too large for more".to_owned());
+        }
+        // A record with a flaw counts all the same: those that belong to it have none.
+        let is_first = tree.seen.insert(number);
+        let id = kind.id_of(value);
+        let before = id.as_ref().and_then(|id| tree.ids.insert((number, id.clone()), self.lines));
         if let Some(flaw) = kind.flaw_of(value) {
             return Err(flaw);
         }
-        let is_first = self.seen.insert(number);
-        if let Some(id) = kind.id_of(value) {
-            if id.is_empty() {
-                return Err(format!("the id of {name} is empty"));
-            }
-            if let Some(before) = self.ids.insert((number, id.clone()), line) {
-                return Err(format!("{name} {id:?} is in line {before} already"));
-            }
-        } else if kind.parent.is_none() && !is_first {
+        if let (Some(id), Some(before)) = (id, before) {
+            return Err(format!("{name} {} is in line {before} already", quoted(&id)));
+        }
+        if kind.id.is_none() && kind.parent.is_none() && !is_first {
             return Err(format!("there is a {name} already"));
         }
-        if let Some((above, id)) = kind.parent_of(value) {
-            let parent = self.schema.type_of(above).unwrap_or(number);
+        if let Some((above, id)) = parent {
+            let known = self.schema.type_of(above).unwrap_or(number);
             match id {
-                None if !self.seen.contains(&parent) => return Err(format!("no {above} comes before it")),
-                Some(id) if !self.ids.contains_key(&(parent, id.clone())) => {
-                    return Err(format!("no {above} {id:?} comes before it"));
+                Some(id) if tree.ids.contains_key(&(known, id.clone())) => {
+                    tree.takes_turn(number, &id).map_err(|()| {
+                        format!("{name} belongs next to the others of {above} {}", quoted(&id))
+                    })?;
                 }
-                Some(id) => self.of_parent(number, &name, above, id)?,
-                None => {}
+                Some(id) => return Err(format!("no {above} {} comes before it", quoted(&id))),
+                None if tree.seen.contains(&known) => {}
+                None => return Err(format!("no {above} comes before it")),
             }
         }
-        if kind.order < self.order {
-            let later = self.schema.types.iter().enumerate();
+        if kind.order < tree.order {
+            let types = self.schema.types.iter().enumerate();
             let mut later =
-                later.filter(|(number, other)| other.order > kind.order && self.seen.contains(number));
+                types.filter(|(number, other)| other.order > kind.order && tree.seen.contains(number));
             let later = later.next().map_or("others", |(_, other)| other.name.as_str());
-            return Err(format!("{name} belongs before {later}"));
+            return Err(format!("{name} belongs before any {later}"));
         }
-        self.order = kind.order;
+        tree.order = kind.order;
         Ok(())
     }
+}
 
-    /// Records of one type and one parent come one after the other.
-    fn of_parent(&mut self, number: usize, name: &str, above: &str, id: String) -> Result<(), String> {
+impl TreeSoFar {
+    /// Notes that a record of this type belongs to this parent. The error: others of the parent came before, and then some of another.
+    fn takes_turn(&mut self, number: usize, parent: &str) -> Result<(), ()> {
         let (now, left) = self.parents.entry(number).or_default();
-        if *now == id {
+        if now == parent {
             return Ok(());
         }
-        let before = std::mem::replace(now, id);
-        if !before.is_empty() {
-            left.insert(before);
-        }
-        if left.contains(now) {
-            return Err(format!("{name} belongs to the others of {above} {now:?}"));
-        }
-        Ok(())
+        let before = std::mem::replace(now, parent.to_owned());
+        left.insert(before);
+        if left.contains(parent) { Err(()) } else { Ok(()) }
+    }
+}
+
+/// Why a line that begins with `{` is no record.
+fn reason(written: &str, damage: Damage) -> String {
+    if damage.incomplete {
+        return "the object doesn't end on its line".to_owned();
+    }
+    let (before, rest) = written.split_at_checked(damage.at).unwrap_or((written, ""));
+    let column = before.chars().count() + 1;
+    if Record::read(written).is_ok() {
+        return format!("more than one object: it goes on in column {column}");
+    }
+    if rest.starts_with(['}', ']']) && before.trim_end().ends_with(',') {
+        return format!("trailing comma before column {column}");
+    }
+    if rest.starts_with(['\'', '“', '”', '„', '‘', '’', '«']) {
+        return format!("JSON has other quotes than that in column {column} (expected \")");
+    }
+    format!("invalid JSON from column {column}")
+}
+
+fn too_long() -> String {
+    format!("longer than {} KiB", MAX_RECORD >> 10)
+}
+
+/// A text of a record in a message, cut if it is long.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
     }
 }

@@ -1,34 +1,45 @@
 //! Which records there are, and how they belong together.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use crate::json::{Value, ValueKind};
+use crate::nearest::nearest;
+
+/// Types of one schema at most.
+const MAX_TYPES: usize = 100;
+/// Fields of one type at most.
+const MAX_FIELDS: usize = 100;
+/// Longest name of a type or a field, in bytes.
+const MAX_NAME: usize = 100;
 
 /// The types of records that make a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordSchema {
     /// Its name.
     pub name: String,
-    /// For the model that is asked for such records: what they are, in a sentence or some.
+    /// For the model that is asked for such records: the task, in a paragraph or more.
     pub about: String,
     /// The types, in the order in which they are asked for.
     pub types: Vec<RecordType>,
-    /// The type of the record that says that the tree is complete, if there is one.
+    /// The type of the record that completes the tree, if there is one.
     pub end: Option<String>,
 }
 
 /// A type of record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordType {
-    /// What stands under `type`.
+    /// The value of the field `type` in each such record.
     pub name: String,
-    /// For the model: when such a record is asked for.
+    /// For the model: when to write such a record.
     pub about: String,
-    /// The field by which others name it. A record that comes again under its id replaces the one before.
+    /// The field by which others refer to it. A record that comes again with the same id replaces the earlier one.
     pub id: Option<String>,
-    /// What it is below of; `None`: it is at the top.
+    /// The record that it belongs to; `None`: it is at the top.
     pub parent: Option<RecordParent>,
     /// The field that is its title.
     pub label: String,
-    /// The field that is a text of its own, below the title.
+    /// The field that is shown as a text of its own, below the title.
     pub text: Option<String>,
     /// All fields but `type`, in the order in which they are asked for. A record may have others.
     pub fields: Vec<RecordField>,
@@ -36,12 +47,13 @@ pub struct RecordType {
     pub order: u32,
 }
 
-/// Which record one belongs to.
+/// The record that one belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordParent {
     /// The type of that record.
     pub kind: String,
-    /// The field that holds the id of that record; `None`: there is only one of its type.
+    /// The field that holds the id of that record. If the field is optional, a record without it is at the top. `None`: it is the only
+    /// record of its type.
     pub field: Option<String>,
 }
 
@@ -50,10 +62,21 @@ pub struct RecordParent {
 pub struct RecordField {
     /// Its name.
     pub name: String,
-    /// Whether it must be there.
+    /// Whether every record must have it.
     pub is_required: bool,
-    /// What a model could write there, as JSON.
+    /// A possible value, as JSON in one line.
     pub example: String,
+}
+
+/// A fault of a schema itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaProblem {
+    /// The number of the type that it is in; `None`: it concerns the whole schema.
+    pub kind: Option<usize>,
+    /// The key at fault, as it is called in a file: `parent`, `label`; `fields.NAME` for a field, optional or not.
+    pub key: String,
+    /// What is wrong, and what is expected.
+    pub reason: String,
 }
 
 impl RecordSchema {
@@ -62,51 +85,146 @@ impl RecordSchema {
         self.types.iter().position(|kind| kind.name == name)
     }
 
-    /// Whether a record of this type says that the tree is complete.
+    /// Whether a record of this type completes the tree.
     pub(super) fn is_end(&self, name: &str) -> bool {
         self.end.as_deref() == Some(name)
     }
 
-    /// Says what is wrong with the schema itself, if anything is: a type or a field that is named but isn't there, or is there twice.
-    pub fn problem(&self) -> Option<String> {
+    /// The first fault of the schema, if it has one: a type or a field that is missing or defined twice, an order in which no tree can be
+    /// written.
+    pub fn problem(&self) -> Option<SchemaProblem> {
+        let of_all =
+            |key: &str, reason: String| Some(SchemaProblem { kind: None, key: key.to_owned(), reason });
         if self.types.is_empty() {
-            return Some("it has no types".to_owned());
+            return of_all("type", "it has no types (expected a table [[type]] for each)".to_owned());
         }
-        for (number, kind) in self.types.iter().enumerate() {
-            let name = &kind.name;
-            if self.is_end(name) {
-                return Some(format!("the type {name:?} can't both be a node and end the tree"));
+        if self.types.len() > MAX_TYPES {
+            return of_all("type", format!("it has more than {MAX_TYPES} types"));
+        }
+        if self.about.lines().any(|line| line.trim_start().starts_with('{')) {
+            return of_all("about", "no line of about may begin with {, as records do".to_owned());
+        }
+        if let Some(reason) = self.end.as_deref().and_then(wrong_name) {
+            return of_all("end", reason);
+        }
+        (0..self.types.len()).find_map(|number| {
+            let (key, reason) = self.problem_of(number)?;
+            Some(SchemaProblem { kind: Some(number), key, reason })
+        })
+    }
+
+    /// The first fault of a type: its key, and what is wrong.
+    fn problem_of(&self, number: usize) -> Option<(String, String)> {
+        let kind = &self.types[number];
+        let name = &kind.name;
+        let fault = |key: &str, reason: String| Some((key.to_owned(), reason));
+        if let Some(reason) = wrong_name(name) {
+            return fault("name", reason);
+        }
+        if self.is_end(name) {
+            return fault("name", format!("the type {name} can't be both a node and the end"));
+        }
+        if self.types[..number].iter().any(|other| other.name == *name) {
+            return fault("name", format!("there are two types {name}"));
+        }
+        if kind.fields.len() > MAX_FIELDS {
+            return fault("fields", format!("the type {name} has more than {MAX_FIELDS} fields"));
+        }
+        let mut known = HashSet::from(["type"]);
+        for field in &kind.fields {
+            if let Some(reason) = wrong_name(&field.name) {
+                return fault(&format!("fields.{}", field.name), reason);
             }
-            if self.types[..number].iter().any(|other| other.name == *name) {
-                return Some(format!("the type {name:?} is there twice"));
+            if !known.insert(&field.name) {
+                let reason = match field.name.as_str() {
+                    "type" => "every record has a field type, which needs no example".to_owned(),
+                    field => format!("the type {name} has two fields {field}"),
+                };
+                return fault(&format!("fields.{}", field.name), reason);
             }
-            let parent_field = kind.parent.as_ref().and_then(|parent| parent.field.as_ref());
-            let named = [Some(&kind.label), kind.id.as_ref(), kind.text.as_ref(), parent_field];
-            for field in named.into_iter().flatten() {
-                if !kind.fields.iter().any(|known| known.name == *field) {
-                    return Some(format!("the type {name:?} has no field {field:?}"));
-                }
+        }
+        let parent_field = kind.parent.as_ref().and_then(|parent| parent.field.as_deref());
+        let named = [
+            ("label", Some(kind.label.as_str())),
+            ("id", kind.id.as_deref()),
+            ("text", kind.text.as_deref()),
+            ("parent-field", parent_field),
+        ];
+        for (key, field) in named {
+            let Some(field) = field else { continue };
+            if kind.field(field).is_none() {
+                let names: Vec<&str> = kind.fields.iter().map(|field| field.name.as_str()).collect();
+                return fault(key, format!("the type {name} has no field {field:?} {}", hint(field, &names)));
             }
-            let Some(parent) = &kind.parent else { continue };
-            let Some(above) = self.types.iter().find(|other| other.name == parent.kind) else {
-                return Some(format!("the parent of {name:?}, {:?}, is no type", parent.kind));
-            };
-            if parent.field.is_some() && above.id.is_none() {
-                return Some(format!("{name:?} names its parent by id, but {:?} has no id", parent.kind));
+        }
+        if let Some(id) = kind.id.as_deref().filter(|id| kind.field(id).is_some_and(|id| !id.is_required)) {
+            return fault("id", format!("the field {id} of {name} is its id, so it can't be optional"));
+        }
+        if number > 0 && kind.order < self.types[number - 1].order {
+            let before = &self.types[number - 1];
+            let reason = format!(
+                "the types must be listed in their order: {name} has {}, but {} before it has {}",
+                kind.order, before.name, before.order
+            );
+            return fault("order", reason);
+        }
+        self.problem_of_parent(number)
+    }
+
+    fn problem_of_parent(&self, number: usize) -> Option<(String, String)> {
+        let kind = &self.types[number];
+        let (name, parent) = (&kind.name, kind.parent.as_ref()?);
+        let fault = |key: &str, reason: String| Some((key.to_owned(), reason));
+        let Some(above) = self.type_of(&parent.kind) else {
+            let names: Vec<&str> = self.types.iter().map(|kind| kind.name.as_str()).collect();
+            return fault("parent", format!("unknown type {:?} {}", parent.kind, hint(&parent.kind, &names)));
+        };
+        let above_kind = &self.types[above];
+        if above > number {
+            let reason =
+                format!("the type {} must be listed before {name}, which belongs to it", parent.kind);
+            return fault("parent", reason);
+        }
+        let Some(field) = &parent.field else {
+            if above == number {
+                return fault(
+                    "parent",
+                    format!("the type {name} belongs to itself, so it needs a parent-field"),
+                );
             }
-            if parent.field.is_none() && parent.kind == *name {
-                return Some(format!("{name:?} is below itself, so it needs a field that names its parent"));
+            if above_kind.id.is_none() && above_kind.parent.is_some() {
+                let reason = format!(
+                    "there can be several {}, so {name} needs a parent-field, and {0} an id",
+                    parent.kind
+                );
+                return fault("parent", reason);
             }
+            return None;
+        };
+        if above_kind.id.is_none() {
+            return fault("parent-field", format!("the type {} has no id", parent.kind));
+        }
+        if above == number && kind.field(field).is_some_and(|field| field.is_required) {
+            let reason =
+                format!("the type {name} belongs to itself, so {field} must be optional: the first has none");
+            return fault("parent-field", reason);
         }
         None
     }
 }
 
 impl RecordType {
-    /// The type of the record that it is below of, and the id of that record if it is named. `None`: it is at the top.
+    fn field(&self, name: &str) -> Option<&RecordField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The type of the record that this one belongs to, and the id of that record if it is given by one. `None`: it is at the top.
     pub(super) fn parent_of(&self, record: Value<'_>) -> Option<(&str, Option<String>)> {
         let parent = self.parent.as_ref()?;
-        Some((&parent.kind, parent.field.as_ref().and_then(|field| id_in(record, field))))
+        match &parent.field {
+            None => Some((&parent.kind, None)),
+            Some(field) => Some((&parent.kind, Some(id_in(record, field)?))),
+        }
     }
 
     /// The id of a record of this type.
@@ -114,25 +232,58 @@ impl RecordType {
         id_in(record, self.id.as_deref()?)
     }
 
-    /// What is wrong with a record of this type, if anything is.
+    /// The first fault of a record of this type by itself, if it has one.
     pub(super) fn flaw_of(&self, record: Value<'_>) -> Option<String> {
         let parent_field = self.parent.as_ref().and_then(|parent| parent.field.as_deref());
         for field in &self.fields {
-            let value = record.get(&field.name).filter(|value| !value.is_null());
-            let Some(value) = value else {
+            let name = field.name.as_str();
+            let Some(value) = record.get(name).filter(|value| !value.is_null()) else {
                 if field.is_required {
-                    return Some(format!("{} needs `{}`", self.name, field.name));
+                    return Some(format!("{} needs `{name}`{}", self.name, self.misspelt(record, name)));
                 }
                 continue;
             };
-            let names = [self.id.as_deref(), parent_field, Some(self.label.as_str())];
-            if names.contains(&Some(field.name.as_str()))
+            let is_key = self.id.as_deref() == Some(name) || parent_field == Some(name);
+            if (is_key || self.label == name)
                 && !matches!(value.kind(), ValueKind::String | ValueKind::Number)
             {
-                return Some(format!("`{}` of {} isn't a text", field.name, self.name));
+                return Some(format!("`{name}` of {} must be a text", self.name));
+            }
+            if is_key && value.decode().is_some_and(|id| id.is_empty()) {
+                return Some(format!("`{name}` of {} is empty", self.name));
             }
         }
-        None
+        let (own, (above, parent)) = (self.id_of(record)?, self.parent_of(record)?);
+        (above == self.name && parent? == own).then(|| format!("this {} is its own parent", self.name))
+    }
+
+    /// The field of a record that was probably meant by one that it lacks, for a message.
+    fn misspelt(&self, record: Value<'_>, name: &str) -> String {
+        let own: Vec<Cow<'_, str>> = record.entries().take(MAX_FIELDS).map(|(key, _)| key.decode()).collect();
+        let foreign = own.iter().filter(|key| key.len() <= MAX_NAME && self.field(key).is_none());
+        let foreign: Vec<&str> = foreign.map(AsRef::as_ref).filter(|key| *key != "type").collect();
+        let lower: Vec<String> = foreign.iter().map(|key| key.to_lowercase()).collect();
+        let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+        let found = nearest(name, &lower).and_then(|found| lower.iter().position(|key| *key == found));
+        found.map_or_else(String::new, |at| format!(", but has `{}`", foreign[at]))
+    }
+}
+
+/// Why this can't be the name of a type or a field.
+fn wrong_name(name: &str) -> Option<String> {
+    if name.trim().is_empty() {
+        return Some("the name is empty".to_owned());
+    }
+    let is_plain = !name.contains(|ch: char| ch.is_control() || ch == '`');
+    (name.len() > MAX_NAME || !is_plain)
+        .then(|| format!("a name is a text of at most {MAX_NAME} bytes without line breaks and backquotes"))
+}
+
+/// The name that was probably meant, or all that there are.
+pub(super) fn hint(word: &str, names: &[&str]) -> String {
+    match nearest(word, names) {
+        Some(name) => format!("(did you mean {name:?}?)"),
+        None => format!("(one of: {})", names.join(", ")),
     }
 }
 
@@ -140,7 +291,7 @@ impl RecordType {
 fn id_in(record: Value<'_>, field: &str) -> Option<String> {
     let value = record.get(field)?;
     match value.kind() {
-        ValueKind::String => value.decode().map(std::borrow::Cow::into_owned),
+        ValueKind::String => value.decode().map(Cow::into_owned),
         ValueKind::Number => Some(value.raw().to_owned()),
         _ => None,
     }

@@ -12,11 +12,11 @@ use crate::json::Record;
 use super::schema::RecordSchema;
 
 /// Nodes of one tree at most.
-const MAX_NODES: usize = 250_000;
+pub(super) const MAX_NODES: usize = 250_000;
 /// Bytes of their records together, at most.
-const MAX_BYTES: usize = 64 << 20;
+pub(super) const MAX_BYTES: usize = 64 << 20;
 /// Longest record that becomes a node, in bytes.
-const MAX_RECORD: usize = 1 << 20;
+pub const MAX_RECORD: usize = 1 << 20;
 /// Nodes that may be above one.
 const MAX_LEVEL: usize = 1_000;
 /// How many nodes are looked at for those that go to another parent, at most. More stay where they are.
