@@ -18,6 +18,7 @@ pub mod keys;
 mod packs;
 pub mod profile;
 pub(crate) mod project;
+pub mod records;
 mod resolve;
 pub mod schema;
 pub mod switch;

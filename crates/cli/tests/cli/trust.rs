@@ -82,6 +82,9 @@ fn hostile() -> Vec<(String, &'static str)> {
         ("limits.thinking-lines = 0\nlimits.notice-lines = 1", "limits.thinking-lines, limits.notice-lines"),
         ("theme = 'a/../../secret'", "theme"),
         ("markdown = false\ntimestamps = true", "markdown, timestamps"),
+        ("records = 'project'", "records"),
+        ("records = '../secret.toml'", "records"),
+        ("records = './plan.toml'", "records"),
         ("layout.bare = true\nlayout.gap = 9", "layout.bare, layout.gap"),
         ("[plugin.evil]\ncommand = 'id'", "plugin.evil.command"),
         ("env = { PATH = '/tmp' }\nlink = 'http://evil.example/{path}'", "unrecognized entries"),
@@ -262,6 +265,27 @@ fn a_project_is_trusted_as_it_is_and_no_longer_when_it_changes() {
         folder.write(&format!("project/{file}"), before);
     }
     assert!(run(&folder, "../s.jsonl --to text").stdout.contains("shell"));
+}
+
+#[test]
+fn a_schema_of_records_is_part_of_what_is_trusted() {
+    let folder = folder_with("records = './plan/plan.toml'\n");
+    fs::create_dir_all(folder.path("project/plan")).unwrap();
+    let schema = "[[type]]\nname = 'step'\nfields.name = 'one'\n";
+    folder.write("project/plan/plan.toml", schema);
+    run(&folder, "../s.jsonl --to text").expect(0, &left_out("records"));
+    let shown = run(&folder, "trust --yes");
+    assert!(shown.code == Some(0) && shown.stdout.contains("plan/plan.toml"), "{shown:?}");
+    let said = "  streamfmt.toml changes the output: records (--no-project leaves it out)\n";
+    let trusted = run(&folder, "../s.jsonl --to text").expect(0, "").stdout;
+    assert!(trusted.starts_with(said), "{trusted}");
+    folder.write("project/plan/plan.toml", schema.replace("one", "two"));
+    let changed = run(&folder, "../s.jsonl --to text");
+    assert!(changed.stderr.contains("has changed since you trusted it"), "{changed:?}");
+    folder.write("project/streamfmt.toml", "records = '../secret.toml'\n");
+    run(&folder, "trust --yes");
+    let outside = run(&folder, "../s.jsonl --to text");
+    assert!(outside.code == Some(0) && !outside.stdout.contains("changes the output"), "{outside:?}");
 }
 
 #[test]

@@ -483,6 +483,7 @@ impl Builder {
         }
         let mut settings = Settings::of(&resolved.tree);
         settings.timestamps |= self.timestamps;
+        settings.profile.records = begun.config.records_of(&settings, told);
         settings.profile.redaction.add(&self.redaction);
         if self.ascii {
             let layout = &mut settings.profile.layout;

@@ -217,6 +217,9 @@ mod tests {
             "Theme = 'dark'",
             "\"theme.\" = 'dark'",
             "switch = []",
+            "records = 'project'",
+            "records = 'none'",
+            "records = './plan.toml'",
         ] {
             expect(source, false);
         }

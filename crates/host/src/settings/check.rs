@@ -78,6 +78,7 @@ impl Config {
     fn look_over(&self, resolved: &Resolved) -> SettingsProblems {
         let mut told = resolved.problems.clone();
         let settings = Settings::of(&resolved.tree);
+        self.records_of(&settings, &mut told);
         let journal = Journal::default();
         let plugins = self.all_plugins(&settings, resolved, &[], &journal, &mut told);
         for failure in journal.take() {

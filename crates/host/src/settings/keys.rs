@@ -130,6 +130,11 @@ pub static KEYS: &[Key<Settings>] = &[
         form: ValueForm::Flag(|s, on| s.markdown = on),
     },
     Key {
+        name: "records",
+        about: "show the JSON records in replies as a tree: the name of a schema such as \"project\", or its file; \"none\" leaves them in the text",
+        form: ValueForm::Name(|s, schema| s.records = Some(schema)),
+    },
+    Key {
         name: "timestamps",
         about: "show when things happened",
         form: ValueForm::Flag(|s, on| s.timestamps = on),

@@ -43,6 +43,8 @@ pub struct Settings {
     pub options: Vec<(String, String, Leaf)>,
     /// Whether Markdown is laid out.
     pub markdown: bool,
+    /// The schema of the records in replies that become a tree: a name, or its path relative to the file that names it.
+    pub records: Option<Named>,
     /// Whether times are shown.
     pub timestamps: bool,
     /// Longest line of the input that is read, in bytes.
@@ -83,6 +85,7 @@ impl Default for Settings {
             plugins: Vec::new(),
             options: Vec::new(),
             markdown: true,
+            records: None,
             timestamps: false,
             max_line: 64 << 20,
             width: None,

@@ -260,6 +260,9 @@ impl ProfilePart {
         for said in &self.said {
             match (&said.path, &said.leaf.value) {
                 (KeyPath::Key("theme"), SettingValue::Text(theme)) => paths.push(theme.clone()),
+                (KeyPath::Key("records"), SettingValue::Text(schema)) if is_path(schema) => {
+                    paths.push(schema.clone());
+                }
                 (KeyPath::Key("plugins"), _) => {
                     paths.extend(said.leaf.names().into_iter().flatten().map(|name| name.name));
                 }

@@ -358,8 +358,8 @@ impl KeySetting<'_> {
     pub(crate) fn changes_meaning(&self) -> bool {
         let name = self.name.as_str();
         let is_limit = name.starts_with("limits.") || name.contains(".limits.");
-        let is_list = ["only", "hide", "filter", "plugins"].contains(&name);
-        is_list || name.starts_with("plugin.") || (name.starts_with("tool.") && !is_limit)
+        let chooses = ["only", "hide", "filter", "plugins", "records"].contains(&name);
+        chooses || name.starts_with("plugin.") || (name.starts_with("tool.") && !is_limit)
     }
 }
 

@@ -92,7 +92,7 @@ bad.toml:7:16: limits.result-lines must be a number of lines, or \"none\", not -
 bad.toml:8:8: limits.keep can't be \"haed\" (did you mean \"head\"?)
 bad.toml:9:8: limits.line must be a number of bytes (\"8KiB\"), or \"none\", not 1.5
 bad.toml:11:10: layout.margin must be a number from 0 to 40, not 400
-bad.toml:12:2: unknown key \"colours\" (one of: extends, writer, theme, plugins, detail, only, hide, show, filter, markdown, timestamps, limits, layout, live, redact, tool, plugin)
+bad.toml:12:2: unknown key \"colours\" (one of: extends, writer, theme, plugins, detail, only, hide, show, filter, markdown, records, timestamps, limits, layout, live, redact, tool, plugin)
 ";
     let told = folder.load("bad.toml").unwrap_err() + "\n";
     assert_eq!(told, expected);
