@@ -25,6 +25,7 @@ use crate::golden::GoldenArgs;
 use crate::message::{OK, OUTPUT, USAGE, reason, tell};
 use crate::output::is_closed;
 use crate::plugin::PluginArgs;
+use crate::records::RecordsArgs;
 use crate::terminal::{self, LookOptions, When, WhenLive};
 use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
@@ -187,6 +188,8 @@ pub(crate) enum ProgramCommand {
     Profile(ProfileArgs),
     /// List, show, check and preview themes
     Theme(ThemeArgs),
+    /// Ask a model for records (JSON Lines that become a tree), and check what it wrote
+    Records(RecordsArgs),
     /// Create, check, test, install and list plugins
     Plugin(PluginArgs),
     /// Test plugins, profiles and themes by comparing output with expected files

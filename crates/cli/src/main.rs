@@ -31,6 +31,7 @@ mod progress;
 mod read_outcome;
 #[cfg(unix)]
 mod recorded;
+mod records;
 mod report;
 mod run;
 mod screen;
@@ -110,6 +111,7 @@ fn run() -> Result<u8, u8> {
         Some(ProgramCommand::Config(config)) => return config.run(),
         Some(ProgramCommand::Profile(profile)) => return profile.run(),
         Some(ProgramCommand::Theme(theme)) => return theme.run(),
+        Some(ProgramCommand::Records(records)) => return records.run(),
         Some(ProgramCommand::Trust(trust)) => return trust.run(),
         Some(command) => return write_out(&generate(&command)?),
         None => {}
@@ -269,6 +271,7 @@ fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
         | ProgramCommand::Golden(_)
         | ProgramCommand::Plugin(_)
         | ProgramCommand::Theme(_)
+        | ProgramCommand::Records(_)
         | ProgramCommand::Trust(_)
         | ProgramCommand::Config(_)
         | ProgramCommand::Profile(_) => {}

@@ -35,6 +35,7 @@ mod outputs;
 mod packs;
 mod plugins;
 mod projects;
+mod records;
 #[cfg(unix)]
 mod run;
 #[cfg(unix)]

@@ -34,7 +34,7 @@ const FILES: [(&str, &str); 12] = [
     ("cases/typo/case.toml", "tilte = \"x\"\nprofiles = [\"defualt\"]\n"),
 ];
 
-const COMMANDS: [&str; 63] = [
+const COMMANDS: [&str; 65] = [
     "none.jsonl",
     ".",
     "notes.txt",
@@ -87,6 +87,8 @@ const COMMANDS: [&str; 63] = [
     "profile show reveiw",
     "theme show drak",
     "theme check ./theme.toml",
+    "records prompt projct",
+    "records check project s.jsonl",
     "plugin new cost/x y",
     "plugin check none",
     "plugin test none",

@@ -1,0 +1,130 @@
+//! `streamfmt records`: what to ask a model for, and whether it wrote that.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use streamfmt::Files;
+use streamfmt::core::frame::{Frame, Framer};
+use streamfmt::core::records::{Flaw, MAX_RECORD, RecordCheck, RecordSchema, instructions};
+use streamfmt::core::writer::ci::parted;
+use streamfmt::settings::records;
+
+use crate::message::{OK, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
+use crate::output::write_out;
+use crate::terminal;
+
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
+
+/// Prints instructions for a model to write records, and checks what it wrote.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordsArgs {
+    #[command(subcommand)]
+    command: RecordsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RecordsCommand {
+    /// Print instructions for a model to write the records of a schema
+    Prompt {
+        /// The schema: `project`, or the path of a TOML file
+        schema: String,
+    },
+    /// List the lines of a file that don't fit a schema; exit with 1 if there are any
+    Check {
+        /// The schema: `project`, or the path of a TOML file
+        schema: String,
+        /// The text that the model wrote, prose included; standard input for `-`
+        file: PathBuf,
+    },
+}
+
+impl RecordsArgs {
+    /// Does what it says. An error is an exit code whose reason was told.
+    pub(crate) fn run(&self) -> Result<u8, u8> {
+        match &self.command {
+            RecordsCommand::Prompt { schema } => {
+                write_out(one_line_each(&instructions(&load(schema)?)).trim_end().as_bytes())
+            }
+            RecordsCommand::Check { schema, file } => check(&load(schema)?, file),
+        }
+    }
+}
+
+fn load(schema: &str) -> Result<RecordSchema, u8> {
+    records::load(&Files::default(), schema).map_err(|problems| {
+        tell_problems(&problems);
+        USAGE
+    })
+}
+
+/// The same lines, without what a terminal would take for commands.
+fn one_line_each(text: &str) -> String {
+    text.lines().fold(String::new(), |clean, line| clean + &one_line(line) + "\n")
+}
+
+/// Prints a line for each flaw of a file as it is read.
+fn check(schema: &RecordSchema, path: &Path) -> Result<u8, u8> {
+    let is_stdin = path == Path::new("-");
+    let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+    let fail = |error: &io::Error| {
+        tell(&format!("can't read {name}: {}", reason(error)));
+        USAGE
+    };
+    let mut input: Box<dyn Read> = if is_stdin {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path).map_err(|error| fail(&error))?)
+    };
+    let is_ci = terminal::is_ci();
+    let mut flaws = 0_u64;
+    let mut lines = String::new();
+    let mut add = |lines: &mut String, flaw: Option<Flaw>| {
+        let Some(Flaw { line, reason }) = flaw else { return };
+        flaws += 1;
+        let told = one_line(&format!("{name}:{line}: {reason}"));
+        let told = if is_ci { parted(&told) } else { told.into() };
+        let _ = writeln!(lines, "{told}");
+    };
+    let mut check = RecordCheck::new(schema);
+    let mut framer = Framer::new(MAX_RECORD);
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = match input.read(&mut piece) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(fail(&error)),
+        };
+        let take = |frame: Frame<'_>| {
+            let flaw = match frame.oversized {
+                None => check.line(&frame.bytes),
+                Some(_) => Some(check.long_line()),
+            };
+            add(&mut lines, flaw);
+        };
+        if read == 0 {
+            framer.finish(take);
+            break;
+        }
+        framer.push(&piece[..read], take);
+        print(&mut lines)?;
+    }
+    add(&mut lines, check.finish());
+    print(&mut lines)?;
+    if flaws > 0 {
+        return Err(RUN_FAILED);
+    }
+    write_out(format!("{}: fine", one_line(&name)).as_bytes())?;
+    Ok(OK)
+}
+
+fn print(lines: &mut String) -> Result<(), u8> {
+    if !lines.is_empty() {
+        write_out(lines.trim_end().as_bytes())?;
+        lines.clear();
+    }
+    Ok(())
+}
