@@ -22,3 +22,6 @@ pub use tree::{MAX_RECORD, Misfit, PlacedRecord, RecordTree, TreeNode};
 
 pub(crate) use find::{FoundRecord, RecordFinder};
 pub(crate) use tree::LoggedRecord;
+
+#[cfg(test)]
+mod tests;

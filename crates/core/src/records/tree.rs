@@ -205,7 +205,7 @@ impl RecordTree {
         });
         let known = key.as_ref().and_then(|key| self.by_key.get(key).copied());
         match known {
-            Some(known) => self.replace(known, parent, record)?,
+            Some(known) => self.replace(known, place, parent, record)?,
             None => self.insert(TreeNode::new(id, place, number, record), key, parent),
         }
         self.bytes += record.text().len();
@@ -238,7 +238,13 @@ impl RecordTree {
     }
 
     /// A node comes again.
-    fn replace(&mut self, known: usize, parent: Option<NodeKey>, record: &Arc<Record>) -> Result<(), Misfit> {
+    fn replace(
+        &mut self,
+        known: usize,
+        place: u32,
+        parent: Option<NodeKey>,
+        record: &Arc<Record>,
+    ) -> Result<(), Misfit> {
         let now = parent.as_ref().and_then(|key| self.by_key.get(key).copied());
         let node = &self.nodes[known];
         let is_same = match &node.waits_for {
@@ -255,8 +261,14 @@ impl RecordTree {
                 return Err(Misfit::Wrong("too many records went to other parents".to_owned()));
             }
             self.detach(known);
-            if let Some(parent) = parent {
-                self.attach(known, parent);
+            match parent {
+                Some(parent) => self.attach(known, parent),
+                None => {
+                    // It wasn't shown before, so it comes last.
+                    self.nodes[known].place = place;
+                    self.top.push(known);
+                    self.show(known, 0);
+                }
             }
         }
         let node = &mut self.nodes[known];
