@@ -36,7 +36,7 @@ fn what_the_instructions_ask_for_passes_the_check() {
     let prompt = folder.run("records prompt project").expect(0, "").stdout;
     let words: String = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
     for wanted in [
-        "First think all of it through, in prose",
+        "First think the whole of it through, in prose",
         "one complete JSON object per line",
         "no trailing commas",
         "Quotes are `\"`",

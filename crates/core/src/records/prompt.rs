@@ -16,7 +16,7 @@ pub fn instructions(schema: &RecordSchema) -> String {
         say("");
     }
     say(
-        "First think all of it through, in prose: what belongs in it, how it is divided, what depends on what, and what is missing.",
+        "First think the whole of it through, in prose: what belongs in it, how it is divided, what depends on what, and what is missing.",
     );
     say("Write no JSON before you have thought it through to the end. Then write the result as JSON Lines:");
     say("");
@@ -50,22 +50,44 @@ pub fn instructions(schema: &RecordSchema) -> String {
         ));
     }
     say("");
-    say("One example of each type:");
+    say("An example of each type:");
     say("");
-    for example in examples(schema) {
+    for (_, example) in examples(schema) {
         say(&example);
     }
     out
 }
 
-/// A record of each type, in the order that is asked for. They are not only of the right form, they fit one another.
-pub fn examples(schema: &RecordSchema) -> Vec<String> {
-    let of_type = |kind: &RecordType| {
-        let fields = kind.fields.iter().map(|field| format!(", {}: {}", quoted(&field.name), field.example));
-        format!("{{\"type\": {}{}}}", quoted(&kind.name), fields.collect::<String>())
-    };
-    let end = schema.end.iter().map(|end| format!("{{\"type\": {}}}", quoted(end)));
-    schema.types.iter().map(of_type).chain(end).collect()
+/// A record of each type with the type's number, in the order that is asked for; of a type that belongs to itself two, the second below
+/// the first; and the end, whose number is that of no type. Records of the right form that fit one another, if the schema's examples do.
+pub fn examples(schema: &RecordSchema) -> Vec<(usize, String)> {
+    let mut all = Vec::new();
+    for (number, kind) in schema.types.iter().enumerate() {
+        all.extend(example_above(kind).map(|example| (number, example)));
+        let fields = kind.fields.iter().map(|field| (field.name.as_str(), field.example.as_str()));
+        all.push((number, example(&kind.name, fields)));
+    }
+    all.extend(schema.end.iter().map(|end| (schema.types.len(), example(end, []))));
+    all
+}
+
+/// Of a type that belongs to itself: the record to which its example belongs.
+fn example_above(kind: &RecordType) -> Option<String> {
+    let parent = kind.parent.as_ref().filter(|parent| parent.kind == kind.name)?;
+    let (id, parent) = (kind.id.as_deref()?, parent.field.as_deref()?);
+    let parent_id = &kind.fields.iter().find(|field| field.name == parent)?.example;
+    let fields = kind.fields.iter().filter(|field| field.name != parent);
+    let with_id = fields.map(|field| {
+        let value = if field.name == id { parent_id } else { &field.example };
+        (field.name.as_str(), value.as_str())
+    });
+    Some(example(&kind.name, with_id))
+}
+
+/// A record of a type, with these fields and their values as JSON.
+fn example<'f>(kind: &str, fields: impl IntoIterator<Item = (&'f str, &'f str)>) -> String {
+    let fields = fields.into_iter().map(|(name, value)| format!(", {}: {value}", quoted(name)));
+    format!("{{\"type\": {}{}}}", quoted(kind), fields.collect::<String>())
 }
 
 /// How ids are made up and used, if there are any.
@@ -112,7 +134,9 @@ fn described(schema: &RecordSchema, kind: &RecordType) -> String {
     if let Some((above, field)) = field {
         let id = schema.types.iter().find(|other| other.name == *above);
         let id = id.and_then(|above| above.id.as_deref()).unwrap_or("id");
-        said.push_str(&format!(" {} is the {} of the {above} that it belongs to.", code(field), code(id)));
+        said.push_str(&format!(" {} is the {} of the {above} that it belongs to", code(field), code(id)));
+        let is_optional = kind.fields.iter().any(|other| other.name == field && !other.is_required);
+        said.push_str(if is_optional { "; one without it is at the top." } else { "." });
     }
     said
 }

@@ -144,9 +144,10 @@ fn fault(file: &Arc<SettingsFile>, table: &Table, schema: &RecordSchema) -> Opti
         let spot = spot.or_else(|| Some(of_type?.0.first()?.at.clone()));
         return Some(spot.unwrap_or(whole).problem(fault.reason));
     }
-    let flaw = check(schema, &examples(schema).join("\n")).into_iter().next()?;
-    let number = usize::try_from(flaw.line).unwrap_or(1).saturating_sub(1);
-    let of_type = types.get(number).copied();
+    let (numbers, lines): (Vec<usize>, Vec<String>) = examples(schema).into_iter().unzip();
+    let flaw = check(schema, &lines.join("\n")).into_iter().next()?;
+    let line = usize::try_from(flaw.line).unwrap_or(1).saturating_sub(1);
+    let of_type = numbers.get(line).and_then(|number| types.get(*number).copied());
     let spot = of_type.and_then(|kind| spot_in(kind, "fields").or_else(|| Some(kind.0.first()?.at.clone())));
     Some(spot.unwrap_or(whole).problem(format!("the examples don't fit the schema: {}", flaw.reason)))
 }
@@ -348,6 +349,17 @@ order = 3
 fields = { step = "s-1", name = "Mind the knife" }
 "#;
 
+    /// A type that belongs to itself.
+    const NESTED: &str = r#"
+[[type]]
+name = "node"
+id = "id"
+parent = "node"
+parent-field = "up"
+fields = { id = "n-2", name = "Inner" }
+optional = { up = "n-1" }
+"#;
+
     #[track_caller]
     fn problem(change: (&str, &str)) -> String {
         assert!(RECIPE.contains(change.0), "{change:?}");
@@ -368,7 +380,7 @@ fields = { step = "s-1", name = "Mind the knife" }
         let needed = [("id", true), ("part", true), ("name", true)];
         assert_eq!(names, [&needed[..], &[("how", false), ("minutes", false), ("tools", false)]].concat());
         assert_eq!(
-            examples(&schema)[2],
+            examples(&schema)[2].1,
             r#"{"type": "step", "id": "s-1", "part": 1, "name": "Chop \"six\" onions", "how": "Finely,\nwith {care}.", "minutes": 7.5, "tools": ["knife",{"name":"board"}]}"#
         );
     }
@@ -376,12 +388,13 @@ fields = { step = "s-1", name = "Mind the knife" }
     #[test]
     fn the_examples_of_all_instructions_fit_their_schema() {
         let built_in = BUILT_IN.iter().map(|(name, _)| load(&Files::default(), name));
-        for schema in built_in.chain([parse_text("my.toml", RECIPE)]) {
+        for schema in built_in.chain([RECIPE, NESTED].map(|source| parse_text("my.toml", source))) {
             let schema = schema.expect("a schema");
             let text = instructions(&schema);
             assert_eq!(check(&schema, &text), [], "{text}");
-            let lines = text.lines().filter(|line| line.trim_start().starts_with('{')).count();
-            assert_eq!(lines, schema.types.len() + 1, "{text}");
+            let lines = text.lines().filter(|line| line.trim_start().starts_with('{'));
+            let examples = examples(&schema).into_iter().map(|(_, example)| example);
+            assert!(lines.eq(examples), "{text}");
         }
     }
 
@@ -456,6 +469,8 @@ fields = { step = "s-1", name = "Mind the knife" }
         ] {
             assert_eq!(problem(change), told);
         }
+        let own = parse_text("my.toml", &NESTED.replace("n-2", "n-1")).expect_err("a circle").to_string();
+        assert_eq!(own, "my.toml:7:1: the examples don't fit the schema: this node is its own parent");
         let nothing = parse_text("my.toml", "about = \"x\"\n").expect_err("no types").to_string();
         assert_eq!(nothing, "my.toml:1:1: it has no types (expected a table [[type]] for each)");
         let broken = parse_text("my.toml", "[[type]\nname = 3\n").expect_err("no TOML").to_string();
