@@ -22,7 +22,7 @@ pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
     let schema = tree.schema();
     let kind = schema.types.get(node.kind)?;
     let record = node.record.root();
-    let mut known = Known::default();
+    let mut known = SaidFields::default();
     // The type itself.
     known.take(record, "type");
     let mark = if kind.parent.is_none() { "plan" } else { "plain" };
@@ -61,11 +61,11 @@ pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
 
 /// The nodes of fields that are said.
 #[derive(Default)]
-struct Known {
+struct SaidFields {
     nodes: Vec<u32>,
 }
 
-impl Known {
+impl SaidFields {
     /// The value of a field, which needn't be said again.
     fn take<'r>(&mut self, record: Value<'r>, field: &str) -> Option<Value<'r>> {
         let value = record.get(field)?;

@@ -24,7 +24,7 @@ const MAX_MOVES: usize = 1_000_000;
 
 /// Why a record has no place in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum RecordMisfit {
     /// It is of none of the schema's types.
     Foreign,
     /// What is wrong with it.
@@ -170,29 +170,29 @@ impl RecordTree {
     }
 
     /// Takes the next record. `id`, `place`: what the node is called that it makes, and its place if it is below none.
-    pub fn add(&mut self, id: &Id, place: u32, record: &Arc<Record>) -> Result<PlacedRecord, Misfit> {
+    pub fn add(&mut self, id: &Id, place: u32, record: &Arc<Record>) -> Result<PlacedRecord, RecordMisfit> {
         let value = record.root();
-        let name = value.get("type").and_then(crate::json::Value::decode).ok_or(Misfit::Foreign)?;
+        let name = value.get("type").and_then(crate::json::Value::decode).ok_or(RecordMisfit::Foreign)?;
         let schema = Arc::clone(&self.schema);
         if schema.is_end(&name) {
             if self.is_complete || self.nodes.is_empty() {
-                return Err(Misfit::Wrong(format!("there is nothing that `{name}` could end")));
+                return Err(RecordMisfit::Wrong(format!("there is nothing that `{name}` could end")));
             }
             self.is_complete = true;
             self.changed.extend(self.top.first());
             self.log.push(LoggedRecord::new(id, place, record));
             return Ok(PlacedRecord::End);
         }
-        let number = schema.type_of(&name).ok_or(Misfit::Foreign)?;
+        let number = schema.type_of(&name).ok_or(RecordMisfit::Foreign)?;
         let kind = &schema.types[number];
         if let Some(flaw) = kind.flaw_of(value) {
-            return Err(Misfit::Wrong(flaw));
+            return Err(RecordMisfit::Wrong(flaw));
         }
         if record.text().len() > MAX_RECORD {
-            return Err(Misfit::Wrong(format!("it is longer than {} KiB", MAX_RECORD >> 10)));
+            return Err(RecordMisfit::Wrong(format!("it is longer than {} KiB", MAX_RECORD >> 10)));
         }
         if self.nodes.len() >= MAX_NODES || self.bytes + record.text().len() > MAX_BYTES {
-            return Err(Misfit::Wrong("the tree is too large for more".to_owned()));
+            return Err(RecordMisfit::Wrong("the tree is too large for more".to_owned()));
         }
         let is_only = kind.id.is_none() && kind.parent.as_ref().is_none_or(|parent| parent.field.is_none());
         let key = match kind.id_of(value) {
@@ -244,7 +244,7 @@ impl RecordTree {
         place: u32,
         parent: Option<NodeKey>,
         record: &Arc<Record>,
-    ) -> Result<(), Misfit> {
+    ) -> Result<(), RecordMisfit> {
         let now = parent.as_ref().and_then(|key| self.by_key.get(key).copied());
         let node = &self.nodes[known];
         let is_same = match &node.waits_for {
@@ -255,10 +255,10 @@ impl RecordTree {
         // What is shown stays where it is until its new parent is shown.
         if !is_same && (!is_shown(known) || now.is_some_and(is_shown)) {
             if now.is_some_and(|now| self.is_below(now, known)) {
-                return Err(Misfit::Wrong("its parent is below it".to_owned()));
+                return Err(RecordMisfit::Wrong("its parent is below it".to_owned()));
             }
             if self.moves > MAX_MOVES {
-                return Err(Misfit::Wrong("too many records went to other parents".to_owned()));
+                return Err(RecordMisfit::Wrong("too many records went to other parents".to_owned()));
             }
             self.detach(known);
             match parent {

@@ -1,11 +1,10 @@
 //! What records of one thread grow into: a tree by a schema, or what an accumulator makes of them.
 
-
 use crate::entry::View;
 use crate::formatter::records::node_view;
 use crate::formatter::{Accumulator, FormatError};
 use crate::item::{Id, Item};
-use crate::records::{LoggedRecord, Misfit, PlacedRecord, RecordTree, TreeNode};
+use crate::records::{LoggedRecord, PlacedRecord, RecordMisfit, RecordTree, TreeNode};
 use crate::session::Session;
 
 /// Longest list of records that one accumulator gets.
@@ -30,15 +29,15 @@ impl AccumulatedView {
         Self { accumulator, node: None, log: Vec::new(), is_changed: false }
     }
 
-    fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, Misfit> {
-        let record = item.record.as_ref().ok_or(Misfit::Foreign)?;
+    fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, RecordMisfit> {
+        let record = item.record.as_ref().ok_or(RecordMisfit::Foreign)?;
         if self.log.len() == MAX_RECORDS {
-            return Err(Misfit::Wrong("there are too many".to_owned()));
+            return Err(RecordMisfit::Wrong("there are too many".to_owned()));
         }
         match self.accumulator.add(item, session) {
             Ok(true) => {}
-            Ok(false) => return Err(Misfit::Foreign),
-            Err(error) => return Err(Misfit::Wrong(error.message)),
+            Ok(false) => return Err(RecordMisfit::Foreign),
+            Err(error) => return Err(RecordMisfit::Wrong(error.message)),
         }
         self.log.push(LoggedRecord::new(&item.id, item.place, record));
         self.node.get_or_insert_with(|| TreeNode::alone(&item.id, item.place, record));
@@ -49,10 +48,10 @@ impl AccumulatedView {
 
 impl GrowingTree {
     /// Takes the next record.
-    pub(super) fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, Misfit> {
+    pub(super) fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, RecordMisfit> {
         match self {
             Self::Records(tree) => {
-                let record = item.record.as_ref().ok_or(Misfit::Foreign)?;
+                let record = item.record.as_ref().ok_or(RecordMisfit::Foreign)?;
                 tree.add(&item.id, item.place, record)
             }
             Self::View(view) => view.add(item, session),

@@ -18,7 +18,7 @@ use crate::item::{Content, Fact, Id, Item, Kind, Status};
 use crate::json::Record;
 use crate::pipeline::write::FormattedPart;
 use crate::profile::DrawnRecords;
-use crate::records::{Misfit, PlacedRecord, RecordTree};
+use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
 use crate::session::{Map, Session};
 
 use super::growing_tree::{AccumulatedView, GrowingTree};
@@ -67,7 +67,7 @@ struct ReplyPassages {
     /// What was said of it while it grew.
     shown: Vec<Item>,
     /// What was found out of its records while it grew.
-    known: Map<Id, (Arc<Record>, Result<PlacedRecord, Misfit>)>,
+    known: Map<Id, (Arc<Record>, Result<PlacedRecord, RecordMisfit>)>,
 }
 
 /// A reply that is complete, while its records come.
@@ -104,9 +104,9 @@ impl RecordTrees {
         item: &Item,
         stage: &mut FormatStage,
         session: &Session,
-    ) -> Result<PlacedRecord, Misfit> {
+    ) -> Result<PlacedRecord, RecordMisfit> {
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&item.parent) {
-            return Err(Misfit::Wrong("there are too many trees".to_owned()));
+            return Err(RecordMisfit::Wrong("there are too many trees".to_owned()));
         }
         let last = self.threads.get_mut(&item.parent).and_then(VecDeque::back_mut);
         if let Some(shown) = last.filter(|shown| !shown.tree.is_complete()) {
@@ -116,7 +116,7 @@ impl RecordTrees {
             DrawnRecords::Schema(schema) => GrowingTree::Records(RecordTree::new(Arc::clone(schema))),
             DrawnRecords::Accumulator(name) => {
                 let accumulator = stage.formatters.iter().find_map(|formatter| formatter.accumulator(name));
-                GrowingTree::View(AccumulatedView::new(accumulator.ok_or(Misfit::Foreign)?))
+                GrowingTree::View(AccumulatedView::new(accumulator.ok_or(RecordMisfit::Foreign)?))
             }
         };
         let placed = tree.add(item, session);
@@ -387,7 +387,7 @@ impl FormatStage {
         &mut self,
         trees: &mut RecordTrees,
         item: &Item,
-        placed: &Result<PlacedRecord, Misfit>,
+        placed: &Result<PlacedRecord, RecordMisfit>,
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) {
@@ -632,11 +632,11 @@ impl FormatStage {
         &mut self,
         trees: &mut RecordTrees,
         item: &Item,
-        placed: &Result<PlacedRecord, Misfit>,
+        placed: &Result<PlacedRecord, RecordMisfit>,
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) {
-        let Err(Misfit::Wrong(reason)) = placed else { return };
+        let Err(RecordMisfit::Wrong(reason)) = placed else { return };
         trees.misfits += 1;
         if trees.misfits <= TOLD_MISFITS {
             let id = Id::below(item.id.as_str(), "misfit");
