@@ -34,8 +34,10 @@ pub enum RecordMisfit {
 /// What became of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacedRecord {
-    /// It is a node, or what a node is from now on.
+    /// It is a node.
     Node,
+    /// It is what a node is from now on.
+    Again,
     /// It says that the tree is complete.
     End,
 }
@@ -204,13 +206,19 @@ impl RecordTree {
             (schema.type_of(kind).unwrap_or(number), id.unwrap_or_default().into_boxed_str())
         });
         let known = key.as_ref().and_then(|key| self.by_key.get(key).copied());
-        match known {
-            Some(known) => self.replace(known, place, parent, record)?,
-            None => self.insert(TreeNode::new(id, place, number, record), key, parent),
-        }
+        let placed = match known {
+            Some(known) => {
+                self.replace(known, place, parent, record)?;
+                PlacedRecord::Again
+            }
+            None => {
+                self.insert(TreeNode::new(id, place, number, record), key, parent);
+                PlacedRecord::Node
+            }
+        };
         self.bytes += record.text().len();
         self.log.push(LoggedRecord::new(id, place, record));
-        Ok(PlacedRecord::Node)
+        Ok(placed)
     }
 
     fn insert(&mut self, node: TreeNode, key: Option<NodeKey>, parent: Option<NodeKey>) {

@@ -40,8 +40,11 @@ impl AccumulatedView {
             Err(error) => return Err(RecordMisfit::Wrong(error.message)),
         }
         self.log.push(LoggedRecord::new(&item.id, item.place, record));
-        self.node.get_or_insert_with(|| TreeNode::alone(&item.id, item.place, record));
         self.is_changed = true;
+        if self.node.is_some() {
+            return Ok(PlacedRecord::Again);
+        }
+        self.node = Some(TreeNode::alone(&item.id, item.place, record));
         Ok(PlacedRecord::Node)
     }
 }

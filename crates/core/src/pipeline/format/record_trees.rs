@@ -194,6 +194,11 @@ impl ReplyPassages {
     }
 }
 
+/// Whether a record is shown as a node of its own. The error is the rule that hides it.
+fn is_own_node(placed: &Result<PlacedRecord, RecordMisfit>) -> Result<(), &'static str> {
+    if *placed == Ok(PlacedRecord::Node) { Ok(()) } else { Err("record") }
+}
+
 /// A passage of Markdown by itself: a block of code that goes on in it begins again, and one that doesn't end in it ends. A block in
 /// which there were records alone is left out. `is_followed`: whether a record comes behind it. `None`: it says nothing.
 fn between_records(prose: &str, fence: &mut Fence, is_followed: bool) -> Option<String> {
@@ -348,7 +353,7 @@ impl FormatStage {
                     stage.say_passages(&mut reply, session, formatted);
                 }
             }
-            stage.count_item(item.kind, if placed.is_ok() { Ok(()) } else { Err("record") });
+            stage.count_item(item.kind, is_own_node(&placed));
             stage.placed(trees, item, &placed, session, formatted);
             if placed == Ok(PlacedRecord::End) {
                 reply.is_in_tree = false;
@@ -371,7 +376,7 @@ impl FormatStage {
             if placed.is_ok() && !matches!(stage.output_kind, OutputKind::Items) {
                 stage.begin_item(item, session, formatted);
                 let after = stage.observe(Observation::Complete(item), session);
-                stage.count_item(item.kind, Ok(()));
+                stage.count_item(item.kind, is_own_node(&placed));
                 if !after.is_empty() {
                     stage.aside("after", Some(item), after, session, formatted);
                 }
