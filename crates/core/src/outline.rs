@@ -124,7 +124,9 @@ impl Node {
 
     /// Whether it is what a run answered or came to, rather than something beside that.
     pub fn is_of_answer(&self) -> bool {
-        matches!(self.entry.kind, Kind::Reply | Kind::Outcome) || self.entry.view.is_totals()
+        matches!(self.entry.kind, Kind::Reply | Kind::Outcome)
+            || self.entry.is_in_tree()
+            || self.entry.view.is_totals()
     }
 }
 
@@ -322,7 +324,8 @@ impl NodePlacement {
         }
         let is_outcome = node.entry.kind == Kind::Outcome;
         // One more than there is room for shows nothing of those before it.
-        let is_reply = node.entry.kind == Kind::Reply && node.entry.depth == 0;
+        let is_said = node.entry.kind == Kind::Reply || node.entry.is_in_tree();
+        let is_reply = is_said && node.entry.depth == 0;
         let (known, node) = self.held.take(node);
         if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
             self.answer(known, false, each);

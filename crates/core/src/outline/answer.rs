@@ -10,7 +10,7 @@ use super::Node;
 /// Bytes of text that are held back in the hope that they are the answer.
 const MAX_BYTES: usize = 1 << 20;
 /// Nodes that are.
-const MAX_NODES: usize = 64;
+const MAX_NODES: usize = 1_024;
 
 /// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +48,7 @@ impl HeldReplies {
         let has_outcome = || self.nodes.iter().any(|node| node.entry.kind == Kind::Outcome);
         let is_next = match entry.kind {
             Kind::Reply => entry.depth == 0 && !has_outcome(),
+            Kind::Record => entry.is_in_tree() && entry.depth == 0 && !has_outcome(),
             Kind::Notice => !self.nodes.is_empty(),
             Kind::Outcome => !has_outcome(),
             // What another program printed once the run had ended.

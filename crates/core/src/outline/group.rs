@@ -34,6 +34,11 @@ impl Entry {
         }
     }
 
+    /// Whether it is a node of a tree of records: a part of what was said. A record by itself has no title.
+    pub fn is_in_tree(&self) -> bool {
+        self.kind == Kind::Record && !self.view.title.is_empty()
+    }
+
     /// Whether a turn begins with it: a prompt to the agent itself. What a sub-agent is asked is a part of the turn.
     pub fn begins_turn(&self) -> bool {
         self.kind == Kind::Prompt && self.depth == 0

@@ -15,7 +15,7 @@ use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Observation};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
-use crate::profile::{Pairs, Profile};
+use crate::profile::{DrawnRecords, Pairs, Profile};
 use crate::redact::Redactor;
 use crate::report::{Report, count};
 use crate::session::{Session, SessionChange, SessionId};
@@ -630,9 +630,10 @@ impl FormatStage {
     }
 }
 
-/// What draws the records of replies, if they are to be drawn.
+/// What draws the records of replies, if they are to be drawn: where no record is shown, their lines stay.
 fn trees_of(profile: &Profile) -> Option<Box<RecordTrees>> {
-    profile.records.clone().map(|drawn| Box::new(RecordTrees::new(drawn)))
+    let is_shown = |_: &DrawnRecords| profile.filter.admits(&Item::new("", Kind::Record, 0));
+    profile.records.clone().filter(is_shown).map(|drawn| Box::new(RecordTrees::new(drawn)))
 }
 
 /// Where what heads a document is collected, if the output wants that.

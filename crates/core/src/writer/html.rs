@@ -360,7 +360,13 @@ impl Html {
         out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
         let totals = of(Kind::Notice).filter(|node| node.is_of_answer());
         of(Kind::Outcome).chain(totals).for_each(|node| self.outcome(&node.entry, out));
-        for (at, Node { entry, .. }) in of(Kind::Reply).enumerate() {
+        let said = |node: &&Node| node.entry.kind == Kind::Reply || node.entry.is_in_tree();
+        for (at, node) in answer.nodes.iter().filter(said).enumerate() {
+            let entry = &node.entry;
+            if entry.kind != Kind::Reply {
+                self.write(node, out);
+                continue;
+            }
             let below = if at == 0 { page::below_title(entry, title) } else { None };
             let entry = below.as_ref().unwrap_or(entry);
             let anchor = page::anchor(entry.id.as_str());

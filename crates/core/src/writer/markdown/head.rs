@@ -112,7 +112,8 @@ impl Markdown {
         }
         // Where the price is known, the line below the title has all of them.
         let totals = of(Kind::Notice).filter(|node| node.is_of_answer() && head.cost.is_none());
-        for (at, node) in of(Kind::Reply).chain(done).chain(totals).enumerate() {
+        let said = answer.iter().filter(|node| node.entry.kind == Kind::Reply || node.entry.is_in_tree());
+        for (at, node) in said.chain(done).chain(totals).enumerate() {
             let below = if at == 0 { page::below_title(&node.entry, title) } else { None };
             self.write(below.as_ref().unwrap_or(&node.entry), &Relation::Own, out)?;
         }
