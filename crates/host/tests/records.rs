@@ -259,7 +259,10 @@ fn a_tree_that_grows_is_previewed_on_a_terminal() {
     let mut shown = String::new();
     pipeline.preview(&open.nodes, 50, &mut shown).unwrap();
     assert_eq!(text, "", "nothing is complete");
-    assert!(shown.contains("≡ Seed library · project"), "{shown}");
+    let parts = ["  Two lists,", "\n≡ Seed library · project", "  The drawers come first."];
+    let places: Vec<_> =
+        parts.iter().map(|part| shown.find(part).unwrap_or_else(|| panic!("{part:?} in {shown}"))).collect();
+    assert!(places.is_sorted(), "{shown}");
     assert!(shown.contains("\n    • Write down all packets · task t-1"), "{shown}");
     assert!(!shown.contains('{'), "{shown}");
     for line in behind.iter().chain([&whole("m", PLAN)]) {

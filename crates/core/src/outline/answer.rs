@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::entry::text_size;
-use crate::item::Kind;
+use crate::item::{Kind, Status};
 
 use super::Node;
 
@@ -48,7 +48,11 @@ impl HeldReplies {
         let has_outcome = || self.nodes.iter().any(|node| node.entry.kind == Kind::Outcome);
         let is_next = match entry.kind {
             Kind::Reply => entry.depth == 0 && !has_outcome(),
-            Kind::Record => entry.is_in_tree() && entry.depth == 0 && !has_outcome(),
+            // A tree that nobody completed comes when all else has.
+            Kind::Record => {
+                let is_late = entry.level > 0 || entry.status == Status::Cancelled;
+                entry.is_in_tree() && entry.depth == 0 && (is_late || !has_outcome())
+            }
             Kind::Notice => !self.nodes.is_empty(),
             Kind::Outcome => !has_outcome(),
             // What another program printed once the run had ended.

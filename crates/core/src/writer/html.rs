@@ -49,7 +49,7 @@ use self::timeline::Timeline;
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Their hashes, as the policy names them. A test says what they must be.
-const STYLE_HASH: &str = "sha256-1Hsya1dBW/0YFpCLYOQVCFBpHb+5L9BpDP2sffZJk2s=";
+const STYLE_HASH: &str = "sha256-7fnJ6hmjyD+iQqxCIT+jvXAiR564Q4xxNwZ+P6WzSpM=";
 const SCRIPT_HASH: &str = "sha256-qOe92ldwmg3bNHQkQOhN4TMniwTFp21yhdLHehfL1b0=";
 
 /// The classes of nodes below others in a tree, the deepest for all that are deeper.
@@ -361,9 +361,14 @@ impl Html {
         let totals = of(Kind::Notice).filter(|node| node.is_of_answer());
         of(Kind::Outcome).chain(totals).for_each(|node| self.outcome(&node.entry, out));
         let said = |node: &&Node| node.entry.kind == Kind::Reply || node.entry.is_in_tree();
+        let mut is_in_tree = false;
         for (at, node) in answer.nodes.iter().filter(said).enumerate() {
             let entry = &node.entry;
-            if entry.kind != Kind::Reply {
+            if is_in_tree != (entry.kind != Kind::Reply) {
+                is_in_tree = !is_in_tree;
+                out.raw(if is_in_tree { "<div class=\"tree\">\n" } else { "</div>\n" });
+            }
+            if is_in_tree {
                 self.write(node, out);
                 continue;
             }
@@ -377,7 +382,7 @@ impl Html {
             self.time(entry, &anchor, out);
             out.raw("</div>\n");
         }
-        out.raw("</section>\n");
+        out.raw(if is_in_tree { "</div>\n</section>\n" } else { "</section>\n" });
     }
 
     fn outcome(&self, entry: &Entry, out: &mut HtmlOut<'_>) {

@@ -457,7 +457,12 @@ impl FormatStage {
     pub(in super::super) fn open_trees(&mut self, session: &Session) -> Vec<Box<Entry>> {
         self.with_trees(|stage, trees| {
             let mut entries = Vec::new();
-            for passage in trees.growing.values().flat_map(|growing| &growing.shown) {
+            // What stands before the first record of its reply has the reply's id.
+            let passages = trees.growing.iter().flat_map(|(reply, growing)| {
+                growing.shown.iter().map(move |passage| (passage.id == *reply, passage))
+            });
+            let (before, behind): (Vec<_>, Vec<_>) = passages.partition(|(is_first, _)| *is_first);
+            for (_, passage) in before {
                 entries.extend(stage.growing_entry(passage, session).ok());
             }
             for (thread, shown) in trees
@@ -478,6 +483,9 @@ impl FormatStage {
                     }
                     entries.push(entry);
                 }
+            }
+            for (_, passage) in behind {
+                entries.extend(stage.growing_entry(passage, session).ok());
             }
             entries
         })
@@ -606,7 +614,7 @@ impl FormatStage {
         let node = shown.tree.node(number).ok_or("record")?;
         let mut entry = self.entry_of(&item, view.ok_or("record")?, session);
         entry.level = level;
-        if node.level == Some(0) && !shown.tree.is_complete() {
+        if level == 0 && (node.level.is_none() || !shown.tree.is_complete()) {
             entry.status = if shown.is_over { Status::Cancelled } else { Status::Open };
         }
         // Who shows sub-agents must know whose tree it is, and draws it by levels.

@@ -405,7 +405,8 @@ pub(super) fn class_of(role: &str) -> Option<&'static str> {
             "call.key" | "syntax.attribute" => "s-a",
             "muted" | "elided" | "time" | "session.mode" | "session.version" | "id" | "call.note"
             | "call.detail" | "result.note" | "result.ok.note" | "outcome.note" | "session.note"
-            | "session.id" | "plan.note" | "tool.note" | "notice.note" | "list.done" | "notice.info" => "dim",
+            | "session.id" | "plan.note" | "record.note" | "tool.note" | "notice.note" | "list.done"
+            | "notice.info" => "dim",
             "result.error" | "outcome.error" | "notice.error" | "error" | "list.failed" => "bad",
             "notice.warning" | "outcome.warning" | "warning" => "warn",
             "result.ok" | "outcome.ok" | "ok" => "good",
@@ -415,7 +416,7 @@ pub(super) fn class_of(role: &str) -> Option<&'static str> {
             "badge" => "badge",
             "badge.warning" => "badge warn",
             "badge.critical" => "badge bad",
-            "session.model" | "plan" | "syntax.heading" => "strong",
+            "session.model" | "plan" | "record.label" | "syntax.heading" => "strong",
             "syntax.keyword" | "syntax.tag" => "s-k",
             "syntax.string" => "s-s",
             "syntax.comment" => "s-c",
