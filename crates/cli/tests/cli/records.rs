@@ -111,12 +111,16 @@ fn what_is_wrong_with_the_arguments_is_said() {
 
 #[test]
 fn a_profile_shows_the_records_of_a_schema_as_a_tree() {
-    let steps = "First:\n{\"type\": \"recipe\", \"name\": \"Soup\"}\n{\"type\": \"step\", \"name\": \"Boil it\"}";
+    let steps =
+        "First:\n{\"type\": \"recipe\", \"name\": \"Soup\"}\n{\"type\": \"step\", \"name\": \"Boil it\"}";
     let folder = Folder::with(&[
         ("recipe.toml", RECIPE),
         ("s.jsonl", &reply(steps)),
         ("plan.jsonl", &reply(PLAN)),
-        ("config.toml", "records = 'recipe.toml'\n[profile.off]\nrecords = 'none'\n[profile.typo]\nrecords = 'projct'\n"),
+        (
+            "config.toml",
+            "records = 'recipe.toml'\n[profile.off]\nrecords = 'none'\n[profile.typo]\nrecords = 'projct'\n",
+        ),
     ]);
     let tree = "≡ Soup · recipe\n  • Boil it · step\n";
     for arguments in ["--set records=recipe.toml s.jsonl", "--config config.toml s.jsonl"] {

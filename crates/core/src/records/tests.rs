@@ -59,7 +59,7 @@ fn nodes() -> Arc<RecordSchema> {
     Arc::new(RecordSchema { name: "nodes".to_owned(), about: String::new(), end: None, types })
 }
 
-fn add(tree: &mut RecordTree, number: usize, line: &str) -> Result<PlacedRecord, Misfit> {
+fn add(tree: &mut RecordTree, number: usize, line: &str) -> Result<PlacedRecord, RecordMisfit> {
     let record = Record::from_line(line.to_owned()).map_err(|(damage, line)| format!("{damage:?}: {line}"));
     tree.add(&Id::from(format!("r-{number}").as_str()), number as u32, &Arc::new(record.expect("JSON")))
 }
@@ -142,13 +142,13 @@ fn orphans_are_at_the_end_and_counted_until_their_parent_comes() {
 #[test]
 fn an_end_is_taken_once_and_not_before_a_node() {
     let mut tree = RecordTree::new(plan());
-    assert!(matches!(add(&mut tree, 0, r#"{"type":"complete"}"#), Err(Misfit::Wrong(_))));
+    assert!(matches!(add(&mut tree, 0, r#"{"type":"complete"}"#), Err(RecordMisfit::Wrong(_))));
     assert_eq!(add(&mut tree, 1, PLAN[0]), Ok(PlacedRecord::Node));
     assert_eq!(add(&mut tree, 2, r#"{"type":"complete"}"#), Ok(PlacedRecord::End));
     assert!(tree.is_complete());
-    assert!(matches!(add(&mut tree, 3, r#"{"type":"complete"}"#), Err(Misfit::Wrong(_))));
-    assert_eq!(add(&mut tree, 4, r#"{"type":"weather"}"#), Err(Misfit::Foreign));
-    assert_eq!(add(&mut tree, 5, "[1]"), Err(Misfit::Foreign));
+    assert!(matches!(add(&mut tree, 3, r#"{"type":"complete"}"#), Err(RecordMisfit::Wrong(_))));
+    assert_eq!(add(&mut tree, 4, r#"{"type":"weather"}"#), Err(RecordMisfit::Foreign));
+    assert_eq!(add(&mut tree, 5, "[1]"), Err(RecordMisfit::Foreign));
 }
 
 #[test]
@@ -165,8 +165,11 @@ fn nodes_that_name_each_other_have_no_place() {
         serde_json::from_str::<Value>(&tree.json()).expect("JSON");
     }
     let mut tree = tree_of(&nodes(), [top, &node("a", "top"), &node("b", "a")]);
-    assert_eq!(add(&mut tree, 3, &node("a", "b")), Err(Misfit::Wrong("its parent is below it".to_owned())));
-    assert!(matches!(add(&mut tree, 4, &node("d", "d")), Err(Misfit::Wrong(_))));
+    assert_eq!(
+        add(&mut tree, 3, &node("a", "b")),
+        Err(RecordMisfit::Wrong("its parent is below it".to_owned()))
+    );
+    assert!(matches!(add(&mut tree, 4, &node("d", "d")), Err(RecordMisfit::Wrong(_))));
     assert_eq!(outline(&tree), ["top", " a", "  b"]);
 }
 
