@@ -399,6 +399,14 @@ optional = { up = "n-1" }
     }
 
     #[test]
+    fn the_schema_of_the_page_is_one() {
+        let page = include_str!("../../../../docs/records.md");
+        let source = page.split("```toml\n# recipe.toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let schema = parse_text("recipe.toml", source.expect("the page has it")).expect("a schema");
+        assert_eq!(schema.types.iter().map(|kind| kind.order).collect::<Vec<_>>(), [1, 2, 2]);
+    }
+
+    #[test]
     fn what_is_wrong_in_a_schema_has_its_place() {
         for (change, told) in [
             (("about = ", "abuot = "), "my.toml:3:1: unknown key \"abuot\" (did you mean \"about\"?)"),
