@@ -181,7 +181,9 @@ fn the_lines_of_records_give_way_to_a_tree() {
   Ten weeks are enough.
 ";
     assert_eq!(written("text", &whole("m", PLAN)), expected);
-    let expected = "Two lists, since the data can move first.
+    let expected = "## Answer
+
+Two lists, since the data can move first.
 
 - ≡ Seed library · project · startDate: 2026-02-02 · complete
 
@@ -259,7 +261,7 @@ fn a_tree_that_grows_is_previewed_on_a_terminal() {
     let mut shown = String::new();
     pipeline.preview(&open.nodes, 50, &mut shown).unwrap();
     assert_eq!(text, "", "nothing is complete");
-    let parts = ["  Two lists,", "\n≡ Seed library · project", "  The drawers come first."];
+    let parts = ["  Two lists,", "\n≡ Seed library · project", "\n\n  The"];
     let places: Vec<_> =
         parts.iter().map(|part| shown.find(part).unwrap_or_else(|| panic!("{part:?} in {shown}"))).collect();
     assert!(places.is_sorted(), "{shown}");

@@ -124,7 +124,7 @@ fn what_comes_again_updates_its_node() {
     let updated = tree.walk().filter(|(node, _)| tree.node(*node).is_some_and(|node| node.updates > 0));
     assert_eq!(updated.count(), 2);
     tree.take_changed();
-    assert_eq!(add(&mut tree, 20, again[1]), Ok(PlacedRecord::Node));
+    assert_eq!(add(&mut tree, 20, again[1]), Ok(PlacedRecord::Again));
     assert_eq!(tree.take_changed(), [0], "an update changes one node");
 }
 
