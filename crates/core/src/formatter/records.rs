@@ -29,11 +29,11 @@ pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
     let mut view = View::titled(mark, Line::default());
     let label = known.take(record, &kind.label).map(shown).filter(|label| !label.trim().is_empty());
     view.title.push("record.label", label.unwrap_or(Text::own("(no name)")));
-    let mut note = kind.name.clone();
+    let mut about = kind.name.clone();
     if let Some(id) = kind.id.as_ref().and_then(|field| known.take(record, field)) {
-        note = format!("{note} {}", shown(id));
+        about = format!("{about} {}", shown(id));
     }
-    push_note(&mut view.title, Text::clean_owned(note));
+    push_note(&mut view.title, Text::clean_owned(about));
     if let Some(field) = parent_field(kind).filter(|_| node.parent.is_some()) {
         known.take(record, field);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::json::{Damage, Record};
+use crate::json::{Damage, Record, Value};
 
 use super::schema::{RecordSchema, hint};
 use super::tree::{MAX_BYTES, MAX_NODES, MAX_RECORD};
@@ -105,7 +105,7 @@ impl<'s> RecordCheck<'s> {
     fn record(&mut self, written: &str) -> Result<(), String> {
         let record = Record::from_line(written.to_owned()).map_err(|(damage, _)| reason(written, damage))?;
         let value = record.root();
-        let name = value.get("type").and_then(|name| name.decode());
+        let name = value.get("type").and_then(Value::decode);
         let name = name.ok_or("the record has no type that is a text")?;
         self.has_records = true;
         if self.schema.is_end(&name) {

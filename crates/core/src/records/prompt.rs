@@ -1,5 +1,7 @@
 //! Instructions for a model that is to write records.
 
+use std::fmt::Write;
+
 use super::schema::{RecordField, RecordSchema, RecordType};
 
 /// Instructions for a model, in Markdown, to write records of this schema. The only lines of it that begin with `{` are the
@@ -114,7 +116,7 @@ fn described(schema: &RecordSchema, kind: &RecordType) -> String {
     let mut said = format!("{}{}", code(&kind.name), if once { ", once" } else { "" });
     let about: Vec<&str> = kind.about.split_whitespace().collect();
     if !about.is_empty() {
-        said.push_str(&format!(": {}", about.join(" ")));
+        let _ = write!(said, ": {}", about.join(" "));
     }
     if !said.ends_with(['.', '!', '?', ':']) {
         said.push('.');
@@ -122,19 +124,19 @@ fn described(schema: &RecordSchema, kind: &RecordType) -> String {
     let (needed, others): (Vec<_>, Vec<_>) = kind.fields.iter().partition(|field| field.is_required);
     let names = |fields: &[&RecordField]| all_of(fields.iter().map(|field| code(&field.name)).collect());
     if !needed.is_empty() {
-        said.push_str(&format!(" It needs {}", names(&needed)));
+        let _ = write!(said, " It needs {}", names(&needed));
         said.push_str(if others.is_empty() { "." } else { "; " });
     } else if !others.is_empty() {
         said.push(' ');
     }
     if !others.is_empty() {
-        said.push_str(&format!("{} can be left out.", names(&others)));
+        let _ = write!(said, "{} can be left out.", names(&others));
     }
     let field = kind.parent.as_ref().and_then(|parent| Some((&parent.kind, parent.field.as_deref()?)));
     if let Some((above, field)) = field {
         let id = schema.types.iter().find(|other| other.name == *above);
         let id = id.and_then(|above| above.id.as_deref()).unwrap_or("id");
-        said.push_str(&format!(" {} is the {} of the {above} that it belongs to", code(field), code(id)));
+        let _ = write!(said, " {} is the {} of the {above} that it belongs to", code(field), code(id));
         let is_optional = kind.fields.iter().any(|other| other.name == field && !other.is_required);
         said.push_str(if is_optional { "; one without it is at the top." } else { "." });
     }

@@ -153,8 +153,8 @@ impl RecordSchema {
         for (key, field) in named {
             let Some(field) = field else { continue };
             if kind.field(field).is_none() {
-                let names: Vec<&str> = kind.fields.iter().map(|field| field.name.as_str()).collect();
-                return fault(key, format!("the type {name} has no field {field:?} {}", hint(field, &names)));
+                let known: Vec<&str> = kind.fields.iter().map(|field| field.name.as_str()).collect();
+                return fault(key, format!("the type {name} has no field {field:?} {}", hint(field, &known)));
             }
         }
         if let Some(id) = kind.id.as_deref().filter(|id| kind.field(id).is_some_and(|id| !id.is_required)) {

@@ -206,15 +206,12 @@ impl RecordTree {
             (schema.type_of(kind).unwrap_or(number), id.unwrap_or_default().into_boxed_str())
         });
         let known = key.as_ref().and_then(|key| self.by_key.get(key).copied());
-        let placed = match known {
-            Some(known) => {
-                self.replace(known, place, parent, record)?;
-                PlacedRecord::Again
-            }
-            None => {
-                self.insert(TreeNode::new(id, place, number, record), key, parent);
-                PlacedRecord::Node
-            }
+        let placed = if let Some(known) = known {
+            self.replace(known, place, parent, record)?;
+            PlacedRecord::Again
+        } else {
+            self.insert(TreeNode::new(id, place, number, record), key, parent);
+            PlacedRecord::Node
         };
         self.bytes += record.text().len();
         self.log.push(LoggedRecord::new(id, place, record));
@@ -269,14 +266,13 @@ impl RecordTree {
                 return Err(RecordMisfit::Wrong("too many records went to other parents".to_owned()));
             }
             self.detach(known);
-            match parent {
-                Some(parent) => self.attach(known, parent),
-                None => {
-                    // It wasn't shown before, so it comes last.
-                    self.nodes[known].place = place;
-                    self.top.push(known);
-                    self.show(known, 0);
-                }
+            if let Some(parent) = parent {
+                self.attach(known, parent);
+            } else {
+                // It wasn't shown before, so it comes last.
+                self.nodes[known].place = place;
+                self.top.push(known);
+                self.show(known, 0);
             }
         }
         let node = &mut self.nodes[known];
@@ -288,12 +284,11 @@ impl RecordTree {
 
     /// Puts a node below the one of this key, or lets it wait for that.
     fn attach(&mut self, child: usize, parent: NodeKey) {
-        match self.by_key.get(&parent).copied() {
-            Some(parent) => self.attach_to(child, parent),
-            None => {
-                self.nodes[child].waits_for = Some(parent.clone());
-                self.waiting.entry(parent).or_default().push(child);
-            }
+        if let Some(parent) = self.by_key.get(&parent).copied() {
+            self.attach_to(child, parent);
+        } else {
+            self.nodes[child].waits_for = Some(parent.clone());
+            self.waiting.entry(parent).or_default().push(child);
         }
     }
 

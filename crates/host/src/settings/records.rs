@@ -274,17 +274,13 @@ impl SchemaReader {
         };
         let mut read = Vec::new();
         for field in &fields.0 {
-            match json(&field.leaf.value) {
-                Some(example) => read.push(RecordField {
-                    name: field.key.clone(),
-                    is_required,
-                    example: example.to_string(),
-                }),
-                None => {
-                    let what = field.leaf.value.describe();
-                    let message = format!("an example must be a value that JSON has, not {what}");
-                    self.complain(&field.leaf.spot, message);
-                }
+            if let Some(example) = json(&field.leaf.value) {
+                let (name, example) = (field.key.clone(), example.to_string());
+                read.push(RecordField { name, is_required, example });
+            } else {
+                let found = field.leaf.value.describe();
+                let message = format!("an example must be a value that JSON has, not {found}");
+                self.complain(&field.leaf.spot, message);
             }
         }
         read

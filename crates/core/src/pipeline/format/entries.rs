@@ -75,18 +75,21 @@ impl FormatStage {
 
     /// What the chain says of an item; `None`: nothing.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        self.asked(item, session).unwrap_or_else(|| self.standard.view(item, session))
+        match self.asked(item, session) {
+            Some(Verdict::Show(view)) => Some(view),
+            Some(Verdict::Hide) => None,
+            Some(Verdict::Pass) | None => self.standard.view(item, session),
+        }
     }
 
     /// What the formatters before the standard one say of an item. `None`: all of them pass.
-    pub(super) fn asked(&mut self, item: &Item, session: &Session) -> Option<Option<View>> {
+    pub(super) fn asked(&mut self, item: &Item, session: &Session) -> Option<Verdict> {
         for formatter in &self.formatters {
             let verdict = formatter.format(item, session);
             note_failures(&mut self.failures, &**formatter);
             match verdict {
-                Ok(Verdict::Show(view)) => return Some(Some(view)),
-                Ok(Verdict::Hide) => return Some(None),
                 Ok(Verdict::Pass) => {}
+                Ok(verdict) => return Some(verdict),
                 Err(error) => drop(self.failures.insert(format!("{}: {error}", formatter.name()))),
             }
         }

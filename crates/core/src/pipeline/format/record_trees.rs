@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::entry::{Block, Entry, Line};
 use crate::fence::Fence;
-use crate::formatter::Observation;
+use crate::formatter::{Observation, Verdict};
 use crate::item::{Content, Fact, Id, Item, Kind, Status};
 use crate::json::Record;
 use crate::pipeline::write::FormattedPart;
@@ -132,17 +132,17 @@ impl RecordTrees {
     /// before.
     fn rebuild(
         &mut self,
-        thread: &Option<Id>,
+        thread: Option<&Id>,
         is_left_out: impl Fn(&Id) -> bool,
         stage: &mut FormatStage,
         session: &Session,
     ) -> Vec<Id> {
-        let before = self.threads.swap_remove(thread).unwrap_or_default();
+        let before = self.threads.swap_remove(&thread.cloned()).unwrap_or_default();
         let nodes = before.iter().flat_map(|shown| shown.tree.ids()).collect();
         for shown in &before {
             for logged in shown.tree.log().iter().filter(|logged| !is_left_out(&logged.id)) {
                 let mut item = Item::new(logged.id.clone(), Kind::Record, shown.line);
-                (item.parent, item.place) = (thread.clone(), logged.place);
+                (item.parent, item.place) = (thread.cloned(), logged.place);
                 item.record = Some(Arc::clone(&logged.record));
                 // What doesn't fit without the others was shown, and is taken back with them.
                 drop(self.add(&item, stage, session));
@@ -313,7 +313,7 @@ impl FormatStage {
             if let Some(record) = &item.record {
                 passages.known.insert(item.id.clone(), (Arc::clone(record), placed));
             }
-            stage.put_changed(trees, &item.parent, session);
+            stage.put_changed(trees, item.parent.as_ref(), session);
         });
     }
 
@@ -337,8 +337,8 @@ impl FormatStage {
                     // From here on it is another text.
                     let others = std::mem::take(&mut reply.before.known);
                     let is_of_reply = |id: &Id| *id == item.id || others.contains_key(id);
-                    let nodes = trees.rebuild(&item.parent, is_of_reply, stage, session);
-                    stage.put_anew(trees, &item.parent, nodes, session);
+                    let nodes = trees.rebuild(item.parent.as_ref(), is_of_reply, stage, session);
+                    stage.put_anew(trees, item.parent.as_ref(), nodes, session);
                     trees.add(item, stage, session)
                 }
                 None => trees.add(item, stage, session),
@@ -397,9 +397,9 @@ impl FormatStage {
         formatted: &mut Vec<FormattedPart>,
     ) {
         self.tell_misfit(trees, item, placed, session, formatted);
-        self.put_changed(trees, &item.parent, session);
+        self.put_changed(trees, item.parent.as_ref(), session);
         if *placed == Ok(PlacedRecord::End) {
-            self.end_tree(trees, &item.parent, session, formatted);
+            self.end_tree(trees, item.parent.as_ref(), session, formatted);
         }
     }
 
@@ -429,8 +429,8 @@ impl FormatStage {
             let is_in = |shown: &ShownTree| shown.tree.log().iter().any(|logged| logged.id == *id);
             let thread = trees.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
             let Some(thread) = thread.map(|(thread, _)| thread.clone()) else { return };
-            let nodes = trees.rebuild(&thread, |known| known == id, stage, session);
-            stage.put_anew(trees, &thread, nodes, session);
+            let nodes = trees.rebuild(thread.as_ref(), |known| known == id, stage, session);
+            stage.put_anew(trees, thread.as_ref(), nodes, session);
         });
     }
 
@@ -454,6 +454,7 @@ impl FormatStage {
     }
 
     /// What stands before the last passage of the replies that grow, and the trees that aren't complete.
+    #[expect(clippy::vec_box, reason = "entries go on in boxes")]
     pub(in super::super) fn open_trees(&mut self, session: &Session) -> Vec<Box<Entry>> {
         self.with_trees(|stage, trees| {
             let mut entries = Vec::new();
@@ -497,7 +498,7 @@ impl FormatStage {
             let threads: Vec<Option<Id>> = trees.threads.keys().cloned().collect();
             for thread in threads {
                 while trees.threads.get(&thread).is_some_and(|trees| !trees.is_empty()) {
-                    stage.end_tree(trees, &thread, session, formatted);
+                    stage.end_tree(trees, thread.as_ref(), session, formatted);
                 }
             }
             if trees.misfits > TOLD_MISFITS {
@@ -512,20 +513,20 @@ impl FormatStage {
     fn end_tree(
         &mut self,
         trees: &mut RecordTrees,
-        thread: &Option<Id>,
+        thread: Option<&Id>,
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) {
-        let Some(of_thread) = trees.threads.get_mut(thread) else { return };
+        let Some(of_thread) = trees.threads.get_mut(&thread.cloned()) else { return };
         let Some(mut shown) = of_thread.pop_front() else { return };
         if of_thread.is_empty() {
-            trees.threads.shift_remove(thread);
+            trees.threads.shift_remove(&thread.cloned());
         }
         shown.is_over = true;
         let root = shown.tree.node(0).map_or_else(|| Id::from("tree"), |node| node.id.clone());
         if let OutputKind::Items = self.output_kind {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
-            item.parent.clone_from(thread);
+            item.parent = thread.cloned();
             item.place = shown.tree.node(0).map_or(0, |node| node.place);
             match shown.tree.json() {
                 Ok(json) => {
@@ -551,7 +552,7 @@ impl FormatStage {
                 if matches!(self.output_kind, OutputKind::Updates) && !is_news {
                     continue;
                 }
-                if let Ok(entry) = self.node_entry(thread.as_ref(), &mut shown, number, level, session) {
+                if let Ok(entry) = self.node_entry(thread, &mut shown, number, level, session) {
                     self.show(entry, session, formatted);
                 }
             }
@@ -559,13 +560,13 @@ impl FormatStage {
         self.count_once();
         for (number, text) in (1..).zip(shown.tree.faults()) {
             let id = Id::below(root.as_str(), &format!("fault-{number}"));
-            self.tell_notice(id, thread.as_ref(), text, session, formatted);
+            self.tell_notice(id, thread, text, session, formatted);
         }
     }
 
     /// Shows the nodes that have changed, where what is shown can be.
-    fn put_changed(&mut self, trees: &mut RecordTrees, thread: &Option<Id>, session: &Session) {
-        let Some(of_thread) = trees.threads.get_mut(thread) else { return };
+    fn put_changed(&mut self, trees: &mut RecordTrees, thread: Option<&Id>, session: &Session) {
+        let Some(of_thread) = trees.threads.get_mut(&thread.cloned()) else { return };
         for shown in of_thread {
             let changed = shown.tree.take_changed();
             if !matches!(self.output_kind, OutputKind::Updates) {
@@ -573,7 +574,7 @@ impl FormatStage {
             }
             for number in changed {
                 let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
-                if let Ok(entry) = self.node_entry(thread.as_ref(), shown, number, level, session) {
+                if let Ok(entry) = self.node_entry(thread, shown, number, level, session) {
                     self.updates.put(entry);
                 }
             }
@@ -581,7 +582,7 @@ impl FormatStage {
     }
 
     /// Shows the trees of a thread as they are now, after what they were before: nodes of these ids.
-    fn put_anew(&mut self, trees: &mut RecordTrees, thread: &Option<Id>, before: Vec<Id>, session: &Session) {
+    fn put_anew(&mut self, trees: &mut RecordTrees, thread: Option<&Id>, before: Vec<Id>, session: &Session) {
         for id in before {
             self.updates.take_back(&id);
         }
@@ -605,8 +606,9 @@ impl FormatStage {
         item.record = Some(Arc::clone(&node.record));
         self.admits(&item)?;
         let view = match self.asked(&item, session) {
-            Some(view) => view,
-            None => shown.tree.view(number, session).unwrap_or_else(|error| {
+            Some(Verdict::Show(view)) => Some(view),
+            Some(Verdict::Hide) => None,
+            Some(Verdict::Pass) | None => shown.tree.view(number, session).unwrap_or_else(|error| {
                 self.failures.insert(error.message);
                 None
             }),
