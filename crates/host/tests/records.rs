@@ -388,8 +388,8 @@ fn bare_lines_make_a_tree_too() {
     let mut setup = engine.setup();
     setup.profile.records = Some(DrawnRecords::Schema(schema()));
     let (mut pipeline, mut text) = (Pipeline::new(setup), String::new());
-    let lines: String =
-        PLAN.lines().filter(|line| line.starts_with('{')).map(|line| format!("{line}\n")).collect();
+    let lines: Vec<&str> = PLAN.lines().filter(|line| line.starts_with('{')).collect();
+    let lines = lines.join("\n") + "\n";
     pipeline.push(lines.as_bytes(), &mut text).unwrap();
     pipeline.finish(&mut text).unwrap();
     assert!(text.starts_with("≡ Seed library · project") && text.ends_with("      color: green\n"), "{text}");
