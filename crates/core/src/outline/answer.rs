@@ -9,13 +9,17 @@ use super::Node;
 
 /// Bytes of text that are held back in the hope that they are the answer.
 const MAX_BYTES: usize = 1 << 20;
-/// Nodes that are.
-const MAX_NODES: usize = 1_024;
+/// Nodes that are, but for those of trees of records.
+const MAX_NODES: usize = 64;
+/// Nodes of trees that are.
+const MAX_IN_TREES: usize = 1_000;
 
 /// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HeldReplies {
     nodes: VecDeque<Node>,
+    /// How many of them are of trees.
+    in_trees: usize,
     bytes: usize,
 }
 
@@ -33,13 +37,14 @@ impl HeldReplies {
             return (known, Some(node));
         }
         self.bytes += text_size(&node.entry.view.body);
+        self.in_trees += usize::from(node.entry.is_in_tree());
         self.nodes.push_back(node);
         (known, None)
     }
 
     /// Gives out what is held back.
     pub(super) fn release(&mut self) -> Vec<Node> {
-        self.bytes = 0;
+        (self.bytes, self.in_trees) = (0, 0);
         std::mem::take(&mut self.nodes).into()
     }
 
@@ -59,6 +64,11 @@ impl HeldReplies {
             Kind::Unknown => has_outcome(),
             _ => false,
         };
-        is_next && self.nodes.len() < MAX_NODES && self.bytes + text_size(&entry.view.body) <= MAX_BYTES
+        let has_room = if entry.is_in_tree() {
+            self.in_trees < MAX_IN_TREES
+        } else {
+            self.nodes.len() - self.in_trees < MAX_NODES
+        };
+        is_next && has_room && self.bytes + text_size(&entry.view.body) <= MAX_BYTES
     }
 }
