@@ -37,6 +37,11 @@ function sf.dialect(name, spec) end
 ---@param spec sf.WriterSpec
 function sf.writer(name, spec) end
 
+---Folds the JSON records in replies into a state, and says what is shown in their place: chosen by `records = "NAME"` in a profile. Each thread, such as a sub-agent, has a state of its own.
+---@param name string
+---@param spec sf.RecordsSpec
+function sf.records(name, spec) end
+
 ---Whether this version has a function of `sf` or a feature.
 ---@param feature string
 ---@return boolean
@@ -400,6 +405,12 @@ function sf.sorted(table) end
 ---@field elided? fun(b: sf.Part, w: sf.Writing): string|false|nil what was left out, in lines and bytes
 ---@field span? {[string]: fun(text: string): string?} how the texts of a role are spelled, in place of the base's own marks; a role without a function has that of its parent
 
+---What `sf.records` says.
+---@class sf.RecordsSpec
+---@field begin? fun(ctx: sf.Context): any the state before the first record: a table, text or number. Without it, it is an empty table
+---@field add fun(state: any, record: table, ctx: sf.Context): any the state with one more record, which is read as it is asked for; `record:table()` is a copy to keep. The state may be changed and returned, or a new one be made. nil or false: the record is none of its own and stays in the text, as does one at which it fails
+---@field view fun(state: any, ctx: sf.Context): sf.Answer what is shown of the state in place of the records; it changes nothing. nil: the records as they are; false: nothing. Machine output has the state itself, as sf.json_encode writes it
+
 ---What the functions of a writer are given: the table that the block's function makes, such as `text` and `lang` of code; a heading has `level`, a diff `b:unified()`, lines are a list.
 ---@class sf.Part
 ---@field type? string which part it is
@@ -589,7 +600,7 @@ function sf.sorted(table) end
 ---@field tool_uses? number How many tools the sub-agent used.
 ---@field tools? string[] Names of the session's tools.
 ---@field total? number Lines of the whole file, as the agent counts: one more behind a final line feed. Of a search: how many files or lines there are in all.
----@field tree? any[] Of the record that ends a tree: what is at the top, each an object with its `record`, and its `children` if there are any.
+---@field tree? any Of the record that ends a tree: what is at the top, a list of objects, each with its `record`, and its `children` if there are any. Of an accumulator's: the state that the records came to.
 ---@field trigger? string What set it off.
 ---@field truncated? boolean True if there is more.
 ---@field turn? table What this turn alone took, since the outcome before: over all outcomes these figures add up.

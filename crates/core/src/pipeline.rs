@@ -66,7 +66,10 @@ pub enum Output {
         formatters: Vec<Box<dyn Formatter>>,
     },
     /// What is: the items, one JSON object a line.
-    Items,
+    Items {
+        /// Formatters that nothing is asked but for their accumulators, if the profile draws records by one.
+        formatters: Vec<Box<dyn Formatter>>,
+    },
 }
 
 /// What is known of a stream before anything of it is written.

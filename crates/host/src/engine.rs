@@ -171,7 +171,7 @@ impl Engine {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
-            FormatOutput::Items => Output::Items,
+            FormatOutput::Items => Output::Items { formatters: self.formatters_of(plugins) },
             FormatOutput::Writer(_) if self.gives_updates => {
                 Output::Updates { formatters: self.formatters_of(plugins) }
             }

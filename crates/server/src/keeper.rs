@@ -136,7 +136,7 @@ fn setup(engine: &Engine) -> Setup {
     let mut setup = engine.setup();
     setup.max_line = setup.max_line.min(MAX_LINE);
     setup.profile.filter = Filter { only: vec![Selector::Kind(Kind::Outcome)], ..Filter::default() };
-    setup.output = Output::Items;
+    setup.output = Output::Items { formatters: Vec::new() };
     setup.settle = None;
     setup
 }

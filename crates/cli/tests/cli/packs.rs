@@ -83,6 +83,39 @@ fn functions_are_tried_on_a_sample_when_a_plugin_is_checked() {
 }
 
 #[test]
+fn accumulators_are_tried_on_records_and_listed() {
+    let plugin = "sf.records('sum', {\n\
+                  add = function(sum, record, ctx) return ctx.sate end,\n\
+                  view = function(sum) return 'none' end })\n\
+                  sf.records('count', {\n\
+                  begin = function() return 0 end,\n\
+                  add = function(count) return count + 1 end,\n\
+                  view = function(count) return { count = count } end })\n";
+    let folder = Folder::with(&[("p.lua", plugin)]);
+    let told = folder.run("plugin check p.lua");
+    assert_eq!(told.code, Some(1));
+    let lines: Vec<&str> = told.stderr.lines().filter(|line| line.starts_with("streamfmt: ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "streamfmt: p.lua:2:1: there is no ctx.sate (did you mean `ctx.state`?)",
+            "streamfmt: p.lua:7:1: a table with the key \"count\" is neither a block nor a list: return a text, a block such as \
+             sf.text(…), or a list of these",
+        ]
+    );
+    let good = plugin.replace("ctx.sate", "sum").replace("{ count = count }", "tostring(count)");
+    folder.write("p.lua", &good);
+    folder.run("plugin check p.lua").expect(0, "");
+    folder.run("plugin add p.lua").expect(0, "");
+    let shown = folder.run("plugin show p").expect(0, "").stdout;
+    assert!(shown.contains("\n  records sum ") && shown.contains("\n  records count "), "{shown}");
+    let reply = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"So:\n{\"type\":\"a\"}\n{\"type\":\"b\"}"}]}}"#;
+    folder.write("in.jsonl", reply);
+    let text = folder.run("--plugin p --set records=count in.jsonl").stdout;
+    assert_eq!(text.trim_end(), "  So:\n\n  2");
+}
+
+#[test]
 fn what_is_added_can_be_listed_shown_and_removed() {
     let folder = Folder::new();
     folder.run("plugin new demo").expect(0, "");

@@ -121,11 +121,11 @@ pub trait Accumulator: Send {
     /// Takes the next record. Returns whether it is one that it knows; any other stays prose.
     fn add(&mut self, record: &Item, session: &Session) -> Result<bool, FormatError>;
 
-    /// What all records so far come to.
-    fn view(&mut self, session: &Session) -> Result<View, FormatError>;
+    /// Says what all records so far come to. If it passes, or fails, they are shown as they are.
+    fn view(&mut self, session: &Session) -> Result<Verdict, FormatError>;
 
-    /// The same as JSON, for machine output.
-    fn json(&mut self) -> Result<String, FormatError>;
+    /// The same as JSON, for machine output; `None`: there is nothing to give.
+    fn json(&mut self) -> Result<Option<String>, FormatError>;
 }
 
 /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.

@@ -253,7 +253,7 @@ pub static FACTS: &[FactRow] = &[
     row("tool_uses", Integer, &[Delegate], "How many tools the sub-agent used."),
     row("tools", Texts, &[Event("session")], "Names of the session's tools."),
     row("total", Integer, &[Read, Search], "Lines of the whole file, as the agent counts: one more behind a final line feed. Of a search: how many files or lines there are in all."),
-    row("tree", List, &[Records], "Of the record that ends a tree: what is at the top, each an object with its `record`, and its `children` if there are any."),
+    row("tree", Any, &[Records], "Of the record that ends a tree: what is at the top, a list of objects, each with its `record`, and its `children` if there are any. Of an accumulator's: the state that the records came to."),
     row("trigger", Text, &[Event("compaction"), Event("fallback")], "What set it off."),
     row("truncated", Truth, &[Search], "True if there is more."),
     row("turn", Object(TURN), &[Outcomes], "What this turn alone took, since the outcome before: over all outcomes these figures add up."),

@@ -55,7 +55,7 @@ impl OutputKind {
                 (Self::Writer(writer.wants()), formatters, Some(writer))
             }
             Output::Updates { formatters } => (Self::Updates, formatters, None),
-            Output::Items => (Self::Items, Vec::new(), None),
+            Output::Items { formatters } => (Self::Items, formatters, None),
         }
     }
 }
@@ -519,6 +519,13 @@ impl FormatStage {
         }
         self.report.shown.retain(|_, shown| *shown > 0);
         *self.report.hidden.entry("filter".to_owned()).or_default() += replies;
+    }
+
+    /// Notes what the accumulators of formatters contained.
+    fn note_formatters(&mut self) {
+        for formatter in &self.formatters {
+            note_failures(&mut self.failures, &**formatter);
+        }
     }
 
     /// Hands an observation to the formatters; gives what is to be said there.

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use streamfmt_core::pipeline::Pipeline;
+use streamfmt_core::profile::DrawnRecords;
 
 use crate::engine::Engine;
 use crate::lua::Hook;
@@ -15,7 +16,7 @@ use crate::problem::{Problem, Problems};
 
 /// Items of every kind, and calls of each action.
 const SAMPLE: &str = include_str!("trial.ndjson");
-/// Tools that are tried beside those of the sample.
+/// Tools that are tried beside those of the sample, and accumulators.
 const MOST_TOOLS: usize = 100;
 /// What a tool is called with that isn't in the sample: the fields that many have.
 const INPUT: &str = r#"{"command":"ls","description":"List files","file_path":"/work/a.rs","path":"/work","pattern":"a","query":"a","url":"https://example.com/","prompt":"Look","content":"a\nb\n","old_string":"a","new_string":"b","name":"a","title":"A","text":"a","number":1}"#;
@@ -27,10 +28,11 @@ pub(crate) fn faults(pack: &Pack, hooks: &[Hook]) -> Vec<Problem> {
     };
     // Each in a run of its own: what fails again and again is off for the rest of a run.
     for part in parts(&stream(hooks)) {
-        let mut pipeline = Pipeline::new(engine.setup());
-        // Writing to a string doesn't fail.
-        let _ = pipeline.push(part.as_bytes(), &mut String::new());
-        let _ = pipeline.finish(&mut String::new());
+        run(&engine, None, &part);
+    }
+    let accumulators = hooks.iter().filter_map(|hook| hook.what.strip_prefix("records "));
+    for name in accumulators.take(MOST_TOOLS) {
+        run(&engine, Some(DrawnRecords::Accumulator(name.to_owned())), SAMPLE);
     }
     let faults = engine.journal().take().into_iter().filter_map(|told| match told {
         PluginMessage::Warning(warning) if warning.is_misuse => Some(warning.problem()),
@@ -39,6 +41,15 @@ pub(crate) fn faults(pack: &Pack, hooks: &[Hook]) -> Vec<Problem> {
     let mut faults = Problems(faults.collect());
     faults.sort();
     faults.0
+}
+
+fn run(engine: &Engine, records: Option<DrawnRecords>, stream: &str) {
+    let mut setup = engine.setup();
+    setup.profile.records = records;
+    let mut pipeline = Pipeline::new(setup);
+    // Writing to a string doesn't fail.
+    let _ = pipeline.push(stream.as_bytes(), &mut String::new());
+    let _ = pipeline.finish(&mut String::new());
 }
 
 /// The lines of a stream, those of results together with the one before, where their calls are.

@@ -483,7 +483,6 @@ impl Builder {
         }
         let mut settings = Settings::of(&resolved.tree);
         settings.timestamps |= self.timestamps;
-        settings.profile.records = begun.config.records_of(&settings, told);
         settings.profile.redaction.add(&self.redaction);
         if self.ascii {
             let layout = &mut settings.profile.layout;
@@ -507,6 +506,14 @@ impl Builder {
             left_out = natives.map(|active| active.pack.name.clone()).collect();
         }
         let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
+        let accumulators = || Some(RunPlugins::names(&chosen).accumulators);
+        match (begun.config.records_of(&settings, accumulators), &settings.records) {
+            (Ok(drawn), _) => settings.profile.records = drawn,
+            (Err(problems), named) => {
+                let layer = named.as_ref().map_or(option, |named| named.spot.document.layer);
+                told.tell(layer, RunPlugins::problems(&chosen).into_iter().chain(problems.0));
+            }
+        }
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
             tell_unknown(told, option, problem, &chosen);
             None

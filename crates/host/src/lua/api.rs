@@ -56,6 +56,8 @@ pub static FUNCTIONS: &[ApiFunction] = &[
         doc: "Reads the stream of another agent: objects in, items out. It is chosen by `--from NAME`, or by what `detect` says.", body: Native(dialect) },
     ApiFunction { name: "writer", params: &[("name", "string"), ("spec", "sf.WriterSpec")], gives: "nil", since: 1,
         doc: "An output format of its own, on top of one that exists; chosen by `--to NAME`. What it doesn't spell itself the base does.", body: Native(writer) },
+    ApiFunction { name: "records", params: &[("name", "string"), ("spec", "sf.RecordsSpec")], gives: "nil", since: 1,
+        doc: "Folds the JSON records in replies into a state, and says what is shown in their place: chosen by `records = \"NAME\"` in a profile. Each thread, such as a sub-agent, has a state of its own.", body: Native(records) },
     ApiFunction { name: "has", params: &[("feature", "string")], gives: "boolean", since: 1,
         doc: "Whether this version has a function of `sf` or a feature.", body: Native(has) },
 
@@ -212,6 +214,7 @@ pub static CLASSES: &[LuaClass] = &[
     LuaClass { name: "DialectSpec", base: None, doc: "What `sf.dialect` says." },
     LuaClass { name: "ItemFields", base: None, doc: "What the functions of `sf.item` take. Typed facts, such as `stdout` or `turns`, stand beside these; all are in docs/facts.md." },
     LuaClass { name: "WriterSpec", base: None, doc: "What `sf.writer` says. Each function gives a text; nil leaves the part to the base, false writes nothing." },
+    LuaClass { name: "RecordsSpec", base: None, doc: "What `sf.records` says." },
     LuaClass { name: "Part", base: None, doc: "What the functions of a writer are given: the table that the block's function makes, such as `text` and `lang` of code; a heading has `level`, a diff `b:unified()`, lines are a list." },
     LuaClass { name: "Writing", base: None, doc: "What helps the functions of a writer, as `w`." },
     LuaClass { name: "Entry", base: None, doc: "What is said of one item, for the `entry` of a writer." },
@@ -302,6 +305,9 @@ pub static FIELDS: &[LuaField] = &[
     LuaField { of: "WriterSpec", name: "details?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "something that may be folded" },
     LuaField { of: "WriterSpec", name: "elided?", kind: "fun(b: sf.Part, w: sf.Writing): string|false|nil", doc: "what was left out, in lines and bytes" },
     LuaField { of: "WriterSpec", name: "span?", kind: "{[string]: fun(text: string): string?}", doc: "how the texts of a role are spelled, in place of the base's own marks; a role without a function has that of its parent" },
+    LuaField { of: "RecordsSpec", name: "begin?", kind: "fun(ctx: sf.Context): any", doc: "the state before the first record: a table, text or number. Without it, it is an empty table" },
+    LuaField { of: "RecordsSpec", name: "add", kind: "fun(state: any, record: table, ctx: sf.Context): any", doc: "the state with one more record, which is read as it is asked for; `record:table()` is a copy to keep. The state may be changed and returned, or a new one be made. nil or false: the record is none of its own and stays in the text, as does one at which it fails" },
+    LuaField { of: "RecordsSpec", name: "view", kind: "fun(state: any, ctx: sf.Context): sf.Answer", doc: "what is shown of the state in place of the records; it changes nothing. nil: the records as they are; false: nothing. Machine output has the state itself, as sf.json_encode writes it" },
     LuaField { of: "Part", name: "type?", kind: "string", doc: "which part it is" },
     LuaField { of: "Part", name: "text?", kind: "string", doc: "the text of code, prose and headings" },
     LuaField { of: "Part", name: "lang?", kind: "string", doc: "the language of code" },
@@ -528,6 +534,13 @@ fn writer(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
     let plugin = Rc::clone(plugin);
     lua.create_function(move |_, (name, spec): (String, Table)| {
         plugin.register("writer", |registered| registered.writer(&name, &spec))
+    })
+}
+
+fn records(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
+    let plugin = Rc::clone(plugin);
+    lua.create_function(move |_, (name, spec): (String, Table)| {
+        plugin.register("records", |registered| registered.records(&name, &spec))
     })
 }
 

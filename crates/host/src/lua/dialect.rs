@@ -22,6 +22,7 @@ use super::block::list_of;
 use super::item::{Handle, a_type};
 use super::layers::Who;
 use super::new_items::Maker;
+use super::plugin::function_of;
 use super::plugins::{Plugins, assert_on_thread};
 use super::vm::Stop;
 
@@ -47,12 +48,7 @@ impl DialectRegistration {
     /// Reads `sf.dialect(name, spec)`.
     pub(super) fn read(name: &str, spec: &Table) -> Result<Self, String> {
         super::plugin::check_name(name, "dialect")?;
-        let function = |key: &str| match spec.raw_get(key) {
-            Ok(Value::Function(function)) => Ok(Some(function)),
-            Ok(Value::Nil) => Ok(None),
-            Ok(other) => Err(format!("{key} is a function, not {}", a_type(&other))),
-            Err(error) => Err(error.to_string()),
-        };
+        let function = |key| function_of(spec, key);
         super::plugin::check_keys(spec, &["detect", "parse", "finish"])?;
         let Some(parse) = function("parse")? else {
             return Err("a dialect needs a function parse".to_owned());

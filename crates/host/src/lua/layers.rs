@@ -8,7 +8,7 @@ use mlua::{Function, Table, Value};
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::Selector;
 
-use super::{dialect, writer};
+use super::{dialect, records, writer};
 use crate::tools::field::{FieldValue, ToolField};
 use crate::tools::pattern::{Pattern, Rule};
 use crate::tools::rule::{Origin, ToolRule};
@@ -56,6 +56,7 @@ pub(crate) struct Registered {
     hooks: Vec<(HookEvent, Function)>,
     dialects: Vec<dialect::DialectRegistration>,
     writers: Vec<writer::Registration>,
+    accumulators: Vec<records::RecordsRegistration>,
     /// Kinds that a native plugin formats.
     native_views: Vec<Kind>,
 }
@@ -66,7 +67,7 @@ const WHOLE: &[ToolField] = &[ToolField::Call, ToolField::Result];
 /// One thing that a plugin registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
-    /// What it is for: `tool Bash`, `view reply`, `on call`, `writer jira`, `redact`.
+    /// What it is for: `tool Bash`, `view reply`, `on call`, `writer jira`, `records poll`, `redact`.
     pub what: String,
     /// The properties that it says, of a tool; what is masked.
     pub fields: Vec<&'static str>,
@@ -166,9 +167,10 @@ impl Registered {
         registered
     }
 
-    /// Whether it says something of items.
+    /// Whether it says something of items, alone or of records together.
     pub(super) fn is_silent(&self) -> bool {
         self.rules.is_empty()
+            && self.accumulators.is_empty()
             && self.views.is_empty()
             && self.hooks.is_empty()
             && self.native_views.is_empty()
@@ -228,7 +230,7 @@ impl Registered {
         Ok(())
     }
 
-    /// All of it, in the order registered: tools, other kinds, what waits for events, dialects, writers.
+    /// All of it, in the order registered: tools, other kinds, what waits for events, dialects, writers, accumulators.
     pub(crate) fn hooks_of_all(&self) -> Vec<Hook> {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
         let tools = self.rules.iter().map(|rule| {
@@ -269,7 +271,12 @@ impl Registered {
             fields: Vec::new(),
             place: writer.first().and_then(begin),
         });
-        tools.chain(views).chain(events).chain(dialects).chain(writers).collect()
+        let accumulators = self.accumulators.iter().map(|accumulator| Hook {
+            what: format!("records {}", accumulator.name),
+            fields: Vec::new(),
+            place: begin(&accumulator.add),
+        });
+        tools.chain(views).chain(events).chain(dialects).chain(writers).chain(accumulators).collect()
     }
 
     /// Takes `sf.dialect`.
@@ -287,6 +294,15 @@ impl Registered {
             return Err(format!("the writer {name} is defined twice"));
         }
         self.writers.push(writer::Registration::read(name, spec)?);
+        Ok(())
+    }
+
+    /// Takes `sf.records`.
+    pub(super) fn records(&mut self, name: &str, spec: &Table) -> Result<(), String> {
+        if self.accumulators.iter().any(|known| known.name == name) {
+            return Err(format!("the accumulator {name} is defined twice"));
+        }
+        self.accumulators.push(records::RecordsRegistration::read(name, spec)?);
         Ok(())
     }
 
@@ -315,6 +331,11 @@ impl Registered {
     /// The dialects, in the order registered.
     pub(super) fn dialects(&self) -> &[dialect::DialectRegistration] {
         &self.dialects
+    }
+
+    /// The accumulators, in the order registered.
+    pub(super) fn accumulators(&self) -> &[records::RecordsRegistration] {
+        &self.accumulators
     }
 
     /// Whether something waits for an event.

@@ -26,6 +26,7 @@ mod plugin;
 mod plugins;
 mod prose;
 mod re;
+mod records;
 pub mod reference;
 mod scripts;
 mod shell;

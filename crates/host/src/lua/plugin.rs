@@ -198,6 +198,11 @@ impl Running {
         answer
     }
 
+    /// Calls one of its functions whose answer counts for more than one item.
+    pub(super) fn call_fold(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
+        self.asked(function, arguments, true)
+    }
+
     fn asked(&self, function: &Function, arguments: impl IntoLuaMulti, is_hook: bool) -> Result<Value, Stop> {
         if let Some(instead) = self.meter.next(is_hook) {
             return instead;
@@ -569,13 +574,24 @@ fn bad_argument(to: Option<&str>, position: usize, cause: &mlua::Error) -> Strin
     }
 }
 
-/// Checks the name of a dialect or writer: what could stand in an option.
+/// Checks the name of a dialect, writer or accumulator: what could stand in an option.
 pub(super) fn check_name(name: &str, what: &str) -> Result<(), String> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_name) || name == "auto" {
-        return Err(format!("the name of a {what} is made of letters, digits, - and _"));
+        let article = if what.starts_with('a') { "an" } else { "a" };
+        return Err(format!("the name of {article} {what} is made of letters, digits, - and _"));
     }
     Ok(())
+}
+
+/// The function that a table has under a key, if there is one.
+pub(super) fn function_of(table: &Table, key: &str) -> Result<Option<Function>, String> {
+    match table.raw_get(key) {
+        Ok(Value::Function(function)) => Ok(Some(function)),
+        Ok(Value::Nil) => Ok(None),
+        Ok(other) => Err(format!("{key} is a function, not {}", item::a_type(&other))),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Checks that a table has no other keys than these.

@@ -68,10 +68,11 @@ impl Plugins {
         // A native plugin adds no names, so no code of it need be loaded for them.
         let scripts: Vec<Chosen> = chosen.iter().filter(|(_, pack)| !pack.is_native()).cloned().collect();
         let plugins = Self::load(&scripts, &[], OutputContext::default(), &Journal::default(), false);
-        let (mut dialects, mut writers) = (Vec::new(), Vec::new());
+        let (mut dialects, mut writers, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
         for plugin in &plugins.all {
             let registered = plugin.registered();
             dialects.extend(registered.dialects().iter().map(|dialect| dialect.name.clone()));
+            accumulators.extend(registered.accumulators().iter().map(|known| known.name.clone()));
             writers.extend(registered.writers().iter().map(|writer| WriterName {
                 name: writer.name.clone(),
                 base: writer.base.clone(),
@@ -79,7 +80,7 @@ impl Plugins {
                 is_log: writer.is_log,
             }));
         }
-        AddedNames { dialects, writers }
+        AddedNames { dialects, writers, accumulators }
     }
 
     /// Loads plugins, the lowest first. One that fails is left out.

@@ -147,7 +147,7 @@ const CHAPTERS: [(&str, &str, &[&str]); 5] = [
     (
         "Saying how things are told",
         "Only while the plugin is loaded. Each is recorded with its file and line: `streamfmt explain --tool NAME` tells who says what.",
-        &["plugin", "tool", "view", "on", "dialect", "writer", "has"],
+        &["plugin", "tool", "view", "on", "dialect", "writer", "records", "has"],
     ),
     (
         "Blocks and spans",
@@ -263,7 +263,7 @@ const ANSWERS: &str = r#"
 An empty `arg` leaves the argument out, an empty `label` leaves the name of the tool. A function of `sf.on`
 may return an empty text or table: it adds nothing. `parse` of a dialect returns items: an empty list, or a table with other
 keys, is an error, and the line becomes an unknown item. A writer's `entry` that returns an empty text is an error, and the
-base writes the entry.
+base writes the entry. What `view` of an accumulator (`sf.records`) returns takes the place of its records: `nil`, or a failure, shows them as they are.
 
 ## Names that don't exist
 

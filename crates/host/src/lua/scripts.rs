@@ -9,7 +9,7 @@ use std::rc::Rc;
 use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Line, Role, View};
-use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
+use streamfmt_core::formatter::{Accumulator, FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::{Item, Kind, Status};
 use streamfmt_core::json;
 use streamfmt_core::profile::Profile;
@@ -22,6 +22,7 @@ use super::kept_state::Memory;
 use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
 use super::plugin::Running;
 use super::plugins::{Plugins, assert_on_thread};
+use super::records;
 use super::view_to_lua::to_lua;
 use super::vm::Stop;
 use crate::native::{NativeLayer, RestOf};
@@ -135,7 +136,7 @@ impl Answers for LayerAnswers<'_> {
 }
 
 impl Scripts {
-    /// A formatter that asks all layers; `None` if none of them says anything of items.
+    /// A formatter that asks all layers; `None` if none of them says anything of items or records.
     pub(crate) fn new(plugins: &Rc<Plugins>, profile: &Profile) -> Option<Self> {
         if plugins.is_silent() {
             return None;
@@ -479,6 +480,11 @@ impl Formatter for Scripts {
                 }
             }
         }
+    }
+
+    fn accumulator(&self, name: &str) -> Option<Box<dyn Accumulator>> {
+        assert_on_thread(&self.plugins);
+        records::accumulator(&self.plugins, name)
     }
 
     fn take_failures(&self) -> Vec<FormatError> {

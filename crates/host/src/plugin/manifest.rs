@@ -42,6 +42,7 @@ pub(crate) const FEATURES: &[&str] = &[
     "on",
     "dialect",
     "writer",
+    "records",
     "has",
     "text",
     "span",

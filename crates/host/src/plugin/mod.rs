@@ -39,6 +39,8 @@ pub(crate) struct AddedNames {
     pub(crate) dialects: Vec<String>,
     /// Writers.
     pub(crate) writers: Vec<WriterName>,
+    /// Accumulators of records.
+    pub(crate) accumulators: Vec<String>,
 }
 
 /// A writer of a plugin.

@@ -78,7 +78,6 @@ impl Config {
     fn look_over(&self, resolved: &Resolved) -> SettingsProblems {
         let mut told = resolved.problems.clone();
         let settings = Settings::of(&resolved.tree);
-        self.records_of(&settings, &mut told);
         let journal = Journal::default();
         let plugins = self.all_plugins(&settings, resolved, &[], &journal, &mut told);
         for failure in journal.take() {
@@ -96,7 +95,12 @@ impl Config {
             }
         }
         let is_known = |name: &str| WRITERS.iter().any(|row| row.name == name);
-        // A plugin may bring a writer along: which, it only says when it runs.
+        // A plugin may bring an accumulator or a writer along: which, it only says when it runs.
+        if let (Err(problems), Some(named)) =
+            (self.records_of(&settings, || plugins.is_empty().then(Vec::new)), &settings.records)
+        {
+            told.tell(named.spot.document.layer, problems.0);
+        }
         let writer = settings.writer.as_ref().filter(|writer| plugins.is_empty() && !is_known(&writer.name));
         if let Some(writer) = writer {
             let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));

@@ -131,7 +131,7 @@ pub static KEYS: &[Key<Settings>] = &[
     },
     Key {
         name: "records",
-        about: "show the JSON records in replies as a tree: the name of a schema such as \"project\", or its file; \"none\" leaves them in the text",
+        about: "show the JSON records in replies as a tree: the name of a schema such as \"project\", or its file, or of an accumulator that a plugin brings; \"none\" leaves them in the text",
         form: ValueForm::Name(|s, schema| s.records = Some(schema)),
     },
     Key {

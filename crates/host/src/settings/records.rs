@@ -33,7 +33,7 @@ use streamfmt_core::records::{RecordField, RecordParent, RecordSchema, RecordTyp
 
 use super::document::{self, LARGEST, SettingValue, SettingsFile, SettingsLayer, Spot, TOLD, Table};
 use super::profile::Settings;
-use super::{Config, SettingsProblems, is_path};
+use super::{Config, is_path};
 use crate::files::Files;
 use crate::problem::{Problem, Problems, nearest, suggestion};
 use crate::settings::keys::Named;
@@ -83,29 +83,30 @@ fn unknown(what: &str, name: &str, others: &[&str]) -> String {
 }
 
 impl Config {
-    /// The schema that settings name for records.
+    /// What settings name for records: a schema, or an accumulator, of which `accumulators` gives the names, if they are known.
     pub(crate) fn records_of(
         &self,
         settings: &Settings,
-        told: &mut SettingsProblems,
-    ) -> Option<DrawnRecords> {
-        let named = settings.records.as_ref().filter(|named| named.name != OFF)?;
-        match self.load_records(named) {
-            Ok(schema) => Some(DrawnRecords::Schema(Arc::new(schema))),
-            Err(problems) => {
-                told.tell(named.spot.document.layer, problems.0);
-                None
-            }
+        accumulators: impl FnOnce() -> Option<Vec<String>>,
+    ) -> Result<Option<DrawnRecords>, Problems> {
+        let Some(named) = settings.records.as_ref().filter(|named| named.name != OFF) else {
+            return Ok(None);
+        };
+        let Named { name, spot } = named;
+        let schema = if is_path(name) { Some(self.load_records(named)) } else { built_in(name) };
+        if let Some(schema) = schema {
+            return Ok(Some(DrawnRecords::Schema(Arc::new(schema?))));
         }
+        let known = accumulators();
+        if let Some(known) = known.filter(|known| !known.contains(name)) {
+            let others: Vec<&str> = known.iter().map(String::as_str).chain([OFF]).collect();
+            return Err(spot.problem(unknown(&format!("schema \"{name}\""), name, &others)).into());
+        }
+        Ok(Some(DrawnRecords::Accumulator(name.clone())))
     }
 
     fn load_records(&self, named: &Named) -> Result<RecordSchema, Problems> {
         let Named { name, spot } = named;
-        if !is_path(name) {
-            return built_in(name).unwrap_or_else(|| {
-                Err(spot.problem(unknown(&format!("schema \"{name}\""), name, &[OFF])).into())
-            });
-        }
         let by = &spot.document;
         let (path, text) = self
             .read_beside(by, name)

@@ -1,11 +1,12 @@
 //! What records of one thread grow into: a tree by a schema, or what an accumulator makes of them.
 
-use crate::entry::View;
+use crate::entry::{Block, View};
 use crate::formatter::records::node_view;
-use crate::formatter::{Accumulator, FormatError};
+use crate::formatter::{Accumulator, FormatError, Verdict};
 use crate::item::{Id, Item};
 use crate::records::{LoggedRecord, PlacedRecord, RecordMisfit, RecordTree, TreeNode};
 use crate::session::Session;
+use crate::text::Text;
 
 /// Longest list of records that one accumulator gets.
 const MAX_RECORDS: usize = 250_000;
@@ -47,6 +48,13 @@ impl AccumulatedView {
         self.node = Some(TreeNode::alone(&item.id, item.place, record));
         Ok(PlacedRecord::Node)
     }
+
+    /// The records as they are: nothing of them may be lost.
+    fn plain(&self) -> View {
+        let lines: Vec<&str> = self.log.iter().map(|logged| logged.record.text()).collect();
+        let (text, lang) = (Text::clean(&lines.join("\n")), Some(Text::own("json")));
+        View::of(vec![Block::Code { text, lang, start: None, role: "result.text".into() }])
+    }
 }
 
 impl GrowingTree {
@@ -59,6 +67,11 @@ impl GrowingTree {
             }
             Self::View(view) => view.add(item, session),
         }
+    }
+
+    /// Whether it must be complete, and isn't. What an accumulator made of records may end at any of them.
+    pub(super) fn is_cut_short(&self) -> bool {
+        matches!(self, Self::Records(tree) if !tree.is_complete())
     }
 
     /// Whether a record said that it is complete. An accumulator's never is, before the input ends.
@@ -117,18 +130,23 @@ impl GrowingTree {
         }
     }
 
-    /// What is said of a node; `None`: nothing.
-    pub(super) fn view(&mut self, number: usize, session: &Session) -> Result<Option<View>, FormatError> {
+    /// What is said of a node, `None`: nothing; and what went wrong.
+    pub(super) fn view(&mut self, number: usize, session: &Session) -> (Option<View>, Option<FormatError>) {
         match self {
-            Self::Records(tree) => Ok(tree.node(number).and_then(|node| node_view(tree, node))),
-            Self::View(view) => view.accumulator.view(session).map(Some),
+            Self::Records(tree) => (tree.node(number).and_then(|node| node_view(tree, node)), None),
+            Self::View(view) => match view.accumulator.view(session) {
+                Ok(Verdict::Show(said)) => (Some(said), None),
+                Ok(Verdict::Hide) => (None, None),
+                Ok(Verdict::Pass) => (Some(view.plain()), None),
+                Err(error) => (Some(view.plain()), Some(error)),
+            },
         }
     }
 
-    /// The whole of it as JSON.
-    pub(super) fn json(&mut self) -> Result<String, FormatError> {
+    /// The whole of it as JSON, if there is any.
+    pub(super) fn json(&mut self) -> Result<Option<String>, FormatError> {
         match self {
-            Self::Records(tree) => Ok(tree.json()),
+            Self::Records(tree) => Ok(Some(tree.json())),
             Self::View(view) => view.accumulator.json(),
         }
     }

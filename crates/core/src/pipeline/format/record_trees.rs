@@ -105,6 +105,17 @@ impl RecordTrees {
         stage: &mut FormatStage,
         session: &Session,
     ) -> Result<PlacedRecord, RecordMisfit> {
+        let placed = self.place(item, stage, session);
+        stage.note_formatters();
+        placed
+    }
+
+    fn place(
+        &mut self,
+        item: &Item,
+        stage: &FormatStage,
+        session: &Session,
+    ) -> Result<PlacedRecord, RecordMisfit> {
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&item.parent) {
             return Err(RecordMisfit::Wrong("there are too many trees".to_owned()));
         }
@@ -530,14 +541,15 @@ impl FormatStage {
             item.place = shown.tree.node(0).map_or(0, |node| node.place);
             match shown.tree.json() {
                 Ok(json) => {
-                    if let Ok(tree) = Record::from_line(json) {
+                    if let Some(Ok(tree)) = json.map(Record::from_line) {
                         item.data.push(("tree", Fact::Node(tree.root().node())));
                         item.record = Some(Arc::new(tree));
                     }
                 }
                 Err(error) => drop(self.failures.insert(error.message)),
             }
-            if !shown.tree.is_complete() {
+            self.note_formatters();
+            if shown.tree.is_cut_short() {
                 item.status = Status::Cancelled;
             }
             self.begin_item(&item, session, formatted);
@@ -574,8 +586,13 @@ impl FormatStage {
             }
             for number in changed {
                 let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
-                if let Ok(entry) = self.node_entry(thread, shown, number, level, session) {
-                    self.updates.put(entry);
+                match self.node_entry(thread, shown, number, level, session) {
+                    Ok(entry) => self.updates.put(entry),
+                    // What it was shown as holds no longer.
+                    Err(_) if matches!(shown.tree, GrowingTree::View(_)) => {
+                        shown.tree.ids().for_each(|id| self.updates.take_back(&id));
+                    }
+                    Err(_) => {}
                 }
             }
         }
@@ -608,16 +625,23 @@ impl FormatStage {
         let view = match self.asked(&item, session) {
             Some(Verdict::Show(view)) => Some(view),
             Some(Verdict::Hide) => None,
-            Some(Verdict::Pass) | None => shown.tree.view(number, session).unwrap_or_else(|error| {
-                self.failures.insert(error.message);
-                None
-            }),
+            Some(Verdict::Pass) | None => {
+                let (view, error) = shown.tree.view(number, session);
+                self.failures.extend(error.map(|error| error.message));
+                self.note_formatters();
+                view
+            }
         };
         let node = shown.tree.node(number).ok_or("record")?;
         let mut entry = self.entry_of(&item, view.ok_or("record")?, session);
         entry.level = level;
         if level == 0 && (node.level.is_none() || !shown.tree.is_complete()) {
-            entry.status = if shown.is_over { Status::Cancelled } else { Status::Open };
+            let is_cut_short = node.level.is_none() || shown.tree.is_cut_short();
+            entry.status = match (shown.is_over, is_cut_short) {
+                (false, _) => Status::Open,
+                (true, true) => Status::Cancelled,
+                (true, false) => Status::Done,
+            };
         }
         // Who shows sub-agents must know whose tree it is, and draws it by levels.
         let is_drawn = matches!(self.output_kind, OutputKind::Writer(wants) if wants.agents || wants.nests);

@@ -107,3 +107,19 @@ fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
     let told = faults::entries(&both.apart(), input.as_bytes()).unwrap();
     assert_eq!(faults::one_fails(&both, input.as_bytes(), &told, &faults::EntriesById::new(), 1), None);
 }
+
+#[test]
+fn a_record_at_which_a_call_fails_is_in_the_text() {
+    let script = "sf.records('poll', { begin = function() return {} end, \
+                  add = function(s, r) s[#s + 1] = r.type return s end, \
+                  view = function(s) return table.concat(s, ' ') end })";
+    let engine = Engine::builder().dialect("claude").writer("text").set("records=poll");
+    let engine = engine.pack(Pack::from_source("p.lua", script)).build().unwrap();
+    let text = r#"a\n{\"type\":\"x\"}\nb\n{\"type\":\"y\"}\nc\n{\"type\":\"z\"}"#;
+    let input = format!(
+        r#"{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}}}"#
+    );
+    let told = faults::entries(&engine.apart(), input.as_bytes()).unwrap();
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert_eq!(faults::broken(&engine, input.as_bytes()), [""; 0]);
+}

@@ -1,0 +1,224 @@
+//! Accumulators in Lua: the records of a thread are folded into a state, and what is said of the state is shown in their place.
+//!
+//! ```text
+//! begin(ctx) ─▶ state
+//! record ─────▶ add(state, record, ctx) ─▶ state ─▶ view(state, ctx) ─▶ what is shown
+//! ```
+//!
+//! A record that a script doesn't know, or fails at, stays in the text of its reply. Where `view` fails, the records are shown as they are.
+
+use std::rc::Rc;
+
+use mlua::{Function, Table, Value};
+use send_wrapper::SendWrapper;
+use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::formatter::{Accumulator, FormatError, Verdict};
+use streamfmt_core::item::{Item, Kind};
+use streamfmt_core::session::Session;
+
+use super::block::AnswerReader;
+use super::item::{Handle, a_type};
+use super::layers::Who;
+use super::plugin::{Failure, Running, check_keys, check_name, function_of};
+use super::plugins::Plugins;
+use super::spell::spelled;
+use super::vm::Stop;
+
+/// The word for drawing no records, which is no name.
+const NONE: &str = "none";
+
+const IN_TEXT: &str = "the record stays in the text of its reply";
+const AS_THEY_ARE: &str = "its records are shown as they are";
+const NO_JSON: &str = "machine output has the records, and nothing of the state";
+const NO_STATE: &str = "begin returns the state that records are added to, not nil or false";
+const NOTHING: &str =
+    "what it returns shows nothing: return false to hide the records, or nil to show them as they are";
+
+/// What a plugin registered as an accumulator.
+#[derive(Clone)]
+pub(super) struct RecordsRegistration {
+    pub(super) name: String,
+    begin: Option<Function>,
+    pub(super) add: Function,
+    view: Function,
+}
+
+impl RecordsRegistration {
+    /// Reads `sf.records(name, spec)`.
+    pub(super) fn read(name: &str, spec: &Table) -> Result<Self, String> {
+        check_name(name, "accumulator")?;
+        if name == NONE {
+            return Err(format!("{NONE} is the word for no accumulator"));
+        }
+        check_keys(spec, &["begin", "add", "view"])?;
+        let needed = |key| {
+            function_of(spec, key)?
+                .ok_or_else(|| format!("an accumulator needs the functions add and view; there is no {key}"))
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            begin: function_of(spec, "begin")?,
+            add: needed("add")?,
+            view: needed("view")?,
+        })
+    }
+}
+
+/// A new accumulator of this name, of the highest plugin that has one.
+pub(super) fn accumulator(plugins: &Rc<Plugins>, name: &str) -> Option<Box<dyn Accumulator>> {
+    let (who, functions) = plugins.order().iter().rev().find_map(|who| {
+        let plugin = plugins.get(*who)?;
+        let found = plugin.registered().accumulators().iter().find(|known| known.name == name).cloned();
+        Some((*who, found?))
+    })?;
+    let scripted = ScriptedRecords { plugins: Rc::clone(plugins), who, functions, state: None, shown: None };
+    Some(Box::new(ScriptedAccumulator(SendWrapper::new(scripted))))
+}
+
+/// An accumulator in Lua.
+struct ScriptedAccumulator(SendWrapper<ScriptedRecords>);
+
+struct ScriptedRecords {
+    plugins: Rc<Plugins>,
+    who: Who,
+    functions: RecordsRegistration,
+    /// What the records so far came to. Nothing before the first.
+    state: Option<Value>,
+    /// What was said of the state, until it changes: a look at it costs nothing, and what fails fails once.
+    shown: Option<Verdict>,
+}
+
+impl ScriptedRecords {
+    /// The plugin, unless it is off.
+    fn plugin(&self) -> Option<&Running> {
+        self.plugins.get(self.who).filter(|plugin| !plugin.is_off())
+    }
+
+    fn tell(&self, plugin: &Running, mut failure: Failure, outcome: &'static str) {
+        failure.warning.outcome = outcome;
+        self.plugins.tell(plugin, failure);
+    }
+
+    /// The state that records are added to.
+    fn begun(&self, plugin: &Running, doing: &str) -> Option<Value> {
+        if let Some(state) = &self.state {
+            return Some(state.clone());
+        }
+        let Some(begin) = &self.functions.begin else {
+            return plugin.lua().create_table().map(Value::Table).ok();
+        };
+        let answer = plugin.call_fold(begin, plugin.context());
+        self.state_of(plugin, begin, answer, Some(NO_STATE), doing)
+    }
+
+    /// The state that a function gave. `nil` and `false` are none, which is a fault if there are words for it.
+    fn state_of(
+        &self,
+        plugin: &Running,
+        function: &Function,
+        answer: Result<Value, Stop>,
+        none: Option<&str>,
+        doing: &str,
+    ) -> Option<Value> {
+        let wrong = match answer {
+            Ok(Value::Nil | Value::Boolean(false)) => none?.to_owned(),
+            Ok(
+                state @ (Value::Table(_)
+                | Value::String(_)
+                | Value::Integer(_)
+                | Value::Number(_)
+                | Value::Boolean(true)),
+            ) => return Some(state),
+            Ok(other) => {
+                format!("expected the state, which is a table, text or number, not {}", a_type(&other))
+            }
+            Err(stop) => {
+                self.tell(plugin, plugin.failed(function, &stop, doing.to_owned()), IN_TEXT);
+                return None;
+            }
+        };
+        self.tell(plugin, plugin.answered_wrong(function, wrong, doing.to_owned()), IN_TEXT);
+        None
+    }
+
+    /// The state with a record; `None` if it isn't one of its own.
+    fn added(&self, item: &Item, session: &Session) -> Option<Value> {
+        let (plugin, record) = (self.plugin()?, item.record.as_deref()?);
+        let doing = format!("adding a record to {} (line {})", self.functions.name, item.line);
+        self.plugins.current.show(item, None, session, || {
+            let state = self.begun(plugin, &doing)?;
+            let add = &self.functions.add;
+            let answer = match Handle::item().value(plugin.lua(), record.root()) {
+                Ok(record) => plugin.call_fold(add, (state, record, plugin.context())),
+                Err(error) => Err(Stop::of(error)),
+            };
+            self.state_of(plugin, add, answer, None, &doing)
+        })
+    }
+
+    /// What is said of the state.
+    fn viewed(&self, session: &Session) -> Verdict {
+        let (Some(plugin), Some(state)) = (self.plugin(), &self.state) else { return Verdict::Pass };
+        let view = &self.functions.view;
+        let doing = || format!("viewing the records of {}", self.functions.name);
+        self.plugins.current.note(session);
+        let failure = match plugin.call_fold(view, (state, plugin.context())) {
+            Ok(Value::Nil) => return Verdict::Pass,
+            Ok(Value::Boolean(false)) => return Verdict::Hide,
+            Ok(value) => {
+                let label = Line::default;
+                let reader = AnswerReader::new(plugin.lua(), session.facts(), &label);
+                let said = reader.view(value, &Item::new("records", Kind::Record, 0));
+                self.plugins.question_roles(plugin, view, &reader.own_roles.take());
+                match said {
+                    Ok(said) if !said.is_blank() => return Verdict::Show(self.with_notes(said)),
+                    Ok(_) => plugin.answered_wrong(view, NOTHING.to_owned(), doing()),
+                    Err(wrong) => plugin.answered_wrong(view, wrong, doing()),
+                }
+            }
+            Err(stop) => plugin.failed(view, &stop, doing()),
+        };
+        self.tell(plugin, failure, AS_THEY_ARE);
+        Verdict::Pass
+    }
+
+    /// The view with what is to be told under it.
+    fn with_notes(&self, mut view: View) -> View {
+        let notes = self.plugins.take_notes();
+        if !notes.is_empty() {
+            view.body.push(Block::Lines { lines: notes });
+        }
+        view
+    }
+}
+
+impl Accumulator for ScriptedAccumulator {
+    fn add(&mut self, record: &Item, session: &Session) -> Result<bool, FormatError> {
+        let records = &mut *self.0;
+        let Some(state) = records.added(record, session) else { return Ok(false) };
+        (records.state, records.shown) = (Some(state), None);
+        Ok(true)
+    }
+
+    fn view(&mut self, session: &Session) -> Result<Verdict, FormatError> {
+        let records = &mut *self.0;
+        if records.shown.is_none() {
+            records.shown = Some(records.viewed(session));
+        }
+        Ok(records.shown.clone().unwrap_or(Verdict::Pass))
+    }
+
+    fn json(&mut self) -> Result<Option<String>, FormatError> {
+        let records = &*self.0;
+        let (Some(plugin), Some(state)) = (records.plugin(), &records.state) else { return Ok(None) };
+        match spelled(state) {
+            Ok(json) => Ok(Some(json)),
+            Err(wrong) => {
+                let doing = format!("writing the state of {} as JSON", records.functions.name);
+                let failure = plugin.answered_wrong(&records.functions.add, wrong, doing);
+                records.tell(plugin, failure, NO_JSON);
+                Ok(None)
+            }
+        }
+    }
+}
