@@ -154,6 +154,7 @@ fn size(entry: &Entry) -> usize {
 impl FormatStage {
     /// See [`super::Pipeline::take_updates`].
     pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
+        self.put_trees(session);
         for id in std::mem::take(&mut self.updates.grown) {
             let Some(item) = session.growing(&id) else { continue };
             let item = self.growing_passage(&item);
@@ -184,7 +185,7 @@ impl FormatStage {
 
     /// Whether something has grown that isn't taken yet.
     pub(super) fn has_grown(&self) -> bool {
-        !self.updates.grown.is_empty()
+        !self.updates.grown.is_empty() || self.has_changed_trees()
     }
 
     /// See [`super::Pipeline::revision`].

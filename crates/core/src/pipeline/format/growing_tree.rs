@@ -71,7 +71,7 @@ impl GrowingTree {
 
     /// Whether it must be complete, and isn't. What an accumulator made of records may end at any of them.
     pub(super) fn is_cut_short(&self) -> bool {
-        matches!(self, Self::Records(tree) if !tree.is_complete())
+        matches!(self, Self::Records(tree) if !tree.is_complete() && tree.schema().end.is_some())
     }
 
     /// Whether a record said that it is complete. An accumulator's never is, before the input ends.

@@ -42,6 +42,8 @@ pub(in super::super) struct RecordTrees {
     growing: Map<Id, ReplyPassages>,
     /// The reply whose records come just now.
     complete: Option<Box<CompleteReply>>,
+    /// Whether a tree has changed since its nodes were shown.
+    has_changed: bool,
     misfits: u64,
 }
 
@@ -90,7 +92,7 @@ struct CompleteReply {
 impl RecordTrees {
     pub(super) fn new(drawn: DrawnRecords) -> Self {
         let (threads, growing) = (Map::default(), Map::default());
-        Self { drawn, threads, growing, complete: None, misfits: 0 }
+        Self { drawn, threads, growing, complete: None, has_changed: false, misfits: 0 }
     }
 
     /// Whether the records of this reply come just now.
@@ -324,7 +326,7 @@ impl FormatStage {
             if let Some(record) = &item.record {
                 passages.known.insert(item.id.clone(), (Arc::clone(record), placed));
             }
-            stage.put_changed(trees, item.parent.as_ref(), session);
+            trees.has_changed = true;
         });
     }
 
@@ -408,7 +410,7 @@ impl FormatStage {
         formatted: &mut Vec<FormattedPart>,
     ) {
         self.tell_misfit(trees, item, placed, session, formatted);
-        self.put_changed(trees, item.parent.as_ref(), session);
+        trees.has_changed = true;
         if *placed == Ok(PlacedRecord::End) {
             self.end_tree(trees, item.parent.as_ref(), session, formatted);
         }
@@ -528,6 +530,7 @@ impl FormatStage {
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) {
+        self.put_changed(trees, thread, session);
         let Some(of_thread) = trees.threads.get_mut(&thread.cloned()) else { return };
         let Some(mut shown) = of_thread.pop_front() else { return };
         if of_thread.is_empty() {
@@ -574,6 +577,26 @@ impl FormatStage {
             let id = Id::below(root.as_str(), &format!("fault-{number}"));
             self.tell_notice(id, thread, text, session, formatted);
         }
+    }
+
+    /// Whether a tree has changed that a sink shows.
+    pub(in super::super) fn has_changed_trees(&self) -> bool {
+        matches!(self.output_kind, OutputKind::Updates)
+            && self.trees.as_ref().is_some_and(|trees| trees.has_changed)
+    }
+
+    /// Shows what has changed of all trees, each node once however often it did.
+    pub(in super::super) fn put_trees(&mut self, session: &Session) {
+        if !self.has_changed_trees() {
+            return;
+        }
+        self.with_trees(|stage, trees| {
+            trees.has_changed = false;
+            let threads: Vec<Option<Id>> = trees.threads.keys().cloned().collect();
+            for thread in threads {
+                stage.put_changed(trees, thread.as_ref(), session);
+            }
+        });
     }
 
     /// Shows the nodes that have changed, where what is shown can be.
