@@ -601,6 +601,7 @@ function sf.sorted(table) end
 ---@field tools? string[] Names of the session's tools.
 ---@field total? number Lines of the whole file, as the agent counts: one more behind a final line feed. Of a search: how many files or lines there are in all.
 ---@field tree? any Of the record that ends a tree: what is at the top, a list of objects, each with its `record`, and its `children` if there are any. Of an accumulator's: the state that the records came to.
+---@field tree_level? number Of a record that is drawn in a tree: how many records stand above it, 0 at the top. It is there when a formatter is asked for the record's node.
 ---@field trigger? string What set it off.
 ---@field truncated? boolean True if there is more.
 ---@field turn? table What this turn alone took, since the outcome before: over all outcomes these figures add up.

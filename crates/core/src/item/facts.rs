@@ -254,6 +254,7 @@ pub static FACTS: &[FactRow] = &[
     row("tools", Texts, &[Event("session")], "Names of the session's tools."),
     row("total", Integer, &[Read, Search], "Lines of the whole file, as the agent counts: one more behind a final line feed. Of a search: how many files or lines there are in all."),
     row("tree", Any, &[Records], "Of the record that ends a tree: what is at the top, a list of objects, each with its `record`, and its `children` if there are any. Of an accumulator's: the state that the records came to."),
+    row("tree_level", Integer, &[Records], "Of a record that is drawn in a tree: how many records stand above it, 0 at the top. It is there when a formatter is asked for the record's node."),
     row("trigger", Text, &[Event("compaction"), Event("fallback")], "What set it off."),
     row("truncated", Truth, &[Search], "True if there is more."),
     row("turn", Object(TURN), &[Outcomes], "What this turn alone took, since the outcome before: over all outcomes these figures add up."),

@@ -116,6 +116,20 @@ fn a_tree_nests_as_its_records_say() {
 }
 
 #[test]
+fn records_without_ids_below_the_only_parent_are_nodes_of_their_own() {
+    let types =
+        vec![kind("dish", None, None, &["name"], 1), kind("step", None, Some(("dish", None)), &["name"], 2)];
+    let recipe = RecordSchema { name: "recipe".to_owned(), about: String::new(), end: None, types };
+    let lines = [
+        r#"{"type":"dish","name":"Soup"}"#,
+        r#"{"type":"step","name":"Chop"}"#,
+        r#"{"type":"step","name":"Fry"}"#,
+    ];
+    flaws(&Arc::new(recipe.clone()), &lines.join("\n"), &[]);
+    assert_eq!(outline(&tree_of(&Arc::new(recipe), lines)), ["Soup", " Chop", " Fry"]);
+}
+
+#[test]
 fn what_comes_again_updates_its_node() {
     let again =
         [r#"{"type":"task","id":"t-1","list":"l-2","name":"T1b"}"#, r#"{"type":"project","name":"Q"}"#];

@@ -196,7 +196,7 @@ impl RecordTree {
         if self.nodes.len() >= MAX_NODES || self.bytes + record.text().len() > MAX_BYTES {
             return Err(RecordMisfit::Wrong("the tree is too large for more".to_owned()));
         }
-        let is_only = kind.id.is_none() && kind.parent.as_ref().is_none_or(|parent| parent.field.is_none());
+        let is_only = kind.id.is_none() && kind.parent.is_none();
         let key = match kind.id_of(value) {
             Some(own) => Some((number, own.into())),
             None if is_only => Some((number, "".into())),

@@ -643,6 +643,7 @@ impl FormatStage {
         item.parent = thread.cloned();
         item.place = node.place;
         item.data.push(("value", Fact::Node(node.record.root().node())));
+        item.data.push(("tree_level", Fact::Int(level.into())));
         item.record = Some(Arc::clone(&node.record));
         self.admits(&item)?;
         let view = match self.asked(&item, session) {
