@@ -15,6 +15,8 @@ const HELD: usize = 1024 * 1024;
 
 /// Bytes of one piece in memory: small ones are joined, since each costs some memory of its own.
 const PIECE: usize = 64 * 1024;
+/// That memory, which counts like the piece's bytes: the agent's two outputs may alternate byte by byte.
+const PIECE_COST: usize = 64;
 
 /// Pieces that are kept apart. The agent's two outputs may alternate often; beyond this number, each output's pieces are joined.
 const PIECES: usize = 4096;
@@ -57,6 +59,8 @@ pub struct LiveFeed {
     made_room: PipeWriter,
     output: Option<File>,
     errors: Option<File>,
+    /// Whether the last bytes of a log couldn't be read, which is reported once.
+    is_unreadable: bool,
 }
 
 /// The recorder's end of a feed.
@@ -94,7 +98,7 @@ pub(crate) fn feed() -> io::Result<(FeedEnd, LiveFeed)> {
     let (room, made_room) = io::pipe()?;
     let shared = Arc::new(Mutex::new(FeedState::default()));
     let end = FeedEnd { shared: Arc::clone(&shared), ring, room: Some(room) };
-    Ok((end, LiveFeed { shared, bell, made_room, output: None, errors: None }))
+    Ok((end, LiveFeed { shared, bell, made_room, output: None, errors: None, is_unreadable: false }))
 }
 
 impl FeedEnd {
@@ -183,7 +187,10 @@ impl FeedState {
             Some(FeedPiece::Held(of, held, _)) if *of == channel && held.len() + bytes.len() <= PIECE => {
                 held.extend_from_slice(bytes);
             }
-            _ => self.pieces.push_back(FeedPiece::Held(channel, bytes.to_vec(), 0)),
+            _ => {
+                self.held += PIECE_COST;
+                self.pieces.push_back(FeedPiece::Held(channel, bytes.to_vec(), 0));
+            }
         }
     }
 
@@ -223,6 +230,15 @@ impl LiveFeed {
 
     /// Returns the next step; bytes are copied to `buffer`, as many as fit.
     pub fn next(&mut self, buffer: &mut [u8]) -> io::Result<FeedStep> {
+        loop {
+            if let Some(step) = self.step(buffer)? {
+                return Ok(step);
+            }
+        }
+    }
+
+    /// The next step, if the next piece gives one.
+    fn step(&mut self, buffer: &mut [u8]) -> io::Result<Option<FeedStep>> {
         let mut state = lock(&self.shared);
         for (channel, log) in state.opened.drain(..) {
             match channel {
@@ -232,19 +248,19 @@ impl LiveFeed {
         }
         let Some(piece) = state.pieces.front_mut() else {
             if state.is_over {
-                return Ok(FeedStep::Over);
+                return Ok(Some(FeedStep::Over));
             }
             if std::mem::take(&mut state.is_rung) {
                 self.bell.read_exact(&mut [0])?;
             }
-            return Ok(FeedStep::Wait);
+            return Ok(Some(FeedStep::Wait));
         };
         let (channel, range, is_done) = match piece {
             FeedPiece::Notice(_) => {
                 let Some(FeedPiece::Notice(notice)) = state.pieces.pop_front() else {
-                    return Ok(FeedStep::Wait);
+                    return Ok(Some(FeedStep::Wait));
                 };
-                return Ok(FeedStep::Notice(notice));
+                return Ok(Some(FeedStep::Notice(notice)));
             }
             FeedPiece::Held(channel, bytes, taken) => {
                 let count = buffer.len().min(bytes.len() - *taken);
@@ -253,10 +269,11 @@ impl LiveFeed {
                 let (channel, is_done) = (*channel, *taken == bytes.len());
                 state.held -= count;
                 if is_done {
+                    state.held -= PIECE_COST;
                     state.pieces.pop_front();
                 }
                 report_room(&self.made_room, &mut state);
-                return Ok(channel.step(count));
+                return Ok(Some(channel.step(count)));
             }
             FeedPiece::Logged(channel, range) => {
                 let most = buffer.len() as u64;
@@ -273,11 +290,13 @@ impl LiveFeed {
         let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX).min(buffer.len());
         let log = if channel == Channel::Output { &self.output } else { &self.errors };
         let read = log.as_ref().map(|log| log.read_exact_at(&mut buffer[..count], range.start));
-        match read {
-            Some(Ok(())) => Ok(channel.step(count)),
-            // Another program cut the log: these bytes can't be shown.
-            _ => Ok(FeedStep::Notice(RunNotice::Unreadable)),
+        if matches!(read, Some(Ok(()))) {
+            self.is_unreadable = false;
+            return Ok(Some(channel.step(count)));
         }
+        // Another program cut the log: these bytes can't be shown.
+        let is_known = std::mem::replace(&mut self.is_unreadable, true);
+        Ok((!is_known).then_some(FeedStep::Notice(RunNotice::Unreadable)))
     }
 }
 
@@ -331,7 +350,7 @@ mod tests {
             end.push(Channel::Output, piece, Some(at));
             at += piece.len() as u64;
             let state = lock(&end.shared);
-            assert!(state.held < HELD + 3000 && state.pieces.len() < HELD / 3000 + 3);
+            assert!(state.held < HELD + 3000 + PIECE_COST && state.pieces.len() < HELD / 3000 + 3);
         }
         assert!(!end.has_room());
         end.end();
@@ -348,6 +367,36 @@ mod tests {
         assert_eq!(lock(&end.shared).pieces.len(), 3);
         end.end();
         assert!(all(&mut feed).iter().enumerate().all(|(at, byte)| usize::from(*byte) == at % 251));
+    }
+
+    #[test]
+    fn outputs_that_alternate_byte_by_byte_take_bounded_memory() {
+        let (mut end, mut feed) = feed().unwrap();
+        let mut pushed = 0;
+        while end.has_room() {
+            let channel = if pushed % 2 == 0 { Channel::Output } else { Channel::Errors };
+            end.push(channel, b"x", None);
+            pushed += 1;
+        }
+        assert!(pushed <= HELD / PIECE_COST, "{pushed}");
+        end.end();
+        let steps = std::iter::from_fn(|| feed.next(&mut [0; 10]).ok());
+        let taken = steps.take_while(|step| !matches!(step, FeedStep::Over)).count();
+        assert_eq!((taken, lock(&end.shared).held), (pushed, 0));
+    }
+
+    #[test]
+    fn a_log_that_can_t_be_read_is_reported_once() {
+        let log = tempfile::tempfile().unwrap();
+        let (mut end, mut feed) = feed().unwrap();
+        end.open(Channel::Output, log);
+        end.push(Channel::Output, &vec![b'm'; HELD], None);
+        end.push(Channel::Output, &vec![b'o'; 1000], Some(0));
+        end.end();
+        let mut buffer = [0; 100];
+        let steps = std::iter::from_fn(|| feed.next(&mut buffer).ok());
+        let steps = steps.take_while(|step| !matches!(step, FeedStep::Over));
+        assert_eq!(steps.filter(|step| matches!(step, FeedStep::Notice(RunNotice::Unreadable))).count(), 1);
     }
 
     #[test]

@@ -332,7 +332,10 @@ impl RawLog {
         }
         if about.nlink() == 0 || is_thorough && !self.has_name(&about) {
             match self.write_anew() {
-                Ok(()) => events.push(LogEvent::Anew),
+                Ok(()) => {
+                    self.has_failed = false;
+                    events.push(LogEvent::Anew);
+                }
                 Err(error) => self.report(error, events),
             }
         }
@@ -551,8 +554,13 @@ mod tests {
         fs::remove_dir_all(folder.join("logs")).unwrap();
         fs::write(folder.join("logs"), "no folder").unwrap();
         assert!(matches!(log.append(b"two\n").1[..], [LogEvent::Failed(_)]));
-        assert_eq!((log.finish().0, log.bytes()), (8, 0));
-        assert_eq!(log.gaps, [LogGap { at: 0, bytes: 8 }]);
+        fs::remove_file(folder.join("logs")).unwrap();
+        assert!(matches!(log.append(b"three\n").1[..], [LogEvent::Anew]));
+        fs::remove_dir_all(folder.join("logs")).unwrap();
+        fs::write(folder.join("logs"), "no folder").unwrap();
+        assert!(matches!(log.append(b"four\n").1[..], [LogEvent::Failed(_)]), "each failure is reported");
+        assert_eq!((log.finish().0, log.bytes()), (19, 0));
+        assert_eq!(log.gaps, [LogGap { at: 0, bytes: 19 }]);
         fs::remove_dir_all(folder).unwrap();
     }
 

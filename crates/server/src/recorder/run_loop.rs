@@ -371,6 +371,7 @@ fn judge(status: ExitStatus) -> (AgentExit, u8) {
     match (status.code(), status.signal()) {
         (Some(code), _) => (AgentExit::Code(code), u8::try_from(code).unwrap_or(u8::MAX)),
         (None, Some(signal)) => (AgentExit::Signal(signal), u8::try_from(128 + signal).unwrap_or(u8::MAX)),
-        (None, None) => (AgentExit::Code(0), 0),
+        // It was waited for, so it has ended: this doesn't come.
+        (None, None) => (AgentExit::Code(1), 1),
     }
 }

@@ -1,5 +1,6 @@
 //! The agent's process, and time, as the loop of a run meets them.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -64,7 +65,8 @@ impl RunWorld for AgentProcess {
     }
 
     fn exit(&mut self) -> ExitStatus {
-        self.child.wait().unwrap_or_default()
+        // An exit that isn't known is no success: the run has failed with 1.
+        self.child.wait().unwrap_or_else(|_| ExitStatus::from_raw(1 << 8))
     }
 
     fn dismiss_watchdog(&mut self) {
