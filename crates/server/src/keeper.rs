@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::io::{self, PipeWriter, Write};
-use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,7 +59,16 @@ pub(crate) struct KeptSideFile {
     paths: SessionPaths,
     content: Mutex<RunSideFile>,
     is_changed: AtomicBool,
-    lock: Mutex<Option<RunLock>>,
+    file: Mutex<FileState>,
+}
+
+/// How far the file itself is. Who writes it holds this.
+#[derive(Default)]
+struct FileState {
+    /// Shows that the run is in progress.
+    lock: Option<RunLock>,
+    /// Whether the run is over: nothing is written any more.
+    is_released: bool,
 }
 
 impl Keeper {
@@ -147,7 +155,7 @@ impl KeptSideFile {
             paths,
             content: Mutex::new(content),
             is_changed: AtomicBool::new(true),
-            lock: Mutex::default(),
+            file: Mutex::default(),
         }
     }
 
@@ -160,31 +168,35 @@ impl KeptSideFile {
         self.is_changed.store(true, Ordering::Release);
     }
 
-    /// Writes it if it changed, and holds the lock that shows that the run is in progress. Creates the folder if needed.
+    /// Writes it if it changed, and holds the lock that shows that the run is in progress. Creates the folder if needed. Once the run was
+    /// [released](Self::release) this does nothing.
     pub(crate) fn write(&self) -> io::Result<()> {
-        if !self.is_changed.swap(false, Ordering::Acquire) {
+        // Taken before the content is looked at: of two threads that write, the later one has the newer content.
+        let mut file = lock(&self.file);
+        if file.is_released || !self.is_changed.swap(false, Ordering::Acquire) {
             return Ok(());
         }
         let content = self.content().clone();
-        let written = self.try_write(&content).or_else(|_| {
+        let written = self.try_write(&mut file, &content).or_else(|_| {
             self.paths.create()?;
-            self.try_write(&content)
+            self.try_write(&mut file, &content)
         });
         written.inspect_err(|_| self.is_changed.store(true, Ordering::Release))
     }
 
-    fn try_write(&self, content: &RunSideFile) -> io::Result<()> {
+    fn try_write(&self, file: &mut FileState, content: &RunSideFile) -> io::Result<()> {
         // It is held before the side file exists, so nobody sees a run in progress without it.
-        let mut held = lock(&self.lock);
-        if held.is_none() {
-            *held = RunLock::hold(self.paths.lock(&content.id)).ok();
+        if file.lock.is_none() {
+            file.lock = RunLock::hold(self.paths.lock(&content.id)).ok();
         }
         content.write(&self.paths.side_file(&content.id))
     }
 
-    /// Frees the lock.
+    /// Frees the lock: the run is over, and its side file stays as it is.
     pub(crate) fn release(&self) {
-        drop(mem::take(&mut *lock(&self.lock)));
+        let mut file = lock(&self.file);
+        file.is_released = true;
+        file.lock = None;
     }
 }
 
@@ -198,5 +210,47 @@ struct NoReader;
 impl fmt::Write for NoReader {
     fn write_str(&mut self, _: &str) -> fmt::Result {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::side_file::RunStatus;
+
+    #[test]
+    fn a_side_file_never_goes_back_and_stays_as_it_is_once_the_run_is_over() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-side-").unwrap();
+        let paths = SessionPaths { folder: folder.path().to_owned() };
+        let text = r#"{"v":1,"id":"20261123-224103-k3x9qa","status":"running","command":["a"],"folder":"/","log":"/l",
+            "started":"2026-11-23T22:41:03.1Z","recorder":{"pid":1}}"#;
+        let content: RunSideFile = serde_json::from_str(text).unwrap();
+        let (id, path) = (content.id.clone(), paths.side_file(&content.id));
+        let status = || RunSideFile::read(&path).unwrap().status;
+        for _ in 0..100 {
+            let side = KeptSideFile::new(paths.clone(), content.clone());
+            thread::scope(|scope| {
+                // As the keeper does while the recorder ends.
+                let keeper = scope.spawn(|| {
+                    for number in 0..20 {
+                        side.change(|side| side.agent_session = Some(number.to_string()));
+                        side.write().unwrap();
+                    }
+                });
+                side.change(|side| side.status = RunStatus::Done);
+                side.write().unwrap();
+                assert_eq!(status(), RunStatus::Done);
+                side.release();
+                keeper.join().unwrap();
+            });
+            assert_eq!(status(), RunStatus::Done);
+            let was = std::fs::read(&path).unwrap();
+            side.change(|side| side.status = RunStatus::Running);
+            side.write().unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), was);
+            assert!(!paths.lock(&id).exists());
+        }
     }
 }
