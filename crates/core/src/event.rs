@@ -76,6 +76,8 @@ pub struct Facts {
     pub cwd: Option<Text>,
     /// The session's id.
     pub session: Option<Text>,
+    /// The id of another session that it goes on from.
+    pub resumes: Option<Text>,
     /// The permission mode.
     pub mode: Option<Text>,
     /// The last plan file that was written.
@@ -109,6 +111,7 @@ impl Facts {
             (&mut self.model, news.model),
             (&mut self.cwd, news.cwd),
             (&mut self.session, news.session),
+            (&mut self.resumes, news.resumes),
             (&mut self.mode, news.mode),
             (&mut self.plan_file, news.plan_file),
             (&mut self.skill, news.skill),

@@ -48,6 +48,8 @@ pub struct RunRecorder {
     pub engine: Engine,
     /// The task on the command line, if there is one.
     pub task: Option<String>,
+    /// The agent's session that it resumes, if the command line names one.
+    pub resumes: Option<String>,
     /// Labels given by the user.
     pub labels: BTreeMap<String, String>,
     /// Whether the agent gets standard input; otherwise it gets an empty one.
@@ -201,6 +203,7 @@ impl RunRecorder {
             agent: self.agent.clone(),
             agent_session: None,
             task: self.task.clone(),
+            resumes: self.resumes.clone(),
             stdin: None,
             labels: self.labels.clone(),
             log: folder.join(&log.path),

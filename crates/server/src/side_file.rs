@@ -34,6 +34,9 @@ pub struct RunSideFile {
     /// The task on the command line, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// The agent's session that it resumes, if the command line names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<String>,
     /// What was passed on standard input, at most the first 4 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,

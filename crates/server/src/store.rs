@@ -27,7 +27,7 @@ use rusqlite::Connection;
 
 use crate::session_paths::SessionPaths;
 
-pub use figures::{FiguresCollector, SessionFigures, SessionOutcome};
+pub use figures::{CountedFrom, FiguresCollector, SessionFigures, SessionOutcome};
 pub use import::{ImportCounts, ImportStep};
 #[cfg(unix)]
 pub(crate) use query::status_now;

@@ -81,7 +81,7 @@ fn each_version_of_the_database_becomes_the_newest() {
     let fresh = folder();
     drop(Store::open(fresh.path()).unwrap());
     let fresh = schema(&fresh.path().join("sessions.db"));
-    for version in 1..=3 {
+    for version in 1..=4 {
         let folder = folder();
         let path = folder.path().join("sessions.db");
         let kept =
@@ -96,7 +96,7 @@ fn each_version_of_the_database_becomes_the_newest() {
             assert_eq!(rows[1].num_turns, (version >= 2).then_some(3), "version {version}");
             assert_eq!(rows[0].cost_usd, None);
             let FoundSession::One(details) = store.find(&rows[1].id).unwrap() else { panic!() };
-            assert_eq!(details.calls.get("Bash"), (version == 3).then_some(&2));
+            assert_eq!(details.calls.get("Bash"), (version >= 3).then_some(&2));
             assert_eq!(details.response.is_some(), version >= 2);
         }
         assert_eq!(schema(&path), fresh, "version {version}");
@@ -190,43 +190,175 @@ fn what_can_be_read_of_a_damaged_database_is_taken_over() {
     assert_eq!(sound(folder.path()), "ok");
 }
 
-/// A stream whose outcome reports these sums.
-fn outcome(cost: f64, api_ms: u64, tokens: u64) -> String {
+/// An outcome that reports these sums, of which the last turn used a part. `since`: whether it also reports what was used since the one before.
+fn outcome(cost: f64, api_ms: u64, tokens: u64, used: u64, since: Option<f64>) -> String {
+    let usage = |tokens: u64, cost: f64| {
+        format!(
+            r#"{{"model-1":{{"inputTokens":{tokens},"outputTokens":{tokens},"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":{cost}}}}}"#
+        )
+    };
+    let since = since.map(|cost| format!(r#","model_usage_since_last_result":{}"#, usage(used, cost)));
     format!(
-        r#"{LOG}{{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s-1","num_turns":2,"duration_ms":700,"duration_api_ms":{api_ms},"total_cost_usd":{cost},"usage":{{"input_tokens":1,"output_tokens":1}},"modelUsage":{{"model-1":{{"inputTokens":{tokens},"outputTokens":{tokens},"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"costUSD":{cost}}}}}}}
-"#
+        r#"{{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"s-1","num_turns":2,"duration_ms":700,"duration_api_ms":{api_ms},"total_cost_usd":{cost},"usage":{{"input_tokens":{used},"output_tokens":{used},"cache_read_input_tokens":0,"cache_creation_input_tokens":0}},"modelUsage":{}{}}}
+"#,
+        usage(tokens, cost),
+        since.unwrap_or_default()
     )
+}
+
+const IDS: [&str; 4] =
+    ["20261123-224103-k3x9qa", "20261123-224203-k3x9qb", "20261123-224303-k3x9qc", "20261123-224403-k3x9qd"];
+
+/// What each run had of its own: dollars, API time and tokens, and which run of [`IDS`] it resumed. The oldest first.
+fn own(store: &Store) -> Vec<(f64, u64, u64, Option<usize>)> {
+    let own = |row: &SessionRow| {
+        let resumes = row.resumes.as_ref().map(|id| IDS.iter().position(|known| known == id).unwrap());
+        (row.cost_usd.unwrap(), row.api_ms.unwrap(), row.tokens.unwrap().input, resumes)
+    };
+    list(store).iter().rev().map(own).collect()
 }
 
 #[test]
 fn runs_that_resume_each_other_sum_to_the_whole_in_whatever_order_they_are_found() {
-    let folder = folder();
-    let ids = ["20261123-224103-k3x9qa", "20261123-224203-k3x9qb", "20261123-224303-k3x9qc"];
-    let mut store = Store::open(folder.path()).unwrap();
-    for (at, figures) in [(1, (0.75, 500, 70)), (0, (0.5, 300, 40)), (2, (1.0, 650, 90))] {
-        leave_run(folder.path(), ids[at], "s-1", &outcome(figures.0, figures.1, figures.2));
+    let streams =
+        [outcome(0.5, 300, 40, 40, None), outcome(0.75, 500, 70, 30, None), outcome(1.0, 650, 90, 20, None)];
+    for order in [[1, 0, 2], [2, 1, 0], [0, 1, 2]] {
+        let folder = folder();
+        let mut store = Store::open(folder.path()).unwrap();
+        for at in order {
+            leave_run(folder.path(), IDS[at], "s-1", &format!("{LOG}{}", streams[at]));
+            store.catch_up().unwrap();
+        }
+        let expected = [(0.5, 300, 40, None), (0.25, 200, 30, Some(0)), (0.25, 150, 20, Some(1))];
+        assert_eq!(own(&store), expected);
+        let rows = list(&store);
+        assert_eq!((rows[0].title.as_deref(), rows[0].num_turns), (Some("First words."), Some(2)));
+        store.reindex(|_, _| ()).unwrap();
+        assert_eq!(list(&store), rows);
+        // One that counts from 0, and came further than all before.
+        leave_run(folder.path(), IDS[3], "s-1", &format!("{LOG}{}", outcome(1.25, 700, 100, 100, None)));
         store.catch_up().unwrap();
+        assert_eq!(own(&store)[..3], expected);
+        assert_eq!(own(&store)[3], (1.25, 700, 100, Some(2)));
     }
-    let figures = |rows: &[SessionRow]| -> Vec<_> {
-        let own = |row: &SessionRow| {
-            (row.cost_usd.unwrap(), row.api_ms.unwrap(), row.tokens.unwrap().input, row.resumes.clone())
-        };
-        rows.iter().rev().map(own).collect()
-    };
-    let expected = [
-        (0.5, 300, 40, None),
-        (0.25, 200, 30, Some(ids[0].to_owned())),
-        (0.25, 150, 20, Some(ids[1].to_owned())),
-    ];
-    let rows = list(&store);
-    assert_eq!(figures(&rows), expected);
-    assert_eq!((rows[0].title.as_deref(), rows[0].num_turns), (Some("First words."), Some(2)));
-    store.reindex(|_, _| ()).unwrap();
-    assert_eq!(list(&store), rows);
-    // One that counts from 0 again.
-    leave_run(folder.path(), "20261123-224403-k3x9qd", "s-1", &outcome(0.3, 100, 10));
+}
+
+#[test]
+fn a_run_that_reports_its_own_part_needs_no_run_before_it() {
+    let folder = folder();
+    let mut store = Store::open(folder.path()).unwrap();
+    let [first, second] = [outcome(0.5, 300, 40, 40, Some(0.5)), outcome(0.75, 500, 70, 30, Some(0.25))];
+    let third = outcome(1.0, 650, 90, 20, Some(0.25));
+    leave_run(folder.path(), IDS[1], "s-1", &format!("{LOG}{second}{third}"));
     store.catch_up().unwrap();
-    assert_eq!(figures(&list(&store))[3], (0.3, 100, 10, Some(ids[2].to_owned())));
+    assert_eq!(own(&store), [(0.5, 650, 50, None)]);
+    // Of the API time nobody reports a part.
+    leave_run(folder.path(), IDS[0], "s-1", &format!("{LOG}{first}"));
+    store.catch_up().unwrap();
+    assert_eq!(own(&store), [(0.5, 300, 40, None), (0.5, 350, 50, Some(0))]);
+    // It came further than all before, and counts from 0.
+    leave_run(folder.path(), IDS[2], "s-1", &format!("{LOG}{}", outcome(2.0, 700, 100, 100, Some(2.0))));
+    store.catch_up().unwrap();
+    assert_eq!(own(&store)[2], (2.0, 700, 100, Some(1)));
+}
+
+#[test]
+fn several_processes_in_one_log_are_added_up() {
+    let folder = folder();
+    let mut store = Store::open(folder.path()).unwrap();
+    let processes = [
+        outcome(0.5, 300, 40, 40, None),
+        // A compaction, which reports no time.
+        outcome(0.75, 0, 60, 0, None),
+        outcome(1.0, 400, 80, 20, None),
+        // Counts from 0, although it came further.
+        outcome(1.25, 500, 90, 90, None),
+    ];
+    leave_run(folder.path(), IDS[0], "s-1", &format!("{LOG}{}", processes.concat()));
+    store.catch_up().unwrap();
+    assert_eq!(own(&store), [(2.25, 900, 170, None)]);
+}
+
+#[test]
+fn a_session_that_goes_on_from_another_resumes_its_last_run() {
+    for order in [[0, 1, 2], [2, 1, 0]] {
+        let folder = folder();
+        let mut store = Store::open(folder.path()).unwrap();
+        let runs = [
+            ("s-1", "", outcome(0.5, 300, 40, 40, Some(0.5))),
+            ("s-2", r#""resumes":"s-1","#, outcome(0.75, 500, 70, 30, Some(0.25))),
+            ("s-3", r#""resumes":"s-2","#, outcome(1.0, 650, 90, 20, Some(0.25))),
+        ];
+        for at in order {
+            let (session, resumes, outcome) = &runs[at];
+            leave_run(folder.path(), IDS[at], session, &format!("{LOG}{outcome}").replace("s-1", session));
+            let side = folder.path().join(format!("sessions/{}.json", IDS[at]));
+            let text = fs::read_to_string(&side).unwrap();
+            fs::write(side, text.replace(r#""agent_session""#, &format!(r#"{resumes}"agent_session""#)))
+                .unwrap();
+            store.catch_up().unwrap();
+        }
+        let expected = [(0.5, 300, 40, None), (0.25, 200, 30, Some(0)), (0.25, 150, 20, Some(1))];
+        assert_eq!(own(&store), expected, "{order:?}");
+    }
+}
+
+#[test]
+fn runs_of_an_agent_that_reports_nothing_but_sums_are_told_apart() {
+    let stream = |input: u64, output: u64| {
+        format!(
+            r#"{{"type":"thread.started","thread_id":"t-1"}}
+{{"type":"turn.completed","usage":{{"input_tokens":{input},"cached_input_tokens":0,"output_tokens":{output}}}}}
+"#
+        )
+    };
+    // It goes on; it counts from 0, and came a little further, as it sent the same and more.
+    for (second, expected) in [((16_700, 60), (8_600, 40)), ((8_400, 50), (8_400, 50))] {
+        let folder = folder();
+        let mut store = Store::open(folder.path()).unwrap();
+        leave_run(folder.path(), IDS[0], "t-1", &stream(8_100, 20));
+        leave_run(folder.path(), IDS[1], "t-1", &stream(second.0, second.1));
+        store.catch_up().unwrap();
+        let tokens = list(&store)[0].tokens.unwrap();
+        assert_eq!((tokens.input, tokens.output), expected);
+    }
+}
+
+#[test]
+fn histories_of_resumed_and_forked_sessions_are_summed_and_linked() {
+    let folder = folder();
+    let line = |kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"2026-11-20T10:00:00.000Z","type":"{kind}","payload":{payload}}}"#) + "\n"
+    };
+    let meta = |more: &str| {
+        line("session_meta", &format!(r#"{{{more},"cwd":"/home/dev/shop","cli_version":"0.45.0"}}"#))
+    };
+    let count = |input: u64, output: u64| {
+        line(
+            "event_msg",
+            &format!(
+                r#"{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{input},"cached_input_tokens":0,"output_tokens":{output}}}}}}}"#
+            ),
+        )
+    };
+    // A process that resumed the session counts from 0.
+    let counts = [count(3_500, 28), count(7_100, 35), count(3_600, 38), count(7_500, 49)].concat();
+    let [one, fork] = ["one.jsonl", "fork.jsonl"].map(|name| folder.path().join(name));
+    fs::write(&one, meta(r#""id":"t-1""#) + &counts).unwrap();
+    fs::write(&fork, (meta(r#""id":"t-2","forked_from_id":"t-1""#) + &count(100, 1)).replace("T10", "T11"))
+        .unwrap();
+    for order in [[&one, &fork], [&fork, &one]] {
+        let data = folder.path().join(order[0].file_stem().unwrap());
+        let mut store = Store::open(&data).unwrap();
+        for path in order {
+            store.import(std::slice::from_ref(path), |_| ()).unwrap();
+        }
+        let rows = list(&store);
+        let tokens = rows[1].tokens.unwrap();
+        assert_eq!((tokens.input, tokens.output), (14_600, 84));
+        assert_eq!(rows[0].tokens.unwrap().input, 100);
+        assert_eq!(rows[0].resumes.as_ref(), Some(&rows[1].id));
+    }
 }
 
 #[test]

@@ -80,6 +80,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let recorder = RunRecorder {
         command,
         task: plan.task.clone(),
+        resumes: plan.resumes.clone(),
         labels: options.label.iter().cloned().collect(),
         passes_stdin: passes_stdin(plan.waits_for_stdin),
         added: plan.added.iter().map(|&word| word.to_owned()).collect(),

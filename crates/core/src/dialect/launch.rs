@@ -28,6 +28,8 @@ pub struct LaunchPlan {
     pub waits_for_stdin: bool,
     /// The task on the command line, if there is one.
     pub task: Option<String>,
+    /// The session that it goes on from, if the command line names it.
+    pub resumes: Option<String>,
 }
 
 /// A command line that can't become a stream.

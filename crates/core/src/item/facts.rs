@@ -344,6 +344,7 @@ const TURN: &[FactRow] = &[
     part("api_ms", Number, "Milliseconds spent waiting for the model."),
     part("cost_usd", Number, "In US dollars."),
     part("usage", Object(USAGE), "Tokens."),
+    part("models", Objects(MODEL), "Tokens and cost by model, where the agent reports that."),
 ];
 
 const MODEL: &[FactRow] = &[

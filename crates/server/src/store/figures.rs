@@ -49,6 +49,8 @@ pub struct SessionFigures {
     pub agent_session: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
+    /// The agent's own id of another session that this one goes on from, if the stream names it.
+    pub resumes: Option<String>,
     /// The folder that the agent worked in.
     pub folder: Option<String>,
     /// The title that the stream itself suggests.
@@ -65,18 +67,30 @@ pub struct SessionFigures {
     pub num_turns: Option<u64>,
     /// Milliseconds, over all outcomes.
     pub duration_ms: Option<u64>,
-    /// US dollars, with those of runs that it resumed if the agent counts on.
+    /// US dollars.
     pub cost_usd: Option<f64>,
-    /// Milliseconds spent waiting for the model, counted like the cost.
+    /// Milliseconds spent waiting for the model. Those of runs that it resumed are among them if the agent counts on.
     pub api_ms: Option<u64>,
-    /// Tokens by model, counted like the cost.
+    /// Tokens by model.
     pub usage: BTreeMap<String, Usage>,
+    /// What the figures are counted from.
+    pub counted_from: CountedFrom,
     /// Calls by tool.
     pub calls: BTreeMap<String, u64>,
-    /// Which of the figures go on from a run that was resumed, by the names of facts: see [`dialect::Dialect::cumulative`].
-    pub cumulative: &'static [&'static str],
-    /// A model whose tokens were those of the first turn alone. If an earlier run used it, this one didn't count on.
-    pub fresh_model: Option<String>,
+}
+
+/// What the cost, the API time and the tokens of a stream are counted from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CountedFrom {
+    /// From its start.
+    #[default]
+    Start,
+    /// Cost and tokens are counted from its start, and the API time from that of the session: before the stream, the agent had counted these
+    /// tokens.
+    Session(BTreeMap<String, Usage>),
+    /// From its start or that of the session, which other runs show: if it is the session's, the agent had counted these tokens before the
+    /// stream. Nothing is known of that if there are none.
+    Either(BTreeMap<String, Usage>),
 }
 
 /// How a session ended.
@@ -132,6 +146,7 @@ impl SessionFigures {
         Ok(Self {
             agent: figures.agent,
             agent_session: figures.agent_session,
+            resumes: figures.resumes,
             model: figures.model,
             folder: figures.folder,
             title: figures.title,
@@ -202,13 +217,15 @@ struct Collected {
     reply: Option<String>,
     /// The last reply: the response, where an outcome has no text of its own.
     last_reply: Option<Box<Item>>,
-    /// Tokens of models before the agent began to count anew.
+    /// Tokens of models before another process began to count from 0.
     earlier: BTreeMap<String, Usage>,
     has_models: bool,
+    /// What the agent had counted before the first outcome with tokens, and whether it reports that itself.
+    base: BTreeMap<String, Usage>,
+    is_base_reported: bool,
     /// Milliseconds: what the last outcome reported, and what was reported before the agent began to count anew.
     last_api_ms: Option<u64>,
     earlier_api_ms: u64,
-    outcomes: u64,
     /// The agent's session id, as the first item has it.
     session: Option<String>,
 }
@@ -247,12 +264,11 @@ impl FiguresCollector {
         let mut figures = collected.figures.clone();
         figures.agent = pipeline.report().dialect.as_deref().map(str::to_owned);
         figures.agent_session = named(&facts.session).or_else(|| collected.session.clone());
+        figures.resumes = named(&facts.resumes);
         figures.model = named(&facts.model);
         figures.folder = named(&facts.cwd);
         let prompt = collected.prompt.as_deref().and_then(title_of);
         figures.title = prompt.or_else(|| collected.reply.as_deref().and_then(title_of_reply));
-        let dialect = figures.agent.as_deref().and_then(dialect::find);
-        figures.cumulative = dialect.map_or(&[], |dialect| dialect.cumulative);
         (figures.num_turns, figures.duration_ms) = (totals.turns, totals.duration_ms);
         figures.cost_usd = totals.cost_usd;
         for (model, earlier) in &collected.earlier {
@@ -262,6 +278,22 @@ impl FiguresCollector {
             let model = figures.model.clone().unwrap_or_else(|| "unknown".to_owned());
             figures.usage.insert(model, session.usage());
         }
+        if collected.is_base_reported {
+            for (model, usage) in &mut figures.usage {
+                *usage = less(*usage, collected.base.get(model).copied().unwrap_or_default());
+            }
+        }
+        let dialect = figures.agent.as_deref().and_then(dialect::find);
+        let counts_on = |name| dialect.is_some_and(|dialect| dialect.cumulative.contains(&name));
+        let base = || collected.base.clone();
+        figures.counted_from = match (collected.has_models, collected.is_base_reported) {
+            (true, true) if collected.base.values().any(|base| *base != Usage::default()) => {
+                CountedFrom::Session(base())
+            }
+            (true, false) if counts_on("models") => CountedFrom::Either(base()),
+            (false, _) if figures.outcome.is_some() && counts_on("usage") => CountedFrom::Either(base()),
+            _ => CountedFrom::Start,
+        };
         figures
     }
 
@@ -339,42 +371,66 @@ impl Collected {
         } else {
             SessionOutcome::Response(cut_at(&text, MAX_RESPONSE).to_owned())
         });
-        if let Some(api_ms) = outcome.fact("api_ms").and_then(FactRef::count) {
-            let last = self.last_api_ms.unwrap_or(0);
-            // An outcome that no request led to reports 0. A lower figure is that of another process, which counts from 0.
-            if api_ms > 0 && api_ms < last {
-                self.earlier_api_ms = self.earlier_api_ms.saturating_add(last);
+        let counted = outcome.fact("models").map(tokens_by_model).unwrap_or_default();
+        let turn = outcome.fact("turn");
+        let reported = turn.and_then(|turn| turn.get("models")).map(tokens_by_model);
+        let used = outcome.fact("usage").map(usage_of);
+        if self.counts_anew(&counted, reported.as_ref(), used) {
+            for (model, usage) in std::mem::take(&mut self.figures.usage) {
+                add(self.earlier.entry(model).or_default(), usage);
             }
-            let last = if api_ms == 0 { last } else { api_ms };
-            self.last_api_ms = Some(last);
-            figures.api_ms = Some(self.earlier_api_ms.saturating_add(last));
+            self.earlier_api_ms = self.earlier_api_ms.saturating_add(self.last_api_ms.take().unwrap_or(0));
         }
-        let models = outcome.fact("models").map(FactRef::list).unwrap_or_default();
-        let mut counted = BTreeMap::new();
-        for model in models.into_iter().take(MOST_NAMES) {
-            let Some(name) = model.get("model").and_then(FactRef::str) else { continue };
-            counted.insert(cut_at(&name, MAX_NAME).to_owned(), usage_of(model));
-        }
-        self.outcomes += 1;
+        self.settle_api_time(outcome);
         if counted.is_empty() {
             return;
         }
-        let turn_usage = outcome.fact("usage").map(usage_of);
-        let is_lower = |(model, before): (&String, &Usage)| {
-            counted.get(model).is_none_or(|now| now.input < before.input || now.output < before.output)
-        };
-        if self.has_models && figures.usage.iter().any(is_lower) {
-            // Another process went on, and counts from 0.
-            for (model, usage) in std::mem::take(&mut figures.usage) {
-                add(self.earlier.entry(model).or_default(), usage);
-            }
+        if !std::mem::replace(&mut self.has_models, true) {
+            self.is_base_reported = reported.is_some();
+            let before = |model: &String, usage: Usage| match &reported {
+                Some(reported) => less(usage, reported.get(model).copied().unwrap_or_default()),
+                None => less(usage, used.unwrap_or_default()),
+            };
+            self.base = counted.iter().map(|(model, usage)| (model.clone(), before(model, *usage))).collect();
         }
-        if self.outcomes == 1 {
-            let fresh = counted.iter().find(|(_, usage)| Some(**usage) == turn_usage);
-            figures.fresh_model = fresh.map(|(model, _)| model.clone());
+        self.figures.usage = counted;
+    }
+
+    /// Whether another process went on, and counts from 0. `counted`: tokens so far, by model. `reported`: those since the outcome before, if
+    /// the agent reports that. `used`: those of the turn, without sub-agents.
+    fn counts_anew(
+        &self,
+        counted: &BTreeMap<String, Usage>,
+        reported: Option<&BTreeMap<String, Usage>>,
+        used: Option<Usage>,
+    ) -> bool {
+        let before = &self.figures.usage;
+        if counted.is_empty() || before.values().all(|usage| *usage == Usage::default()) {
+            return false;
         }
-        self.has_models = true;
-        figures.usage = counted;
+        if let Some(reported) = reported {
+            return counted.iter().all(|(model, usage)| reported.get(model) == Some(usage));
+        }
+        before.iter().any(|(model, before)| {
+            counted.get(model).is_none_or(|now| {
+                // A model that was used before has the tokens of this turn alone.
+                let is_fresh = *before != Usage::default() && Some(*now) == used;
+                is_fresh || now.input < before.input || now.output < before.output
+            })
+        })
+    }
+
+    fn settle_api_time(&mut self, outcome: &Item) {
+        let Some(api_ms) = outcome.fact("api_ms").and_then(FactRef::count) else { return };
+        let last = self.last_api_ms.unwrap_or(0);
+        // An outcome that no request led to reports 0, and so does one of a compaction. A lower figure is that of a process that counts
+        // from 0.
+        if api_ms > 0 && api_ms < last {
+            self.earlier_api_ms = self.earlier_api_ms.saturating_add(last);
+        }
+        let last = if api_ms == 0 { last } else { api_ms };
+        self.last_api_ms = Some(last);
+        self.figures.api_ms = Some(self.earlier_api_ms.saturating_add(last));
     }
 }
 
@@ -386,6 +442,14 @@ fn error_of(outcome: &Item, text: &str) -> String {
     let subtype = outcome.fact("subtype").and_then(FactRef::str).unwrap_or_default();
     let found = [text, &listed, &subtype].into_iter().find(|text| !text.trim().is_empty());
     cut_at(found.unwrap_or("error"), MAX_RESPONSE).to_owned()
+}
+
+/// Tokens by model.
+fn tokens_by_model(models: FactRef<'_>) -> BTreeMap<String, Usage> {
+    let models = models.list().into_iter().take(MOST_NAMES);
+    let named =
+        models.filter_map(|model| Some((model.get("model").and_then(FactRef::str)?, usage_of(model))));
+    named.map(|(name, usage)| (cut_at(&name, MAX_NAME).to_owned(), usage)).collect()
 }
 
 fn usage_of(fact: FactRef<'_>) -> Usage {
@@ -403,6 +467,16 @@ fn add(sum: &mut Usage, more: Usage) {
     sum.output = sum.output.saturating_add(more.output);
     sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
     sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
+}
+
+/// What is left of tokens, of each kind never less than none.
+fn less(all: Usage, part: Usage) -> Usage {
+    Usage {
+        input: all.input.saturating_sub(part.input),
+        output: all.output.saturating_sub(part.output),
+        cache_read: all.cache_read.saturating_sub(part.cache_read),
+        cache_write: all.cache_write.saturating_sub(part.cache_write),
+    }
 }
 
 /// Counts one more of a name; of too many names the rest count as `others`.

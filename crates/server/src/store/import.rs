@@ -245,6 +245,7 @@ fn entry<'a>(
     SessionEntry {
         id,
         agent_session: figures.agent_session.as_deref(),
+        parent_session: figures.resumes.as_deref(),
         agent: figures.agent.as_deref(),
         model: figures.model.as_deref(),
         title: figures.title.as_deref(),

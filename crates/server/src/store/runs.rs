@@ -230,6 +230,10 @@ fn entry<'a>(
             .agent_session
             .as_deref()
             .or_else(|| figures.and_then(|figures| figures.agent_session.as_deref())),
+        parent_session: side
+            .resumes
+            .as_deref()
+            .or_else(|| figures.and_then(|figures| figures.resumes.as_deref())),
         agent: side.agent.as_deref(),
         model: figures.and_then(|figures| figures.model.as_deref()),
         title,

@@ -7,7 +7,7 @@ use rusqlite_migration::{M, Migrations};
 pub(super) const VERSION: usize = MIGRATIONS.len();
 
 /// Version by version.
-const MIGRATIONS: &[M<'static>] = &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE)];
+const MIGRATIONS: &[M<'static>] = &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE), M::up(RESUMED)];
 
 /// Sessions, and the files that they are read from. Times are nanoseconds since 1970, in UTC.
 const SOURCES: &str = "
@@ -46,8 +46,8 @@ CREATE TABLE sources (
 CREATE INDEX sources_by_path ON sources (path, start);
 ";
 
-/// What the stream reports at its end. The `counted` columns hold what the agent counts on over resumed runs; the others hold what this
-/// run added to it.
+/// What the stream reports at its end. The `counted` columns hold figures that may go on from those of a run that was resumed, as the agent
+/// reports them; the others hold what this run added.
 const OUTCOME: &str = "
 ALTER TABLE sessions ADD COLUMN response TEXT;
 ALTER TABLE sessions ADD COLUMN error TEXT;
@@ -80,6 +80,14 @@ CREATE TABLE calls (
     calls INTEGER NOT NULL,
     PRIMARY KEY (session, tool)
 ) STRICT, WITHOUT ROWID;
+";
+
+/// What a run went on from: another session of the agent, and how many tokens that had counted before this run.
+const RESUMED: &str = "
+ALTER TABLE sessions ADD COLUMN parent_session TEXT;
+ALTER TABLE sessions DROP COLUMN fresh_model;
+CREATE INDEX sessions_by_parent ON sessions (parent_session) WHERE parent_session IS NOT NULL;
+ALTER TABLE usage ADD COLUMN base INTEGER;
 ";
 
 /// The version of a database.

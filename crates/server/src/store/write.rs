@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
 use streamfmt::core::event::Usage;
 
-use super::figures::{SessionFigures, SessionOutcome};
+use super::figures::{CountedFrom, SessionFigures, SessionOutcome};
 use super::row::{SourceRow, nanoseconds};
 use crate::side_file::{AgentExit, ProcessMark};
 
@@ -14,6 +14,8 @@ use crate::side_file::{AgentExit, ProcessMark};
 pub(super) struct SessionEntry<'a> {
     pub(super) id: &'a str,
     pub(super) agent_session: Option<&'a str>,
+    /// The agent's own id of another session that it goes on from.
+    pub(super) parent_session: Option<&'a str>,
     pub(super) agent: Option<&'a str>,
     pub(super) model: Option<&'a str>,
     pub(super) title: Option<&'a str>,
@@ -36,9 +38,9 @@ pub(super) fn session(transaction: &Transaction<'_>, entry: &SessionEntry<'_>) -
         .optional()?;
     transaction.execute(
         "INSERT INTO sessions (id, agent_session, agent, model, title, folder, command, labels, status, started, ended, exit, pid, \
-         pid_start, boot) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+         pid_start, boot, parent_session) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
          ON CONFLICT (id) DO UPDATE SET agent_session = ?2, agent = ?3, model = ?4, title = ?5, folder = ?6, command = ?7, \
-         labels = ?8, status = ?9, started = ?10, ended = ?11, exit = ?12, pid = ?13, pid_start = ?14, boot = ?15",
+         labels = ?8, status = ?9, started = ?10, ended = ?11, exit = ?12, pid = ?13, pid_start = ?14, boot = ?15, parent_session = ?16",
         params![
             entry.id,
             entry.agent_session,
@@ -55,6 +57,7 @@ pub(super) fn session(transaction: &Transaction<'_>, entry: &SessionEntry<'_>) -
             entry.recorder.map(|mark| mark.pid),
             entry.recorder.and_then(|mark| mark.start).map(u64::cast_signed),
             entry.recorder.and_then(|mark| mark.boot.as_deref()),
+            entry.parent_session.filter(|parent| Some(*parent) != entry.agent_session),
         ],
     )?;
     if let Some(before) = before.flatten().filter(|before| Some(before.as_str()) != entry.agent_session) {
@@ -111,11 +114,12 @@ pub(super) fn figures(
         None => (None, None),
     };
     let has_tokens = has_tokens || figures.outcome.is_some();
-    let goes_on = |name| figures.cumulative.contains(&name);
+    let from = &figures.counted_from;
+    let is_open = matches!(from, CountedFrom::Either(_));
     let signed = |count: Option<u64>| count.map(stored);
     transaction.execute(
         "UPDATE sessions SET response = ?2, error = ?3, num_turns = ?4, duration_ms = ?5, cost_usd = ?6, cost_counted = ?7, api_ms = ?8, \
-         api_counted = ?9, fresh_model = ?10 WHERE id = ?1",
+         api_counted = ?9 WHERE id = ?1",
         params![
             session,
             response,
@@ -123,22 +127,26 @@ pub(super) fn figures(
             signed(figures.num_turns),
             signed(figures.duration_ms),
             figures.cost_usd,
-            figures.cost_usd.filter(|_| goes_on("cost_usd")),
+            figures.cost_usd.filter(|_| is_open),
             signed(figures.api_ms),
-            signed(figures.api_ms.filter(|_| goes_on("api_ms"))),
-            figures.fresh_model,
+            signed(figures.api_ms.filter(|_| *from != CountedFrom::Start)),
         ],
     )?;
     transaction.execute("DELETE FROM usage WHERE session = ?1", [session])?;
     transaction.execute("DELETE FROM calls WHERE session = ?1", [session])?;
-    let counts_on = goes_on("models") || goes_on("usage");
+    let base = match from {
+        CountedFrom::Start => None,
+        CountedFrom::Session(base) | CountedFrom::Either(base) => Some(base),
+    };
     let usage = figures.usage.iter().filter(|_| has_tokens);
     for (model, usage) in usage {
-        for (kind, tokens) in kinds(*usage) {
-            let counted = counts_on.then_some(stored(tokens));
+        let base = base.and_then(|base| base.get(model)).map(|base| kinds(*base));
+        for (at, (kind, tokens)) in kinds(*usage).into_iter().enumerate() {
+            let tokens = stored(tokens);
+            let base = base.map(|base| stored(base[at].1));
             transaction.execute(
-                "INSERT INTO usage (session, model, kind, tokens, counted) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![session, model, kind, stored(tokens), counted],
+                "INSERT INTO usage (session, model, kind, tokens, counted, base) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![session, model, kind, tokens, is_open.then_some(tokens), base],
             )?;
         }
     }
@@ -182,83 +190,186 @@ fn sum(transaction: &Transaction<'_>, session: &str) -> rusqlite::Result<()> {
 /// One of the runs of an agent's session.
 struct LinkedRun {
     id: String,
+    started: i64,
     pid_start: Option<u64>,
     boot: Option<String>,
+    parent: Option<String>,
+    cost_counted: Option<f64>,
     cost: Option<f64>,
+    api_counted: Option<i64>,
     api_ms: Option<i64>,
-    fresh_model: Option<String>,
-    usage: BTreeMap<(String, String), i64>,
+    /// Calls of tools.
+    calls: i64,
+    /// By model and kind.
+    usage: BTreeMap<String, BTreeMap<String, LinkedTokens>>,
 }
 
-/// Links the runs of an agent's session: each resumes the one before it, and what that had counted is not its own.
+/// Tokens of a kind.
+#[derive(Clone, Copy)]
+struct LinkedTokens {
+    /// Those of the run.
+    own: i64,
+    /// What the agent reported, if those of earlier runs may be among them.
+    counted: Option<i64>,
+    /// What the agent had counted before the run, as far as that is known: [`CountedFrom`].
+    base: Option<i64>,
+}
+
+/// Links the runs of an agent's session: each resumes the one before it, and what that had counted is not its own. The first one goes on
+/// from a run of another session, if the agent says so. So do sessions that went on from this one.
 pub(super) fn link(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Result<()> {
-    let mut statement = transaction.prepare(
-        "SELECT id, pid_start, boot, cost_counted, api_counted, fresh_model FROM sessions WHERE agent_session = ?1 ORDER BY started, id",
-    )?;
-    let rows = statement.query_map([agent_session], |row| {
-        Ok(LinkedRun {
-            id: row.get(0)?,
-            pid_start: row.get(1)?,
-            boot: row.get(2)?,
-            cost: row.get(3)?,
-            api_ms: row.get(4)?,
-            fresh_model: row.get(5)?,
-            usage: BTreeMap::new(),
-        })
-    })?;
-    let mut runs: Vec<LinkedRun> = rows.collect::<Result<_, _>>()?;
-    order_by_clock(&mut runs);
-    let mut before: Option<LinkedRun> = None;
-    let mut last: Option<String> = None;
-    for mut run in runs {
-        let mut statement = transaction
-            .prepare("SELECT model, kind, counted FROM usage WHERE session = ?1 AND counted IS NOT NULL")?;
-        let rows =
-            statement.query_map([&run.id], |row| Ok(((row.get(0)?, row.get(1)?), row.get::<_, i64>(2)?)))?;
-        run.usage = rows.collect::<Result<_, _>>()?;
-        let base = before.as_ref().filter(|before| !run.begins_anew(before));
+    link_runs(transaction, agent_session)?;
+    let sql = "SELECT DISTINCT agent_session FROM sessions WHERE parent_session = ?1 AND agent_session <> ?1";
+    let mut statement = transaction.prepare(sql)?;
+    let children = statement.query_map([agent_session], |row| row.get(0))?;
+    let children: Vec<String> = children.collect::<Result<_, _>>()?;
+    children.iter().try_for_each(|child| link_runs(transaction, child))
+}
+
+fn link_runs(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Result<()> {
+    let runs = runs_of(transaction, agent_session)?;
+    let mut earlier = Vec::new();
+    if let Some(first) = runs.first()
+        && let Some(parent) = &first.parent
+    {
+        earlier = runs_of(transaction, parent)?;
+        earlier.retain(|run| run.is_before(first));
+    }
+    let mut last = earlier.last().map(|run| run.id.clone());
+    let mut before = earlier.into_iter().rfind(LinkedRun::has_figures);
+    for run in runs {
         transaction
             .execute("UPDATE sessions SET resumes = ?2 WHERE id = ?1", params![run.id, last.as_deref()])?;
-        if let Some(cost) = run.cost {
+        let base = before.as_ref().filter(|before| run.goes_on(before));
+        if let Some(cost) = run.cost_counted {
             // Sums of floats: no price has more than nine digits behind the point.
-            let own =
-                base.and_then(|base| base.cost).map_or(cost, |base| ((cost - base) * 1e9).round() / 1e9);
+            let less = |base: f64| ((cost - base) * 1e9).round().max(0.0) / 1e9;
+            let own = base.and_then(LinkedRun::whole_cost).map_or(cost, less);
             transaction.execute("UPDATE sessions SET cost_usd = ?2 WHERE id = ?1", params![run.id, own])?;
         }
-        if let Some(api_ms) = run.api_ms {
-            let own = (api_ms - base.and_then(|base| base.api_ms).unwrap_or(0)).max(0);
+        if let Some(api_ms) = run.api_counted {
+            let own = (api_ms - base.and_then(LinkedRun::whole_api_ms).unwrap_or(0)).max(0);
             transaction.execute("UPDATE sessions SET api_ms = ?2 WHERE id = ?1", params![run.id, own])?;
         }
-        for ((model, kind), counted) in &run.usage {
-            let key = (model.clone(), kind.clone());
-            let base = base.and_then(|base| base.usage.get(&key)).copied().unwrap_or(0);
-            transaction.execute(
-                "UPDATE usage SET tokens = ?4 WHERE session = ?1 AND model = ?2 AND kind = ?3",
-                params![run.id, model, kind, (counted - base).max(0)],
-            )?;
+        for (model, kinds) in &run.usage {
+            for (kind, tokens) in kinds {
+                let Some(counted) = tokens.counted else { continue };
+                let base =
+                    base.and_then(|base| base.usage.get(model)?.get(kind)).map_or(0, |base| base.whole());
+                transaction.execute(
+                    "UPDATE usage SET tokens = ?4 WHERE session = ?1 AND model = ?2 AND kind = ?3",
+                    params![run.id, model, kind, (counted - base).max(0)],
+                )?;
+            }
         }
-        if !run.usage.is_empty() {
+        if run.is_open() {
             sum(transaction, &run.id)?;
         }
         last = Some(run.id.clone());
-        if run.cost.is_some() || !run.usage.is_empty() {
+        if run.has_figures() {
             before = Some(run);
         }
     }
     Ok(())
 }
 
-impl LinkedRun {
-    /// Whether it counts from 0: its figures are lower than those before, or a model that was used before has the tokens of its first turn
-    /// alone.
-    fn begins_anew(&self, before: &Self) -> bool {
-        if self.cost.zip(before.cost).is_some_and(|(now, before)| now < before) {
-            return true;
+/// The runs of an agent's session in their order.
+fn runs_of(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Result<Vec<LinkedRun>> {
+    let mut statement = transaction.prepare(
+        "SELECT id, started, pid_start, boot, parent_session, cost_counted, cost_usd, api_counted, api_ms, \
+         (SELECT coalesce(sum(calls), 0) FROM calls WHERE session = id) FROM sessions WHERE agent_session = ?1 ORDER BY started, id",
+    )?;
+    let rows = statement.query_map([agent_session], |row| {
+        Ok(LinkedRun {
+            id: row.get(0)?,
+            started: row.get(1)?,
+            pid_start: row.get(2)?,
+            boot: row.get(3)?,
+            parent: row.get(4)?,
+            cost_counted: row.get(5)?,
+            cost: row.get(6)?,
+            api_counted: row.get(7)?,
+            api_ms: row.get(8)?,
+            calls: row.get(9)?,
+            usage: BTreeMap::new(),
+        })
+    })?;
+    let mut runs: Vec<LinkedRun> = rows.collect::<Result<_, _>>()?;
+    let mut statement =
+        transaction.prepare("SELECT model, kind, tokens, counted, base FROM usage WHERE session = ?1")?;
+    for run in &mut runs {
+        let mut rows = statement.query([&run.id])?;
+        while let Some(row) = rows.next()? {
+            let tokens = LinkedTokens { own: row.get(2)?, counted: row.get(3)?, base: row.get(4)? };
+            run.usage.entry(row.get(0)?).or_default().insert(row.get(1)?, tokens);
         }
-        let was_used =
-            |model: &String| before.usage.iter().any(|((known, _), tokens)| known == model && *tokens > 0);
-        self.fresh_model.as_ref().is_some_and(was_used)
-            || self.usage.iter().any(|(key, now)| before.usage.get(key).is_some_and(|before| now < before))
+    }
+    order_by_clock(&mut runs);
+    Ok(runs)
+}
+
+impl LinkedTokens {
+    /// Those of the session at the end of the run.
+    fn whole(self) -> i64 {
+        self.counted.unwrap_or_else(|| self.own.saturating_add(self.base.unwrap_or(0)))
+    }
+}
+
+impl LinkedRun {
+    fn tokens(&self) -> impl Iterator<Item = (&str, LinkedTokens)> {
+        self.usage.values().flatten().map(|(kind, tokens)| (kind.as_str(), *tokens))
+    }
+
+    fn has_figures(&self) -> bool {
+        self.cost.is_some() || !self.usage.is_empty()
+    }
+
+    /// Whether only other runs show what its figures are counted from.
+    fn is_open(&self) -> bool {
+        self.tokens().any(|(_, tokens)| tokens.counted.is_some())
+    }
+
+    fn is_before(&self, other: &Self) -> bool {
+        match (self.pid_start, other.pid_start) {
+            (Some(own), Some(others)) if self.boot.is_some() && self.boot == other.boot => own < others,
+            _ => (self.started, &self.id) < (other.started, &other.id),
+        }
+    }
+
+    fn whole_cost(&self) -> Option<f64> {
+        self.cost_counted.or(self.cost)
+    }
+
+    fn whole_api_ms(&self) -> Option<i64> {
+        self.api_counted.or(self.api_ms)
+    }
+
+    /// Whether its figures go on from those of the run before it. Where the agent itself doesn't report that, the figures have to show it:
+    /// many a resumed run counts from 0.
+    fn goes_on(&self, before: &Self) -> bool {
+        if !self.is_open() {
+            return self.tokens().any(|(_, tokens)| tokens.base > Some(0));
+        }
+        if self.tokens().all(|(_, tokens)| tokens.base.is_none()) {
+            return self.sends_on(before);
+        }
+        // What it reports, less its first turn, is exactly what the run before it had come to.
+        self.usage.iter().any(|(model, kinds)| {
+            let Some(before) = before.usage.get(model) else { return false };
+            before.values().any(|tokens| tokens.whole() > 0)
+                && kinds.iter().all(|(kind, now)| now.base == before.get(kind).map(|before| before.whole()))
+        })
+    }
+
+    /// The same for an agent that reports nothing but sums: a resumed run sends again what had been said, so the sums have grown by about
+    /// as much as one call of the model takes at least.
+    fn sends_on(&self, before: &Self) -> bool {
+        let sent = |run: &Self, of: fn(LinkedTokens) -> i64| -> i64 {
+            run.tokens().filter(|(kind, _)| *kind != KINDS[1]).map(|(_, tokens)| of(tokens)).sum()
+        };
+        let more = sent(self, LinkedTokens::whole) - sent(before, LinkedTokens::whole);
+        let of_a_call = sent(before, |tokens| tokens.own) / (before.calls + 1);
+        more > 0 && more >= of_a_call / 2
     }
 }
 

@@ -70,7 +70,28 @@ fn complete(arguments: &[&str], wish: LaunchWish) -> Result<LaunchPlan, LaunchRe
         lacking.into_iter().filter(|(option, is_wanted)| *is_wanted && !has(options, option)).map(|it| it.0),
     );
     // Before all others: an option that takes any number of values can't swallow a task behind them.
-    Ok(LaunchPlan { added, at: 0, waits_for_stdin: false, task: task(arguments, options) })
+    Ok(LaunchPlan {
+        added,
+        at: 0,
+        waits_for_stdin: false,
+        task: task(arguments, options),
+        resumes: resumed(options),
+    })
+}
+
+/// The session that `--resume` names.
+fn resumed(options: &[&str]) -> Option<String> {
+    let at = options.iter().position(|option| ["--resume", "-r"].contains(option));
+    let behind = at.and_then(|at| options.get(at + 1)).filter(|word| is_optional_value(word));
+    let session =
+        behind.copied().or_else(|| options.iter().find_map(|option| option.strip_prefix("--resume=")));
+    session.filter(|session| !session.is_empty()).map(str::to_owned)
+}
+
+/// Whether a word is the value of an option before it that needs none: a task has several words, the name of a session has none of the
+/// blanks between them.
+fn is_optional_value(word: &str) -> bool {
+    !word.starts_with('-') && !word.contains(' ')
 }
 
 /// Options that take one value.
@@ -129,8 +150,7 @@ fn task(arguments: &[&str], options: &[&str]) -> Option<String> {
         } else if WITH_VALUES.contains(&word) {
             while words.next_if(|word| !word.starts_with('-')).is_some() {}
         } else if WITH_OPTIONAL_VALUE.contains(&word) {
-            // A task has several words, the name of a session has none of the blanks between them.
-            words.next_if(|word| !word.starts_with('-') && !word.contains(' '));
+            words.next_if(|word| is_optional_value(word));
         }
     }
     arguments.get(options.len() + 1).map(|&word| word.to_owned())
@@ -203,6 +223,23 @@ mod tests {
         }
         for line in ["-p", "-p --model opus", "-p --resume 0b9c", "-p --tools Bash Read", "mcp list"] {
             assert_eq!(task(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_session_that_it_goes_on_from_is_named_by_an_option() {
+        let resumed = |line: &str| {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            complete(&arguments, LaunchWish::default()).unwrap().resumes
+        };
+        for line in
+            ["-p --resume 0b9c fix", "-p -r 0b9c --fork-session fix", "-p --resume=0b9c", "--resume 0b9c -p"]
+        {
+            assert_eq!(resumed(line).as_deref(), Some("0b9c"), "{line}");
+        }
+        for line in ["-p fix", "-p --resume", "-p --continue fix", "-p -- --resume 0b9c", "-p fix --resume="]
+        {
+            assert_eq!(resumed(line), None, "{line}");
         }
     }
 

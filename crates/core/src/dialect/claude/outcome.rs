@@ -11,7 +11,7 @@ use crate::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::{self, Value};
 
 use super::message::usage_of;
-use super::spent::{Counters, TurnSpent};
+use super::spent::{Counters, SinceLast, TurnSpent};
 use super::{Claude, ClaudeItemBuilder, block, marker};
 
 impl Claude {
@@ -22,8 +22,8 @@ impl Claude {
         let id = Id::below(builder.unnamed().as_str(), "outcome");
         let mut item = builder.item(id, Kind::Outcome);
         let is_success = builder.line.subtype().is_none_or(|subtype| subtype.is("success"));
-        let [is_error, said, turns, duration, api, cost, old_cost, usage, models, errors, denials] = value
-            .get_all([
+        let [is_error, said, turns, duration, api, cost, old_cost, usage, models, since, errors, denials] =
+            value.get_all([
                 "is_error",
                 "result",
                 "num_turns",
@@ -33,6 +33,7 @@ impl Claude {
                 "total_cost",
                 "usage",
                 "modelUsage",
+                "model_usage_since_last_result",
                 "errors",
                 "permission_denials",
             ]);
@@ -66,25 +67,18 @@ impl Claude {
             api_ms: item.fact("api_ms").and_then(FactRef::int),
             models: models.map(tokens_by_model).unwrap_or_default(),
         };
-        let spent = self.spent.turn(item.session.as_ref(), counters, used);
-        let turn = turn_facts(&item, &spent, !self.known.counts_messages);
+        let since = since.filter(|since| since.kind() == json::ValueKind::Object);
+        let reported = since.map(|since| SinceLast {
+            cost: since.entries().map(|(_, usage)| usage.get("costUSD").and_then(Value::float)).sum(),
+            models: tokens_by_model(since),
+        });
+        let spent = self.spent.turn(item.session.as_ref(), counters, used, reported.as_ref());
+        let mut turn = turn_facts(&item, &spent, !self.known.counts_messages);
+        push_models(&mut turn, since);
         if !turn.is_empty() {
             item.data.push(("turn", Fact::Map(turn)));
         }
-        if let Some(models) = models {
-            let models = models.entries().map(|(name, usage)| {
-                let mut facts = vec![("model", Fact::Text(name.decode().into_owned()))];
-                facts.extend(tokens(usage, &MODEL_TOKENS));
-                if let Some(cost) = usage.get("costUSD").filter(|cost| cost.float().is_some()) {
-                    facts.push(("cost_usd", Fact::Node(cost.node())));
-                }
-                Fact::Map(facts)
-            });
-            let models: Vec<_> = models.collect();
-            if !models.is_empty() {
-                item.data.push(("models", Fact::List(models)));
-            }
-        }
+        push_models(&mut item.data, models);
         list(&mut item.data, "errors", errors, |error| Fact::Node(error.node()));
         if errors.into_iter().flat_map(Value::items).any(is_diagnostic) {
             let others = errors.into_iter().flat_map(Value::items).filter(|error| !is_diagnostic(*error));
@@ -116,6 +110,22 @@ fn turn_facts(outcome: &Item, spent: &TurnSpent, has_turns: bool) -> Vec<(&'stat
         .chain(spent.cost.map(|cost| ("cost_usd", Fact::Float(cost))))
         .chain(usage)
         .collect()
+}
+
+/// Adds the tokens and the cost of each model.
+fn push_models(data: &mut Vec<(&'static str, Fact)>, models: Option<Value<'_>>) {
+    let models = models.into_iter().flat_map(Value::entries).map(|(name, usage)| {
+        let mut facts = vec![("model", Fact::Text(name.decode().into_owned()))];
+        facts.extend(tokens(usage, &MODEL_TOKENS));
+        if let Some(cost) = usage.get("costUSD").filter(|cost| cost.float().is_some()) {
+            facts.push(("cost_usd", Fact::Node(cost.node())));
+        }
+        Fact::Map(facts)
+    });
+    let models: Vec<_> = models.collect();
+    if !models.is_empty() {
+        data.push(("models", Fact::List(models)));
+    }
 }
 
 /// Models whose tokens are compared from turn to turn.

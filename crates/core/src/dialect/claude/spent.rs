@@ -1,7 +1,8 @@
 //! What one turn took, of the figures that the program counts on over all turns of a session.
 //!
-//! `total_cost_usd`, `duration_api_ms` and `modelUsage` go on from turn to turn, and from one process to the next that resumes
-//! the session. Versions up to 1.0 begin anew with each process, and each has sessions of its own.
+//! `total_cost_usd`, `duration_api_ms` and `modelUsage` go on from turn to turn. From one process to the next that resumes the session they
+//! go on in newer versions alone; older ones begin anew. Newer ones also report what was used since the outcome before, which is exact
+//! even of the first outcome of a process that goes on.
 
 use std::collections::VecDeque;
 
@@ -19,6 +20,15 @@ pub(super) struct Counters {
     /// Milliseconds spent waiting for the model.
     pub(super) api_ms: Option<i64>,
     /// The hash of each model's name, and its tokens.
+    pub(super) models: Vec<(u64, Usage)>,
+}
+
+/// What the program itself reports that was used since the outcome before.
+#[derive(Debug, Default)]
+pub(super) struct SinceLast {
+    /// US dollars.
+    pub(super) cost: Option<f64>,
+    /// As in [`Counters`].
     pub(super) models: Vec<(u64, Usage)>,
 }
 
@@ -44,6 +54,7 @@ impl Spent {
         session: Option<&SessionId>,
         counters: Counters,
         used: Option<Usage>,
+        since: Option<&SinceLast>,
     ) -> TurnSpent {
         let known = self.sessions.iter().position(|(known, _)| known.as_ref() == session);
         let before = known.and_then(|known| self.sessions.remove(known)).map(|(_, before)| before);
@@ -52,10 +63,23 @@ impl Spent {
         let is_nothing = counters.cost.is_none_or(|cost| cost == 0.0) && counters.models.is_empty();
         let (spent, now) = if is_nothing {
             (TurnSpent { cost: counters.cost, api_ms: None }, before)
-        } else if counters.begins_anew(&before, used) {
-            (TurnSpent { cost: counters.cost, api_ms: counters.api_ms }, counters)
         } else {
-            (counters.since(&before), counters)
+            let goes_on = match since {
+                Some(since) => counters.models.iter().any(|counted| !since.models.contains(counted)),
+                None => !counters.begins_anew(&before, used),
+            };
+            // Another process has counted before this one, and how long it waited isn't known.
+            let is_unknown = since.is_some() && goes_on && before.models.is_empty();
+            let mut spent = if goes_on {
+                counters.since(&before)
+            } else {
+                TurnSpent { cost: counters.cost, api_ms: counters.api_ms }
+            };
+            spent.cost = since.and_then(|since| since.cost).map(exact).or(spent.cost);
+            spent.api_ms = spent.api_ms.filter(|_| !is_unknown);
+            // After a compaction the time is 0, and goes on with the next turn.
+            let api_ms = counters.api_ms.filter(|ms| *ms > 0 || !goes_on).or(before.api_ms);
+            (spent, Counters { api_ms, ..counters })
         };
         if self.sessions.len() == MAX_SESSIONS {
             self.sessions.pop_front();
@@ -79,13 +103,16 @@ impl Counters {
     }
 
     fn since(&self, before: &Self) -> TurnSpent {
-        // Sums of floats: no price has more than nine digits behind the point.
-        let exact = |dollars: f64| (dollars * 1e9).round() / 1e9;
         TurnSpent {
             cost: self.cost.map(|now| before.cost.map_or(now, |before| exact(now - before))),
             api_ms: self.api_ms.map(|now| now.saturating_sub(before.api_ms.unwrap_or(0)).max(0)),
         }
     }
+}
+
+/// A difference or sum of floats: no price has more than nine digits behind the point.
+fn exact(dollars: f64) -> f64 {
+    (dollars * 1e9).round() / 1e9
 }
 
 #[cfg(test)]
@@ -105,7 +132,7 @@ mod tests {
         let mut spent = Spent::default();
         let mut cost = |&(session, cost, models, output): &Turn<'_>| {
             let used = Some(Usage { output, ..Usage::default() });
-            spent.turn(Some(&session.into()), counters(cost, models), used).cost
+            spent.turn(Some(&session.into()), counters(cost, models), used, None).cost
         };
         turns.iter().map(&mut cost).collect()
     }
@@ -135,5 +162,24 @@ mod tests {
         let turns: [(_, _, &[_], _); 3] =
             [("a", 0.5, &[(1, 90)], 90), ("a", 0.0, &[], 0), ("a", 0.75, &[(1, 120)], 30)];
         assert_eq!(costs(&turns), [Some(0.5), Some(0.0), Some(0.25)]);
+    }
+
+    #[test]
+    fn what_was_used_since_the_outcome_before_is_taken_as_it_is_reported() {
+        let mut spent = Spent::default();
+        let mut turn = |cost, api_ms, output, (since_cost, since_output)| {
+            let counters = Counters { api_ms: Some(api_ms), ..counters(cost, &[(1, output)]) };
+            let models = vec![(1, Usage { output: since_output, ..Usage::default() })];
+            let since = SinceLast { cost: Some(since_cost), models };
+            let spent = spent.turn(Some(&"a".into()), counters, None, Some(&since));
+            (spent.cost, spent.api_ms)
+        };
+        // A process that goes on, and one that counts from 0, although it has come further.
+        assert_eq!(turn(0.75, 500, 120, (0.25, 30)), (Some(0.25), None));
+        assert_eq!(turn(1.0, 600, 150, (0.25, 30)), (Some(0.25), Some(100)));
+        assert_eq!(turn(2.0, 700, 300, (2.0, 300)), (Some(2.0), Some(700)));
+        // A compaction.
+        assert_eq!(turn(2.5, 0, 320, (0.5, 20)), (Some(0.5), Some(0)));
+        assert_eq!(turn(2.75, 750, 330, (0.25, 10)), (Some(0.25), Some(50)));
     }
 }

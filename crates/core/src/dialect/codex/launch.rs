@@ -76,7 +76,15 @@ fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefus
     let has_task = has_task(arguments, options, &words[1..]);
     let asks = words[1..].iter().any(|&at| arguments[at] == "-");
     let task = if has_task { task(arguments, options, &words[1..]) } else { None };
-    Ok(LaunchPlan { added, at: exec + 1, waits_for_stdin: has_task && !asks, task })
+    let resumes = resumed(arguments, options, &words[1..]);
+    Ok(LaunchPlan { added, at: exec + 1, waits_for_stdin: has_task && !asks, task, resumes })
+}
+
+/// The session that is resumed, if it is named.
+fn resumed(arguments: &[&str], options: &[&str], words: &[usize]) -> Option<String> {
+    words.first().filter(|&&at| arguments[at] == "resume" && !options.contains(&"--last"))?;
+    let session = words.get(1).map(|&at| arguments[at]).filter(|session| *session != "-");
+    session.or_else(|| arguments.get(options.len() + 1).copied()).map(str::to_owned)
 }
 
 /// Whether the task is on the command line. `words`: where the arguments behind `exec` are that are no options.
@@ -185,6 +193,25 @@ mod tests {
         }
         for line in ["exec -", "exec", "exec resume 0199", "exec resume --last", "login"] {
             assert_eq!(task(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_session_that_is_resumed_stands_behind_that_word() {
+        let resumed = |line: &str| {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            complete(&arguments, LaunchWish::default()).unwrap().resumes
+        };
+        for line in [
+            "exec resume 0199 fix",
+            "exec -m o3 resume 0199 -",
+            "exec resume -- 0199",
+            "exec resume 0199 -- fix",
+        ] {
+            assert_eq!(resumed(line).as_deref(), Some("0199"), "{line}");
+        }
+        for line in ["exec fix", "exec resume --last fix", "exec resume", "exec fix resume 0199"] {
+            assert_eq!(resumed(line), None, "{line}");
         }
     }
 

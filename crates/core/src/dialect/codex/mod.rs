@@ -79,6 +79,8 @@ pub(super) struct Codex {
     /// The same as numbers, and what they were when the last turn ended.
     counted: Tokens,
     settled: Tokens,
+    /// How often a process that resumed the session began to count from 0.
+    restarts: u64,
     stream: Stream,
     old: OldStream,
     rollout: Rollout,
@@ -95,6 +97,7 @@ impl Codex {
             used: None,
             counted: Tokens::default(),
             settled: Tokens::default(),
+            restarts: 0,
             stream: Stream::default(),
             old: OldStream::default(),
             rollout: Rollout::new(budget),
@@ -164,14 +167,20 @@ impl Codex {
         }
     }
 
-    /// Counts the tokens of all model calls of the session so far, which take the place of those counted before.
+    /// Counts the tokens of all model calls of the session so far, which take the place of those counted before: unless another process
+    /// resumed the session and counts from 0.
     fn count(&mut self, total: Value<'_>, out: &mut Vec<Event>) -> Tokens {
         let tokens = Tokens::of(total);
-        let message = Id::below(self.session.as_deref().unwrap_or_default(), "tokens");
-        out.push(Event::Usage { message, usage: tokens.usage() });
         if tokens.fact().is_some() {
+            self.restarts += u64::from(tokens.is_anew(self.counted));
             self.counted = tokens;
         }
+        let of_session = Id::below(self.session.as_deref().unwrap_or_default(), "tokens");
+        let message = match self.restarts {
+            0 => of_session,
+            count => Id::below(of_session.as_str(), &format!("~{count}")),
+        };
+        out.push(Event::Usage { message, usage: tokens.usage() });
         tokens
     }
 

@@ -177,13 +177,14 @@ impl Codex {
     /// The first line. The session is told when the model is known.
     fn meta(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         self.open_rollout(out);
-        let [id, cwd, version] = payload.get_all(["id", "cwd", "cli_version"]);
+        let [id, cwd, version, parent] = payload.get_all(["id", "cwd", "cli_version", "forked_from_id"]);
         if builder.input.parent.is_some() {
             return bookkeeping("session_meta", out);
         }
         self.begin(id, builder);
         let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
-        out.push(Event::Facts(Box::new(Facts { cwd: text(cwd), version: text(version), ..self.facts() })));
+        let facts = Facts { cwd: text(cwd), version: text(version), resumes: text(parent), ..self.facts() };
+        out.push(Event::Facts(Box::new(facts)));
         self.rollout.known = [None, cwd.and_then(Value::decode).map(Into::into)];
         let mut notice = builder.notice("session", Content::None);
         for (name, value) in [("cwd", cwd), ("version", version)] {

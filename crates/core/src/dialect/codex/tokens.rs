@@ -28,9 +28,14 @@ impl Tokens {
         Usage { input, output, cache_read: cached, cache_write: written }
     }
 
+    /// Whether they are counted anew since there were so many.
+    pub(super) fn is_anew(self, before: Self) -> bool {
+        self.input < before.input || self.output < before.output || self.cached < before.cached
+    }
+
     /// Those counted since there were so many; all of them if it is counted anew.
     pub(super) fn since(self, before: Self) -> Self {
-        if self.input < before.input || self.output < before.output || self.cached < before.cached {
+        if self.is_anew(before) {
             return self;
         }
         Self {

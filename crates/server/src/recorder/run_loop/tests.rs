@@ -223,6 +223,7 @@ impl Scripted {
             agent: None,
             engine: Engine::builder().no_project(true).build().unwrap(),
             task: None,
+            resumes: None,
             labels: BTreeMap::new(),
             passes_stdin: false,
             window: (80, 24),
