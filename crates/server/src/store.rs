@@ -85,8 +85,14 @@ impl StoreError {
         if database::is_damage(error) {
             return Self::Damaged(path.to_owned());
         }
-        let reason = error.sqlite_error().map(ToString::to_string);
-        Self::Database(path.to_owned(), reason.unwrap_or_else(|| error.to_string()))
+        let reason = match error {
+            rusqlite::Error::SqliteFailure(code, None) => {
+                rusqlite::ffi::code_to_str(code.extended_code).to_owned()
+            }
+            rusqlite::Error::SqliteFailure(_, Some(reason)) => reason.clone(),
+            error => error.to_string(),
+        };
+        Self::Database(path.to_owned(), reason)
     }
 }
 

@@ -7,11 +7,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use streamfmt_server::RunId;
 use streamfmt_server::store::{
-    FoundSession, SessionFilter, SessionRow, SessionStatus, Store, StoreError, StoreNotice,
+    FoundSession, SessionFigures, SessionFilter, SessionOutcome, SessionRow, SessionStatus, Store,
+    StoreError, StoreNotice,
 };
 use tempfile::TempDir;
 
@@ -162,6 +164,110 @@ fn finds_the_run() {
     let mut store = Store::open(&data()).unwrap();
     store.mended(Store::catch_up).unwrap();
     assert_eq!(list(&store).len(), 1);
+}
+
+/// How often a process is killed while it writes; `.ci/soak` sets a larger number.
+fn kills() -> u64 {
+    std::env::var("STREAMFMT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(8)
+}
+
+#[test]
+fn a_process_that_is_killed_in_a_commit_leaves_a_sound_database() {
+    let folder = folder();
+    let mut store = Store::open(folder.path()).unwrap();
+    for id in IDS {
+        leave_run(folder.path(), id, id, LOG);
+    }
+    store.catch_up().unwrap();
+    drop(store);
+    let connection = Connection::open(folder.path().join("sessions.db")).unwrap();
+    connection.busy_timeout(Duration::from_secs(60)).unwrap();
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap();
+    for round in 0..kills() {
+        let before = number("PRAGMA data_version");
+        let mut child = start("rewrites_responses", folder.path());
+        let begun = Instant::now();
+        while number("PRAGMA data_version") == before {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it writes nothing");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // At another moment each time.
+        std::thread::sleep(Duration::from_micros(round * 331 % 20_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let check: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(check, "ok", "round {round}");
+        let mixed = "SELECT count(*) FROM sessions WHERE replace(response, substr(response, 1, 1), '') <> ''";
+        assert_eq!(number(mixed), 0, "round {round}");
+        assert_eq!(number("SELECT count(*) FROM sessions"), IDS.len() as u64, "round {round}");
+    }
+}
+
+#[test]
+#[ignore = "another test starts it as a process"]
+fn rewrites_responses() {
+    let mut store = Store::open(&data()).unwrap();
+    // Each commit writes hundreds of pages: most of the time is spent in them.
+    for (letter, size) in ('a'..='z').zip(1..).cycle() {
+        let response = letter.to_string().repeat(size << 16);
+        let outcome = Some(SessionOutcome::Response(response));
+        let figures = SessionFigures { outcome, ..SessionFigures::default() };
+        for id in IDS {
+            store.record(&id.parse().unwrap(), Some(&figures)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_between_its_log_and_its_row_is_completed() {
+    let folder = folder();
+    let log = format!("{LOG}{}", outcome(0.5, 300, 40, 40, None));
+    leave_run(folder.path(), IDS[0], "s-1", &log);
+    let side = folder.path().join(format!("sessions/{}.json", IDS[0]));
+    let ended = fs::read_to_string(&side).unwrap();
+    // Its row was written when it started. The log is whole, and the side file was never written again: nobody holds the lock.
+    let running =
+        ended.replace(r#""status":"done""#, r#""status":"running""#).replace(r#","log_bytes""#, r#","left""#);
+    fs::write(&side, running).unwrap();
+    let id: RunId = IDS[0].parse().unwrap();
+    for (content, status) in [(None, SessionStatus::Interrupted), (Some(&ended), SessionStatus::Done)] {
+        let mut store = Store::open(folder.path()).unwrap();
+        store.record(&id, None).unwrap();
+        drop(store);
+        if let Some(content) = content {
+            // As if only the row were missing.
+            let connection = Connection::open(folder.path().join("sessions.db")).unwrap();
+            connection.execute_batch("UPDATE sources SET mtime = NULL; UPDATE sessions SET status = 'running', cost_usd = NULL").unwrap();
+            fs::write(&side, content).unwrap();
+        }
+        let mut store = Store::open(folder.path()).unwrap();
+        store.catch_up().unwrap();
+        let FoundSession::One(found) = store.find("last").unwrap() else { panic!() };
+        assert_eq!((found.row.status, found.row.cost_usd), (status, Some(0.5)));
+        assert_eq!(found.response.as_deref(), Some("Done."));
+    }
+}
+
+#[test]
+fn runs_keep_their_order_when_the_clock_goes_backwards() {
+    let folder = folder();
+    let mut store = Store::open(folder.path()).unwrap();
+    // The first run in time has the latest date: the clock was set back after it, and once more after the second.
+    let streams =
+        [outcome(0.5, 300, 40, 40, None), outcome(0.75, 500, 70, 30, None), outcome(1.0, 650, 90, 20, None)];
+    for (id, (start, stream)) in IDS.iter().rev().zip([100, 200, 300].into_iter().zip(streams)) {
+        leave_run(folder.path(), id, "s-1", &format!("{LOG}{stream}"));
+        let side = folder.path().join(format!("sessions/{id}.json"));
+        let text = fs::read_to_string(&side).unwrap();
+        let recorder = format!(r#""recorder":{{"pid":1,"start":{start},"boot":"b"}}"#);
+        fs::write(side, text.replace(r#""recorder":{"pid":1}"#, &recorder)).unwrap();
+        store.catch_up().unwrap();
+    }
+    // By date, which is the other way round.
+    let expected = [(0.25, 150, 20, Some(2)), (0.25, 200, 30, Some(3)), (0.5, 300, 40, None)];
+    assert_eq!(own(&store), expected);
+    store.reindex(|_, _| ()).unwrap();
+    assert_eq!(own(&store), expected);
 }
 
 #[test]

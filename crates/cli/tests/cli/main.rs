@@ -59,6 +59,8 @@ mod serve_stored;
 #[cfg(unix)]
 mod sessions;
 #[cfg(unix)]
+mod sessions_at_once;
+#[cfg(unix)]
 mod terminal;
 mod themes;
 mod trust;

@@ -24,17 +24,30 @@ const BESIDE: [&str; 2] = ["-wal", "-shm"];
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let fail = |error| StoreError::of(path, &error);
     create(path).map_err(|error| StoreError::File(path.to_owned(), error))?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(fail)?;
-    connection.busy_timeout(PATIENCE).map_err(fail)?;
+    let (mut connection, version) = match connect(path, false) {
+        // On a full disk no memory can be shared. Then no other process gets in: what fills the disk can still be listed and removed.
+        Err(error) if is_unshared(&error) => connect(path, true).map_err(fail)?,
+        connected => connected.map_err(fail)?,
+    };
     // Before anything else: a newer program may have changed what the following does.
-    let version = schema::version(&connection).map_err(fail)?;
     if version > schema::VERSION {
         return Err(StoreError::Newer(path.to_owned()));
     }
     prepare(&connection, path).map_err(fail)?;
     schema::migrate(&mut connection).map_err(fail)?;
     Ok(connection)
+}
+
+/// Connects to the file, alone or with others, and reads its version.
+fn connect(path: &Path, is_alone: bool) -> rusqlite::Result<(Connection, usize)> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    if is_alone {
+        connection.pragma_update_and_check(None, "locking_mode", "exclusive", |_| Ok(()))?;
+    }
+    let version = schema::version(&connection)?;
+    Ok((connection, version))
 }
 
 /// Creates the file for its owner alone: `SQLite` gives the files beside it the same mode. Symbolic links are not followed.
