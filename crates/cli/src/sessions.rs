@@ -27,9 +27,11 @@ impl SessionsArgs {
         let data = data_folder();
         let mut store = Store::open(&data).map_err(|error| refuse(&error))?;
         // What is missing is found by every command.
-        let done = store.mended(Store::catch_up).map_err(|error| refuse(&error));
-        tell_notices(&mut store);
-        done?;
+        if !matches!(self.command, SessionsCommand::Reindex) {
+            let done = with_progress(&mut store, |store, each| store.catch_up_with(each));
+            tell_notices(&mut store);
+            done?;
+        }
         let done = match self.command {
             SessionsCommand::List(list) => list.run(&mut store),
             SessionsCommand::Show(show) => show.run(&mut store),
@@ -75,18 +77,14 @@ impl ListArgs {
 }
 
 fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
-    let mut progress = None;
-    let mut shown = 0;
-    let counts = store.mended(|store| {
+    let counts = with_progress(store, |store, each| {
         store.import(paths, |step| {
             if let ImportStep::Reading(done, all) = step {
-                advance(&mut progress, &mut shown, done, all);
+                each(done, all);
             }
         })
     });
-    drop(progress);
-    let counts = counts.map_err(|error| refuse(&error))?;
-    let streamfmt_server::store::ImportCounts { new, changed, unchanged, others } = counts;
+    let streamfmt_server::store::ImportCounts { new, changed, unchanged, others } = counts?;
     let others = if others == 0 {
         String::new()
     } else {
@@ -96,24 +94,29 @@ fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
 }
 
 fn reindex(store: &mut Store) -> Result<u8, u8> {
-    let mut progress = None;
-    let mut shown = 0;
-    let count =
-        store.mended(|store| store.reindex(|done, all| advance(&mut progress, &mut shown, done, all)));
-    drop(progress);
-    let count = count.map_err(|error| refuse(&error))?;
+    let count = with_progress(store, |store, each| store.reindex(each))?;
     write_out(format!("{count} runs").as_bytes())
 }
 
-/// Shows how far long work is.
-fn advance(progress: &mut Option<Progress>, shown: &mut usize, done: usize, all: usize) {
-    if progress.is_none() {
-        *progress = Progress::of_items(all);
-    }
-    if let Some(progress) = progress {
-        progress.advance(done.saturating_sub(*shown));
-        *shown = done;
-    }
+/// Does long work, which tells how many items of how many are done, and shows how far it is. Failures are told.
+fn with_progress<T>(
+    store: &mut Store,
+    work: impl Fn(&mut Store, &mut dyn FnMut(usize, usize)) -> Result<T, StoreError>,
+) -> Result<T, u8> {
+    let mut progress = None;
+    let mut shown = 0;
+    let mut advance = |done: usize, all: usize| {
+        if progress.is_none() {
+            progress = Progress::of_items(all);
+        }
+        if let Some(progress) = &mut progress {
+            progress.advance(done.saturating_sub(shown));
+            shown = done;
+        }
+    };
+    let done = store.mended(|store| work(store, &mut advance));
+    drop(progress);
+    done.map_err(|error| refuse(&error))
 }
 
 /// The session that a name stands for. What is wrong with the name is told.

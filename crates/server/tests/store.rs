@@ -339,7 +339,9 @@ fn runs_that_resume_each_other_sum_to_the_whole_in_whatever_order_they_are_found
         assert_eq!(own(&store), expected);
         let rows = list(&store);
         assert_eq!((rows[0].title.as_deref(), rows[0].num_turns), (Some("First words."), Some(2)));
-        store.reindex(|_, _| ()).unwrap();
+        let mut steps = Vec::new();
+        assert_eq!(store.reindex(|done, all| steps.push((done, all))).unwrap(), 3);
+        assert_eq!(steps, [(0, 3), (1, 3), (2, 3)]);
         assert_eq!(list(&store), rows);
         // One that counts from 0, and came further than all before.
         leave_run(folder.path(), IDS[3], "s-1", &format!("{LOG}{}", outcome(1.25, 700, 100, 100, None)));

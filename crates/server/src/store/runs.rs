@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 use std::time::UNIX_EPOCH;
 
 use rusqlite::{OptionalExtension, params};
@@ -15,24 +18,46 @@ use super::{Store, StoreError};
 use crate::run_id::RunId;
 use crate::side_file::RunSideFile;
 
+/// Logs that are read at a time, if there are as many processors.
+const MOST_READERS: usize = 4;
+
+/// A run that is over.
+struct EndedRun {
+    side: RunSideFile,
+    status: SessionStatus,
+    /// Where the next run starts in the same log.
+    next: Option<u64>,
+}
+
+impl EndedRun {
+    /// Reads its log.
+    fn read(&self) -> io::Result<SessionFigures> {
+        let to_next = self.next.map(|next| next.saturating_sub(self.side.log_start));
+        let size = self.side.log_bytes.or(to_next);
+        SessionFigures::read(&self.side.log, self.side.log_start, size, false)
+    }
+}
+
 impl Store {
     /// Writes the row of a run of ours, as its side file has it now. `figures`: what its stream came to, if that was read while it ran;
     /// otherwise the log is read once the run is over.
     pub fn record(&mut self, id: &RunId, figures: Option<&SessionFigures>) -> Result<(), StoreError> {
         let Ok(side) = RunSideFile::read(&self.paths.side_file(id)) else { return Ok(()) };
         self.write_run(&side)?;
-        let status = self.state_of(&side);
-        if matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere) {
-            return Ok(());
-        }
+        let Some(run) = self.ended(side)? else { return Ok(()) };
         match figures {
-            Some(figures) => self.write_figures(&side, status, figures),
-            None => self.read_figures(&side, status),
+            Some(figures) => self.write_figures(&run, figures),
+            None => self.write_read(&run, run.read()),
         }
     }
 
     /// Finds runs whose rows are missing or not complete, and writes them.
     pub fn catch_up(&mut self) -> Result<(), StoreError> {
+        self.catch_up_with(|_, _| ())
+    }
+
+    /// The same; `each` is called with the number of logs read and of all that are to be read.
+    pub fn catch_up_with(&mut self, each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
         let settled = self.settled()?;
         let mut open: Vec<RunSideFile> = Vec::new();
         for id in self.side_files() {
@@ -49,15 +74,12 @@ impl Store {
             }
         }
         // All rows are there first: where a run ends in a log that several have shared, the next one shows.
-        for side in open {
-            self.record(&side.id, None)?;
-        }
-        Ok(())
+        self.record_all(open, each)
     }
 
     /// Makes the rows of all our runs anew from side files and logs. Rows whose sources are gone stay and are marked. `each` is called with
     /// the number of runs done and of all runs.
-    pub fn reindex(&mut self, mut each: impl FnMut(usize, usize)) -> Result<usize, StoreError> {
+    pub fn reindex(&mut self, each: impl FnMut(usize, usize)) -> Result<usize, StoreError> {
         let ids = self.side_files();
         let sides: Vec<RunSideFile> = ids
             .iter()
@@ -66,12 +88,52 @@ impl Store {
         for side in &sides {
             self.write_run(side)?;
         }
-        for (done, side) in sides.iter().enumerate() {
-            each(done, sides.len());
-            self.record(&side.id, None)?;
-        }
+        let count = sides.len();
+        self.record_all(sides, each)?;
         self.mark_gone()?;
-        Ok(sides.len())
+        Ok(count)
+    }
+
+    /// Reads the logs of runs, several at a time, and writes their figures. The runs have rows.
+    fn record_all(
+        &mut self,
+        sides: Vec<RunSideFile>,
+        mut each: impl FnMut(usize, usize),
+    ) -> Result<(), StoreError> {
+        let mut runs = Vec::new();
+        for side in sides {
+            runs.extend(self.ended(side)?);
+        }
+        let runs = runs.as_slice();
+        let most = thread::available_parallelism().map_or(1, usize::from).min(MOST_READERS);
+        let readers = most.min(runs.len());
+        if readers < 2 {
+            return runs.iter().try_for_each(|run| self.write_read(run, run.read()));
+        }
+        let next = &AtomicUsize::new(0);
+        // What waits to be written is bounded: a response may be large.
+        let (sender, read) = mpsc::sync_channel(readers);
+        thread::scope(|scope| {
+            for _ in 0..readers {
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        // It fails once writing has failed.
+                        if sender.send((run, run.read())).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            // Gone when this ends, so that no reader waits.
+            let read = read;
+            for (done, (run, figures)) in read.iter().enumerate() {
+                each(done, runs.len());
+                self.write_read(run, figures)?;
+            }
+            Ok(())
+        })
     }
 
     /// Marks sources that are gone, and those that are back.
@@ -144,27 +206,29 @@ impl Store {
         transaction.commit().map_err(fail)
     }
 
-    /// Reads the log of a run that is over, and writes its figures.
-    fn read_figures(&mut self, side: &RunSideFile, status: SessionStatus) -> Result<(), StoreError> {
-        let next = self.next_run_in(side)?;
-        let to_next = next.map(|next| next.saturating_sub(side.log_start));
-        let most = side.log_bytes.or(to_next);
-        match SessionFigures::read(&side.log, side.log_start, most, false) {
-            Ok(figures) => self.write_figures(side, status, &figures),
+    /// A run, if it is over.
+    fn ended(&self, side: RunSideFile) -> Result<Option<EndedRun>, StoreError> {
+        let status = self.state_of(&side);
+        if matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere) {
+            return Ok(None);
+        }
+        let next = self.next_run_in(&side)?;
+        Ok(Some(EndedRun { side, status, next }))
+    }
+
+    /// Writes what was read of a run's log.
+    fn write_read(&mut self, run: &EndedRun, read: io::Result<SessionFigures>) -> Result<(), StoreError> {
+        match read {
+            Ok(figures) => self.write_figures(run, &figures),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let fail = self.fail();
+                let (id, status) = (run.side.id.as_str(), run.status.name());
                 let transaction = self.connection.transaction().map_err(&fail)?;
                 transaction
-                    .execute(
-                        "UPDATE sources SET gone = 1 WHERE session = ?1 AND kind = 'run'",
-                        [side.id.as_str()],
-                    )
+                    .execute("UPDATE sources SET gone = 1 WHERE session = ?1 AND kind = 'run'", [id])
                     .map_err(&fail)?;
                 transaction
-                    .execute(
-                        "UPDATE sessions SET status = ?2 WHERE id = ?1",
-                        [side.id.as_str(), status.name()],
-                    )
+                    .execute("UPDATE sessions SET status = ?2 WHERE id = ?1", [id, status])
                     .map_err(&fail)?;
                 transaction.commit().map_err(fail)
             }
@@ -181,13 +245,8 @@ impl Store {
         found.map_err(self.fail())
     }
 
-    fn write_figures(
-        &mut self,
-        side: &RunSideFile,
-        status: SessionStatus,
-        figures: &SessionFigures,
-    ) -> Result<(), StoreError> {
-        let end = self.next_run_in(side)?;
+    fn write_figures(&mut self, run: &EndedRun, figures: &SessionFigures) -> Result<(), StoreError> {
+        let EndedRun { side, status, next } = run;
         let fail = self.fail();
         let transaction = self.connection.transaction().map_err(&fail)?;
         let now = RunSideFile::read(&self.paths.side_file(&side.id));
@@ -198,11 +257,11 @@ impl Store {
         let task = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
         let title = task.or_else(|| figures.title.clone());
         let folder = side.folder.to_string_lossy();
-        let entry = entry(side, status, title.as_deref(), &folder, Some(figures));
+        let entry = entry(side, *status, title.as_deref(), &folder, Some(figures));
         write::session(&transaction, &entry).map_err(&fail)?;
         write::figures(&transaction, side.id.as_str(), figures, false).map_err(&fail)?;
         let about = fs::metadata(&side.log).ok();
-        let to_end = about.as_ref().map(|about| end.unwrap_or(about.len()).saturating_sub(side.log_start));
+        let to_end = about.as_ref().map(|about| next.unwrap_or(about.len()).saturating_sub(side.log_start));
         let source = SourceRow {
             size: side.log_bytes.or(to_end),
             mtime: about.as_ref().map(changed),
