@@ -10,6 +10,9 @@ use crate::args::{Consent, PruneArgs, RmArgs};
 use crate::message::{OK, USAGE, one_line, tell};
 use crate::output::write_out;
 
+/// Sessions that are named before it is asked whether they are to be removed.
+const SHOWN: usize = 20;
+
 impl RmArgs {
     pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
         let mut rows: Vec<SessionRow> = Vec::new();
@@ -66,9 +69,16 @@ impl Consent {
             }
             return write_out(lines.join("\n").as_bytes());
         }
-        if !self.yes && !is_confirmed(rows) {
-            tell("nothing removed (without a terminal: --yes; to see what would be removed: --dry-run)");
-            return Ok(DECLINED);
+        match if self.yes { Some(true) } else { confirmation(rows) } {
+            Some(true) => {}
+            Some(false) => {
+                tell("nothing removed");
+                return Ok(DECLINED);
+            }
+            None => {
+                tell("nothing removed (without a terminal: --yes; to see what would be removed: --dry-run)");
+                return Ok(DECLINED);
+            }
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let removal = store.mended(|store| store.remove(&ids)).map_err(|error| refuse(&error))?;
@@ -96,16 +106,24 @@ fn described(row: &SessionRow) -> String {
     format!("{}{}", row.id, title.unwrap_or_default())
 }
 
-/// Asks on a terminal, and nowhere else.
-fn is_confirmed(rows: &[SessionRow]) -> bool {
+/// Asks on a terminal; elsewhere nobody can be asked.
+fn confirmation(rows: &[SessionRow]) -> Option<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return false;
+        return None;
     }
-    for row in rows.iter().take(20) {
+    for row in rows.iter().take(SHOWN) {
         let _ = writeln!(io::stderr(), "  {}", described(row));
     }
-    let _ = write!(io::stderr(), "streamfmt: remove {} sessions with their logs? [y/N] ", rows.len());
+    if rows.len() > SHOWN {
+        let _ = writeln!(io::stderr(), "  … and {} more", rows.len() - SHOWN);
+    }
+    let what = if rows.len() == 1 {
+        "this session with its log".to_owned()
+    } else {
+        format!("these {} sessions with their logs", rows.len())
+    };
+    let _ = write!(io::stderr(), "streamfmt: remove {what}? [y/N] ");
     let mut answer = String::new();
     let is_read = io::stdin().read_line(&mut answer).is_ok();
-    is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    Some(is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

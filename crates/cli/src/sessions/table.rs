@@ -24,6 +24,10 @@ const TITLE: usize = 3;
 const FOLDER: usize = 4;
 /// They are never narrower than this.
 const LEAST: usize = 8;
+/// The columns that are left out where even that isn't enough, one after the other: the folder, the agent, turns and cost.
+const SPARED: [usize; 4] = [FOLDER, 2, 5, 6];
+/// Blanks between two columns.
+const GAP: usize = 2;
 /// The widest that they get without a terminal.
 const MOST: usize = 80;
 
@@ -43,23 +47,33 @@ pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
     for column in [TITLE, FOLDER] {
         widths[column] = widths[column].min(MOST);
     }
-    let gaps = 2 * (widths.len() - 1);
+    let mut columns: Vec<usize> = (0..HEAD.len()).collect();
     if let Some(width) = width {
-        for column in [FOLDER, TITLE] {
-            let excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
-            widths[column] = widths[column].saturating_sub(excess).max(LEAST.min(widths[column]));
+        let total = |columns: &[usize], widths: &[usize; 8]| -> usize {
+            columns.iter().map(|column| widths[*column] + GAP).sum::<usize>().saturating_sub(GAP)
+        };
+        let mut least = widths;
+        [FOLDER, TITLE].into_iter().for_each(|column| least[column] = LEAST.min(widths[column]));
+        for spared in SPARED {
+            if total(&columns, &least) > width {
+                columns.retain(|column| *column != spared);
+            }
+        }
+        for column in [FOLDER, TITLE].into_iter().filter(|column| columns.contains(column)) {
+            let excess = total(&columns, &widths).saturating_sub(width);
+            widths[column] = widths[column].saturating_sub(excess).max(least[column]);
         }
     }
     let mut text = String::new();
     let head = HEAD.map(|(head, _)| head.to_owned());
     for row in [&head].into_iter().chain(&cells) {
         let start = text.len();
-        for ((cell, width), (name, is_number)) in row.iter().zip(widths).zip(HEAD) {
-            let is_folder = name == HEAD[FOLDER].0;
-            let cell = if is_folder { cut_start(cell, width) } else { cut(cell, width) };
+        for &column in &columns {
+            let (cell, width) = (&row[column], widths[column]);
+            let cell = if column == FOLDER { cut_start(cell, width) } else { cut(cell, width) };
             let gap = " ".repeat(width - cell.width().min(width));
             let between = if text.len() == start { "" } else { "  " };
-            let _ = if is_number {
+            let _ = if HEAD[column].1 {
                 write!(text, "{between}{gap}{cell}")
             } else {
                 write!(text, "{between}{cell}{gap}")

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::program::{Folder, Outcome, SESSION, Signal, until};
 use crate::run::{SESSIONS, agents, kept, run};
+use crate::tty::Terminal;
 
 const DATA: &str = "home/.local/share/streamfmt";
 
@@ -193,6 +194,47 @@ fn nothing_is_left_of_what_was_removed() {
     assert_eq!(rows(&folder, "").len(), 1);
     assert!(kept(&folder, ".ndjson").exists());
     assert_eq!(run(&folder, "sessions prune --older 1d --yes").stdout, "nothing to remove\n");
+}
+
+/// What a command about sessions writes to a terminal of so many columns on which something was typed.
+fn on_a_terminal(folder: &Folder, columns: u16, arguments: &str, typed: &str) -> String {
+    let home = folder.path("home");
+    let variables = [("HOME", home.to_str().unwrap()), ("TERM", "xterm")];
+    let arguments = format!("sessions {arguments}");
+    let mut terminal = Terminal::start_as_wide(columns, folder, &arguments, &variables, typed);
+    terminal.until_end();
+    terminal.written().replace('\r', "")
+}
+
+#[test]
+fn a_list_is_as_wide_as_the_terminal_and_the_age_is_always_there() {
+    let folder = agents(&[("claude", "cat session")]);
+    run(&folder, "run -- ./claude -p A_task_whose_title_has_many_words_and_which_is_very_long");
+    let heads = [
+        "ID STATUS AGENT TITLE FOLDER TURNS COST AGE",
+        "ID STATUS TITLE TURNS COST AGE",
+        "ID STATUS TITLE AGE",
+    ];
+    for (columns, head) in [100, 64, 48].into_iter().zip(heads) {
+        let text = on_a_terminal(&folder, columns, "list", "");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>().join(" "), head);
+        assert!(lines[1].chars().count() <= usize::from(columns) && lines[1].ends_with('s'), "{text}");
+    }
+}
+
+#[test]
+fn on_a_terminal_it_is_asked_before_anything_is_removed() {
+    let folder = agents(&[("claude", "cat session")]);
+    run(&folder, "run -- ./claude -p Fix");
+    let told = on_a_terminal(&folder, 80, "rm last", "n\n");
+    let asked = "streamfmt: remove this session with its log? [y/N] ";
+    assert!(told.contains(asked) && told.ends_with("streamfmt: nothing removed\n"), "{told}");
+    assert_eq!(rows(&folder, "").len(), 1);
+    let told = on_a_terminal(&folder, 80, "prune --keep 0", "y\n");
+    assert!(told.contains(asked) && told.contains("removed 2"), "{told}");
+    assert_eq!(rows(&folder, "").len(), 0);
 }
 
 #[test]

@@ -22,8 +22,19 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Runs the program in a terminal on which `typed` was typed before.
     pub(crate) fn start(folder: &Folder, arguments: &str, variables: &[(&str, &str)], typed: &str) -> Self {
+        Self::start_as_wide(80, folder, arguments, variables, typed)
+    }
+
+    /// The same in a terminal of so many columns.
+    pub(crate) fn start_as_wide(
+        columns: u16,
+        folder: &Folder,
+        arguments: &str,
+        variables: &[(&str, &str)],
+        typed: &str,
+    ) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
-        pty.resize(pty_process::Size::new(24, 80)).unwrap();
+        pty.resize(pty_process::Size::new(24, columns)).unwrap();
         let file = |end: BorrowedFd<'_>| File::from(end.try_clone_to_owned().unwrap());
         let mut keyboard = file(pty.as_fd());
         // Held until all was read: on Linux a terminal that no program holds any more may report its end while its
