@@ -57,14 +57,16 @@ pub(super) fn end(html: &mut String) {
     html.push_str("<footer>Written by streamfmt</footer>\n</body>\n</html>\n");
 }
 
-/// The page of a session.
+/// The page of a session. `None`: there is no node before which older ones are asked for.
 pub(super) fn page(
     row: &ServedSession,
     sources: &[SourceRow],
     view: &SessionView,
     choice: &PageChoice<'_>,
     mut redactor: Option<&mut Redactor>,
-) -> String {
+) -> Option<String> {
+    let (nodes, older) =
+        if view.is_caught_up { view.nodes(choice.before, NODES)? } else { (Vec::new(), None) };
     let base = choice.base;
     let status = view.status.unwrap_or(row.status);
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
@@ -103,9 +105,7 @@ pub(super) fn page(
     );
     choices(choice, &address, &mut html);
     html.push_str("<div id=\"tools\" role=\"search\" hidden></div>\n<div id=\"terminal\">\n");
-    let (nodes, older) = if view.is_caught_up {
-        view.nodes(choice.before, NODES)
-    } else {
+    if !view.is_caught_up {
         let whole = row.log.metadata().map_or(0, |about| about.len().saturating_sub(row.log_start));
         let whole = row.log_bytes.unwrap_or(whole);
         html.extend([format!(
@@ -113,8 +113,7 @@ pub(super) fn page(
             &*figures::size(view.read),
             &*figures::size(whole)
         )]);
-        (Vec::new(), None)
-    };
+    }
     if let Some(older) = older {
         let query = query(choice);
         html.extend([format!(
@@ -156,7 +155,7 @@ pub(super) fn page(
         choice.key
     )]);
     end(&mut html);
-    html
+    Some(html)
 }
 
 fn query(choice: &PageChoice<'_>) -> String {

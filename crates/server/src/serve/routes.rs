@@ -1,7 +1,8 @@
 //! What each address gives.
 
 use std::fmt;
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,8 +81,14 @@ impl RefusalLog {
 
 impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
-        (self.status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], format!("{}\n", self.reason))
-            .into_response()
+        let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+        let mut response = (self.status, kind, format!("{}\n", self.reason)).into_response();
+        if self.status == StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
+        }
+        // From there it reaches the log of refusals.
+        response.extensions_mut().insert(self);
+        response
     }
 }
 
@@ -113,19 +120,14 @@ async fn guarded(
 ) -> Response {
     let path = request.uri().path().to_owned();
     let method = request.method().clone();
-    let origin;
+    let mut origin = None;
     let mut response = match site.guard.judge(&request, peer) {
         Ok(GuardVerdict::Answer(visitor)) => {
-            origin = visitor.origin.clone();
+            origin.clone_from(&visitor.origin);
             request.extensions_mut().insert(visitor);
-            let response = next.run(request).await;
-            if response.status().is_client_error() && response.status() != StatusCode::NOT_FOUND {
-                site.refusals.tell(format_args!("refused {method} {path}: {}", response.status().as_u16()));
-            }
-            one_line(response)
+            with_reason(next.run(request).await)
         }
         Ok(GuardVerdict::Enter(location)) => {
-            origin = None;
             let path = if site.guard.base.is_empty() { "/" } else { &site.guard.base };
             let cookie = format!(
                 "{COOKIE}={}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=31536000",
@@ -137,17 +139,12 @@ async fn guarded(
             }
             response
         }
-        Ok(GuardVerdict::Elsewhere(location)) => {
-            origin = None;
-            see_other(&location)
-        }
-        Err(refusal) => {
-            origin = None;
-            let HttpRefusal { status, reason } = &refusal;
-            site.refusals.tell(format_args!("refused {method} {path}: {} {reason}", status.as_u16()));
-            refusal.into_response()
-        }
+        Ok(GuardVerdict::Elsewhere(location)) => see_other(&location),
+        Err(refusal) => refusal.into_response(),
     };
+    if let Some(HttpRefusal { status, reason }) = response.extensions().get() {
+        site.refusals.tell(format_args!("refused {method} {path}: {} {reason}", status.as_u16()));
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         ("content-security-policy", POLICY),
@@ -167,11 +164,11 @@ async fn guarded(
     response
 }
 
-/// What the frame of routes itself refuses has a reason as well.
-fn one_line(response: Response) -> Response {
+/// Gives a refusal of the router itself a reason as well.
+fn with_reason(response: Response) -> Response {
     let status = response.status();
-    let is_ours = response.headers().get(header::CONTENT_TYPE).is_some();
-    if (status.is_client_error() || status.is_server_error()) && !is_ours {
+    let is_refused = status.is_client_error() || status.is_server_error();
+    if is_refused && response.extensions().get::<HttpRefusal>().is_none() {
         let reason = status.canonical_reason().unwrap_or("refused").to_lowercase();
         return HttpRefusal::new(status, reason).into_response();
     }
@@ -226,10 +223,17 @@ impl Site {
         })
     }
 
-    async fn open(&self, row: &ServedSession, look: SessionLook) -> Result<Reading, HttpRefusal> {
+    /// Opens a session in a profile.
+    async fn open(
+        &self,
+        row: &ServedSession,
+        profile: &str,
+        visitor: &Visitor,
+    ) -> Result<Reading, HttpRefusal> {
+        let look = self.look(profile, visitor)?;
         self.hub.open(row, look).await.map_err(|error| {
             let reason = match error.kind() {
-                std::io::ErrorKind::WouldBlock => {
+                io::ErrorKind::WouldBlock => {
                     "too many sessions are open at the same time; close a tab, or try later".to_owned()
                 }
                 _ => format!("the session can't be read: {}", streamfmt::problem::reason(&error)),
@@ -260,6 +264,11 @@ async fn in_background<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(failed)
 }
 
+/// The value of a parameter; an empty one counts as none.
+fn chosen(value: Option<String>) -> Option<String> {
+    value.filter(|value| !value.is_empty())
+}
+
 #[derive(Deserialize)]
 struct SessionQuery {
     profile: Option<String>,
@@ -275,23 +284,16 @@ async fn session(
 ) -> Result<Response, HttpRefusal> {
     let query = bad_query(query)?;
     let row = site.row(&id).await?;
-    let profile = query.profile.filter(|profile| !profile.is_empty()).unwrap_or_else(|| USUAL.to_owned());
-    let look = site.look(&profile, &visitor)?;
+    let profile = chosen(query.profile).unwrap_or_else(|| USUAL.to_owned());
     let themes = site.looks.themes();
-    let theme = query.theme.filter(|theme| !theme.is_empty());
+    let theme = chosen(query.theme);
     if theme.as_ref().is_some_and(|theme| !themes.contains(theme)) {
         return Err(HttpRefusal::new(StatusCode::NOT_FOUND, "no theme of this name"));
     }
-    let hash = look.hash.clone();
-    let reading = site.open(&row, look).await?;
-    let is_read = reading.live.caught_up(PAGE_READ).await;
-    let before = match &query.before {
-        Some(id) if is_read => {
-            let hash = node_hash(id).filter(|hash| reading.live.view().has(*hash));
-            Some(hash.ok_or_else(|| HttpRefusal::new(StatusCode::NOT_FOUND, "no entry of this id"))?)
-        }
-        _ => None,
-    };
+    let reading = site.open(&row, &profile, &visitor).await?;
+    reading.live.caught_up(PAGE_READ).await;
+    let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no entry of this id");
+    let before = chosen(query.before).map(|id| node_hash(&id).ok_or_else(unknown)).transpose()?;
     let response = in_background(move || {
         let mut redactor = site.redactor(&visitor);
         let choice = PageChoice {
@@ -303,17 +305,18 @@ async fn session(
             key: &site.guard.address.log_key(row.id.as_str()),
             has_log: !site.masks(&visitor),
             base: &site.guard.base,
-            hash: &hash,
+            hash: &reading.live.hash,
         };
         let sources = site.hub.sessions.sources(&row.id);
         let view = reading.live.view();
-        let mut response = html(page(&row, &sources, &view, &choice, redactor.as_mut()));
+        let page = page(&row, &sources, &view, &choice, redactor.as_mut()).ok_or_else(unknown)?;
+        let mut response = html(page);
         if !view.is_caught_up {
             response.headers_mut().insert(header::REFRESH, HeaderValue::from_static("1"));
         }
-        response
+        Ok(response)
     });
-    response.await
+    response.await?
 }
 
 #[derive(Deserialize)]
@@ -332,8 +335,8 @@ async fn session_events(
 ) -> Result<Response, HttpRefusal> {
     let query = bad_query(query)?;
     let row = site.row(&id).await?;
-    let profile = query.profile.filter(|profile| !profile.is_empty()).unwrap_or_else(|| USUAL.to_owned());
-    let reading = site.open(&row, site.look(&profile, &visitor)?).await?;
+    let profile = chosen(query.profile);
+    let reading = site.open(&row, profile.as_deref().unwrap_or(USUAL), &visitor).await?;
     reading.live.caught_up(READ).await;
     let (end, revision) = {
         let view = reading.live.view();
@@ -367,8 +370,7 @@ async fn older_log(
     Path(id): Path<String>,
 ) -> Result<Response, HttpRefusal> {
     let row = site.row(&id).await?;
-    let look = site.look(OLDER, &visitor)?;
-    let reading = site.open(&row, look).await?;
+    let reading = site.open(&row, OLDER, &visitor).await?;
     Ok(events::lines(reading, site.stop.clone()))
 }
 
@@ -385,23 +387,18 @@ async fn log(
         let reason = "the raw log isn't masked, and goes beyond this machine only with --show-secrets";
         return Err(HttpRefusal::new(StatusCode::FORBIDDEN, reason));
     }
-    let gone = |error: std::io::Error| {
-        HttpRefusal::new(
-            StatusCode::NOT_FOUND,
-            format!("the log can't be read: {}", streamfmt::problem::reason(&error)),
-        )
-    };
-    let mut file = std::fs::File::open(&row.log).map_err(gone)?;
-    let whole = file.metadata().map_err(gone)?.len();
-    file.seek(SeekFrom::Start(row.log_start)).map_err(gone)?;
-    let length = row.log_bytes.unwrap_or(u64::MAX).min(whole.saturating_sub(row.log_start));
+    let id = row.id.clone();
+    let (file, length) = in_background(move || open_log(&row)).await?.map_err(|error| {
+        let reason = format!("the log can't be read: {}", streamfmt::problem::reason(&error));
+        HttpRefusal::new(StatusCode::NOT_FOUND, reason)
+    })?;
     let (send, pieces) = mpsc::channel::<Bytes>(1);
     tokio::task::spawn_blocking(move || {
         let mut file = file.take(length);
         loop {
             let mut piece = vec![0; PIECE];
             match file.read(&mut piece) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => return,
                 Ok(count) => {
                     piece.truncate(count);
@@ -412,13 +409,21 @@ async fn log(
             }
         }
     });
-    let name = format!("attachment; filename=\"{}.ndjson\"", row.id);
+    let name = format!("attachment; filename=\"{id}.ndjson\"");
     let headers = [
         (header::CONTENT_TYPE, "application/x-ndjson".to_owned()),
         (header::CONTENT_DISPOSITION, name),
         (header::CONTENT_LENGTH, length.to_string()),
     ];
     Ok((headers, Body::new(events::BodyPieces(pieces))).into_response())
+}
+
+/// Opens the log of a session where the session begins, and returns its length as it is now.
+fn open_log(row: &ServedSession) -> io::Result<(File, u64)> {
+    let mut file = File::open(&row.log)?;
+    let whole = file.metadata()?.len();
+    file.seek(SeekFrom::Start(row.log_start))?;
+    Ok((file, row.log_bytes.unwrap_or(u64::MAX).min(whole.saturating_sub(row.log_start))))
 }
 
 const CSS: &str = "text/css; charset=utf-8";

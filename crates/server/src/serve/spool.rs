@@ -1,66 +1,185 @@
-//! Keeps what was spelled: in memory while that is little, then in a file that has no name.
+//! What is kept of a session: in memory while that is little, then in files that have no names.
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Bytes that are kept in memory.
+/// Bytes of a [`NodeSpool`] and of a [`RowSpool`] that are kept in memory.
 const MEMORY: usize = 2 << 20;
+const ROW_MEMORY: usize = 512 << 10;
+/// Rows that are read at a time.
+const ROWS: u64 = 1_024;
 
-/// Where a piece lies.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SpoolPlace {
-    offset: u64,
-    length: u32,
-}
-
-impl SpoolPlace {
-    /// Its length in bytes.
-    pub(super) fn length(self) -> usize {
-        self.length as usize
-    }
-}
-
-/// Texts, one after the other.
+/// Bytes, one after the other: the last ones in memory, those before them in a file.
 #[derive(Debug, Default)]
-pub(super) struct NodeSpool {
-    /// The last pieces, from `start` on.
+struct ByteSpool {
+    /// The bytes from `start` on.
     memory: Vec<u8>,
     start: u64,
     file: Option<File>,
 }
 
-impl NodeSpool {
-    /// Keeps a piece.
-    pub(super) fn put(&mut self, piece: &str) -> io::Result<SpoolPlace> {
-        let offset = self.start + self.memory.len() as u64;
-        let length = u32::try_from(piece.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        self.memory.extend_from_slice(piece.as_bytes());
-        if self.memory.len() > MEMORY {
-            let file = match &mut self.file {
-                Some(file) => file,
-                None => self.file.insert(tempfile::tempfile()?),
-            };
-            file.write_all_at(&self.memory, self.start)?;
-            self.start += self.memory.len() as u64;
-            self.memory = Vec::new();
+impl ByteSpool {
+    fn len(&self) -> u64 {
+        self.start + self.memory.len() as u64
+    }
+
+    /// Moves what is in memory to the file. If that fails, it stays in memory.
+    fn write_out(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(tempfile::tempfile()?),
+        };
+        file.write_all_at(&self.memory, self.start)?;
+        self.start += self.memory.len() as u64;
+        self.memory.clear();
+        self.memory.shrink_to(MEMORY);
+        Ok(())
+    }
+
+    /// Bytes that lie either in memory or in the file, as all those do that were added at once.
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        match (offset.checked_sub(self.start), &self.file) {
+            (Some(at), _) => {
+                let at = at as usize;
+                let kept = self.memory.get(at..at + bytes.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+                bytes.copy_from_slice(kept);
+                Ok(())
+            }
+            (None, Some(file)) => file.read_exact_at(bytes, offset),
+            (None, None) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
+    }
+}
+
+/// Where a piece lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SpoolPlace {
+    pub(super) offset: u64,
+    pub(super) length: u32,
+}
+
+/// Texts, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct NodeSpool(ByteSpool);
+
+impl NodeSpool {
+    /// Keeps a piece. One that can't be kept leaves nothing behind.
+    pub(super) fn put(&mut self, piece: &str) -> io::Result<SpoolPlace> {
+        let Self(spool) = self;
+        let length = u32::try_from(piece.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        if spool.memory.len() + piece.len() > MEMORY && !spool.memory.is_empty() {
+            spool.write_out()?;
+        }
+        let offset = spool.len();
+        spool.memory.extend_from_slice(piece.as_bytes());
         Ok(SpoolPlace { offset, length })
     }
 
     /// A piece that was kept.
     pub(super) fn get(&self, place: SpoolPlace) -> io::Result<String> {
-        let mut bytes = vec![0; place.length()];
-        match (place.offset.checked_sub(self.start), &self.file) {
+        let mut bytes = vec![0; place.length as usize];
+        self.0.read(place.offset, &mut bytes)?;
+        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// Rows of numbers, which can be changed. What can't be written to the file stays in memory.
+#[derive(Debug, Default)]
+pub(super) struct RowSpool<const WORDS: usize>(ByteSpool);
+
+impl<const WORDS: usize> RowSpool<WORDS> {
+    const BYTES: usize = WORDS * size_of::<u64>();
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> u64 {
+        self.0.len() / Self::BYTES as u64
+    }
+
+    /// Adds a row; answers with its number.
+    pub(super) fn push(&mut self, row: [u64; WORDS]) -> u64 {
+        let number = self.len();
+        self.0.memory.extend(row.iter().flat_map(|word| word.to_le_bytes()));
+        // A file that is full is tried again rarely: rows are few where nothing can be written.
+        if self.0.memory.len().is_multiple_of(ROW_MEMORY / Self::BYTES * Self::BYTES) {
+            let _ = self.0.write_out();
+        }
+        number
+    }
+
+    /// A row. `None`: there is none of that number, or it can't be read.
+    pub(super) fn get(&self, number: u64) -> Option<[u64; WORDS]> {
+        self.read(number..number.checked_add(1)?).pop()
+    }
+
+    /// Changes a row.
+    pub(super) fn set(&mut self, number: u64, row: [u64; WORDS]) -> io::Result<()> {
+        let Self(spool) = self;
+        let bytes: Vec<u8> = row.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let offset = number * Self::BYTES as u64;
+        match (offset.checked_sub(spool.start), &spool.file) {
             (Some(at), _) => {
                 let at = at as usize;
-                let kept = self.memory.get(at..at + bytes.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
-                bytes.copy_from_slice(kept);
+                let kept = spool.memory.get_mut(at..at + bytes.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+                kept.copy_from_slice(&bytes);
+                Ok(())
             }
-            (None, Some(file)) => file.read_exact_at(&mut bytes, place.offset)?,
-            (None, None) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            (None, Some(file)) => file.write_all_at(&bytes, offset),
+            (None, None) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
-        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Some rows, as far as they can be read.
+    fn read(&self, numbers: Range<u64>) -> Vec<[u64; WORDS]> {
+        let limit = self.0.start / Self::BYTES as u64;
+        let mut rows = Vec::new();
+        // Those in the file, then those in memory.
+        for part in [numbers.start..numbers.end.min(limit), numbers.start.max(limit)..numbers.end] {
+            let part = part.start..part.end.min(self.len());
+            if part.is_empty() {
+                continue;
+            }
+            let mut bytes = vec![0; (part.end - part.start) as usize * Self::BYTES];
+            if self.0.read(part.start * Self::BYTES as u64, &mut bytes).is_err() {
+                break;
+            }
+            rows.extend(bytes.chunks_exact(Self::BYTES).map(|bytes| {
+                let mut row = [0; WORDS];
+                for (word, bytes) in row.iter_mut().zip(bytes.chunks_exact(size_of::<u64>())) {
+                    *word = bytes.try_into().map_or(0, u64::from_le_bytes);
+                }
+                row
+            }));
+        }
+        rows
+    }
+
+    /// The rows from one on, with their numbers.
+    pub(super) fn from(&self, number: u64) -> impl Iterator<Item = (u64, [u64; WORDS])> {
+        let starts = (number..self.len()).step_by(ROWS as usize);
+        starts.flat_map(|start| (start..).zip(self.read(start..start.saturating_add(ROWS))))
+    }
+
+    /// The rows before one, the last first, with their numbers.
+    pub(super) fn before(&self, number: u64) -> impl Iterator<Item = (u64, [u64; WORDS])> {
+        let number = number.min(self.len());
+        let ends = (0..number.div_ceil(ROWS)).map(move |part| number - part * ROWS);
+        ends.flat_map(|end| {
+            let start = end.saturating_sub(ROWS);
+            let rows: Vec<_> = (start..).zip(self.read(start..end)).collect();
+            rows.into_iter().rev()
+        })
+    }
+
+    /// The number of the first row that doesn't fit, where those that fit come first.
+    pub(super) fn partition_point(&self, fits: impl Fn(&[u64; WORDS]) -> bool) -> u64 {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).is_some_and(|row| fits(&row)) { low = middle + 1 } else { high = middle }
+        }
+        low
     }
 }
 
@@ -73,9 +192,29 @@ mod tests {
         let mut spool = NodeSpool::default();
         let piece = |number: usize| format!("{number} ").repeat(40_000);
         let places: Vec<SpoolPlace> = (0..40).map(|number| spool.put(&piece(number)).unwrap()).collect();
-        assert!(spool.file.is_some());
+        assert!(spool.0.file.is_some() && spool.0.memory.len() <= MEMORY);
         for (number, place) in places.into_iter().enumerate() {
             assert_eq!(spool.get(place).unwrap(), piece(number), "{number}");
         }
+    }
+
+    #[test]
+    fn rows_are_read_and_changed_in_memory_and_in_the_file() {
+        const LENGTH: u64 = 100_000;
+        let mut spool = RowSpool::<3>::default();
+        for number in 0..LENGTH {
+            assert_eq!(spool.push([number, number / 10, 0]), number);
+        }
+        assert!(spool.0.file.is_some() && spool.0.memory.len() <= ROW_MEMORY && !spool.0.memory.is_empty());
+        for number in [0, 7, LENGTH - 1] {
+            spool.set(number, [number, number / 10, 1]).unwrap();
+        }
+        assert!(spool.set(LENGTH, [0; 3]).is_err());
+        let row = |number| [number, number / 10, u64::from([0, 7, LENGTH - 1].contains(&number))];
+        assert!(spool.from(5).eq((5..LENGTH).map(|number| (number, row(number)))));
+        assert!(spool.before(LENGTH - 5).eq((0..LENGTH - 5).rev().map(|number| (number, row(number)))));
+        assert_eq!(spool.partition_point(|row| row[1] < 77), 770);
+        assert_eq!((spool.get(LENGTH), spool.get(u64::MAX)), (None, None));
+        assert_eq!((spool.from(LENGTH).count(), spool.before(0).count()), (0, 0));
     }
 }

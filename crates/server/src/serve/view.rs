@@ -9,11 +9,14 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::spool::{NodeSpool, SpoolPlace};
+use super::spool::{NodeSpool, RowSpool, SpoolPlace};
 use crate::store::SessionStatus;
 
-/// Nodes that were taken back and are still remembered.
-const MAX_DROPPED: usize = 65_536;
+/// Nodes whose places are kept in memory: the last of the document. A call that is answered, and an entry that is put inside of
+/// another one, are looked for among these.
+const RECENT: usize = 32_768;
+/// Older nodes that aren't finished and may still be replaced. An agent has fewer calls open.
+const MAX_UNFINISHED: usize = 4_096;
 
 /// Where a node stands in the document: its place in each of the calls that it is inside of, the outermost first. Most are inside of none.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,73 +44,130 @@ impl NodePath {
     }
 }
 
-/// When something changed: at which revision, and as which change.
-pub(super) type ChangeKey = (u64, u64);
-
-/// A node of the page.
-#[derive(Debug)]
-struct ShownNode {
-    path: NodePath,
-    changed: ChangeKey,
-    place: SpoolPlace,
-    /// `false`: it isn't shown any longer.
-    is_shown: bool,
-}
-
-/// The changes in the order in which they came: those that are out of date are left out now and then.
-#[derive(Debug, Default)]
-struct ChangeLog {
-    /// A change whose kind is `None` is out of date.
-    changes: Vec<(ChangeKey, Option<ViewChange>)>,
-    outdated: usize,
-}
-
-impl ChangeLog {
-    fn push(&mut self, key: ChangeKey, change: ViewChange) {
-        self.changes.push((key, Some(change)));
-    }
-
-    fn remove(&mut self, key: ChangeKey) {
-        let at = self.changes.partition_point(|(other, _)| *other < key);
-        if let Some((other, change)) = self.changes.get_mut(at)
-            && *other == key
-        {
-            *change = None;
-            self.outdated += 1;
-        }
-        if self.outdated > 1024 && self.outdated > self.changes.len() / 2 {
-            self.changes.retain(|(_, change)| change.is_some());
-            self.outdated = 0;
-        }
-    }
-
-    /// Those behind one.
-    fn after(&self, key: ChangeKey) -> impl Iterator<Item = (ChangeKey, ViewChange)> {
-        let from = self.changes.partition_point(|(other, _)| *other <= key);
-        self.changes[from..].iter().filter_map(|(key, change)| Some((*key, (*change)?)))
-    }
-}
-
 /// What changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ViewChange {
-    /// A node, by its hash.
-    Node(u64),
+    /// A node is shown, in place of what it was before.
+    Put,
+    /// A node is shown no longer.
+    Drop,
     Facts,
     Response,
     Done,
+    /// Something that has changed again since then.
+    Outdated,
+}
+
+/// A change, as a row of the log of changes: its number there is when it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ChangeRow {
+    change: ViewChange,
+    revision: u64,
+    /// The node that changed.
+    hash: u64,
+    /// Its HTML, and how many calls it is inside of.
+    place: SpoolPlace,
+    depth: u8,
+    /// Where it stands among the older nodes, once it is one of them.
+    older: Option<u64>,
+}
+
+impl ChangeRow {
+    const CHANGES: [ViewChange; 6] = [
+        ViewChange::Put,
+        ViewChange::Drop,
+        ViewChange::Facts,
+        ViewChange::Response,
+        ViewChange::Done,
+        ViewChange::Outdated,
+    ];
+
+    fn pack(self) -> [u64; 5] {
+        let kind = self.change as u64 | u64::from(self.depth) << 8 | u64::from(self.place.length) << 32;
+        [kind, self.revision, self.hash, self.place.offset, self.older.unwrap_or(u64::MAX)]
+    }
+
+    fn unpack([kind, revision, hash, offset, older]: [u64; 5]) -> Self {
+        let change = Self::CHANGES.get((kind & 0xff) as usize).copied().unwrap_or(ViewChange::Outdated);
+        let place = SpoolPlace { offset, length: (kind >> 32) as u32 };
+        let older = Some(older).filter(|older| *older != u64::MAX);
+        Self { change, revision, hash, place, depth: (kind >> 8 & 0xff) as u8, older }
+    }
+}
+
+/// All changes in the order in which they came.
+#[derive(Debug, Default)]
+struct ChangeLog(RowSpool<5>);
+
+impl ChangeLog {
+    fn push(&mut self, row: ChangeRow) -> u64 {
+        self.0.push(row.pack())
+    }
+
+    fn get(&self, number: u64) -> Option<ChangeRow> {
+        self.0.get(number).map(ChangeRow::unpack)
+    }
+
+    /// Something has changed again.
+    fn outdate(&mut self, number: u64) {
+        self.edit(number, |row| row.change = ViewChange::Outdated);
+    }
+
+    fn edit(&mut self, number: u64, edit: impl FnOnce(&mut ChangeRow)) {
+        let Some(mut row) = self.get(number) else { return };
+        edit(&mut row);
+        // If it can't be written, readers get the older state before the newer one.
+        let _ = self.0.set(number, row.pack());
+    }
+
+    /// The first change behind a revision.
+    fn behind(&self, revision: u64) -> u64 {
+        self.0.partition_point(|row| ChangeRow::unpack(*row).revision <= revision)
+    }
+
+    /// What hasn't changed again, from a number on.
+    fn from(&self, number: u64) -> impl Iterator<Item = (u64, ChangeRow)> {
+        let rows = self.0.from(number).map(|(number, row)| (number, ChangeRow::unpack(row)));
+        rows.filter(|(_, row)| row.change != ViewChange::Outdated)
+    }
+
+    /// The last change of a node.
+    fn last_of(&self, hash: u64) -> Option<ChangeRow> {
+        let rows = self.0.before(self.0.len()).map(|(_, row)| ChangeRow::unpack(row));
+        rows.into_iter()
+            .find(|row| row.hash == hash && matches!(row.change, ViewChange::Put | ViewChange::Drop))
+    }
+}
+
+/// One of the last nodes of the document.
+#[derive(Debug)]
+struct RecentNode {
+    path: NodePath,
+    /// Its last change.
+    change: u64,
+    is_open: bool,
+}
+
+/// The nodes before the last ones, in the order of the document. They are kept in a file, since there may be millions.
+#[derive(Debug, Default)]
+struct OlderNodes {
+    /// The last change of each.
+    changes: RowSpool<1>,
+    /// How many of them were taken back since.
+    dropped: u64,
+    /// Those that aren't finished.
+    unfinished: HashMap<u64, (NodePath, u64)>,
 }
 
 /// A session as it is shown.
 #[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
 #[derive(Debug, Default)]
 pub(super) struct SessionView {
-    nodes: HashMap<u64, ShownNode>,
-    /// The nodes that are shown, in the order of the document.
+    /// The last nodes, by their hashes, and in the order of the document.
+    recent: HashMap<u64, RecentNode>,
     order: BTreeSet<(NodePath, u64)>,
+    older: OlderNodes,
     changes: ChangeLog,
-    next_change: u64,
-    dropped: usize,
     spool: NodeSpool,
     /// Whether nodes are lines of text, which are spelled when they are read.
     pub(super) has_lines: bool,
@@ -124,12 +184,12 @@ pub(super) struct SessionView {
     pub(super) status: Option<SessionStatus>,
     /// What the card of facts holds, as HTML.
     pub(super) card: String,
-    card_changed: Option<ChangeKey>,
+    card_changed: Option<u64>,
     /// The timeline and the prompts, as HTML.
     pub(super) overview: String,
     /// What the run answered, as HTML.
     pub(super) response: Option<String>,
-    response_changed: Option<ChangeKey>,
+    response_changed: Option<u64>,
     /// What is wrong with the log, as HTML.
     problem: Option<String>,
 }
@@ -137,7 +197,8 @@ pub(super) struct SessionView {
 /// How far a reader is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReaderPosition {
-    after: ChangeKey,
+    /// The change that it is given next, once it was given one.
+    next: Option<u64>,
     /// The revision of the last event that was given: none goes back.
     last: u64,
     caught_up: Option<Instant>,
@@ -146,7 +207,7 @@ pub(super) struct ReaderPosition {
 impl ReaderPosition {
     /// Of a reader that has everything up to a revision.
     pub(super) fn at(revision: u64) -> Self {
-        Self { after: (revision, u64::MAX), last: revision, caught_up: None }
+        Self { next: None, last: revision, caught_up: None }
     }
 }
 
@@ -165,11 +226,16 @@ impl SessionView {
         Self { has_lines, status: Some(status), ..Self::default() }
     }
 
-    fn change(&mut self, change: ViewChange) -> ChangeKey {
-        let key = (self.revision, self.next_change);
-        self.next_change += 1;
-        self.changes.push(key, change);
-        key
+    fn change(&mut self, change: ViewChange) -> u64 {
+        let place = SpoolPlace::default();
+        self.changes.push(ChangeRow {
+            change,
+            revision: self.revision,
+            hash: 0,
+            place,
+            depth: 0,
+            older: None,
+        })
     }
 
     /// Shows a node, in place of what it was before.
@@ -182,39 +248,80 @@ impl SessionView {
                 return;
             }
         };
-        let changed = self.change(ViewChange::Node(hash));
-        let node = ShownNode { path: path.clone(), changed, place, is_shown: true };
-        if let Some(before) = self.nodes.insert(hash, node) {
-            self.changes.remove(before.changed);
-            if before.is_shown {
-                self.order.remove(&(before.path, hash));
-            } else {
-                self.dropped -= 1;
-            }
+        let is_open = !self.has_lines && html.starts_with(OPEN);
+        let depth = u8::try_from(path.depth()).unwrap_or(u8::MAX);
+        let older = self.older.unfinished.get(&hash).map(|(_, change)| *change);
+        let older = older.and_then(|change| self.outdate(change)?.older);
+        let row = ChangeRow { change: ViewChange::Put, revision: self.revision, hash, place, depth, older };
+        let change = self.changes.push(row);
+        if let Some(older) = older {
+            self.replace_older(older, hash, change, is_open);
+            return;
+        }
+        if let Some(before) = self.recent.insert(hash, RecentNode { path: path.clone(), change, is_open }) {
+            self.changes.outdate(before.change);
+            self.order.remove(&(before.path, hash));
         }
         self.order.insert((path, hash));
+        self.keep_recent();
+    }
+
+    fn outdate(&mut self, change: u64) -> Option<ChangeRow> {
+        let row = self.changes.get(change);
+        self.changes.outdate(change);
+        row
+    }
+
+    /// One of the older nodes has changed.
+    fn replace_older(&mut self, at: u64, hash: u64, change: u64, is_open: bool) {
+        // What was written there can be written again.
+        let _ = self.older.changes.set(at, [change]);
+        if !is_open {
+            self.older.unfinished.remove(&hash);
+        } else if let Some((_, last)) = self.older.unfinished.get_mut(&hash) {
+            *last = change;
+        }
+    }
+
+    /// Leaves no more than the last nodes in memory.
+    fn keep_recent(&mut self) {
+        while self.order.len() > RECENT
+            && let Some((path, hash)) = self.order.pop_first()
+            && let Some(node) = self.recent.remove(&hash)
+        {
+            let at = self.older.changes.push([node.change]);
+            self.changes.edit(node.change, |row| row.older = Some(at));
+            if node.is_open && self.older.unfinished.len() < MAX_UNFINISHED {
+                self.older.unfinished.insert(hash, (path, node.change));
+            }
+        }
     }
 
     /// Shows a node no longer.
     pub(super) fn remove(&mut self, hash: u64) {
-        let Some(node) = self.nodes.get(&hash).filter(|node| node.is_shown) else { return };
-        let (before, path) = (node.changed, node.path.clone());
-        self.changes.remove(before);
-        self.order.remove(&(path, hash));
-        if self.dropped == MAX_DROPPED {
-            self.nodes.remove(&hash);
-            return;
-        }
-        let changed = self.change(ViewChange::Node(hash));
-        if let Some(node) = self.nodes.get_mut(&hash) {
-            (node.is_shown, node.changed) = (false, changed);
-            self.dropped += 1;
+        let before = match self.recent.remove(&hash) {
+            Some(node) => {
+                self.order.remove(&(node.path, hash));
+                node.change
+            }
+            None => match self.older.unfinished.remove(&hash) {
+                Some((_, change)) => change,
+                None => return,
+            },
+        };
+        let Some(row) = self.outdate(before) else { return };
+        let change =
+            self.changes.push(ChangeRow { change: ViewChange::Drop, revision: self.revision, ..row });
+        if let Some(at) = row.older {
+            self.older.dropped += 1;
+            self.replace_older(at, hash, change, false);
         }
     }
 
-    /// Where a node stands, if it is shown.
+    /// Where a node stands, if it is one of the last or isn't finished.
     pub(super) fn path(&self, hash: u64) -> Option<&NodePath> {
-        self.nodes.get(&hash).filter(|node| node.is_shown).map(|node| &node.path)
+        let recent = self.recent.get(&hash).map(|node| &node.path);
+        recent.or_else(|| self.older.unfinished.get(&hash).map(|(path, _)| path))
     }
 
     /// Where the last node outside of all calls stands.
@@ -241,7 +348,7 @@ impl SessionView {
 
     fn facts_changed(&mut self) {
         if let Some(before) = self.card_changed.take() {
-            self.changes.remove(before);
+            self.changes.outdate(before);
         }
         self.card_changed = Some(self.change(ViewChange::Facts));
     }
@@ -250,7 +357,7 @@ impl SessionView {
     pub(super) fn set_response(&mut self, html: String) {
         self.response = Some(html);
         if let Some(before) = self.response_changed.take() {
-            self.changes.remove(before);
+            self.changes.outdate(before);
         }
         self.response_changed = Some(self.change(ViewChange::Response));
     }
@@ -269,41 +376,62 @@ impl SessionView {
 
     /// Changes with each change.
     pub(super) fn stamp(&self) -> u64 {
-        self.next_change
+        self.changes.0.len()
     }
 
     /// How many nodes are shown.
-    pub(super) fn len(&self) -> usize {
-        self.order.len()
+    pub(super) fn len(&self) -> u64 {
+        self.order.len() as u64 + self.older.changes.len() - self.older.dropped
     }
 
     /// The newest nodes, or the newest of those before one, at most `most`: their HTML, and the first one's id if there are others
-    /// before it.
-    pub(super) fn nodes(&self, before: Option<u64>, most: usize) -> (Vec<String>, Option<String>) {
-        let end = match before {
-            None => Bound::Unbounded,
-            Some(hash) => match self.nodes.get(&hash).filter(|node| node.is_shown) {
-                Some(node) => Bound::Excluded((node.path.clone(), hash)),
-                None => return (Vec::new(), None),
-            },
-        };
-        let mut range = self.order.range((Bound::Unbounded, end)).rev().map(|(_, hash)| *hash);
-        let mut hashes: Vec<u64> = range.by_ref().take(most).collect();
-        let has_older = range.next().is_some();
-        hashes.reverse();
-        let first = hashes.first().filter(|_| has_older).map(|hash| node_id(*hash));
-        (hashes.iter().map(|hash| self.html(*hash)).collect(), first)
+    /// before it. `None`: there is no node to be before.
+    pub(super) fn nodes(&self, before: Option<u64>, most: usize) -> Option<(Vec<String>, Option<String>)> {
+        let (mut end, mut older) = (Bound::Unbounded, self.older.changes.len());
+        if let Some(hash) = before {
+            if let Some(node) = self.recent.get(&hash) {
+                end = Bound::Excluded((node.path.clone(), hash));
+            } else {
+                let row = self.changes.last_of(hash).filter(|row| row.change == ViewChange::Put)?;
+                older = row.older?;
+                // All the recent ones are behind it: none comes before the first possible.
+                end = Bound::Excluded((NodePath::of(0), 0));
+            }
+        }
+        let recent = self.order.range((Bound::Unbounded, end)).rev();
+        let recent = recent.filter_map(|(_, hash)| self.changes.get(self.recent.get(hash)?.change));
+        let mut rows = recent.chain(self.older_before(older));
+        let mut nodes: Vec<ChangeRow> = rows.by_ref().take(most).collect();
+        let has_older = rows.next().is_some();
+        nodes.reverse();
+        let first = nodes.first().filter(|_| has_older).map(|row| node_id(row.hash));
+        Some((nodes.iter().map(|row| self.html(row)).collect(), first))
     }
 
-    /// Whether there is a node of this id.
-    pub(super) fn has(&self, hash: u64) -> bool {
-        self.nodes.get(&hash).is_some_and(|node| node.is_shown)
+    /// The older nodes that are shown before a place among them, the last first.
+    fn older_before(&self, place: u64) -> impl Iterator<Item = ChangeRow> {
+        let rows = self.older.changes.before(place).filter_map(|(_, [change])| self.changes.get(change));
+        rows.filter(|row| row.change == ViewChange::Put)
     }
 
-    fn html(&self, hash: u64) -> String {
-        let Some(node) = self.nodes.get(&hash) else { return String::new() };
-        let depth = node.path.depth().min(4);
-        let (id, text) = (node_id(hash), self.spool.get(node.place).unwrap_or_default());
+    /// The hash of the node behind another one.
+    fn next(&self, row: &ChangeRow) -> Option<u64> {
+        let next = |from| self.order.range((from, Bound::Unbounded)).next().map(|(_, hash)| *hash);
+        match (row.older, self.recent.get(&row.hash)) {
+            (Some(older), _) => {
+                let rows = older + 1..self.older.changes.len();
+                let mut rows = rows.filter_map(|at| self.changes.get(self.older.changes.get(at)?[0]));
+                let older = rows.find(|row| row.change == ViewChange::Put).map(|row| row.hash);
+                older.or_else(|| next(Bound::Unbounded))
+            }
+            (None, Some(node)) => next(Bound::Excluded((node.path.clone(), row.hash))),
+            (None, None) => None,
+        }
+    }
+
+    fn html(&self, row: &ChangeRow) -> String {
+        let depth = row.depth.min(4);
+        let (id, text) = (node_id(row.hash), self.spool.get(row.place).unwrap_or_default());
         if self.has_lines {
             let line = super::html::escaped(&text);
             return format!(
@@ -315,20 +443,25 @@ impl SessionView {
         format!("<div class=\"n in-{depth}\" id=\"{id}\"{open}>{text}</div>\n")
     }
 
+    /// The number of the first change that a reader lacks.
+    fn next_of(&self, reader: &ReaderPosition) -> u64 {
+        reader.next.unwrap_or_else(|| self.changes.behind(reader.last))
+    }
+
     /// What a reader lacks, up to some `most` bytes.
     pub(super) fn take(&self, reader: &mut ReaderPosition, most: usize) -> Vec<ViewEvent> {
         let mut events = Vec::new();
         let mut bytes = 0;
-        let mut pending = self.changes.after(reader.after).peekable();
-        while let Some((key, change)) = pending.next() {
+        let mut pending = self.changes.from(self.next_of(reader)).peekable();
+        while let Some((number, row)) = pending.next() {
             let is_last_of_revision = pending
                 .peek()
-                .map_or(!self.is_growing || self.is_done, |((revision, _), _)| *revision > key.0);
+                .map_or(!self.is_growing || self.is_done, |(_, next)| next.revision > row.revision);
             // Whoever gets this and no more goes on with the rest of the revision.
-            let revision = key.0 - u64::from(!is_last_of_revision && key.0 > 0);
+            let revision = row.revision - u64::from(!is_last_of_revision && row.revision > 0);
             reader.last = reader.last.max(revision);
-            reader.after = key;
-            let (name, data) = self.spell(change);
+            reader.next = Some(number + 1);
+            let (name, data) = self.spell(&row);
             bytes += match data.get("html") {
                 Some(Value::String(html)) => html.len(),
                 _ => 64,
@@ -339,6 +472,7 @@ impl SessionView {
             }
         }
         if pending.peek().is_none() {
+            reader.next = Some(self.changes.0.len());
             reader.caught_up = Some(Instant::now());
         }
         events
@@ -347,23 +481,22 @@ impl SessionView {
     /// The lines that a reader lacks, of a view of lines.
     pub(super) fn take_lines(&self, reader: &mut ReaderPosition, most: usize) -> (Vec<String>, bool) {
         let (mut lines, mut bytes, mut is_done) = (Vec::new(), 0, false);
-        let mut pending = self.changes.after(reader.after).peekable();
+        let mut pending = self.changes.from(self.next_of(reader)).peekable();
         while bytes <= most
-            && let Some((key, change)) = pending.next()
+            && let Some((number, row)) = pending.next()
         {
-            reader.after = key;
-            match change {
-                ViewChange::Node(hash) => {
-                    let line =
-                        self.nodes.get(&hash).map(|node| self.spool.get(node.place).unwrap_or_default());
-                    bytes += line.as_ref().map_or(0, String::len);
-                    lines.extend(line);
+            reader.next = Some(number + 1);
+            match row.change {
+                ViewChange::Put => {
+                    bytes += row.place.length as usize;
+                    lines.push(self.spool.get(row.place).unwrap_or_default());
                 }
                 ViewChange::Done => is_done = true,
-                ViewChange::Facts | ViewChange::Response => {}
+                _ => {}
             }
         }
         if pending.peek().is_none() {
+            reader.next = Some(self.changes.0.len());
             reader.caught_up = Some(Instant::now());
         }
         (lines, is_done)
@@ -380,37 +513,38 @@ impl SessionView {
             return false;
         }
         let mut bytes = 0;
-        self.changes.after(reader.after).any(|(_, change)| {
-            if let ViewChange::Node(hash) = change {
-                bytes += self.nodes.get(&hash).map_or(0, |node| node.place.length());
-            }
+        self.changes.from(self.next_of(reader)).any(|(_, row)| {
+            bytes += row.place.length as usize;
             bytes > most
         })
     }
 
-    fn spell(&self, change: ViewChange) -> (&'static str, Value) {
-        match change {
-            ViewChange::Node(hash) => match self.nodes.get(&hash).filter(|node| node.is_shown) {
-                Some(node) => {
-                    let key = (node.path.clone(), hash);
-                    let next = self.order.range((Bound::Excluded(key), Bound::Unbounded)).next();
-                    let mut data = json!({"v": 1, "id": node_id(hash), "html": self.html(hash)});
-                    if let Some((_, next)) = next {
-                        data["before"] = node_id(*next).into();
-                    }
-                    ("put", data)
+    fn spell(&self, row: &ChangeRow) -> (&'static str, Value) {
+        let id = || node_id(row.hash);
+        match row.change {
+            ViewChange::Put => {
+                let mut data = json!({"v": 1, "id": id(), "html": self.html(row)});
+                if let Some(next) = self.next(row) {
+                    data["before"] = node_id(next).into();
                 }
-                None => ("drop", json!({"v": 1, "id": node_id(hash)})),
-            },
+                ("put", data)
+            }
+            ViewChange::Drop | ViewChange::Outdated => ("drop", json!({"v": 1, "id": id()})),
             ViewChange::Facts => {
-                let status = self.status.map(SessionStatus::name);
-                ("facts", json!({"v": 1, "status": status, "html": self.facts()}))
+                let ViewEvent { name, data, .. } = self.facts_event();
+                (name, data)
             }
             ViewChange::Response => {
                 ("response", json!({"v": 1, "html": self.response.as_deref().unwrap_or("")}))
             }
             ViewChange::Done => ("done", json!({"v": 1})),
         }
+    }
+
+    /// The facts as they are now.
+    pub(super) fn facts_event(&self) -> ViewEvent {
+        let data = json!({"v": 1, "status": self.status.map(SessionStatus::name), "html": self.facts()});
+        ViewEvent { name: "facts", revision: self.settled(), data }
     }
 
     /// What the section of facts holds.
@@ -478,6 +612,14 @@ mod tests {
         assert!(view.take(&mut ReaderPosition::at(4), 1000).is_empty());
     }
 
+    /// The numbers of nodes, and of the first if there are others before it.
+    fn numbers(found: Option<(Vec<String>, Option<String>)>) -> (Vec<u64>, Option<u64>) {
+        let (nodes, first) = found.unwrap();
+        let number = |id: &str| node_hash(id).unwrap();
+        let nodes = nodes.iter().map(|html| number(html.split('"').nth(3).unwrap()));
+        (nodes.collect(), first.map(|first| number(&first)))
+    }
+
     #[test]
     fn nodes_come_in_the_order_of_the_document_the_newest_first_asked() {
         let mut view = SessionView::default();
@@ -487,15 +629,64 @@ mod tests {
         {
             view.put(hash, path, "w");
         }
-        let ids = |(nodes, first): (Vec<String>, Option<String>)| {
-            let ids: Vec<String> =
-                nodes.iter().map(|html| html.split('"').nth(3).unwrap_or("")[17..].to_owned()).collect();
-            (ids.join(""), first.map(|first| first[17..].to_owned()))
-        };
-        assert_eq!(ids(view.nodes(None, 9)), ("15342".to_owned(), None));
-        assert_eq!(ids(view.nodes(None, 2)), ("42".to_owned(), Some("4".to_owned())));
-        assert_eq!(ids(view.nodes(Some(4), 2)), ("53".to_owned(), Some("5".to_owned())));
+        assert_eq!(numbers(view.nodes(None, 9)), (vec![1, 5, 3, 4, 2], None));
+        assert_eq!(numbers(view.nodes(None, 2)), (vec![4, 2], Some(4)));
+        assert_eq!(numbers(view.nodes(Some(4), 2)), (vec![5, 3], Some(5)));
+        assert!(view.nodes(Some(6), 2).is_none());
         let put = view.take(&mut ReaderPosition::at(0), 1 << 20);
         assert!(put.is_empty(), "the first revision is 1");
+    }
+
+    #[test]
+    fn nodes_that_are_far_from_the_end_are_found_shown_and_may_be_finished() {
+        const NODES: u64 = 3 * RECENT as u64;
+        let mut view = SessionView::default();
+        // The third and the fourth stay open.
+        for hash in 1..=NODES {
+            view.revision = hash;
+            let html = if [3, 4].contains(&hash) { "oopen" } else { "wwhole" };
+            view.put(hash, NodePath::of(hash as u32), html);
+        }
+        assert_eq!((view.recent.len(), view.order.len(), view.len()), (RECENT, RECENT, NODES));
+        assert_eq!(view.path(3), Some(&NodePath::of(3)));
+        assert_eq!(view.path(5), None);
+        let mut reader = ReaderPosition::at(NODES);
+        assert!(view.take(&mut reader, 1000).is_empty());
+        view.revision += 1;
+        view.put(3, NodePath::of(3), "wfinished");
+        view.remove(4);
+        let events = view.take(&mut reader, 1000);
+        assert_eq!(events[0].data["before"], node_id(5), "it stands where it stood");
+        assert_eq!(names(&events)[1], format!("drop4@{}", NODES + 1));
+        assert_eq!(view.len(), NODES - 1);
+        assert_eq!(numbers(view.nodes(Some(6), 9)), (vec![1, 2, 3, 5], None));
+        assert!(view.nodes(Some(5), 1).unwrap().0[0].contains(">finished<"));
+        // Across the border, and all of them in order.
+        let border = NODES - RECENT as u64;
+        assert_eq!(
+            numbers(view.nodes(Some(border + 3), 5)),
+            ((border - 2..border + 3).collect(), Some(border - 2))
+        );
+        let (all, _) = numbers(view.nodes(None, usize::MAX));
+        assert!(all.into_iter().eq((1..=NODES).filter(|number| *number != 4)));
+        assert!(view.nodes(Some(4), 1).is_none() && view.nodes(Some(0), 1).is_none());
+        // One that begins anew gets each once, in the place that it has now.
+        let mut reader = ReaderPosition::at(0);
+        let mut events: Vec<ViewEvent> = Vec::new();
+        loop {
+            let more = view.take(&mut reader, 1 << 16);
+            if more.is_empty() {
+                break;
+            }
+            events.extend(more);
+        }
+        let put: Vec<&ViewEvent> = events.iter().filter(|event| event.name == "put").collect();
+        assert_eq!(put.len() as u64, NODES - 1);
+        let next = |event: &&ViewEvent| event.data["before"].as_str().and_then(node_hash);
+        assert_eq!(put[1].revision, 2);
+        assert_eq!(
+            [put[0], put[1], put[2], put[border as usize - 3]].map(|event| next(&event)),
+            [Some(2), Some(3), Some(6), Some(border + 1)]
+        );
     }
 }
