@@ -53,7 +53,9 @@ pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
             columns.iter().map(|column| widths[*column] + GAP).sum::<usize>().saturating_sub(GAP)
         };
         let mut least = widths;
-        [FOLDER, TITLE].into_iter().for_each(|column| least[column] = LEAST.min(widths[column]));
+        for column in [FOLDER, TITLE] {
+            least[column] = LEAST.min(widths[column]);
+        }
         for spared in SPARED {
             if total(&columns, &least) > width {
                 columns.retain(|column| *column != spared);
