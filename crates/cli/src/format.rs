@@ -496,6 +496,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 // Nobody reads the output, but the session's facts and figures are still needed.
                 let _ = pipeline.push(&self.buffer[..count], &mut Nowhere);
             }
+            source.note(pipeline, &self.buffer[..count]);
         }
         if let Some(follower) = source.follower().filter(|_| self.is_wanted()) {
             let _ = follower.finish_side_files(pipeline, &mut self.output);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use streamfmt::core::pipeline::Pipeline;
 use streamfmt::follow::{Follower, SessionFolder, Sessions, SharedSessions, first_session};
 
 use crate::args::{self, Args};
@@ -286,6 +287,13 @@ impl OpenInput {
     /// Whether it is read to its end even if the output is closed: a running agent.
     pub(crate) fn goes_on(&self) -> bool {
         matches!(self, Self::Recorded(_))
+    }
+
+    /// Notes what the pipeline has found, which got these bytes last: the recorder of a running agent needs it as well.
+    pub(crate) fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {
+        if let Self::Recorded(recorded) = self {
+            recorded.note(pipeline, bytes);
+        }
     }
 
     /// The file, if it is one of more than `least` bytes.

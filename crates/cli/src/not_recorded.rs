@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use streamfmt::core::pipeline::Pipeline;
+
 use crate::read_outcome::ReadOutcome;
 use crate::signal::Signals;
 
@@ -16,6 +18,10 @@ impl NotRecordedInput {
         _: &mut Signals,
         _: Option<Duration>,
     ) -> io::Result<ReadOutcome> {
+        match *self {}
+    }
+
+    pub(crate) fn note(&self, _: &Pipeline, _: &[u8]) {
         match *self {}
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use streamfmt::core::pipeline::Pipeline;
 use streamfmt_server::{FeedStep, LiveFeed, Recording, RunEnd, RunNotice};
 
 use crate::aside::AsideLines;
@@ -49,6 +50,11 @@ impl RecordedInput {
                 },
             }
         }
+    }
+
+    /// Notes what the pipeline has found, which got these bytes last.
+    pub(crate) fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {
+        self.recording.note(pipeline, bytes);
     }
 
     /// Waits for the end of the run.

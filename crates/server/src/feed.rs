@@ -52,6 +52,17 @@ pub enum FeedStep {
     Over,
 }
 
+/// What has come of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FeedView {
+    /// Bytes of standard output.
+    pub(crate) output: u64,
+    /// Whether that is all.
+    pub(crate) is_over: bool,
+    /// Whether the recorder waits until something is read.
+    pub(crate) is_full: bool,
+}
+
 /// The reader's end of a feed. It may be read at any pace.
 pub struct LiveFeed {
     shared: Arc<Mutex<FeedState>>,
@@ -82,6 +93,8 @@ struct FeedState {
     is_full: bool,
     is_over: bool,
     is_abandoned: bool,
+    /// Bytes of standard output that were passed on.
+    output: u64,
     /// Logs that were opened and that the reader hasn't taken yet.
     opened: Vec<(Channel, File)>,
 }
@@ -111,7 +124,12 @@ impl FeedEnd {
     pub(crate) fn has_room(&self) -> bool {
         let mut state = lock(&self.shared);
         state.is_full = !state.has_room();
-        !state.is_full
+        let has_room = !state.is_full;
+        if !has_room {
+            // Whoever only looks has to begin to read.
+            self.ring(state);
+        }
+        has_room
     }
 
     /// Becomes readable once there is room again: [`FeedEnd::take_room`] is then due. There is none once the reader is gone.
@@ -129,6 +147,9 @@ impl FeedEnd {
         let mut state = lock(&self.shared);
         if state.is_abandoned {
             return;
+        }
+        if channel == Channel::Output {
+            state.output += bytes.len() as u64;
         }
         match logged.map(|start| start..start + bytes.len() as u64) {
             Some(range) if state.held >= HELD => state.push_logged(channel, range),
@@ -226,6 +247,15 @@ impl LiveFeed {
     /// Becomes readable once [`LiveFeed::next`] has something to return.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
+    }
+
+    /// Looks at what has come, which is left to be read: the bell is silent until there is more.
+    pub(crate) fn look(&mut self) -> io::Result<FeedView> {
+        let mut state = lock(&self.shared);
+        if std::mem::take(&mut state.is_rung) {
+            self.bell.read_exact(&mut [0])?;
+        }
+        Ok(FeedView { output: state.output, is_over: state.is_over, is_full: state.is_full })
     }
 
     /// Returns the next step; bytes are copied to `buffer`, as many as fit.

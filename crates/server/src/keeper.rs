@@ -1,7 +1,8 @@
-//! Keeps the side file of a run: reads the agent's stream as it comes, and notes what it shows of the session and its outcome.
+//! Keeps the side file of a run: notes what the agent's stream shows of the session and its outcome.
 //!
 //! It is a thread of its own beside the recorder. So neither a slow disk under the side file nor a stream that takes long to decode holds up
-//! the agent, and what is noted doesn't wait for the display.
+//! the agent. What is noted doesn't wait for the display: as long as that keeps up, it is taken from there; otherwise the stream is read here
+//! as well, from its beginning.
 
 use std::fmt;
 use std::io::{self, PipeWriter, Write};
@@ -16,6 +17,7 @@ use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::profile::{Filter, Selector};
 
 use crate::feed::{FeedStep, LiveFeed};
+use crate::findings::{SharedFindings, StreamFindings, StreamVerdict};
 use crate::lingering::{Lingering, LingeringStep};
 use crate::run_lock::RunLock;
 use crate::session_paths::SessionPaths;
@@ -23,28 +25,18 @@ use crate::side_file::RunSideFile;
 
 /// The longest line that is decoded, in bytes. It bounds memory: no outcome of a run is near that long.
 const MAX_LINE: usize = 16 << 20;
-/// The longest session id of an agent that is kept, in bytes.
-const MAX_SESSION_ID: usize = 1024;
 /// Bytes that are read at once.
 const CHUNK: usize = 64 * 1024;
 /// How often writing the side file is retried after a failure.
 const RETRY: Duration = Duration::from_secs(1);
+/// How late the display may be before the stream is read here as well, and how often it is looked for what it finds.
+const LATE: Duration = Duration::from_millis(200);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Requests of the keeper to the recorder, as bytes of a pipe.
 pub(crate) const REPORT_LINGERING: u8 = b'r';
 /// The agent is to be ended.
 pub(crate) const STOP: u8 = b's';
-
-/// What the stream of a run shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct StreamVerdict {
-    /// Whether it is the stream of a known agent.
-    pub(crate) is_known: bool,
-    /// Whether it ends with an outcome, or is of a form that needs none, such as a history.
-    pub(crate) has_ended: bool,
-    /// Whether its last outcome is an error.
-    pub(crate) has_failed: bool,
-}
 
 /// Reads the stream of a run.
 pub(crate) struct Keeper {
@@ -52,6 +44,10 @@ pub(crate) struct Keeper {
     side: Arc<KeptSideFile>,
     lingering: Lingering,
     recorder: PipeWriter,
+    /// What the display finds.
+    display: SharedFindings,
+    /// When writing the side file is retried.
+    retry_at: Option<Instant>,
 }
 
 /// The side file of a run in progress. Any thread may change its content, which never waits; one at a time writes it.
@@ -77,65 +73,111 @@ impl Keeper {
         side: Arc<KeptSideFile>,
         exit_after_result: Option<Duration>,
         recorder: PipeWriter,
+        display: SharedFindings,
     ) -> Self {
-        Self { feed, side, lingering: Lingering::new(exit_after_result), recorder }
+        let lingering = Lingering::new(exit_after_result);
+        Self { feed, side, lingering, recorder, display, retry_at: None }
     }
 
-    /// Reads to the end of the run. `engine` brings the dialects.
+    /// Follows the stream to the end of the run. `engine` brings the dialects.
     pub(crate) fn run(mut self, engine: &Engine) -> StreamVerdict {
-        let mut pipeline = Pipeline::new(setup(engine));
-        let mut buffer = vec![0; CHUNK];
-        let mut retry_at = None;
+        self.follow_display().unwrap_or_else(|| self.read(engine))
+    }
+
+    /// Takes what the display finds. `None`: it is too late, or can't know what the end of the stream changes, so that the stream has to be
+    /// read here. Nothing of it has been read by then.
+    fn follow_display(&mut self) -> Option<StreamVerdict> {
+        let (mut came, mut found) = (0, 0);
+        let mut late_since = None;
         loop {
             let now = Instant::now();
-            if retry_at.is_none_or(|at| at <= now) {
-                retry_at = self.side.write().is_err().then(|| now + RETRY);
+            self.write_side_file(now);
+            let view = self.feed.look().ok()?;
+            let display = self.display.so_far();
+            if view.output > came {
+                came = view.output;
+                self.lingering.note(false, now);
             }
+            if display.bytes > found {
+                found = display.bytes;
+                self.note(&display);
+            }
+            let is_late = display.bytes < view.output;
+            let since = *late_since.get_or_insert(now);
+            late_since = late_since.filter(|_| is_late);
+            let left = LATE.saturating_sub(now - since);
+            match (is_late, view.is_over) {
+                _ if view.is_full => return None,
+                (true, _) if left.is_zero() => return None,
+                (false, true) if display.is_certain || view.output == 0 => return Some(display.verdict),
+                (false, true) => return None,
+                (true, true) => self.display.wait(view.output, left),
+                (true, false) => self.wait(Some(LOOK.min(left))),
+                (false, false) => self.wait(None),
+            }
+            self.request();
+        }
+    }
+
+    /// Reads to the end of the run.
+    fn read(&mut self, engine: &Engine) -> StreamVerdict {
+        let mut pipeline = Pipeline::new(setup(engine));
+        let mut found = StreamFindings::default();
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            self.write_side_file(Instant::now());
             match self.feed.next(&mut buffer) {
                 Ok(FeedStep::Output(count)) => {
                     // What would be written is of no use here.
                     let _ = pipeline.push(&buffer[..count], &mut NoReader);
-                    self.note(&pipeline);
+                    found.update(&pipeline, &buffer[..count]);
+                    self.note(&found);
                 }
                 Ok(FeedStep::Errors(_) | FeedStep::Notice(_)) => {}
-                Ok(FeedStep::Wait) => {
-                    let retry = retry_at.map(|at| at.saturating_duration_since(now));
-                    self.wait([retry, self.lingering.patience(now)].into_iter().flatten().min());
-                }
+                Ok(FeedStep::Wait) => self.wait(None),
                 Ok(FeedStep::Over) | Err(_) => break,
             }
-            let request = match self.lingering.take_due(Instant::now()) {
-                None => continue,
-                Some(LingeringStep::Report) => REPORT_LINGERING,
-                Some(LingeringStep::Stop) => STOP,
-            };
-            // This fails only if the recorder is gone.
-            let _ = self.recorder.write_all(&[request]);
+            self.request();
         }
         let _ = pipeline.finish(&mut NoReader);
-        self.note(&pipeline);
-        let report = pipeline.report();
-        let is_known = report.events > 0;
-        StreamVerdict { is_known, has_ended: is_known && !report.lacks_outcome(), has_failed: report.failed }
+        found.update(&pipeline, &[]);
+        self.note(&found);
+        found.verdict
     }
 
-    fn wait(&self, patience: Option<Duration>) {
+    fn write_side_file(&mut self, now: Instant) {
+        if self.retry_at.is_none_or(|at| at <= now) {
+            self.retry_at = self.side.write().is_err().then(|| now + RETRY);
+        }
+    }
+
+    /// Waits until something comes or is due, and not longer than `most`.
+    fn wait(&self, most: Option<Duration>) {
+        let now = Instant::now();
+        let retry = self.retry_at.map(|at| at.saturating_duration_since(now));
+        let patience = [retry, self.lingering.patience(now), most].into_iter().flatten().min();
         let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
         let _ = poll(&mut [PollFd::from_borrowed_fd(self.feed.bell(), PollFlags::IN)], patience.as_ref());
     }
 
-    fn note(&mut self, pipeline: &Pipeline) {
-        let (report, session) = (pipeline.report(), pipeline.session());
-        let facts = session.facts();
-        // A very long id isn't kept; it is in the log.
-        if let Some(named) = facts.session.as_deref().filter(|id| id.len() <= MAX_SESSION_ID)
-            && self.side.content().agent_session.as_deref() != Some(named)
+    /// Asks the recorder for what is due.
+    fn request(&mut self) {
+        let request = match self.lingering.take_due(Instant::now()) {
+            None => return,
+            Some(LingeringStep::Report) => REPORT_LINGERING,
+            Some(LingeringStep::Stop) => STOP,
+        };
+        // This fails only if the recorder is gone.
+        let _ = self.recorder.write_all(&[request]);
+    }
+
+    fn note(&mut self, found: &StreamFindings) {
+        if let Some(named) = &found.session
+            && self.side.content().agent_session.as_ref() != Some(named)
         {
-            self.side.change(|side| side.agent_session = Some(named.to_owned()));
+            self.side.change(|side| side.agent_session = Some(named.clone()));
         }
-        let tasks = facts.background_tasks.unwrap_or_default();
-        let is_done = report.ended && session.open_calls() == 0 && tasks == 0;
-        self.lingering.note(is_done, Instant::now());
+        self.lingering.note(found.is_done, Instant::now());
     }
 }
 
@@ -218,15 +260,59 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::feed::{Channel, feed};
     use crate::side_file::RunStatus;
+
+    const STREAM: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/","tools":[]}
+{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","session_id":"s-1"}
+"#;
+
+    /// What a keeper says of a stream of which a display finds `shown`, and which session it notes.
+    fn kept(stream: &str, shown: Option<&str>) -> (StreamVerdict, Option<String>) {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-keeper-").unwrap();
+        let paths = SessionPaths { folder: folder.path().to_owned() };
+        let side = Arc::new(KeptSideFile::new(paths, side_file()));
+        let engine = Engine::builder().no_project(true).build().unwrap();
+        let (mut end, feed) = feed().unwrap();
+        let (_requests, to_recorder) = io::pipe().unwrap();
+        let findings = SharedFindings::default();
+        let keeper = Keeper::new(feed, Arc::clone(&side), None, to_recorder, findings.clone());
+        end.push(Channel::Output, stream.as_bytes(), None);
+        end.end();
+        if let Some(shown) = shown {
+            let mut pipeline = Pipeline::new(setup(&engine));
+            let _ = pipeline.push(shown.as_bytes(), &mut NoReader);
+            findings.update(&pipeline, stream.as_bytes());
+        }
+        let verdict = keeper.run(&engine);
+        let session = side.content().agent_session.clone();
+        (verdict, session)
+    }
+
+    #[test]
+    fn what_the_display_finds_is_taken_and_a_late_one_is_not_waited_for() {
+        let good = StreamVerdict { is_known: true, has_ended: true, has_failed: false };
+        let bad = StreamVerdict { has_failed: true, ..good };
+        let other = STREAM.replace("\"is_error\":false", "\"is_error\":true").replace("s-1", "s-2");
+        assert_eq!(kept(STREAM, Some(&other)), (bad, Some("s-2".to_owned())), "nothing else was read");
+        assert_eq!(kept(STREAM, None), (good, Some("s-1".to_owned())));
+        // The end of the stream makes a line of what is left, and it may be the stream of no agent.
+        let cut = STREAM.trim_end();
+        assert_eq!(kept(cut, Some(cut)), (good, Some("s-1".to_owned())));
+        assert_eq!(kept("a\n", Some("a\n")).0, StreamVerdict::default());
+    }
+
+    fn side_file() -> RunSideFile {
+        let text = r#"{"v":1,"id":"20261123-224103-k3x9qa","status":"running","command":["a"],"folder":"/","log":"/l",
+            "started":"2026-11-23T22:41:03.1Z","recorder":{"pid":1}}"#;
+        serde_json::from_str(text).unwrap()
+    }
 
     #[test]
     fn a_side_file_never_goes_back_and_stays_as_it_is_once_the_run_is_over() {
         let folder = tempfile::TempDir::with_prefix("streamfmt-side-").unwrap();
         let paths = SessionPaths { folder: folder.path().to_owned() };
-        let text = r#"{"v":1,"id":"20261123-224103-k3x9qa","status":"running","command":["a"],"folder":"/","log":"/l",
-            "started":"2026-11-23T22:41:03.1Z","recorder":{"pid":1}}"#;
-        let content: RunSideFile = serde_json::from_str(text).unwrap();
+        let content = side_file();
         let (id, path) = (content.id.clone(), paths.side_file(&content.id));
         let status = || RunSideFile::read(&path).unwrap().status;
         for _ in 0..100 {

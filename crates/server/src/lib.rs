@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! agent ─▶ pipes ─▶ recorder ─▶ log            every byte, before anything else sees it
-//!                      ├───────▶ keeper        reads the stream: session, outcome
-//!                      │           └───▶ side file     what the log doesn't hold: command, times, exit
+//!                      ├───────▶ keeper        session, outcome: as the display finds them, or read if that is late
+//!                      │           ▲ └─▶ side file     what the log doesn't hold: command, times, exit
 //!                      └───────▶ LiveFeed ─▶ display, at any pace
 //! watchdog: ends the agent if the recorder is killed
 //! browser ─▶ Server ─▶ follower ─▶ pipeline     the same logs and side files, read as they grow
@@ -16,6 +16,8 @@
 
 #[cfg(unix)]
 mod feed;
+#[cfg(unix)]
+mod findings;
 #[cfg(unix)]
 mod helper;
 #[cfg(unix)]

@@ -20,9 +20,11 @@ use jiff::Timestamp;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use streamfmt::Engine;
+use streamfmt::core::pipeline::Pipeline;
 
 use crate::feed::{Channel, FeedEnd, LiveFeed, feed};
-use crate::keeper::{Keeper, KeptSideFile, StreamVerdict};
+use crate::findings::{SharedFindings, StreamVerdict};
+use crate::keeper::{Keeper, KeptSideFile};
 use crate::log::RawLog;
 use crate::notice::RunNotice;
 use crate::passed_input;
@@ -87,6 +89,7 @@ pub enum StartFailure {
 pub struct Recording {
     side: Arc<KeptSideFile>,
     thread: JoinHandle<RunEnd>,
+    findings: SharedFindings,
 }
 
 /// How a run ended.
@@ -163,7 +166,9 @@ impl RunRecorder {
             while ended().is_err_and(|error| error == Errno::INTR) {}
             drop(exited);
         });
-        let keeper = Keeper::new(kept_feed, Arc::clone(&side), self.exit_after_result, to_recorder);
+        let findings = SharedFindings::default();
+        let keeper =
+            Keeper::new(kept_feed, Arc::clone(&side), self.exit_after_result, to_recorder, findings.clone());
         let engine = self.engine.clone();
         let keeper = thread::Builder::new().name("keeper".to_owned()).spawn(move || keeper.run(&engine));
         let output = child.stdout.take().map(|pipe| PipeReader::from(OwnedFd::from(pipe)));
@@ -189,7 +194,7 @@ impl RunRecorder {
         };
         let thread = thread::Builder::new().name("recorder".to_owned()).spawn(move || run.run());
         let thread = thread.map_err(StartFailure::Recorder)?;
-        Ok((Recording { side, thread }, display_feed))
+        Ok((Recording { side, thread, findings }, display_feed))
     }
 
     fn side_file(&self, id: RunId, started: Timestamp, log: &RawLog) -> RunSideFile {
@@ -254,6 +259,12 @@ impl Recording {
     /// The run's id.
     pub fn id(&self) -> RunId {
         self.side.content().id.clone()
+    }
+
+    /// Notes what the display's pipeline has found in the stream; `bytes` are those of [`FeedStep::Output`] that it got last. A display that
+    /// doesn't tell all of them is one that is late.
+    pub fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {
+        self.findings.update(pipeline, bytes);
     }
 
     /// The path of the log.

@@ -1,0 +1,83 @@
+//! What a stream shows of its run. Whoever shows the stream finds it on the way; as long as that keeps up, nobody needs to read it twice.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use streamfmt::core::pipeline::Pipeline;
+
+/// The longest session id of an agent that is kept, in bytes.
+const MAX_SESSION_ID: usize = 1024;
+
+/// What the stream of a run shows at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamVerdict {
+    /// Whether it is the stream of a known agent.
+    pub(crate) is_known: bool,
+    /// Whether it ends with an outcome, or is of a form that needs none, such as a history.
+    pub(crate) has_ended: bool,
+    /// Whether its last outcome is an error.
+    pub(crate) has_failed: bool,
+}
+
+/// What was found so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StreamFindings {
+    /// In how many bytes of the stream.
+    pub(crate) bytes: u64,
+    /// Whether these are whole lines of a known agent: then the end of the stream would change nothing.
+    pub(crate) is_certain: bool,
+    /// The agent's session id. A very long one isn't kept; it is in the log.
+    pub(crate) session: Option<String>,
+    /// Whether the last that came is a result, and neither a call nor a sub-agent is open.
+    pub(crate) is_done: bool,
+    pub(crate) verdict: StreamVerdict,
+}
+
+impl StreamFindings {
+    /// Takes over what a pipeline has found, which got these bytes last.
+    pub(crate) fn update(&mut self, pipeline: &Pipeline, bytes: &[u8]) {
+        let (report, session) = (pipeline.report(), pipeline.session());
+        let facts = session.facts();
+        self.bytes += bytes.len() as u64;
+        let named = facts.session.as_deref().filter(|id| id.len() <= MAX_SESSION_ID);
+        if named.is_some() && self.session.as_deref() != named {
+            self.session = named.map(str::to_owned);
+        }
+        let is_known = report.events > 0;
+        self.is_certain = is_known && report.dialect.is_some() && bytes.last() == Some(&b'\n');
+        self.is_done =
+            report.ended && session.open_calls() == 0 && facts.background_tasks.unwrap_or_default() == 0;
+        self.verdict = StreamVerdict {
+            is_known,
+            has_ended: is_known && !report.lacks_outcome(),
+            has_failed: report.failed,
+        };
+    }
+}
+
+/// Findings of one thread that another one waits for.
+#[derive(Clone, Default)]
+pub(crate) struct SharedFindings(Arc<(Mutex<StreamFindings>, Condvar)>);
+
+impl SharedFindings {
+    /// Takes over what the display's pipeline has found, which got these bytes last.
+    pub(crate) fn update(&self, pipeline: &Pipeline, bytes: &[u8]) {
+        self.lock().update(pipeline, bytes);
+        self.0.1.notify_all();
+    }
+
+    /// What was found so far.
+    pub(crate) fn so_far(&self) -> StreamFindings {
+        self.lock().clone()
+    }
+
+    /// Waits until so many bytes were read, though not longer than that.
+    pub(crate) fn wait(&self, bytes: u64, most: Duration) {
+        let waited = self.0.1.wait_timeout_while(self.lock(), most, |found| found.bytes < bytes);
+        drop(waited);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StreamFindings> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
