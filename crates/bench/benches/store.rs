@@ -1,0 +1,98 @@
+//! Measures the store: how soon sessions are listed, and how long their entries take to be made anew.
+//!
+//! `cargo bench -p streamfmt-bench --bench store`; `STORE_RUNS` (21), `STORE_ROWS` (10,000) and `STORE_LOGS` (2,000, of 1 MB each) change the numbers
+//! of lists, of listed sessions and of logs.
+
+#[cfg(unix)]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if streamfmt_bench::session::is_asked_for() { store::measure() } else { Ok(()) }
+}
+
+#[cfg(not(unix))]
+fn main() {}
+
+#[cfg(unix)]
+mod store {
+    use std::error::Error;
+    use std::fs;
+    use std::io;
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use streamfmt_bench::binary::Binary;
+    use streamfmt_bench::grow::grow;
+    use streamfmt_bench::measure::Times;
+    use streamfmt_bench::session::number;
+
+    const SAMPLE: &[u8] = include_bytes!("../../../tests/samples/shop.jsonl");
+
+    /// The program, and a folder for data folders.
+    struct Place {
+        binary: Binary,
+        folder: PathBuf,
+    }
+
+    pub(super) fn measure() -> Result<(), Box<dyn Error>> {
+        let folder = std::env::temp_dir().join(format!("streamfmt-bench-store-{}", std::process::id()));
+        let place = Place { binary: Binary::build()?, folder };
+        let measured = place.measure();
+        fs::remove_dir_all(&place.folder)?;
+        measured
+    }
+
+    impl Place {
+        fn measure(&self) -> Result<(), Box<dyn Error>> {
+            println!("| what | must | takes |\n|---|---|---|");
+            let rows = number("STORE_ROWS", 10_000);
+            let listed = self.folder.join("listed");
+            self.leave_runs(&listed, rows, SAMPLE)?;
+            self.sessions(&listed, "reindex")?;
+            let mut times = Times::default();
+            for _ in 0..number("STORE_RUNS", 21) {
+                times.add(self.sessions(&listed, "list")?);
+            }
+            let half = times.median().as_secs_f64() * 1e3;
+            println!("| a list of {rows} sessions, all of it | 50 ms | {half:.1} ms |");
+            let logs = number("STORE_LOGS", 2_000);
+            let indexed = self.folder.join("indexed");
+            let mut log = Vec::new();
+            grow(SAMPLE, 1 << 20, &mut log)?;
+            self.leave_runs(&indexed, logs, &log)?;
+            let took = self.sessions(&indexed, "reindex")?.as_secs_f64();
+            println!("| {logs} logs of 1 MB, read for a new database | 30 s for 2,000 | {took:.1} s |");
+            Ok(())
+        }
+
+        /// Leaves what so many runs leave.
+        fn leave_runs(&self, data: &Path, count: u64, log: &[u8]) -> io::Result<()> {
+            let sessions = data.join("streamfmt/sessions");
+            fs::create_dir_all(&sessions)?;
+            for run in 0..count {
+                let (day, second) = (run / 86_400 + 1, run % 86_400);
+                let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+                let id = format!("202611{day:02}-{hour:02}{minute:02}{second:02}-k3x9qa");
+                let path = sessions.join(format!("{id}.ndjson"));
+                fs::write(&path, log)?;
+                let side = serde_json::json!({
+                    "v": 1, "id": id, "status": "done", "command": ["claude", "-p", "Fix the cart"], "agent": "claude",
+                    "agent_session": format!("s-{run}"), "task": format!("Fix the cart, part {run}"), "folder": "/home/dev/shop",
+                    "log": path, "log_bytes": log.len(), "exit": {"code": 0}, "recorder": {"pid": 1},
+                    "started": format!("2026-11-{day:02}T{hour:02}:{minute:02}:{second:02}Z"),
+                });
+                fs::write(sessions.join(format!("{id}.json")), side.to_string())?;
+            }
+            Ok(())
+        }
+
+        /// Runs a command about sessions, and says how long that took.
+        fn sessions(&self, data: &Path, command: &str) -> io::Result<Duration> {
+            let clock = Instant::now();
+            let mut program = Command::new(self.binary.path());
+            program.args(["sessions", command]).env("XDG_DATA_HOME", data).env("HOME", &self.folder);
+            let status = program.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
+            let time = clock.elapsed();
+            if status.success() { Ok(time) } else { Err(io::Error::other(format!("it ended with {status}"))) }
+        }
+    }
+}
