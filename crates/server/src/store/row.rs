@@ -196,17 +196,18 @@ fn time(nanoseconds: i64) -> Timestamp {
     Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or_default()
 }
 
-/// The columns of a [`SessionRow`], from `sessions AS s` and one of its sources.
+/// The columns of a [`SessionRow`], from `sessions AS s` and one of its sources: of that in one text, so that it is looked for once, whether it is
+/// gone (`0` or `1`) and its path.
 pub(super) const COLUMNS: &str = "s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
     s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
     s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, \
-    (SELECT path FROM sources WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1), \
-    (SELECT gone FROM sources WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1)";
+    (SELECT gone || path FROM sources WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1)";
 
 /// Reads the columns.
 pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let json = |at| -> rusqlite::Result<Option<String>> { row.get(at) };
     let pid: Option<u32> = row.get(13)?;
+    let source: Option<String> = row.get(24)?;
     let tokens: [Option<u64>; 4] = [row.get(20)?, row.get(21)?, row.get(22)?, row.get(23)?];
     Ok(SessionRow {
         v: 1,
@@ -237,8 +238,8 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
             cache_read: tokens[2].unwrap_or(0),
             cache_write: tokens[3].unwrap_or(0),
         }),
-        log: row.get::<_, Option<String>>(24)?.map(Into::into),
-        source_gone: row.get::<_, Option<bool>>(25)?.unwrap_or(false),
+        source_gone: source.as_deref().is_some_and(|source| source.starts_with('1')),
+        log: source.as_deref().and_then(|source| source.get(1..)).map(Into::into),
     })
 }
 
