@@ -21,7 +21,7 @@ mod run {
 
     use streamfmt_bench::binary::Binary;
     use streamfmt_bench::grow::grow;
-    use streamfmt_bench::measure::Times;
+    use streamfmt_bench::measure::{Times, children_on_cpu};
     use streamfmt_bench::session::number;
 
     const SAMPLE: &[u8] = include_bytes!("../../../tests/samples/shop.jsonl");
@@ -153,14 +153,6 @@ mod run {
 
     fn ended(status: ExitStatus) -> io::Result<()> {
         if status.success() { Ok(()) } else { Err(io::Error::other(format!("it ended with {status}"))) }
-    }
-
-    /// Time on the processor of all children that have ended and theirs, by ticks of 10 ms (Linux).
-    fn children_on_cpu() -> Duration {
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_ascii_whitespace();
-        let ticks: u64 = fields.skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-        Duration::from_millis(ticks * 10)
     }
 
     fn milliseconds(time: Duration) -> String {

@@ -111,7 +111,7 @@ fn ended(status: ExitStatus) -> io::Result<()> {
 }
 
 /// A line with a reply, and the text that it is printed as.
-fn reply(number: u32) -> (String, String) {
+pub fn reply(number: u32) -> (String, String) {
     let text = format!("This is reply {number} of the benchmark.");
     let line = format!(
         concat!(
@@ -130,8 +130,8 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// The peak memory of a process, as reported by the kernel (Linux).
-fn peak_memory(status: &str) -> u64 {
+/// The peak memory of a process in bytes, as reported by the kernel (Linux). `status`: its file in `/proc`.
+pub fn peak_memory(status: &str) -> u64 {
     let kilobytes = |text: String| {
         let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;
         line.split_whitespace().nth(1)?.parse::<u64>().ok()

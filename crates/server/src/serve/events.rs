@@ -181,7 +181,7 @@ async fn send_all(
         }
         tokio::select! {
             news = timeout(PING.saturating_sub(last_sent.elapsed()), changes.changed()) => match news {
-                Ok(Ok(())) => tokio::time::sleep(PACE).await,
+                Ok(Ok(())) => tokio::time::sleep(PACE.saturating_sub(last_sent.elapsed())).await,
                 Ok(Err(_)) => return,
                 Err(_) => text.push_str(": ping\n\n"),
             },
