@@ -672,6 +672,32 @@ fn a_page_of_a_long_log_comes_at_once_and_again_when_it_is_read() {
 }
 
 #[test]
+fn card_and_timeline_show_the_same_figures() {
+    let timed = |second: &str| {
+        let time = format!(r#""timestamp":"2026-11-23T10:00:{second}Z","session_id""#);
+        said(1).replacen("\"session_id\"", &time, 1).replace("m-1", &format!("m-{second}"))
+    };
+    let parts = [INIT.to_owned(), timed("00"), timed("09"), outcome("Over.")];
+    let (folder, id) = finished("sleep 2; cat stream", &[("stream", stream(&parts))]);
+    let served = Served::start(&folder, "");
+    let page = served.get(&format!("/sessions/{id}")).body;
+    let (card, timeline) = page
+        .split_once("<dl class=\"card\">")
+        .unwrap()
+        .1
+        .split_once("</section>")
+        .unwrap()
+        .0
+        .split_once("</dl>")
+        .unwrap();
+    assert!(card.contains("<dd>active 700ms of 2."), "{card}");
+    assert!(timeline.contains("active 700ms of 9.0s"), "{timeline}");
+    for part in [card, timeline] {
+        assert!(part.contains("$0.25"), "{part}");
+    }
+}
+
+#[test]
 fn every_scenario_of_the_documentation_has_its_test() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();

@@ -10,14 +10,36 @@ use super::html::{escaped, shown};
 use super::sessions::ServedSession;
 use crate::store::SessionFigures;
 
+/// The clocks of an agent and of its recorder may differ by so many milliseconds and mean the same.
+const CLOCKS_DIFFER: u64 = 1_000;
+
+/// Figures that the card and the timeline both show.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReportedFigures {
+    /// The time that the agent reports, over all outcomes, in milliseconds.
+    pub(super) duration_ms: Option<u64>,
+    /// US dollars.
+    pub(super) cost: Option<f64>,
+}
+
+impl ReportedFigures {
+    /// `read`: as far as the log was read. Agents count on when a run resumes another; only the database knows what is its own.
+    pub(super) fn of(row: &ServedSession, read: &SessionFigures) -> Self {
+        let stored = row.stored.as_deref();
+        Self {
+            duration_ms: stored.and_then(|stored| stored.duration_ms).or(read.duration_ms),
+            cost: stored.and_then(|stored| stored.cost_usd).or(read.cost_usd),
+        }
+    }
+}
+
 /// The card, as HTML. What isn't known isn't named. `read`: what the log has come to so far.
 pub(super) fn card(
     row: &ServedSession,
     read: &SessionFigures,
+    reported: ReportedFigures,
     mut redactor: Option<&mut Redactor>,
-    now: Timestamp,
 ) -> String {
-    // Of a run that resumed another, only the database knows what is its own: agents count on.
     let stored = row.stored.as_deref();
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
     let mut rows: Vec<(&str, String)> = Vec::new();
@@ -28,8 +50,8 @@ pub(super) fn card(
     let folder = read.folder.as_deref().unwrap_or(&row.folder);
     rows.extend((!folder.is_empty()).then(|| ("Folder", said(folder))));
     rows.push(("Started", time(row.started)));
-    rows.extend(duration(row, read.duration_ms, now).map(|duration| ("Duration", duration)));
-    let cost = stored.and_then(|stored| stored.cost_usd).or(read.cost_usd).and_then(figures::money);
+    rows.extend(durations(row, reported.duration_ms).map(|duration| ("Duration", duration)));
+    let cost = reported.cost.and_then(figures::money);
     rows.extend(cost.map(|cost| ("Cost", escaped(&cost))));
     let turns = stored.and_then(|stored| stored.num_turns).or(read.num_turns);
     rows.extend(turns.map(|turns| ("Turns", escaped(&figures::count(turns)))));
@@ -49,16 +71,27 @@ pub(super) fn card(
     html
 }
 
-/// How long a session took, or has taken so far. `read_ms`: as its log has it, in milliseconds.
-pub(super) fn duration(row: &ServedSession, read_ms: Option<u64>, now: Timestamp) -> Option<String> {
+/// How long a session took, or has taken so far.
+pub(super) fn duration(row: &ServedSession) -> Option<String> {
     if row.is_live() {
-        // The page counts on by itself.
+        // The script of the page keeps counting.
         return Some(format!("<time class=\"since\" datetime=\"{}\">running</time>", second(row.started)));
     }
-    let told = row.stored.as_deref().and_then(|stored| stored.duration_ms).or(read_ms);
-    let passed = row.ended.map(|_| row.seconds(now).saturating_mul(1000));
-    // What is replayed passes faster than it happened.
-    passed.max(told).map(|ms| escaped(&figures::duration(ms)))
+    // A recording that is replayed passes faster than it happened.
+    let reported = row.stored.as_deref().and_then(|stored| stored.duration_ms);
+    row.milliseconds().max(reported).map(|ms| escaped(&figures::duration(ms)))
+}
+
+/// The same for the card, with the time that the agent reports if that is shorter.
+fn durations(row: &ServedSession, reported: Option<u64>) -> Option<String> {
+    match (row.milliseconds(), reported) {
+        (Some(passed), Some(active)) if !row.is_live() && passed > active.saturating_add(CLOCKS_DIFFER) => {
+            let (active, passed) = (figures::duration(active), figures::duration(passed));
+            Some(escaped(&format!("active {} of {}", &*active, &*passed)))
+        }
+        (_, Some(active)) if !row.is_live() => Some(escaped(&figures::duration(active))),
+        _ => duration(row),
+    }
 }
 
 fn tokens(usage: Usage) -> Option<String> {

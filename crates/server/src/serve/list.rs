@@ -1,6 +1,5 @@
 //! The list of sessions.
 
-use jiff::Timestamp;
 use serde::Deserialize;
 use streamfmt::core::formatter::figures;
 use streamfmt::core::redact::Redactor;
@@ -65,21 +64,21 @@ pub(super) fn list(
     mut redactor: Option<&mut Redactor>,
     base: &str,
 ) -> String {
-    let now = Timestamp::now();
     let found: Vec<&ServedSession> =
         rows.iter().filter(|row| query.fits(row, redactor.as_deref_mut())).collect();
     let running = rows.iter().filter(|row| row.is_live()).count();
     let title = if running > 0 { format!("{running} running · sessions") } else { "Sessions".to_owned() };
     let mut html = begin(&title, "", base, "");
     html.push_str("<header class=\"top\"><h1>Sessions</h1>");
+    // The script of the page renews each part that has a name.
     html.extend([
-        "<p class=\"facts\">",
+        "<p class=\"facts\" data-part=\"count\">",
         &escaped(&figures::count_of(rows.len() as u64, "session", "sessions")),
     ]);
     if found.len() < rows.len() {
         html.extend([format!(", {} shown", found.len())]);
     }
-    html.push_str("</p></header>\n<main id=\"list\" data-list=\"\">\n");
+    html.push_str("</p></header>\n<main id=\"list\" data-list=\"\">\n<div data-part=\"problems\">");
     for problem in problems {
         html.extend([
             "<p class=\"problem\" role=\"alert\">",
@@ -87,6 +86,7 @@ pub(super) fn list(
             "</p>\n",
         ]);
     }
+    html.push_str("</div>\n");
     form(rows, query, redactor.as_deref_mut(), base, &mut html);
     html.push_str(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Sessions\"><table><thead><tr>",
@@ -94,7 +94,7 @@ pub(super) fn list(
     for name in ["Status", "Session", "Agent", "Folder", "Started", "Duration"] {
         html.extend(["<th scope=\"col\">", name, "</th>"]);
     }
-    html.push_str("</tr></thead>\n<tbody>\n");
+    html.push_str("</tr></thead>\n<tbody data-part=\"rows\">\n");
     let page = query.page.min(found.len().saturating_sub(1) / PAGE);
     for row in found.iter().skip(page * PAGE).take(PAGE) {
         let mut said = |text: &str| shown(text, redactor.as_deref_mut());
@@ -108,7 +108,7 @@ pub(super) fn list(
         }
         html.extend(["</td><td>", &said(row.agent.as_deref().unwrap_or("")), "</td><td class=\"path\">"]);
         html.extend([&*said(&row.folder), "</td><td>", &time(row.started), "</td><td>"]);
-        html.push_str(&duration(row, None, now).unwrap_or_default());
+        html.push_str(&duration(row).unwrap_or_default());
         html.push_str("</td></tr>\n");
     }
     if found.is_empty() {
@@ -119,7 +119,7 @@ pub(super) fn list(
         };
         html.extend(["<tr><td colspan=\"6\">", none, "</td></tr>\n"]);
     }
-    html.push_str("</tbody></table></div>\n");
+    html.push_str("</tbody></table></div>\n<div data-part=\"pages\">");
     if found.len() > PAGE {
         html.push_str("<nav class=\"pages\" aria-label=\"Pages\">");
         if page > 0 {
@@ -131,7 +131,7 @@ pub(super) fn list(
         }
         html.push_str("</nav>\n");
     }
-    html.push_str("</main>\n");
+    html.push_str("</div></main>\n");
     end(&mut html);
     html
 }
@@ -144,7 +144,9 @@ fn form(
     base: &str,
     html: &mut String,
 ) {
-    html.extend([format!("<nav id=\"filters\" aria-label=\"Filters\" data-base=\"{base}/\">")]);
+    html.extend([format!(
+        "<nav id=\"filters\" aria-label=\"Filters\" data-base=\"{base}/\"><span data-part=\"filters\">"
+    )]);
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
     for status in ["", "running", "done", "failed", "interrupted"] {
         let is_here = query.status == status;
@@ -174,6 +176,7 @@ fn form(
         let current = if is_here { " aria-current=\"true\"" } else { "" };
         html.extend([format!("<a href=\"{}\"{current}>{}</a> ", other.link(base, 0), said(agent))]);
     }
+    html.push_str("</span>");
     for (name, label, value) in [("q", "Words of the title", &query.q), ("folder", "Folder", &query.folder)] {
         html.extend([format!(
             "<label>{label} <input type=\"search\" name=\"{name}\" value=\"{}\" autocomplete=\"off\"></label> ",

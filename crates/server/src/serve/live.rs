@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use streamfmt::core::entry::Entry;
 use streamfmt::core::item::{Id, Kind};
@@ -29,7 +28,7 @@ use streamfmt::follow::{Bell, FollowStep, FollowWait, Follower, Woken};
 use streamfmt::problem::reason;
 use tokio::sync::watch;
 
-use super::facts;
+use super::facts::{self, ReportedFigures};
 use super::html::{escaped, shown};
 use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession, is_live};
@@ -409,8 +408,9 @@ impl<'a> SessionReader<'a> {
         }
         self.told = Some(Instant::now());
         let read = self.collector.so_far(&self.pipeline);
-        let card = facts::card(&self.row, &read, self.redactor.as_mut(), Timestamp::now());
-        let overview = self.speller.fragments.overview();
+        let reported = ReportedFigures::of(&self.row, &read);
+        let card = facts::card(&self.row, &read, reported, self.redactor.as_mut());
+        let overview = self.speller.fragments.overview(reported.duration_ms, reported.cost);
         let mut view = self.live.view();
         view.status = Some(self.row.status);
         let is_short = is_due || overview.len() <= LONG_OVERVIEW;

@@ -59,10 +59,10 @@ impl ServedSession {
         is_live(self.status)
     }
 
-    /// The seconds that it took, or has taken so far.
-    pub(super) fn seconds(&self, now: Timestamp) -> u64 {
-        let end = self.ended.unwrap_or(if self.is_live() { now } else { self.started });
-        u64::try_from(end.as_second() - self.started.as_second()).unwrap_or(0)
+    /// The milliseconds from its start to its end, if it has ended.
+    pub(super) fn milliseconds(&self) -> Option<u64> {
+        let passed = self.ended?.as_millisecond().saturating_sub(self.started.as_millisecond());
+        Some(u64::try_from(passed).unwrap_or(0))
     }
 
     /// A run, as its side file has it.

@@ -4,7 +4,7 @@ use super::out::HtmlOut;
 use super::{Html, SCRIPT, STYLE, prose};
 use crate::entry::Entry;
 use crate::item::Id;
-use crate::outline::Node;
+use crate::outline::{DocumentHead, Node};
 use crate::text::Text;
 use crate::writer::page::{self, PageOptions};
 
@@ -52,10 +52,12 @@ impl HtmlFragments {
         spelled(|out| prose::write_alone(out, text))
     }
 
-    /// The timeline of what was taken note of, and the prompts; nothing if there is nothing to draw.
-    pub fn overview(&self) -> String {
+    /// The timeline of the noted entries, and the prompts; nothing if there is nothing to draw. `duration_ms` and `cost` are those of the
+    /// run as the page shows them elsewhere, if it does: the timeline then names the same.
+    pub fn overview(&self, duration_ms: Option<u64>, cost: Option<f64>) -> String {
+        let head = DocumentHead { duration_ms, cost, ..DocumentHead::default() };
         spelled(|out| {
-            self.timeline.write(None, out);
+            self.timeline.write(Some(&head), out);
             self.contents.write(out);
         })
     }
@@ -90,7 +92,7 @@ mod tests {
         assert!(html.starts_with(&format!("<div class=\"e reply\" id=\"{anchor}\"")), "{html}");
         assert!(html.contains("<strong>a</strong> &lt;b&gt;"), "{html}");
         assert_eq!(HtmlFragments::escaped("<a b=\"'&"), "&lt;a b=&quot;&#39;&amp;");
-        assert_eq!(HtmlFragments::default().overview(), "");
+        assert_eq!(HtmlFragments::default().overview(None, None), "");
         let prose = HtmlFragments::prose(&Text::clean("# One\n\n#### Four"));
         assert!(prose.contains("<h1>One</h1>") && prose.contains("<h4>Four</h4>"), "{prose}");
     }

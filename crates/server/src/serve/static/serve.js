@@ -30,6 +30,8 @@
   const filters = $("filters");
   if (filters) {
     let later;
+    // Each part as the server wrote it last.
+    const parts = new Map();
     const apply = () => {
       const wanted = new URLSearchParams(location.search);
       wanted.delete("page");
@@ -48,13 +50,14 @@
         const answer = await fetch(location.href, { cache: "no-store" });
         if (!answer.ok) return;
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-        const [body, old] = [fresh.querySelector("tbody"), document.querySelector("tbody")];
         document.title = fresh.title;
-        if (!body || body.innerHTML === old.dataset.was) return;
-        old.dataset.was = body.innerHTML;
-        if (old.contains(document.activeElement)) return;
-        old.innerHTML = body.innerHTML;
-        localize(old);
+        for (const old of document.querySelectorAll("[data-part]")) {
+          const source = fresh.querySelector(`[data-part=${old.dataset.part}]`)?.innerHTML;
+          if (source === undefined || source === parts.get(old) || old.contains(document.activeElement)) continue;
+          parts.set(old, source);
+          old.innerHTML = source;
+          localize(old);
+        }
         tick();
       } catch { /* the server may come back */ }
     };
