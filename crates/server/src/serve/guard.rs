@@ -117,7 +117,7 @@ impl RequestGuard {
         let has_body = headers.get("content-length").is_some_and(|length| length != "0")
             || headers.contains_key("transfer-encoding");
         if has_body {
-            return Err(HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "a request has no body here"));
+            return Err(HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "requests with a body are refused"));
         }
         if path.is_empty() {
             return Err(HttpRefusal::new(StatusCode::NOT_FOUND, "no such page"));
@@ -208,9 +208,9 @@ impl RequestGuard {
     ) -> Result<Option<String>, HttpRefusal> {
         let refused = || {
             let reason = if kind == PathKind::OlderLog {
-                "a page of another origin asks: name it with --allow-origin"
+                "pages of other origins are refused: name this one with --allow-origin"
             } else {
-                "a page of another origin asks"
+                "pages of other origins are refused"
             };
             Err(HttpRefusal::new(StatusCode::FORBIDDEN, reason))
         };

@@ -111,13 +111,16 @@ impl Hub {
     fn try_open(&self, row: &ServedSession, look: &SessionLook) -> io::Result<Reading> {
         let key = PipelineKey { id: row.id.clone(), log: row.log.clone(), hash: look.hash.clone() };
         let mut known = lock(&self.known);
-        // What couldn't be read may be readable now.
-        known.retain(|at, pipeline| {
-            let view = pipeline.live.view();
-            *at != key || !view.has_problem() || !view.is_done
-        });
         if let Some(pipeline) = known.get(&key) {
-            return Ok(Reading::of(pipeline));
+            let has_failed = {
+                let view = pipeline.live.view();
+                view.has_problem() && view.is_done
+            };
+            if !has_failed {
+                return Ok(Reading::of(pipeline));
+            }
+            // Its log may be readable now.
+            known.remove(&key);
         }
         if known.len() >= self.limits.most {
             // That which nobody has read for longest is rebuilt from the log when it is needed.

@@ -14,7 +14,7 @@ use crate::store::SessionStatus;
 const PAGE: usize = 100;
 
 /// What is asked of the list.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct ListQuery {
     /// Words of the title.
     #[serde(default)]
@@ -150,13 +150,7 @@ fn form(
     let mut said = |text: &str| shown(text, redactor.as_deref_mut());
     for status in ["", "running", "done", "failed", "interrupted"] {
         let is_here = query.status == status;
-        let other = ListQuery {
-            q: query.q.clone(),
-            folder: query.folder.clone(),
-            agent: query.agent.clone(),
-            status: status.to_owned(),
-            page: 0,
-        };
+        let other = ListQuery { status: status.to_owned(), ..query.clone() };
         let current = if is_here { " aria-current=\"true\"" } else { "" };
         let name = if status.is_empty() { "all" } else { status };
         html.extend([format!("<a href=\"{}\"{current}>{name}</a> ", other.link(base, 0))]);
@@ -166,13 +160,8 @@ fn form(
     agents.dedup();
     for agent in agents.into_iter().take(16) {
         let is_here = query.agent == agent;
-        let other = ListQuery {
-            q: query.q.clone(),
-            folder: query.folder.clone(),
-            agent: if is_here { String::new() } else { agent.to_owned() },
-            status: query.status.clone(),
-            page: 0,
-        };
+        let agent_or_all = if is_here { "" } else { agent };
+        let other = ListQuery { agent: agent_or_all.to_owned(), ..query.clone() };
         let current = if is_here { " aria-current=\"true\"" } else { "" };
         html.extend([format!("<a href=\"{}\"{current}>{}</a> ", other.link(base, 0), said(agent))]);
     }

@@ -189,10 +189,7 @@ fn html(text: String) -> Response {
 fn bad_query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, HttpRefusal> {
     match query {
         Ok(Query(query)) => Ok(query),
-        Err(_) => Err(HttpRefusal::new(
-            StatusCode::BAD_REQUEST,
-            "what stands behind the question mark can't be read",
-        )),
+        Err(_) => Err(HttpRefusal::new(StatusCode::BAD_REQUEST, "the query of the address can't be read")),
     }
 }
 
@@ -225,12 +222,14 @@ impl Site {
 
     /// Opens a session in a profile.
     async fn open(
-        &self,
+        self: &Arc<Self>,
         row: &ServedSession,
         profile: &str,
         visitor: &Visitor,
     ) -> Result<Reading, HttpRefusal> {
-        let look = self.look(profile, visitor)?;
+        let (site, profile, visitor) = (Arc::clone(self), profile.to_owned(), visitor.clone());
+        // Settings and plugins are files.
+        let look = in_background(move || site.look(&profile, &visitor)).await??;
         self.hub.open(row, look).await.map_err(|error| {
             let reason = match error.kind() {
                 io::ErrorKind::WouldBlock => {
@@ -285,16 +284,16 @@ async fn session(
     let query = bad_query(query)?;
     let row = site.row(&id).await?;
     let profile = chosen(query.profile).unwrap_or_else(|| USUAL.to_owned());
-    let themes = site.looks.themes();
     let theme = chosen(query.theme);
-    if theme.as_ref().is_some_and(|theme| !themes.contains(theme)) {
-        return Err(HttpRefusal::new(StatusCode::NOT_FOUND, "no theme of this name"));
-    }
     let reading = site.open(&row, &profile, &visitor).await?;
     reading.live.caught_up(PAGE_READ).await;
     let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no entry of this id");
     let before = chosen(query.before).map(|id| node_hash(&id).ok_or_else(unknown)).transpose()?;
     let response = in_background(move || {
+        let themes = site.looks.themes();
+        if theme.as_ref().is_some_and(|theme| !themes.contains(theme)) {
+            return Err(HttpRefusal::new(StatusCode::NOT_FOUND, "no theme of this name"));
+        }
         let mut redactor = site.redactor(&visitor);
         let choice = PageChoice {
             profile: &profile,

@@ -4,7 +4,7 @@
 //! else, as titles, figures and imported histories, is in the database alone.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -203,7 +203,7 @@ impl KnownSessions {
         let ids = self.run_ids().unwrap_or_else(|error| {
             let why = streamfmt::problem::reason(&error);
             problems.push(format!("the folder of sessions can't be read: {why}"));
-            Vec::new()
+            HashSet::new()
         });
         let mut rows: HashMap<RunId, ServedSession> = stored
             .values()
@@ -310,9 +310,9 @@ impl KnownSessions {
     }
 
     /// The ids of all runs that have a side file.
-    fn run_ids(&self) -> io::Result<Vec<RunId>> {
+    fn run_ids(&self) -> io::Result<HashSet<RunId>> {
         let entries = match fs::read_dir(&self.paths.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashSet::new()),
             entries => entries?,
         };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
