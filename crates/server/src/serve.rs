@@ -3,11 +3,11 @@
 //! ```text
 //! browser ─▶ guard ─▶ routes ─▶ hub ─▶ LiveSession, one for each session and profile, on a thread of its own
 //!                       ▲                 │ follower ─▶ pipeline ─▶ SessionView
-//!                       └── events ◀──────┘ what changed since any revision
+//!                       └── events ◀──────┘ changes since any revision
 //! ```
 //!
-//! Only bytes and changes pass through the async runtime. Of runs nothing is known here but what lies in the folder of sessions: side
-//! files, locks and logs. Nothing can be changed from a browser.
+//! The async runtime only passes on bytes and changes. Runs are known only by their files in the folder of sessions: side files, locks and
+//! logs. Nothing can be changed from a browser.
 
 mod address;
 mod events;
@@ -49,70 +49,70 @@ use patience::PatientStream;
 use routes::{Peer, RefusalLog, Site, router};
 use sessions::KnownSessions;
 
-/// Connections at a time.
+/// The most connections at a time.
 const CONNECTIONS: usize = 512;
-/// Bytes of a request's head.
+/// The size of the buffer for the head of a request, in bytes.
 const HEAD: usize = 32 << 10;
-/// How long a head may take, and a connection be kept without a request.
+/// How long the head of a request may take, and how long a connection may be idle.
 const HEAD_TIME: Duration = Duration::from_secs(20);
-/// How long answers may take to end once the server is to end.
+/// How long open answers may take to end when the server stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-/// How often pipelines without readers are looked for.
+/// How often pipelines without readers are dropped.
 const SWEEP: Duration = Duration::from_secs(2);
 
 /// How sessions are served.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// Where settings and plugins are looked for. No project's are.
+    /// Where settings and plugins are found. Those of projects are ignored.
     pub folders: Folders,
-    /// Where the sessions lie.
+    /// Where the sessions are stored.
     pub sessions: SessionPaths,
     /// The folder in which port and token are kept.
     pub state: PathBuf,
-    /// The port; without one the one that was used last, if it is free.
+    /// The port; by default the last one, if it is free.
     pub port: Option<u16>,
-    /// The addresses to listen at; without any those of loopback.
+    /// The addresses to listen on; by default those of loopback.
     pub bind: Vec<IpAddr>,
-    /// Makes another token: the one that was printed before is good no longer.
+    /// Makes a new token, which invalidates the printed one.
     pub new_token: bool,
-    /// Hosts beyond loopback under which the server is asked, as by a proxy.
+    /// Host names beyond loopback that are answered, such as that of a proxy.
     pub allowed_hosts: Vec<String>,
-    /// Origins whose pages may read older logs.
+    /// Origins whose pages may read `log.sse`.
     pub allowed_origins: Vec<String>,
-    /// What all paths begin with: nothing, or as in `/agents`.
+    /// The prefix of all paths: empty, or such as `/agents`.
     pub base_path: String,
     /// Whether secrets are shown beyond loopback.
     pub shows_secrets: bool,
-    /// Takes what is to be told: refusals, and logs that can't be read. In one line, not clean.
+    /// Reports refusals and logs that can't be read: one line, not cleaned.
     pub tell: fn(&str),
 }
 
 /// Why sessions can't be served.
 #[derive(Debug)]
 pub enum ServeFailure {
-    /// Another server runs, at this address, token included; `None` if it doesn't tell.
+    /// Another server is running at this address, token included; `None` if it isn't known.
     Taken(Option<String>),
-    /// Its state can't be kept in this folder.
+    /// The state can't be kept in this folder.
     State(PathBuf, io::Error),
-    /// It can't listen at this address.
+    /// It can't listen on this address.
     Address(SocketAddr, io::Error),
     /// Something else.
     Other(io::Error),
 }
 
-/// A server that listens.
+/// A listening server.
 #[derive(Debug)]
 pub struct Server {
     options: ServeOptions,
     address: KeptAddress,
-    /// A token that is good once.
+    /// A single-use token.
     once: String,
     listeners: Vec<std::net::TcpListener>,
     _file: AddressFile,
 }
 
 impl Server {
-    /// Begins to listen.
+    /// Starts to listen.
     pub fn start(options: ServeOptions) -> Result<Self, ServeFailure> {
         let opened = AddressFile::open(&options.state, options.new_token);
         let (file, mut address) = opened.map_err(|failure| match failure {
@@ -132,12 +132,12 @@ impl Server {
         self.address.url(&self.options.base_path)
     }
 
-    /// An address that is good once, and soon: for the command line of a browser, which other users of the machine can read.
+    /// An address with a single-use token, for the command line of a browser, which other users of the machine can read.
     pub fn url_once(&self) -> String {
         self.address.url_with(&self.options.base_path, &self.once)
     }
 
-    /// Serves until SIGINT or SIGTERM comes; then open streams are ended with a hint to come back.
+    /// Serves until SIGINT or SIGTERM, then ends open streams with a hint to reconnect.
     pub fn run(self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -145,7 +145,7 @@ impl Server {
             .enable_all()
             .build()?;
         let served = runtime.block_on(self.serve());
-        // Threads that wait for a disk are not waited for.
+        // Doesn't wait for threads that are blocked on a disk.
         runtime.shutdown_background();
         served
     }
@@ -202,13 +202,13 @@ impl Server {
     }
 }
 
-/// Waits until the server is to end.
+/// Waits until the server should stop.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // Where nobody can say so any more, it has ended.
+    // If the sender is gone, the server has stopped.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Listens at all addresses that were asked for, with one port.
+/// Listens on all requested addresses, with the same port.
 fn listen(
     options: &ServeOptions,
     address: &mut KeptAddress,
@@ -224,7 +224,7 @@ fn listen(
     };
     let first = SocketAddr::new(addresses[0], wanted);
     let listener = open(first).or_else(|error| {
-        // A port that was only remembered may be somebody else's by now.
+        // The last port may be in use by another program now.
         if options.port.is_none() && wanted != 0 {
             open(SocketAddr::new(addresses[0], 0))
         } else {
@@ -238,7 +238,7 @@ fn listen(
         let at = SocketAddr::new(*ip, address.port);
         match open(at) {
             Ok(listener) => listeners.push(listener),
-            // Not every machine has the other loopback address.
+            // Not every machine has both loopback addresses.
             Err(_) if !is_asked => {}
             Err(error) => return Err(ServeFailure::Address(at, error)),
         }
@@ -246,7 +246,7 @@ fn listen(
     Ok(listeners)
 }
 
-/// Takes connections until the server is to end, and then waits for those that are open.
+/// Accepts connections until the server stops, then waits for the open ones.
 async fn accept(
     listener: TcpListener,
     router: Router,
@@ -271,7 +271,7 @@ async fn accept(
                     drop(permit);
                 });
             }
-            // Too many files are open: others will be closed.
+            // Usually too many open files, which will be closed.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
         while connections.try_join_next().is_some() {}
@@ -293,7 +293,7 @@ async fn serve_connection(
     let io = TokioIo::new(PatientStream::new(stream));
     let connection = builder.serve_connection(io, TowerToHyperService::new(service));
     tokio::pin!(connection);
-    // How a connection failed is nobody's business.
+    // Connections may fail in any way.
     tokio::select! {
         _ = connection.as_mut() => {}
         () = stopped(&mut stop) => {

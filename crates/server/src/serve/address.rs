@@ -1,4 +1,4 @@
-//! Where the server is found: its port, its token and its host name, kept for the next start.
+//! The server's port, token and host name, kept for the next start.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -18,15 +18,15 @@ const LABEL: usize = 8;
 const KEY: usize = 32;
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// What open tabs and printed addresses need to stay good.
+/// The parts that keep open tabs and printed addresses valid.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct KeptAddress {
     v: u32,
     /// The random part of the host name. Cookies know no ports, so a server has a name of its own.
     pub(super) label: String,
-    /// Who holds it may read everything.
+    /// Whoever has it may read everything.
     pub(super) token: String,
-    /// The port that it was found at last.
+    /// The last port.
     pub(super) port: u16,
 }
 
@@ -61,14 +61,14 @@ impl KeptAddress {
         format!("http://{}:{}{base}/?token={token}", self.host(), self.port)
     }
 
-    /// Whether this is the token. Takes as long for each wrong one of its length.
+    /// Whether this is the token, compared in constant time.
     pub(super) fn is_token(&self, given: &str) -> bool {
         is_same(&self.token, given)
     }
 
-    /// What opens the older log of one session, and nothing else.
+    /// The key to the `log.sse` of one session.
     pub(super) fn log_key(&self, id: &str) -> String {
-        // Keys of any length are taken.
+        // HMAC takes keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.token.as_bytes()) else { return String::new() };
         mac.update(id.as_bytes());
         let mut key = data_encoding::HEXLOWER.encode(&mac.finalize().into_bytes());
@@ -96,29 +96,29 @@ fn fill(bytes: &mut [u8]) -> io::Result<()> {
     getrandom::fill(bytes).map_err(io::Error::other)
 }
 
-/// The files that keep it. While this lives, no other server starts with them.
+/// The file that keeps them, locked against other servers.
 #[derive(Debug)]
 pub(super) struct AddressFile {
     path: PathBuf,
     _lock: File,
 }
 
-/// Why there is no server of one's own.
+/// Why the files can't be used.
 #[derive(Debug)]
 pub(super) enum NoAddress {
-    /// Another one runs.
+    /// Another server is running.
     Taken(Option<KeptAddress>),
     Failed(io::Error),
 }
 
 impl AddressFile {
-    /// Opens the files in `folder`, and makes what isn't there. `renew`: with another token.
+    /// Opens the files in `folder`, creating what is missing. `renew`: makes a new token.
     pub(super) fn open(folder: &Path, renew: bool) -> Result<(Self, KeptAddress), NoAddress> {
         let failed = NoAddress::Failed;
         crate::session_paths::create_private(folder).map_err(failed)?;
         let path = folder.join("serve.json");
         let lock = private().open(folder.join("serve.lock")).map_err(failed)?;
-        // Without locks on that file system, the port is what only one can have.
+        // On a file system without locks, a second server fails at the port.
         if let Err(TryLockError::WouldBlock) = lock.try_lock() {
             return Err(NoAddress::Taken(read(&path)));
         }
@@ -132,12 +132,12 @@ impl AddressFile {
         Ok((Self { path, _lock: lock }, address))
     }
 
-    /// Keeps it.
+    /// Writes the file.
     pub(super) fn write(&self, address: &KeptAddress) -> io::Result<()> {
         let draft = self.path.with_extension("json.tmp");
         let mut text = serde_json::to_vec(address)?;
         text.push(b'\n');
-        // A draft that was left, or was planted, isn't written through.
+        // Never writes into a file or link that is already there.
         let _ = fs::remove_file(&draft);
         let mut options = private();
         options.create_new(true);

@@ -1,4 +1,4 @@
-//! The card of facts: what is known of a run beside what it did.
+//! The card of facts about a run.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -33,7 +33,7 @@ impl ReportedFigures {
     }
 }
 
-/// The card, as HTML. What isn't known isn't named. `read`: what the log has come to so far.
+/// The card as HTML, without what isn't known. `read`: the figures of the log as far as it was read.
 pub(super) fn card(
     row: &ServedSession,
     read: &SessionFigures,
@@ -105,13 +105,13 @@ fn tokens(usage: Usage) -> Option<String> {
     (!told.is_empty()).then(|| escaped(&told.join(", ")))
 }
 
-/// A moment, in UTC; the page shows it in the zone of its reader.
+/// A time in UTC; the script shows it in the reader's zone.
 pub(super) fn time(at: Timestamp) -> String {
     let shown = at.to_zoned(TimeZone::UTC).strftime("%-d %b %Y %H:%M UTC");
     format!("<time class=\"when\" datetime=\"{}\">{shown}</time>", second(at))
 }
 
-/// A moment to the second, as in `2026-11-23T22:41:03Z`.
+/// A time to the second, as in `2026-11-23T22:41:03Z`.
 pub(super) fn second(at: Timestamp) -> String {
     at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,13 +1,13 @@
-//! Who may ask: every request passes here before anything is looked at.
+//! Access control: every request passes through here first.
 //!
 //! ```text
 //! Host ─▶ Origin, Sec-Fetch-Site ─▶ method, body ─▶ token
 //! 421     403                       405, 413        401
 //! ```
 //!
-//! A page elsewhere in the same browser can send requests to the loopback address, and with DNS rebinding even under a name of its
-//! own: so only the server's own names are answered, only to pages of its own origin. Other users of the machine can send whatever they
-//! like, but don't know the token.
+//! Other pages in the same browser can send requests to the loopback address, and with DNS rebinding even under their own name. So the
+//! server answers only to its own names and only to pages of its own origin. Other users of the machine can send anything, but don't know
+//! the token.
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -21,24 +21,24 @@ use super::address::{KeptAddress, is_same};
 /// The name of the cookie that holds the token.
 pub(super) const COOKIE: &str = "streamfmt";
 
-/// How long a token is good that is good once.
+/// How long the single-use token is valid.
 const ONCE: Duration = Duration::from_secs(60);
 
-/// Who is answered.
+/// The rules about who gets an answer.
 #[derive(Debug)]
 pub(super) struct RequestGuard {
     pub(super) address: KeptAddress,
-    /// A token that is good once, and since when.
+    /// A single-use token, and when it was made.
     pub(super) once: Mutex<Option<(String, Instant)>>,
-    /// Hosts beyond loopback: `proxy.example`, with a port or, for any port, without one.
+    /// Allowed hosts beyond loopback, such as `proxy.example`; one without a port allows all ports.
     pub(super) hosts: Vec<String>,
-    /// Origins that may read older logs.
+    /// Foreign origins that may read `log.sse`.
     pub(super) origins: Vec<String>,
-    /// What all paths begin with: nothing, or as in `/agents`.
+    /// The prefix of all paths: empty, or such as `/agents`.
     pub(super) base: String,
 }
 
-/// Why something is refused, in one line.
+/// A refused request; the reason is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HttpRefusal {
     pub(super) status: StatusCode,
@@ -51,41 +51,41 @@ impl HttpRefusal {
     }
 }
 
-/// What is known of who asks.
+/// Where a request comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Visitor {
     /// Whether the answer goes beyond this machine.
     pub(super) is_beyond: bool,
-    /// The allowed foreign origin that asks.
+    /// The foreign origin of the page, which is an allowed one.
     pub(super) origin: Option<String>,
 }
 
-/// What is done with a request.
+/// The decision about a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum GuardVerdict {
-    /// It is answered.
+    /// Answer it.
     Answer(Visitor),
-    /// The token moves from the address to a cookie: it is asked again at this address.
+    /// Move the token from the address to a cookie, and redirect to this address.
     Enter(String),
-    /// It belongs to the server's own name.
+    /// Redirect to this address, under the server's own name.
     Elsewhere(String),
 }
 
-/// What a path is for.
+/// The kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PathKind {
-    /// A page: a token in its address is taken.
+    /// A page: the address may contain the token.
     Page,
-    /// Script and style: they hold nothing of anybody.
+    /// Script and style, which contain no session data.
     Static,
-    /// An older log, opened by a key of its own.
+    /// A `log.sse`, which has its own key.
     OlderLog,
-    /// Anything else.
+    /// Everything else.
     Other,
 }
 
 impl RequestGuard {
-    /// Decides about a request. `peer`: from where it comes.
+    /// Decides about a request from `peer`.
     pub(super) fn judge<B>(
         &self,
         request: &Request<B>,
@@ -152,7 +152,7 @@ impl RequestGuard {
         }))
     }
 
-    /// Whether this is the token that is good once. It is good no longer then.
+    /// Whether this is the single-use token, which is used up by that.
     fn takes_once(&self, given: &str) -> bool {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
         let is_good =
@@ -172,7 +172,7 @@ impl RequestGuard {
         port == self.address.port.to_string() && matches!(name, "127.0.0.1" | "localhost" | "[::1]")
     }
 
-    /// The host that was asked, if it is one of ours.
+    /// The requested host, if it is one of ours.
     fn host<'a>(&self, headers: &'a HeaderMap, uri: &Uri) -> Result<&'a str, HttpRefusal> {
         let refusal = |reason: &str| Err(HttpRefusal::new(StatusCode::MISDIRECTED_REQUEST, reason));
         let mut hosts = headers.get_all(HOST).iter();
@@ -199,7 +199,7 @@ impl RequestGuard {
         )
     }
 
-    /// Whether the page that asks, if one does, is of this server, or may read an older log. Gives the foreign origin.
+    /// Refuses pages of other origins, unless they may read this `log.sse`. Returns an allowed foreign origin.
     fn is_allowed(
         &self,
         headers: &HeaderMap,
@@ -235,7 +235,7 @@ impl RequestGuard {
         }
         let site = headers.get("sec-fetch-site").map(|site| site.to_str().unwrap_or("cross-site"));
         let is_near = site.is_none_or(|site| matches!(site, "same-origin" | "none"));
-        // Sites are more than origins: another port of this machine is of the same site.
+        // Not only `cross-site`: another port of this machine belongs to the same site.
         if !is_near && foreign.is_none() {
             return refused();
         }
@@ -254,7 +254,7 @@ fn kind_of(path: &str) -> PathKind {
     }
 }
 
-/// The value of a parameter, as it is spelled.
+/// The value of a parameter, undecoded.
 fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query
         .split('&')
@@ -267,7 +267,7 @@ fn token_in(query: &str) -> Option<&str> {
     parameter(query, "token")
 }
 
-/// The address without the token. It leads nowhere else: the path is one of ours.
+/// The address without the token. The path is one of ours, so it can't lead elsewhere.
 fn without_token(path: &str, query: &str) -> String {
     let rest: Vec<&str> =
         query.split('&').filter(|pair| !pair.starts_with("token=") && !pair.is_empty()).collect();

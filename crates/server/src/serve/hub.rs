@@ -1,4 +1,4 @@
-//! The pipelines that run: one for each session, profile and masking, dropped a while after their last reader.
+//! The running pipelines: one for each session, profile and masking, dropped some time after their last reader.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,14 +11,14 @@ use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession};
 use crate::run_id::RunId;
 
-/// How many pipelines there are, and for how long.
+/// Limits on the number and lifetime of pipelines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HubLimits {
-    /// How long a pipeline stays after its last reader.
+    /// How long a pipeline is kept after its last reader.
     pub(super) linger: Duration,
-    /// Pipelines at a time.
+    /// The most pipelines at a time.
     pub(super) most: usize,
-    /// How long is waited for one of them to become free.
+    /// How long a reader waits for a free one.
     pub(super) wait: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Default for HubLimits {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PipelineKey {
     id: RunId,
-    /// The file that it reads: another one is shown when the first is gone.
+    /// The file that it reads, which changes when the first is gone.
     log: PathBuf,
     hash: String,
 }
@@ -47,11 +47,11 @@ impl KnownPipeline {
     }
 }
 
-/// Who reads a pipeline.
+/// The readers of a pipeline.
 #[derive(Clone, Copy, Debug)]
 struct ReaderCount {
     now: usize,
-    /// When the last one went.
+    /// When the last one left.
     left: Instant,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Hub {
     tell: fn(&str),
 }
 
-/// A session for as long as it is read.
+/// A reader's share of a pipeline, which is kept while this lives.
 pub(super) struct Reading {
     pub(super) live: Arc<LiveSession>,
     readers: Arc<Mutex<ReaderCount>>,
@@ -93,7 +93,7 @@ impl Hub {
         Self { sessions, known: Mutex::default(), limits, tell }
     }
 
-    /// The pipeline of a session, which is begun if there is none. An error: there are too many, or no thread for it.
+    /// The pipeline of a session, started if there is none. Fails if there are too many, or no thread for it.
     pub(super) async fn open(&self, row: &ServedSession, look: SessionLook) -> io::Result<Reading> {
         let begun = Instant::now();
         loop {
@@ -123,7 +123,7 @@ impl Hub {
             known.remove(&key);
         }
         if known.len() >= self.limits.most {
-            // That which nobody has read for longest is rebuilt from the log when it is needed.
+            // The one that has had no reader for longest goes; it can be rebuilt from the log.
             let readers = known.iter().map(|(key, pipeline)| (pipeline.readers(), key));
             let idle = readers.filter(|(readers, _)| readers.now == 0);
             let Some(oldest) = idle.min_by_key(|(readers, _)| readers.left).map(|(_, key)| key.clone())
@@ -140,7 +140,7 @@ impl Hub {
         Ok(reading)
     }
 
-    /// Drops those that nobody has read for a while.
+    /// Drops those that have had no reader for some time.
     pub(super) fn sweep(&self) {
         let mut known = lock(&self.known);
         known.retain(|_, pipeline| {

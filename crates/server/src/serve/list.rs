@@ -13,7 +13,7 @@ use crate::store::SessionStatus;
 /// Sessions on a page.
 const PAGE: usize = 100;
 
-/// What is asked of the list.
+/// The filters and the page of the list.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct ListQuery {
     /// Words of the title.
@@ -30,7 +30,7 @@ pub(super) struct ListQuery {
 }
 
 impl ListQuery {
-    /// Whether a session is asked for: by what is shown of it, so that nobody can find out what is masked.
+    /// Whether a session passes the filters. They see masked texts, so that nobody can search for what is masked.
     fn fits(&self, row: &ServedSession, mut redactor: Option<&mut Redactor>) -> bool {
         let mut masked = |text: &str| match redactor.as_deref_mut() {
             Some(redactor) => redactor.text(text).into_owned(),
@@ -43,7 +43,7 @@ impl ListQuery {
             && (self.status.is_empty() || row.status.name() == self.status)
     }
 
-    /// The address of another page of the same.
+    /// The address of a page with these filters.
     fn link(&self, base: &str, page: usize) -> String {
         let mut link = format!("{base}/?page={page}");
         for (name, value) in
@@ -107,7 +107,13 @@ pub(super) fn list(
             html.extend([format!(" <span class=\"label\">{}={}</span>", said(name), said(value))]);
         }
         html.extend(["</td><td>", &said(row.agent.as_deref().unwrap_or("")), "</td><td class=\"path\">"]);
-        html.extend([&*said(&row.folder), "</td><td>", &time(row.started), "</td><td>"]);
+        // A long path breaks behind its slashes.
+        html.extend([
+            &*said(&row.folder).replace('/', "/<wbr>"),
+            "</td><td>",
+            &time(row.started),
+            "</td><td>",
+        ]);
         html.push_str(&duration(row).unwrap_or_default());
         html.push_str("</td></tr>\n");
     }
@@ -136,7 +142,7 @@ pub(super) fn list(
     html
 }
 
-/// The filters; the browser asks for the list with them.
+/// Links and fields for the filters.
 fn form(
     rows: &[ServedSession],
     query: &ListQuery,

@@ -1,10 +1,10 @@
-//! The pipeline of one session in one profile: on a thread of its own, shared by all who read it.
+//! The pipeline of one session in one profile, on its own thread, shared by all its readers.
 //!
 //! ```text
 //! log ─▶ follower or file ─▶ pipeline ─▶ updates ─▶ HTML of nodes ─▶ SessionView ─▶ readers, each at its own pace
 //! ```
 //!
-//! Revisions are those of the pipeline, which it takes line by line: so the view is the same in every process, before and after a restart.
+//! The pipeline gets the log line by line, so that the view at a revision is the same in every process, before and after a restart.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
@@ -38,21 +38,21 @@ use crate::store::{FiguresCollector, SessionOutcome, SessionStatus};
 
 /// Bytes that are read at a time.
 const BUFFER: usize = 64 << 10;
-/// How often it is looked whether a run goes on.
+/// How often the status of a run is checked.
 const LOOK: Duration = Duration::from_millis(250);
-/// How often facts and timeline are spelled while a run goes on.
+/// How often facts and timeline are updated during a run.
 const FACTS: Duration = Duration::from_secs(1);
-/// A longer timeline is spelled at the end only.
+/// A longer timeline is updated only at the end, in bytes.
 const LONG_OVERVIEW: usize = 48 << 10;
-/// Bytes of calls that are kept, so that their results can be shown under them.
+/// Bytes of calls kept so that their results can be shown below them.
 const CALLS: usize = 2 << 20;
-/// Entries that are remembered as noted.
+/// Entries remembered as noted.
 const NOTED: usize = 1 << 16;
 
-/// A session that is read.
+/// A session and the thread that reads it.
 #[derive(Debug)]
 pub(super) struct LiveSession {
-    /// The hash of all that decides how it looks.
+    /// The hash of everything that decides how it looks.
     pub(super) hash: String,
     view: Mutex<SessionView>,
     changed: watch::Sender<()>,
@@ -60,7 +60,7 @@ pub(super) struct LiveSession {
 }
 
 impl LiveSession {
-    /// Begins to read a session.
+    /// Starts to read a session.
     pub(super) fn start(
         sessions: Arc<KnownSessions>,
         row: &ServedSession,
@@ -97,30 +97,30 @@ impl LiveSession {
         Ok(live)
     }
 
-    /// What it looks like now.
+    /// Locks the current view.
     pub(super) fn view(&self) -> MutexGuard<'_, SessionView> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells of changes from here on.
+    /// Reports changes from now on.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Waits until all that is there was read, for `most` at the longest. Whether it was.
+    /// Waits until the end of the log was reached, for at most `most`. Returns whether it was.
     pub(super) async fn caught_up(&self, most: Duration) -> bool {
         let mut changes = self.changes();
         let wait = async { while !self.view().is_caught_up && changes.changed().await.is_ok() {} };
         tokio::time::timeout(most, wait).await.is_ok()
     }
 
-    /// Reads no more.
+    /// Makes the thread end.
     pub(super) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 }
 
-/// Waits for a file to grow, until the session is dropped.
+/// Waits for a file to grow until the session is dropped.
 struct UntilStopped<'a>(&'a AtomicBool);
 
 impl FollowWait for UntilStopped<'_> {
@@ -153,12 +153,12 @@ struct SessionReader<'a> {
     speller: NodeSpeller,
     pace: LivePace,
     begun: Instant,
-    /// When facts were spelled last.
+    /// When the facts were updated last.
     told: Option<Instant>,
-    /// Text that a writer of lines has written and that isn't a whole line yet.
+    /// An incomplete line of a profile of lines.
     line: String,
     lines: u64,
-    /// What readers were told of.
+    /// The state that readers were last notified of.
     published: (u64, bool),
 }
 
@@ -191,8 +191,8 @@ impl<'a> SessionReader<'a> {
             published: (0, false),
             row,
         };
-        // What is known without the log is shown even if that can't be read.
-        reader.tell_facts(true);
+        // The facts that need no log are shown even if it can't be read.
+        reader.update_facts(true);
         if reader.row.is_live() {
             reader.follow(sessions)
         } else if reader.row.log.exists() {
@@ -203,7 +203,7 @@ impl<'a> SessionReader<'a> {
         }
     }
 
-    /// Reads a log that is complete.
+    /// Reads the log of a session that has ended.
     fn read_all(&mut self) -> io::Result<()> {
         let mut file = File::open(&self.row.log)?;
         file.seek(SeekFrom::Start(self.row.log_start))?;
@@ -223,22 +223,22 @@ impl<'a> SessionReader<'a> {
         Ok(())
     }
 
-    /// Shows what the database has of a session whose log is gone.
+    /// Shows a session whose log is gone from the database.
     fn show_what_is_kept(&mut self, sessions: &KnownSessions) {
         let log = self.row.log.display();
-        self.tell_problem(&format!(
+        self.show_problem(&format!(
             "its log is gone: {log}; what is shown here is all that the database has of it"
         ));
         let answer = sessions.response(&self.row.id);
         self.end(answer);
     }
 
-    /// Reads a log that grows, until its run has ended.
+    /// Reads a growing log until its run has ended.
     fn follow(&mut self, sessions: &KnownSessions) -> io::Result<()> {
         let mut follower = Follower::new(&self.row.log, None);
         let mut wait = UntilStopped(&self.live.is_stopped);
         let mut buffer = vec![0; BUFFER];
-        // Bytes of the log that belong to something else, and those that belong to the run.
+        // Bytes of the log before the run, those of the run read so far, and those read from this file.
         let (mut before, mut length, mut read) = (self.row.log_start, 0, 0);
         let mut looked = Instant::now();
         let mut ends_in_line = false;
@@ -252,7 +252,7 @@ impl<'a> SessionReader<'a> {
                 self.publish();
                 continue;
             }
-            // The first look waits for nothing: all that is there is shown at once.
+            // Nothing is awaited until the end of the log was reached once.
             let is_caught_up = self.live.view().is_caught_up;
             let patience = if is_caught_up && !has_ended { patience } else { Duration::from_millis(1) };
             match follower.read(&mut buffer, &mut wait, Some(patience))? {
@@ -272,13 +272,13 @@ impl<'a> SessionReader<'a> {
                     continue;
                 }
                 FollowStep::Note(note) => {
-                    // That a log isn't there yet is no problem of it.
+                    // A log that doesn't exist yet is no problem.
                     if !note.starts_with("waiting for") {
-                        self.tell_problem(&note);
+                        self.show_problem(&note);
                     }
                 }
                 FollowStep::Cut => {
-                    // The line that was being written won't go on.
+                    // The line that was being written is never completed.
                     if std::mem::take(&mut ends_in_line) {
                         self.push(b"\n");
                     }
@@ -295,7 +295,7 @@ impl<'a> SessionReader<'a> {
             let is_all = || std::fs::metadata(&self.row.log).is_ok_and(|about| read >= about.len());
             if !is_caught_up && is_all() {
                 self.live.view().is_caught_up = true;
-                self.tell_facts(true);
+                self.update_facts(true);
                 self.publish();
             }
             if looked.elapsed() >= LOOK {
@@ -304,30 +304,30 @@ impl<'a> SessionReader<'a> {
                 if has_ended && let Some(row) = sessions.find(&self.row.id) {
                     self.row = row;
                 }
-                self.tell_facts(false);
+                self.update_facts(false);
                 self.publish();
             }
         }
     }
 
-    /// Reads more of the log.
+    /// Formats more of the log.
     fn push(&mut self, bytes: &[u8]) {
         self.live.view().read += bytes.len() as u64;
-        // Line by line, so that revisions don't depend on how the bytes came.
+        // Line by line, so that revisions don't depend on the size of the pieces.
         let mut text = std::mem::take(&mut self.line);
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            // A string takes everything.
+            // Writing to a string can't fail.
             let _ = self.pipeline.push(line, &mut text);
             let updates = self.pipeline.take_finished();
             self.apply(updates);
             self.take_lines(&mut text);
         }
         self.line = text;
-        self.tell_facts(false);
+        self.update_facts(false);
         self.publish();
     }
 
-    /// Reads what is left at the end, and says how the run ended.
+    /// Formats the rest and shows how the run ended.
     fn finish(&mut self) {
         let mut text = std::mem::take(&mut self.line);
         let _ = self.pipeline.finish(&mut text);
@@ -344,12 +344,12 @@ impl<'a> SessionReader<'a> {
         self.end(answer);
     }
 
-    /// Shows the answer, and that there will be no more.
+    /// Shows the response and marks the view as complete.
     fn end(&mut self, answer: Option<String>) {
         self.live.view().status = Some(self.row.status);
-        self.tell_facts(true);
+        self.update_facts(true);
         let answer = answer.filter(|answer| !answer.trim().is_empty());
-        // Whoever kills a run hears no answer of it.
+        // An interrupted run has no response.
         if let Some(answer) = answer.filter(|_| self.row.status != SessionStatus::Interrupted) {
             let masked = self.redactor.as_mut().map(|redactor| redactor.text(&answer).into_owned());
             let html = HtmlFragments::prose(&Text::clean(masked.as_deref().unwrap_or(&answer)));
@@ -360,12 +360,12 @@ impl<'a> SessionReader<'a> {
         view.end();
     }
 
-    fn tell_problem(&mut self, problem: &str) {
+    fn show_problem(&mut self, problem: &str) {
         let html = shown(problem, self.redactor.as_mut());
         self.live.view().set_problem(html);
     }
 
-    /// Tells readers, if there is something new for them.
+    /// Notifies readers if anything has changed.
     fn publish(&mut self) {
         let stamp = {
             let view = self.live.view();
@@ -376,7 +376,7 @@ impl<'a> SessionReader<'a> {
         }
     }
 
-    /// Shows what changed.
+    /// Applies updates to the view.
     fn apply(&mut self, updates: Vec<Update>) {
         let mut view = self.live.view();
         view.revision = self.pipeline.revision();
@@ -386,7 +386,7 @@ impl<'a> SessionReader<'a> {
         }
     }
 
-    /// Shows the lines that are whole.
+    /// Adds the complete lines to the view.
     fn take_lines(&mut self, text: &mut String) {
         let Some(end) = text.rfind('\n') else { return };
         let mut view = self.live.view();
@@ -400,8 +400,8 @@ impl<'a> SessionReader<'a> {
         text.drain(..=end);
     }
 
-    /// Spells the facts, if they may have changed.
-    fn tell_facts(&mut self, is_due: bool) {
+    /// Updates the facts if they may have changed.
+    fn update_facts(&mut self, is_due: bool) {
         let is_soon = self.told.is_some_and(|told| told.elapsed() < FACTS);
         if !is_due && (is_soon || !self.live.view().is_caught_up) {
             return;
@@ -423,17 +423,17 @@ impl<'a> SessionReader<'a> {
     }
 }
 
-/// Spells entries as nodes of the page.
+/// Turns entries into nodes of the page.
 #[derive(Debug)]
 struct NodeSpeller {
     fragments: HtmlFragments,
     /// The last calls, with their results.
     calls: HashMap<Id, KeptCall>,
-    /// How many calls were kept so far, and the bytes of those that are.
+    /// How many calls were ever kept, and the bytes of those that still are.
     kept: u64,
     bytes: usize,
     noted: NotedEntries,
-    /// Nodes that stood where there was no other place for them.
+    /// Nodes whose containing call isn't shown.
     displaced: u32,
 }
 
@@ -450,17 +450,17 @@ impl Default for NodeSpeller {
     }
 }
 
-/// A call that may change, or be answered.
+/// A call that may change or get its result.
 #[derive(Debug)]
 struct KeptCall {
     node: Node,
     is_open: bool,
     bytes: usize,
-    /// The older ones have the lower numbers.
+    /// Older calls have lower numbers.
     number: u64,
 }
 
-/// The entries that were taken note of lately: an entry that comes again is noted once. What comes again does so soon.
+/// The last entries that were noted for timeline and contents, each once. Repeats come soon or never.
 #[derive(Debug, Default)]
 struct NotedEntries {
     hashes: HashSet<u64>,
@@ -468,7 +468,7 @@ struct NotedEntries {
 }
 
 impl NotedEntries {
-    /// Whether this is a new one.
+    /// Returns whether this is a new one.
     fn insert(&mut self, hash: u64) -> bool {
         let is_new = self.hashes.insert(hash);
         if is_new {
@@ -483,7 +483,7 @@ impl NotedEntries {
 
 impl NodeSpeller {
     fn apply(&mut self, updates: Vec<Update>, view: &mut SessionView) {
-        // A call that is answered comes twice, once with its result: it is spelled once.
+        // A call that gets its result comes twice, but is written once.
         let mut dirty: Vec<Id> = Vec::new();
         for update in updates {
             match update.change {
@@ -523,7 +523,7 @@ impl NodeSpeller {
         }
     }
 
-    /// Shows an entry by itself.
+    /// Shows an entry as a node of its own.
     fn show(&mut self, entry: Box<Entry>, relation: Relation, is_open: bool, view: &mut SessionView) {
         let path = path(&entry, view, &mut self.displaced);
         let node = Node { relation, ..Node::from(entry) };
@@ -539,7 +539,7 @@ impl NodeSpeller {
         let node = Node { result, ..Node::from(entry) };
         self.calls.insert(id, KeptCall { node, is_open, bytes, number: self.kept });
         if self.bytes > CALLS {
-            // Those that are answered are needed least.
+            // Answered calls are needed least.
             let mut numbers: Vec<u64> = self.calls.values().map(|kept| kept.number).collect();
             numbers.sort_unstable();
             let half = numbers[numbers.len() / 2];
@@ -554,9 +554,9 @@ impl NodeSpeller {
         Some(kept)
     }
 
-    /// Puts a result under its call; gives it back if that isn't kept, or has one.
+    /// Puts a result below its call. Returns it if the call isn't kept or has another result.
     fn answer(&mut self, entry: Box<Entry>, view: &SessionView) -> Option<Box<Entry>> {
-        // One that stands by itself stays where it is.
+        // A result that has its own node keeps it.
         if view.path(hash_of(&entry.id)).is_some() {
             return Some(entry);
         }
@@ -575,29 +575,29 @@ impl NodeSpeller {
     }
 }
 
-/// Shows a node.
+/// Writes a node into the view.
 fn put(fragments: &HtmlFragments, node: &Node, path: NodePath, is_open: bool, view: &mut SessionView) {
     let html = format!("{}{}", if is_open { OPEN } else { WHOLE }, fragments.node(node));
     view.put(hash_of(&node.entry.id), path, &html);
 }
 
-/// Where an entry stands.
+/// The position of an entry.
 fn path(entry: &Entry, view: &SessionView, displaced: &mut u32) -> NodePath {
     if let Some(path) = view.path(hash_of(&entry.id)) {
         return path.clone();
     }
     let call = entry.call.as_ref().filter(|_| entry.kind == Kind::Result);
     if let Some(path) = call.and_then(|call| view.path(hash_of(call))) {
-        // Behind all that is inside of its call.
+        // Behind everything inside its call.
         return path.within(&[u32::MAX, entry.place]);
     }
-    // The prose right behind the first record of a tree has the place of that tree.
+    // The prose behind the first record of a tree has the same place as the tree.
     let place = entry.place.saturating_mul(2).saturating_add(u32::from(entry.kind == Kind::Reply));
     let Some(parent) = &entry.parent else { return NodePath::of(place) };
     if let Some(path) = view.path(hash_of(parent)) {
         return path.within(&[place]);
     }
-    // The call that it is inside of isn't shown: it stands behind what is.
+    // Its containing call isn't shown, so it goes to the end.
     *displaced += 1;
     NodePath::of(view.last_place()).within(&[u32::MAX - 1, *displaced])
 }

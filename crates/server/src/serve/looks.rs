@@ -1,4 +1,4 @@
-//! How sessions look: profiles and themes, by names from a list. Nothing is read from a session's folder.
+//! Profiles and themes, by names from a list. Nothing is read from a session's folder.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,26 +12,26 @@ use streamfmt::core::theme::{Appearance, Color, Theme};
 use streamfmt::settings::document::SettingsLayer;
 use streamfmt::{Background, Engine, Files, Folders, Problems, Themes};
 
-/// The profile whose lines an older dashboard reads.
+/// The profile of `log.sse`, made for older dashboards.
 pub(super) const OLDER: &str = "claude-ops";
-/// The profile of a page, unless another one is asked for.
+/// The default profile of a page.
 pub(super) const USUAL: &str = "page";
-/// How long settings are taken to be as they were read.
+/// How long settings are cached.
 const FRESH: Duration = Duration::from_secs(2);
 /// Characters of the hash.
 const HASH: usize = 16;
 
-/// How a session looks: a profile that was read, with or without masking.
+/// A loaded profile, with or without masking.
 #[derive(Clone)]
 pub(super) struct SessionLook {
     pub(super) engine: Engine,
-    /// Of settings, plugins, masking and program: where it is the same, so is every page.
+    /// The hash of settings, plugins, masking and program version. Equal hashes mean equal pages.
     pub(super) hash: String,
     /// Whether the profile writes lines of text.
     pub(super) has_lines: bool,
 }
 
-/// The profiles that can be chosen.
+/// The available profiles and themes.
 pub(super) struct KnownLooks {
     folders: Folders,
     known: Mutex<BTreeMap<(String, bool), (Instant, SessionLook)>>,
@@ -64,7 +64,7 @@ impl KnownLooks {
         found
     }
 
-    /// A profile of that list. `None`: there is none of that name.
+    /// Loads a profile of that list. `None` if the name is unknown.
     pub(super) fn find(&self, profile: &str, masks: bool) -> Option<Result<SessionLook, Problems>> {
         if !self.profiles().iter().any(|name| name == profile) {
             return None;
@@ -91,7 +91,7 @@ impl KnownLooks {
             builder
         };
         let own = builder().files(files.clone()).profile(profile).build()?;
-        // A profile that names this writer is made of lines.
+        // A profile that names this writer itself consists of lines.
         let has_lines = own.resolved().tree.settings().iter().any(|setting| setting.name == "writer")
             && own.writer().name == "text"
             && own.plugin_writer().is_none();
@@ -122,7 +122,7 @@ impl KnownLooks {
         names
     }
 
-    /// The style that a theme makes of the page. `None`: there is none of that name.
+    /// The style sheet for a theme. `None` if the name is unknown.
     pub(super) fn style(&self, theme: &str) -> Option<String> {
         if !self.themes().iter().any(|name| name == theme) {
             return None;
@@ -145,14 +145,14 @@ impl KnownLooks {
     }
 }
 
-/// Whether it can be a part of an address as it is. A file's path can't.
+/// Whether a name can be used in an address unescaped. The path of a file can't.
 fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 64
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// Which colour of the page is that of which role.
+/// Colours of the page, and the roles that they are taken from.
 const COLORS: [(&str, &str); 13] = [
     ("--accent", "link"),
     ("--bad", "result.error"),
@@ -171,7 +171,7 @@ const COLORS: [(&str, &str); 13] = [
 
 fn write_style(theme: &Theme, appearance: Appearance, out: &mut String) {
     let ground = theme.background();
-    // A string takes everything.
+    // Writing to a string can't fail.
     let _ = writeln!(
         out,
         ":root {{ color-scheme: {};",
@@ -191,7 +191,7 @@ fn write_style(theme: &Theme, appearance: Appearance, out: &mut String) {
     });
     for (variable, role) in COLORS {
         let color = theme.style(role).fg;
-        // What can't be read on this ground stays as the page has it.
+        // Colours without enough contrast are left as the page has them.
         let is_readable =
             color.and_then(|color| color.contrast(page)).is_some_and(|contrast| contrast >= 4.5);
         if let Some(color) = color.filter(|_| is_readable).and_then(hex) {
@@ -201,7 +201,7 @@ fn write_style(theme: &Theme, appearance: Appearance, out: &mut String) {
     out.push_str("}\n");
 }
 
-/// The grounds of a page that is dark, or light, whatever the browser prefers.
+/// The base colours of a dark and of a light page, independent of the browser's preference.
 const DARK: &str = "  --bg: #0d1014; --card: #14181e; --line: #2c3038; --text: #e4e7ec; --dim: #a0a8b5; --faint: #939ba8; --code: #090c10; \
 --shade: #fff3; --sel: #232c42; --terminal: #090c10;\n";
 const LIGHT: &str = "  --bg: #fbfbfc; --card: #ffffff; --line: #e3e5ea; --text: #1c1f26; --dim: #5d6470; --faint: #626975; --code: #f5f6f8; \

@@ -9,21 +9,21 @@ use super::sessions::ServedSession;
 use super::view::SessionView;
 use crate::store::{SourceKind, SourceRow};
 
-/// Nodes of a page: the newest.
+/// The most nodes on a page.
 pub(super) const NODES: usize = 500;
 
-/// What a page is asked for.
+/// The requested form of a page.
 #[derive(Debug, Default)]
 pub(super) struct PageChoice<'a> {
     pub(super) profile: &'a str,
     pub(super) theme: Option<&'a str>,
-    /// The node before which older ones are shown.
+    /// The node before which the page ends.
     pub(super) before: Option<u64>,
     pub(super) profiles: &'a [String],
     pub(super) themes: &'a [String],
-    /// The key of the older log.
+    /// The key of `log.sse`.
     pub(super) key: &'a str,
-    /// Whether the raw log may be had.
+    /// Whether the raw log may be downloaded.
     pub(super) has_log: bool,
     pub(super) base: &'a str,
     pub(super) hash: &'a str,
@@ -57,7 +57,7 @@ pub(super) fn end(html: &mut String) {
     html.push_str("<footer>Written by streamfmt</footer>\n</body>\n</html>\n");
 }
 
-/// The page of a session. `None`: there is no node before which older ones are asked for.
+/// The page of a session. `None` if the node before which it should end doesn't exist.
 pub(super) fn page(
     row: &ServedSession,
     sources: &[SourceRow],

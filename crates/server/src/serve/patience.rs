@@ -1,5 +1,4 @@
-//! A connection that is closed when its other end takes nothing for a while: somebody who asked and reads no more holds nothing up, and
-//! keeps no connection from others.
+//! A connection that is closed when its other end stops reading, so that it doesn't occupy one of the limited connections.
 
 use std::future::Future;
 use std::io;
@@ -11,10 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long a write may wait.
+/// How long a write may block.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// A connection with a limit of time for each write.
+/// A connection with a time limit for each write.
 pub(super) struct PatientStream {
     stream: TcpStream,
     limit: Pin<Box<Sleep>>,

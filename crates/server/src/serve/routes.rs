@@ -1,4 +1,4 @@
-//! What each address gives.
+//! The routes of the server.
 
 use std::fmt;
 use std::fs::File;
@@ -31,11 +31,11 @@ use super::sessions::ServedSession;
 use super::view::node_hash;
 use crate::run_id::RunId;
 
-/// How long a page waits for its log to be read. Then it says how far that is, and is asked for again.
+/// How long a page waits for its log to be read. After that it shows the progress and reloads.
 const PAGE_READ: Duration = Duration::from_millis(800);
-/// The same for events, which have nothing to say before.
+/// The same for events, which have no progress to show.
 const READ: Duration = Duration::from_secs(20);
-/// What a browser may do on a page: no script and no style but ours, no request to anywhere else.
+/// The content security policy: only our own script and style, and no requests elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
 base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const ICON: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\"><rect width=\"16\" height=\"16\" rx=\"3\" \
@@ -43,7 +43,7 @@ fill=\"#14181e\"/><path d=\"M4 4.5 7.5 8 4 11.5M8.5 11.5h4\" fill=\"none\" strok
 const SCRIPT: &str = include_str!("static/serve.js");
 const STYLE: &str = include_str!("static/serve.css");
 
-/// What all requests share.
+/// The state shared by all requests.
 pub(super) struct Site {
     pub(super) guard: RequestGuard,
     pub(super) hub: Hub,
@@ -53,14 +53,14 @@ pub(super) struct Site {
     pub(super) refusals: RefusalLog,
 }
 
-/// Tells refusals, but not without end: whoever asks wrongly may ask often.
+/// Logs refusals, up to a limit for each second.
 pub(super) struct RefusalLog {
     pub(super) tell: fn(&str),
-    /// The second that is counted, and how many were told in it.
+    /// The start of the current second, and the number of refusals in it.
     pub(super) told: std::sync::Mutex<(Option<std::time::Instant>, u64)>,
 }
 
-/// Refusals that are told in a second.
+/// The most refusals logged in a second.
 const TOLD: u64 = 20;
 
 impl RefusalLog {
@@ -86,13 +86,13 @@ impl IntoResponse for HttpRefusal {
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
         }
-        // From there it reaches the log of refusals.
+        // The log of refusals takes it from there.
         response.extensions_mut().insert(self);
         response
     }
 }
 
-/// From where a request comes.
+/// The address that a connection comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
@@ -111,7 +111,7 @@ pub(super) fn router(site: Arc<Site>) -> Router {
         .with_state(site)
 }
 
-/// Lets the guard decide, and gives every answer its headers.
+/// Asks the guard, and adds the common headers to every answer.
 async fn guarded(
     State(site): State<Arc<Site>>,
     Extension(Peer(peer)): Extension<Peer>,
@@ -164,7 +164,7 @@ async fn guarded(
     response
 }
 
-/// Gives a refusal of the router itself a reason as well.
+/// Gives errors of the router itself a reason as well.
 fn with_reason(response: Response) -> Response {
     let status = response.status();
     let is_refused = status.is_client_error() || status.is_server_error();
@@ -228,7 +228,7 @@ impl Site {
         visitor: &Visitor,
     ) -> Result<Reading, HttpRefusal> {
         let (site, profile, visitor) = (Arc::clone(self), profile.to_owned(), visitor.clone());
-        // Settings and plugins are files.
+        // Reads settings and plugins.
         let look = in_background(move || site.look(&profile, &visitor)).await??;
         self.hub.open(row, look).await.map_err(|error| {
             let reason = match error.kind() {
@@ -255,7 +255,7 @@ async fn sessions(
     .await
 }
 
-/// Does what may wait for the disk where it holds nobody up.
+/// Runs blocking work off the async threads.
 async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, HttpRefusal> {
@@ -355,7 +355,7 @@ async fn session_events(
         None if query.hash.is_some_and(|hash| hash != reading.live.hash) => ReplayStart::Anew,
         None => match query.since.unwrap_or(0) {
             since if since > revision => ReplayStart::Anew,
-            // Who was told of no end is told of it now.
+            // The page was written before the end was reached: send `done` again.
             since if end == Some(since) => ReplayStart::After(since.saturating_sub(1)),
             since => ReplayStart::After(since),
         },

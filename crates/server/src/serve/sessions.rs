@@ -1,7 +1,7 @@
-//! Which sessions there are: those of the database, and every run whose side file lies in the folder.
+//! The known sessions: those of the database, and every run with a side file in the folder of sessions.
 //!
-//! Of a run, the side file and the lock decide: its row may come later, and may be missing where the database can't be read. Everything
-//! else, as titles, figures and imported histories, is in the database alone.
+//! The status of a run comes from its side file and lock: its row may be written later, or be missing if the database can't be read. Titles,
+//! figures and imported histories come from the database only.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -22,16 +22,16 @@ use crate::store::{
     StoreNotice, status_now,
 };
 
-/// How long rows are taken to be as they were read.
+/// How long rows are cached.
 const FRESH: Duration = Duration::from_secs(2);
-/// How often runs are looked for whose rows are missing or not complete.
+/// How often missing and incomplete rows of runs are looked for.
 const CATCH_UP: Duration = Duration::from_secs(15);
 /// Characters of a title.
 const TITLE: usize = 160;
-/// Side files larger than this are none.
+/// Larger files are no side files, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// A session, as a list shows it. Its texts are foreign, and neither clean nor masked.
+/// A session as the list shows it. Its texts are foreign, neither clean nor masked.
 #[derive(Clone, Debug)]
 pub(super) struct ServedSession {
     pub(super) id: RunId,
@@ -43,18 +43,18 @@ pub(super) struct ServedSession {
     pub(super) started: Timestamp,
     pub(super) ended: Option<Timestamp>,
     pub(super) log: PathBuf,
-    /// Where the session begins in the log, in bytes.
+    /// The offset of the session in the log, in bytes.
     pub(super) log_start: u64,
-    /// How many bytes it has there, if it doesn't go to the end.
+    /// Its length there in bytes, if it doesn't extend to the end.
     pub(super) log_bytes: Option<u64>,
-    /// Whether the log is the agent's own history, beside which those of its sub-agents may lie.
+    /// Whether the log is the agent's own history, next to which those of its sub-agents may be.
     pub(super) is_history: bool,
-    /// What the database has.
+    /// Its row in the database.
     pub(super) stored: Option<Arc<SessionRow>>,
 }
 
 impl ServedSession {
-    /// Whether it goes on.
+    /// Whether it is in progress.
     pub(super) fn is_live(&self) -> bool {
         is_live(self.status)
     }
@@ -65,7 +65,7 @@ impl ServedSession {
         Some(u64::try_from(passed).unwrap_or(0))
     }
 
-    /// A run, as its side file has it.
+    /// A run by its side file.
     fn of_run(side: &RunSideFile, status: SessionStatus, stored: Option<&Arc<SessionRow>>) -> Self {
         let title = stored.and_then(|stored| stored.title.as_deref());
         Self {
@@ -85,7 +85,7 @@ impl ServedSession {
         }
     }
 
-    /// A session of which there is nothing but a row.
+    /// A session without a side file.
     fn of_row(id: RunId, row: &Arc<SessionRow>) -> Self {
         let title = row.title.clone().or_else(|| Some(row.command.join(" ")).filter(|it| !it.is_empty()));
         Self {
@@ -111,7 +111,7 @@ impl ServedSession {
         Self {
             log: source.path.clone(),
             log_start: source.start,
-            // A history may have grown since it was imported.
+            // A history can have grown since it was imported.
             log_bytes: source.size.filter(|_| !is_history),
             is_history,
             ..self
@@ -119,32 +119,32 @@ impl ServedSession {
     }
 }
 
-/// Whether a session of this status goes on.
+/// Whether a session with this status is in progress.
 pub(super) fn is_live(status: SessionStatus) -> bool {
     matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere)
 }
 
-/// All sessions, and what keeps others from being known.
+/// All sessions, and the problems that may hide others.
 #[derive(Debug, Default)]
 pub(super) struct SessionList {
-    /// Those that go on first, then the newest.
+    /// Those in progress first, then the newest.
     pub(super) rows: Vec<ServedSession>,
     pub(super) problems: Vec<String>,
 }
 
-/// The sessions of a data folder. A side file is read again only when it was replaced.
+/// The sessions of a data folder. The side file of a run that has ended is read again only if it was replaced.
 #[derive(Debug)]
 pub(super) struct KnownSessions {
     paths: SessionPaths,
     read: Mutex<HashMap<RunId, ReadSideFile>>,
     stored: Mutex<StoredSessions>,
-    /// When runs without rows were looked for last, and whether that goes on.
+    /// When missing rows were last looked for, and whether that is in progress.
     caught_up: Mutex<Option<Instant>>,
     is_catching_up: AtomicBool,
     tell: fn(&str),
 }
 
-/// The rows of the database as they were read last, and why they couldn't be.
+/// The cached rows of the database, and why they couldn't be read.
 #[derive(Clone, Debug, Default)]
 struct StoredSessions {
     read: Option<Instant>,
@@ -171,7 +171,7 @@ impl KnownSessions {
         }
     }
 
-    /// One session, with the file that it can be read from now.
+    /// One session, with a file that it can be read from now.
     pub(super) fn find(&self, id: &RunId) -> Option<ServedSession> {
         let stored = self.stored().rows.get(id.as_str()).cloned();
         let found = match self.side_file(id) {
@@ -189,14 +189,14 @@ impl KnownSessions {
         })
     }
 
-    /// The status of a run now, by its side file and lock alone.
+    /// The current status of a run by its side file and lock.
     pub(super) fn status(&self, id: &RunId) -> Option<SessionStatus> {
         Some(status_now(&self.paths, &*self.side_file(id)?))
     }
 
-    /// All of them.
+    /// All sessions.
     pub(super) fn all(self: &Arc<Self>) -> SessionList {
-        // Who reads the database first also finds what is wrong with it.
+        // Reading the rows first reports damage to the database, which catching up would repair.
         let StoredSessions { rows: stored, problem, notices, .. } = self.stored();
         self.catch_up();
         let mut problems: Vec<String> = problem.into_iter().chain(notices).collect();
@@ -225,7 +225,7 @@ impl KnownSessions {
         SessionList { rows, problems }
     }
 
-    /// The final Markdown of a session, as the database has it: for where its log is gone.
+    /// The final Markdown of a session in the database, for sessions whose log is gone.
     pub(super) fn response(&self, id: &RunId) -> Option<String> {
         match self.open().and_then(|store| store.find(id.as_str())) {
             Ok(FoundSession::One(session)) if session.row.id == id.as_str() => session.response,
@@ -233,7 +233,7 @@ impl KnownSessions {
         }
     }
 
-    /// The files that the database has a session from.
+    /// The files that a session was read from.
     pub(super) fn sources(&self, id: &RunId) -> Vec<SourceRow> {
         let sources = self.open().and_then(|mut store| store.mended(|store| store.sources(id.as_str())));
         sources.unwrap_or_default()
@@ -272,7 +272,7 @@ impl KnownSessions {
         stored.clone()
     }
 
-    /// Keeps what happened to the database for the list.
+    /// Keeps notices about the database for the list.
     fn take(&self, notices: Vec<StoreNotice>, stored: &mut StoredSessions) {
         for notice in notices {
             let notice = notice.to_string();
@@ -285,7 +285,7 @@ impl KnownSessions {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a thread write the rows of runs that have none, or not all: of those whose recorder was killed.
+    /// Starts a thread that writes missing rows of runs, such as those whose recorder was killed.
     fn catch_up(self: &Arc<Self>) {
         let mut last = self.caught_up.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|last| last.elapsed() < CATCH_UP)
@@ -297,7 +297,7 @@ impl KnownSessions {
         drop(last);
         let own = Arc::clone(self);
         let work = move || {
-            // What is wrong with the database shows where it is read.
+            // Problems with the database are reported where it is read.
             if let Ok(mut store) = own.open() {
                 let _ = store.mended(Store::catch_up);
                 own.take(store.take_notices(), &mut own.locked());

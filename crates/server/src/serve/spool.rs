@@ -1,17 +1,17 @@
-//! What is kept of a session: in memory while that is little, then in files that have no names.
+//! Storage for a formatted session: in memory at first, then in unnamed temporary files.
 
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a [`NodeSpool`] and of a [`RowSpool`] that are kept in memory.
+/// Bytes that a [`NodeSpool`] and a [`RowSpool`] keep in memory.
 const MEMORY: usize = 2 << 20;
 const ROW_MEMORY: usize = 512 << 10;
 /// Rows that are read at a time.
 const ROWS: u64 = 1_024;
 
-/// Bytes, one after the other: the last ones in memory, those before them in a file.
+/// A sequence of bytes: the last ones in memory, those before them in a file.
 #[derive(Debug, Default)]
 struct ByteSpool {
     /// The bytes from `start` on.
@@ -25,7 +25,7 @@ impl ByteSpool {
         self.start + self.memory.len() as u64
     }
 
-    /// Moves what is in memory to the file. If that fails, it stays in memory.
+    /// Moves the bytes from memory to the file. If that fails, they stay in memory.
     fn write_out(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -38,7 +38,7 @@ impl ByteSpool {
         Ok(())
     }
 
-    /// Bytes that lie either in memory or in the file, as all those do that were added at once.
+    /// Reads bytes that are either all in memory or all in the file, as those are that were added together.
     fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         match (offset.checked_sub(self.start), &self.file) {
             (Some(at), _) => {
@@ -53,19 +53,19 @@ impl ByteSpool {
     }
 }
 
-/// Where a piece lies.
+/// The position of a stored text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpoolPlace {
     pub(super) offset: u64,
     pub(super) length: u32,
 }
 
-/// Texts, one after the other.
+/// Texts.
 #[derive(Debug, Default)]
 pub(super) struct NodeSpool(ByteSpool);
 
 impl NodeSpool {
-    /// Keeps a piece. One that can't be kept leaves nothing behind.
+    /// Stores a text. If that fails, nothing of it is kept.
     pub(super) fn put(&mut self, piece: &str) -> io::Result<SpoolPlace> {
         let Self(spool) = self;
         let length = u32::try_from(piece.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
@@ -77,7 +77,7 @@ impl NodeSpool {
         Ok(SpoolPlace { offset, length })
     }
 
-    /// A piece that was kept.
+    /// Reads a text.
     pub(super) fn get(&self, place: SpoolPlace) -> io::Result<String> {
         let mut bytes = vec![0; place.length as usize];
         self.0.read(place.offset, &mut bytes)?;
@@ -85,30 +85,30 @@ impl NodeSpool {
     }
 }
 
-/// Rows of numbers, which can be changed. What can't be written to the file stays in memory.
+/// Rows of numbers, which can be changed. Rows that can't be written to the file stay in memory.
 #[derive(Debug, Default)]
 pub(super) struct RowSpool<const WORDS: usize>(ByteSpool);
 
 impl<const WORDS: usize> RowSpool<WORDS> {
     const BYTES: usize = WORDS * size_of::<u64>();
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) fn len(&self) -> u64 {
         self.0.len() / Self::BYTES as u64
     }
 
-    /// Adds a row; answers with its number.
+    /// Adds a row and returns its number.
     pub(super) fn push(&mut self, row: [u64; WORDS]) -> u64 {
         let number = self.len();
         self.0.memory.extend(row.iter().flat_map(|word| word.to_le_bytes()));
-        // A file that is full is tried again rarely: rows are few where nothing can be written.
+        // If the disk is full, the next attempt is made only after as many rows again.
         if self.0.memory.len().is_multiple_of(ROW_MEMORY / Self::BYTES * Self::BYTES) {
             let _ = self.0.write_out();
         }
         number
     }
 
-    /// A row. `None`: there is none of that number, or it can't be read.
+    /// Reads a row. `None` if it doesn't exist or can't be read.
     pub(super) fn get(&self, number: u64) -> Option<[u64; WORDS]> {
         self.read(number..number.checked_add(1)?).pop()
     }
@@ -130,7 +130,7 @@ impl<const WORDS: usize> RowSpool<WORDS> {
         }
     }
 
-    /// Some rows, as far as they can be read.
+    /// Reads a range of rows, as far as they can be read.
     fn read(&self, numbers: Range<u64>) -> Vec<[u64; WORDS]> {
         let limit = self.0.start / Self::BYTES as u64;
         let mut rows = Vec::new();

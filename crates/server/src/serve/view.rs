@@ -1,7 +1,7 @@
-//! What a session looks like now, and what changed since any revision: shared by all who read it.
+//! The formatted state of a session and its changes since any revision, shared by all readers.
 //!
-//! Nothing is queued for a reader: it knows what it has, and takes what came since then. So a slow one gets the newest state, and costs
-//! no memory.
+//! Nothing is queued for a reader: its position is a number in the log of changes, from which it takes what came since. A slow reader
+//! therefore gets the newest state and costs no memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
@@ -12,13 +12,12 @@ use serde_json::{Value, json};
 use super::spool::{NodeSpool, RowSpool, SpoolPlace};
 use crate::store::SessionStatus;
 
-/// Nodes whose places are kept in memory: the last of the document. A call that is answered, and an entry that is put inside of
-/// another one, are looked for among these.
+/// Nodes at the end of the document whose paths are kept in memory. Only these can be replaced, dropped, or get nodes inside.
 const RECENT: usize = 32_768;
-/// Older nodes that aren't finished and may still be replaced. An agent has fewer calls open.
+/// Unfinished nodes before those, which can be replaced as well. Sessions have fewer open calls.
 const MAX_UNFINISHED: usize = 4_096;
 
-/// Where a node stands in the document: its place in each of the calls that it is inside of, the outermost first. Most are inside of none.
+/// The position of a node in the document: its place at the top level, then in each call that contains it. Most nodes are at the top level.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodePath {
     first: u32,
@@ -27,12 +26,12 @@ pub(super) struct NodePath {
 }
 
 impl NodePath {
-    /// That of a node outside of all calls.
+    /// The path of a node at the top level.
     pub(super) fn of(place: u32) -> Self {
         Self { first: place, inside: None }
     }
 
-    /// That of a node further inside.
+    /// The path of a node below this one.
     pub(super) fn within(&self, places: &[u32]) -> Self {
         let mut inside = self.inside.clone().unwrap_or_default();
         inside.extend_from_slice(places);
@@ -44,31 +43,31 @@ impl NodePath {
     }
 }
 
-/// What changed.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ViewChange {
-    /// A node is shown, in place of what it was before.
+    /// A node was added or replaced.
     Put,
-    /// A node is shown no longer.
+    /// A node was removed.
     Drop,
     Facts,
     Response,
     Done,
-    /// Something that has changed again since then.
+    /// Superseded by a later change.
     Outdated,
 }
 
-/// A change, as a row of the log of changes: its number there is when it happened.
+/// A change, as a row of the log of changes. The number of the row orders the changes of one revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ChangeRow {
     change: ViewChange,
     revision: u64,
     /// The node that changed.
     hash: u64,
-    /// Its HTML, and how many calls it is inside of.
+    /// Its HTML, and the number of calls that contain it.
     place: SpoolPlace,
     depth: u8,
-    /// Where it stands among the older nodes, once it is one of them.
+    /// Its position in [`OlderNodes`], once it is there.
     older: Option<u64>,
 }
 
@@ -108,7 +107,7 @@ impl ChangeLog {
         self.0.get(number).map(ChangeRow::unpack)
     }
 
-    /// Something has changed again.
+    /// Marks a change as superseded.
     fn outdate(&mut self, number: u64) {
         self.edit(number, |row| row.change = ViewChange::Outdated);
     }
@@ -120,18 +119,18 @@ impl ChangeLog {
         let _ = self.0.set(number, row.pack());
     }
 
-    /// The first change behind a revision.
+    /// The number of the first change after a revision.
     fn behind(&self, revision: u64) -> u64 {
         self.0.partition_point(|row| ChangeRow::unpack(*row).revision <= revision)
     }
 
-    /// What hasn't changed again, from a number on.
+    /// The current changes from a number on.
     fn from(&self, number: u64) -> impl Iterator<Item = (u64, ChangeRow)> {
         let rows = self.0.from(number).map(|(number, row)| (number, ChangeRow::unpack(row)));
         rows.filter(|(_, row)| row.change != ViewChange::Outdated)
     }
 
-    /// The last change of a node.
+    /// The last change of a node, searched from the end.
     fn last_of(&self, hash: u64) -> Option<ChangeRow> {
         let rows = self.0.before(self.0.len()).map(|(_, row)| ChangeRow::unpack(row));
         rows.into_iter()
@@ -139,73 +138,73 @@ impl ChangeLog {
     }
 }
 
-/// One of the last nodes of the document.
+/// One of the last [`RECENT`] nodes of the document.
 #[derive(Debug)]
 struct RecentNode {
     path: NodePath,
-    /// Its last change.
+    /// The number of its last change.
     change: u64,
     is_open: bool,
 }
 
-/// The nodes before the last ones, in the order of the document. They are kept in a file, since there may be millions.
+/// The nodes before the recent ones, in document order. There can be millions, so they are kept in files.
 #[derive(Debug, Default)]
 struct OlderNodes {
-    /// The last change of each.
+    /// The number of the last change of each.
     changes: RowSpool<1>,
-    /// How many of them were taken back since.
+    /// How many of them were removed.
     dropped: u64,
-    /// Those that aren't finished.
+    /// Those that aren't finished, with their last change.
     unfinished: HashMap<u64, (NodePath, u64)>,
 }
 
-/// A session as it is shown.
-#[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
+/// A session as its readers see it.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Default)]
 pub(super) struct SessionView {
-    /// The last nodes, by their hashes, and in the order of the document.
+    /// The last nodes by hash, and in document order.
     recent: HashMap<u64, RecentNode>,
     order: BTreeSet<(NodePath, u64)>,
     older: OlderNodes,
     changes: ChangeLog,
     spool: NodeSpool,
-    /// Whether nodes are lines of text, which are spelled when they are read.
+    /// Whether nodes are lines of text, which become HTML only when they are read.
     pub(super) has_lines: bool,
-    /// The last line that was read.
+    /// The number of the last applied line.
     pub(super) revision: u64,
-    /// Bytes that were read.
+    /// Bytes of the log read so far.
     pub(super) read: u64,
-    /// Whether something grows that isn't shown yet: there will be more at this revision.
+    /// Whether an item has grown since updates were taken: this revision isn't complete.
     pub(super) is_growing: bool,
-    /// Whether all that is there was read once.
+    /// Whether the end of the log was reached once.
     pub(super) is_caught_up: bool,
-    /// Whether the end was reached.
+    /// Whether the session has ended and all of it was read.
     pub(super) is_done: bool,
     pub(super) status: Option<SessionStatus>,
-    /// What the card of facts holds, as HTML.
+    /// The card of facts, as HTML.
     pub(super) card: String,
     card_changed: Option<u64>,
     /// The timeline and the prompts, as HTML.
     pub(super) overview: String,
-    /// What the run answered, as HTML.
+    /// The final response, as HTML.
     pub(super) response: Option<String>,
     response_changed: Option<u64>,
-    /// What is wrong with the log, as HTML.
+    /// A problem with the log, as HTML.
     problem: Option<String>,
 }
 
-/// How far a reader is.
+/// The position of a reader.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReaderPosition {
-    /// The change that it is given next, once it was given one.
+    /// The number of the next change, once it was found.
     next: Option<u64>,
-    /// The revision of the last event that was given: none goes back.
+    /// The revision of the last event: revisions never decrease.
     last: u64,
     caught_up: Option<Instant>,
 }
 
 impl ReaderPosition {
-    /// Of a reader that has everything up to a revision.
+    /// The position after a revision.
     pub(super) fn at(revision: u64) -> Self {
         Self { next: None, last: revision, caught_up: None }
     }
@@ -215,13 +214,13 @@ impl ReaderPosition {
 #[derive(Debug)]
 pub(super) struct ViewEvent {
     pub(super) name: &'static str,
-    /// What a reader that gets no further goes on from.
+    /// The revision that a reader resumes from after this event.
     pub(super) revision: u64,
     pub(super) data: Value,
 }
 
 impl SessionView {
-    /// A view of a session of which nothing was read yet. `has_lines`: whether its nodes are lines of text.
+    /// An empty view. `has_lines`: whether its nodes are lines of text.
     pub(super) fn new(has_lines: bool, status: SessionStatus) -> Self {
         Self { has_lines, status: Some(status), ..Self::default() }
     }
@@ -238,7 +237,7 @@ impl SessionView {
         })
     }
 
-    /// Shows a node, in place of what it was before.
+    /// Adds or replaces a node.
     pub(super) fn put(&mut self, hash: u64, path: NodePath, html: &str) {
         let place = match self.spool.put(html) {
             Ok(place) => place,
@@ -272,9 +271,9 @@ impl SessionView {
         row
     }
 
-    /// One of the older nodes has changed.
+    /// Records the new change of an older node.
     fn replace_older(&mut self, at: u64, hash: u64, change: u64, is_open: bool) {
-        // What was written there can be written again.
+        // If it can't be written, the page shows the state before.
         let _ = self.older.changes.set(at, [change]);
         if !is_open {
             self.older.unfinished.remove(&hash);
@@ -283,7 +282,7 @@ impl SessionView {
         }
     }
 
-    /// Leaves no more than the last nodes in memory.
+    /// Moves the first of the recent nodes to the older ones when there are too many.
     fn keep_recent(&mut self) {
         while self.order.len() > RECENT
             && let Some((path, hash)) = self.order.pop_first()
@@ -297,7 +296,7 @@ impl SessionView {
         }
     }
 
-    /// Shows a node no longer.
+    /// Removes a node.
     pub(super) fn remove(&mut self, hash: u64) {
         let before = match self.recent.remove(&hash) {
             Some(node) => {
@@ -318,29 +317,29 @@ impl SessionView {
         }
     }
 
-    /// Where a node stands, if it is one of the last or isn't finished.
+    /// The path of a node that is recent or unfinished.
     pub(super) fn path(&self, hash: u64) -> Option<&NodePath> {
         let recent = self.recent.get(&hash).map(|node| &node.path);
         recent.or_else(|| self.older.unfinished.get(&hash).map(|(path, _)| path))
     }
 
-    /// Where the last node outside of all calls stands.
+    /// The top-level place of the last node.
     pub(super) fn last_place(&self) -> u32 {
         self.order.last().map_or(0, |(path, _)| path.first)
     }
 
-    /// Something is wrong with the log. `problem` is HTML.
+    /// Sets the problem with the log. `problem` is HTML.
     pub(super) fn set_problem(&mut self, problem: String) {
         self.problem = Some(problem);
         self.facts_changed();
     }
 
-    /// Whether something is wrong with the log.
+    /// Whether there is a problem with the log.
     pub(super) fn has_problem(&self) -> bool {
         self.problem.is_some()
     }
 
-    /// The card of facts holds something else.
+    /// Sets the card of facts.
     pub(super) fn set_card(&mut self, card: String) {
         self.card = card;
         self.facts_changed();
@@ -353,7 +352,7 @@ impl SessionView {
         self.card_changed = Some(self.change(ViewChange::Facts));
     }
 
-    /// The run answered this.
+    /// Sets the final response.
     pub(super) fn set_response(&mut self, html: String) {
         self.response = Some(html);
         if let Some(before) = self.response_changed.take() {
@@ -362,30 +361,30 @@ impl SessionView {
         self.response_changed = Some(self.change(ViewChange::Response));
     }
 
-    /// There will be no more.
+    /// Marks the session as complete.
     pub(super) fn end(&mut self) {
         self.is_done = true;
         self.is_growing = false;
         self.change(ViewChange::Done);
     }
 
-    /// The revision up to which everything was shown.
+    /// The last complete revision.
     pub(super) fn settled(&self) -> u64 {
         self.revision - u64::from(self.is_growing && self.revision > 0)
     }
 
-    /// Changes with each change.
+    /// A number that differs after each change.
     pub(super) fn stamp(&self) -> u64 {
         self.changes.0.len()
     }
 
-    /// How many nodes are shown.
+    /// The number of nodes.
     pub(super) fn len(&self) -> u64 {
         self.order.len() as u64 + self.older.changes.len() - self.older.dropped
     }
 
-    /// The newest nodes, or the newest of those before one, at most `most`: their HTML, and the first one's id if there are others
-    /// before it. `None`: there is no node to be before.
+    /// The HTML of the last `most` nodes, or of the last before a node, and the id of the first of them if there are more before it.
+    /// `None` if that node doesn't exist.
     pub(super) fn nodes(&self, before: Option<u64>, most: usize) -> Option<(Vec<String>, Option<String>)> {
         let (mut end, mut older) = (Bound::Unbounded, self.older.changes.len());
         if let Some(hash) = before {
@@ -394,7 +393,7 @@ impl SessionView {
             } else {
                 let row = self.changes.last_of(hash).filter(|row| row.change == ViewChange::Put)?;
                 older = row.older?;
-                // All the recent ones are behind it: none comes before the first possible.
+                // No recent node comes before it, so the range of recent ones is empty.
                 end = Bound::Excluded((NodePath::of(0), 0));
             }
         }
@@ -408,13 +407,13 @@ impl SessionView {
         Some((nodes.iter().map(|row| self.html(row)).collect(), first))
     }
 
-    /// The older nodes that are shown before a place among them, the last first.
+    /// The older nodes before a position, the last first.
     fn older_before(&self, place: u64) -> impl Iterator<Item = ChangeRow> {
         let rows = self.older.changes.before(place).filter_map(|(_, [change])| self.changes.get(change));
         rows.filter(|row| row.change == ViewChange::Put)
     }
 
-    /// The hash of the node behind another one.
+    /// The hash of the node that follows.
     fn next(&self, row: &ChangeRow) -> Option<u64> {
         let next = |from| self.order.range((from, Bound::Unbounded)).next().map(|(_, hash)| *hash);
         match (row.older, self.recent.get(&row.hash)) {
@@ -443,12 +442,12 @@ impl SessionView {
         format!("<div class=\"n in-{depth}\" id=\"{id}\"{open}>{text}</div>\n")
     }
 
-    /// The number of the first change that a reader lacks.
+    /// The number of the first change that a reader doesn't have.
     fn next_of(&self, reader: &ReaderPosition) -> u64 {
         reader.next.unwrap_or_else(|| self.changes.behind(reader.last))
     }
 
-    /// What a reader lacks, up to some `most` bytes.
+    /// The next changes for a reader, up to about `most` bytes.
     pub(super) fn take(&self, reader: &mut ReaderPosition, most: usize) -> Vec<ViewEvent> {
         let mut events = Vec::new();
         let mut bytes = 0;
@@ -457,7 +456,7 @@ impl SessionView {
             let is_last_of_revision = pending
                 .peek()
                 .map_or(!self.is_growing || self.is_done, |(_, next)| next.revision > row.revision);
-            // Whoever gets this and no more goes on with the rest of the revision.
+            // A reader that is cut off here resumes within the revision.
             let revision = row.revision - u64::from(!is_last_of_revision && row.revision > 0);
             reader.last = reader.last.max(revision);
             reader.next = Some(number + 1);
@@ -478,7 +477,7 @@ impl SessionView {
         events
     }
 
-    /// The lines that a reader lacks, of a view of lines.
+    /// The next lines for a reader of a view of lines, and whether that is the end.
     pub(super) fn take_lines(&self, reader: &mut ReaderPosition, most: usize) -> (Vec<String>, bool) {
         let (mut lines, mut bytes, mut is_done) = (Vec::new(), 0, false);
         let mut pending = self.changes.from(self.next_of(reader)).peekable();
@@ -502,7 +501,7 @@ impl SessionView {
         (lines, is_done)
     }
 
-    /// Whether a reader that had everything is so far behind that it had better begin again: more than `most` bytes, and for a while.
+    /// Whether a reader that was up to date is more than `most` bytes behind, and has been for longer than `patience`.
     pub(super) fn is_left_behind(
         &self,
         reader: &ReaderPosition,
@@ -547,7 +546,7 @@ impl SessionView {
         ViewEvent { name: "facts", revision: self.settled(), data }
     }
 
-    /// What the section of facts holds.
+    /// The HTML of the section of facts.
     pub(super) fn facts(&self) -> String {
         let problem = self.problem.as_ref();
         let problem = problem.map(|problem| format!("<p class=\"problem\" role=\"alert\">{problem}</p>"));
@@ -555,9 +554,9 @@ impl SessionView {
     }
 }
 
-/// The first byte of what is kept of a node that isn't finished.
+/// The first byte of the stored HTML of an unfinished node.
 pub(super) const OPEN: &str = "o";
-/// The same of one that is.
+/// The first byte of that of a finished one.
 pub(super) const WHOLE: &str = "w";
 
 /// The id of a node in the page.

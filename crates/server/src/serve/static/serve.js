@@ -3,7 +3,7 @@
   const { session, address, hash, profile } = document.body.dataset;
   const $ = (id) => document.getElementById(id);
 
-  // --- Times: in the zone of the reader, and those that go on
+  // --- Times: in the reader's zone, and running ones
   const two = (number) => String(number).padStart(2, "0");
   const lasted = (seconds) => {
     const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
@@ -26,11 +26,11 @@
   tick();
   setInterval(tick, 1000);
 
-  // --- The list: filters, and what changed
+  // --- The list: filters and updates
   const filters = $("filters");
   if (filters) {
     let later;
-    // Each part as the server wrote it last.
+    // Each part as the server last wrote it.
     const parts = new Map();
     const apply = () => {
       const wanted = new URLSearchParams(location.search);
@@ -75,7 +75,7 @@
   let isDone = "done" in document.body.dataset;
   const isOlder = "older" in document.body.dataset;
 
-  // What is taken out of the page because it is far away, by the id of what stands in its place.
+  // Nodes removed from the page because they are far away, by the id of the element in their place.
   const stored = new Map();
   const NEAR = 1500;
   const MOST = 700;
@@ -107,7 +107,7 @@
     follow.textContent = news.size === 1 ? "1 new entry ↓" : `${news.size} new entries ↓`;
   };
   let ours = 0;
-  // What the reader does unpins; that the page grows does not.
+  // Only the reader's own scrolling unpins, not the growth of the page.
   for (const kind of ["wheel", "touchmove", "keydown", "mousedown"])
     addEventListener(kind, () => (ours = performance.now()), { passive: true });
   addEventListener("scroll", () => {
@@ -258,7 +258,7 @@
       if (!fresh) return;
       const old = find(id);
       if (old) {
-        // What the reader unfolded stays so.
+        // Folds that the reader opened stay open.
         const were = openFolds(old);
         [...fresh.querySelectorAll("details")].forEach((fold, at) => {
           if (!were[at] || fold.open) return;
@@ -272,7 +272,7 @@
         return;
       }
       const next = before && find(before);
-      // What stands before all that is here belongs to older ones, which are fetched when they are wanted.
+      // It belongs before the first node here, to the older ones, which are fetched on request.
       if (before && !next && older?.isConnected) return;
       if (next) next.before(fresh);
       else nodes.append(fresh);
@@ -343,7 +343,7 @@
       if (own !== source) return;
       lost ??= Date.now();
       tellConnection();
-      // The browser gives up on an answer that is none; the server may come back.
+      // The browser stops after an error answer, but the server may come back.
       if (own.readyState === EventSource.CLOSED) {
         close();
         setTimeout(() => document.hidden || connect(), 1000);
@@ -352,7 +352,7 @@
     for (const name of Object.keys(handlers))
       own.addEventListener(name, (event) => {
         seen = Date.now();
-        // The server ends the stream behind it: that is no loss of the connection.
+        // The server ends the stream after these, so the connection isn't lost.
         if (name === "done" || name === "resync") {
           isDone = name === "done";
           lost = null;
@@ -366,7 +366,7 @@
       });
   };
   const ask = async () => {
-    // A hidden page holds no connection: a browser has but six for all tabs.
+    // A hidden page keeps no connection: a browser has only six for all its tabs.
     try {
       const answer = await fetch(`${address}?profile=${profile}`, { cache: "no-store" });
       if (!answer.ok) return;
@@ -387,7 +387,7 @@
       connect();
     }
   });
-  // After a sleep of the machine the connection may be gone without a word.
+  // After the machine slept, the connection can be lost without an error.
   let beat = Date.now();
   setInterval(() => {
     const slept = Date.now() - beat > 5000;
