@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use rusqlite::Connection;
 use streamfmt_server::RunId;
 use streamfmt_server::store::{
@@ -134,8 +135,10 @@ fn eight_processes_write_all_their_rows() {
 fn writes_rows() {
     let data = data();
     let mut store = Store::open(&data).unwrap();
-    for _ in 0..ROWS {
-        let id = RunId::new("2026-11-23T22:41:03Z".parse().unwrap());
+    let begun: Timestamp = "2026-11-23T22:41:03Z".parse().unwrap();
+    for row in 0..ROWS {
+        // Of thousands of ids of one second, two may be the same.
+        let id = RunId::new(begun + Duration::from_secs(row as u64));
         leave_run(&data, id.as_str(), id.as_str(), "");
         store.record(&id, None).unwrap();
     }
