@@ -17,7 +17,7 @@ fn a_log_that_the_agent_removes_is_written_anew() {
     for (log, removal) in [
         ("--log run.ndjson", "rm run.ndjson"),
         ("--log logs/run.ndjson", "rm -r logs"),
-        ("", "rm home/.local/share/streamfmt/sessions/*"),
+        ("", "rm -f home/.local/share/streamfmt/sessions/*"),
         ("--log run.ndjson", "mv run.ndjson moved"),
     ] {
         for rest in ["cat reply; cat session", "true"] {
