@@ -261,7 +261,7 @@ impl Recording {
         self.side.content().id.clone()
     }
 
-    /// Notes what the display's pipeline has found in the stream; `bytes` are those of [`FeedStep::Output`] that it got last. A display that
+    /// Notes what the display's pipeline has found in the stream; `bytes` are those of [`FeedStep::Output`](crate::FeedStep::Output) that it got last. A display that
     /// doesn't tell all of them is one that is late.
     pub fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {
         self.findings.update(pipeline, bytes);
