@@ -30,7 +30,7 @@ const CHUNK: usize = 64 * 1024;
 /// How often writing the side file is retried after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 /// How late the display may be before the stream is read here as well, and how often it is looked for what it finds.
-const LATE: Duration = Duration::from_millis(200);
+const LATE: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Requests of the keeper to the recorder, as bytes of a pipe.
@@ -88,7 +88,8 @@ impl Keeper {
     /// read here. Nothing of it has been read by then.
     fn follow_display(&mut self) -> Option<StreamVerdict> {
         let (mut came, mut found) = (0, 0);
-        let mut late_since = None;
+        // How much had come at a time, which the display hasn't got yet.
+        let mut awaited: Option<(u64, Instant)> = None;
         loop {
             let now = Instant::now();
             self.write_side_file(now);
@@ -103,8 +104,8 @@ impl Keeper {
                 self.note(&display);
             }
             let is_late = display.bytes < view.output;
-            let since = *late_since.get_or_insert(now);
-            late_since = late_since.filter(|_| is_late);
+            awaited = awaited.filter(|(bytes, _)| display.bytes < *bytes);
+            let (_, since) = *awaited.get_or_insert((view.output, now));
             let left = LATE.saturating_sub(now - since);
             match (is_late, view.is_over) {
                 _ if view.is_full => return None,
