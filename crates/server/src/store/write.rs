@@ -194,6 +194,7 @@ struct LinkedRun {
     pid_start: Option<u64>,
     boot: Option<String>,
     parent: Option<String>,
+    resumes: Option<String>,
     cost_counted: Option<f64>,
     cost: Option<f64>,
     api_counted: Option<i64>,
@@ -238,31 +239,46 @@ fn link_runs(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Re
     let mut last = earlier.last().map(|run| run.id.clone());
     let mut before = earlier.into_iter().rfind(LinkedRun::has_figures);
     for run in runs {
-        transaction
-            .execute("UPDATE sessions SET resumes = ?2 WHERE id = ?1", params![run.id, last.as_deref()])?;
+        // Of a session with many runs most stay as they are.
+        if run.resumes != last {
+            transaction.execute(
+                "UPDATE sessions SET resumes = ?2 WHERE id = ?1",
+                params![run.id, last.as_deref()],
+            )?;
+        }
+        let mut is_changed = false;
         let base = before.as_ref().filter(|before| run.goes_on(before));
         if let Some(cost) = run.cost_counted {
             // Sums of floats: no price has more than nine digits behind the point.
             let less = |base: f64| ((cost - base) * 1e9).round().max(0.0) / 1e9;
             let own = base.and_then(LinkedRun::whole_cost).map_or(cost, less);
-            transaction.execute("UPDATE sessions SET cost_usd = ?2 WHERE id = ?1", params![run.id, own])?;
+            if run.cost != Some(own) {
+                transaction
+                    .execute("UPDATE sessions SET cost_usd = ?2 WHERE id = ?1", params![run.id, own])?;
+            }
         }
         if let Some(api_ms) = run.api_counted {
             let own = (api_ms - base.and_then(LinkedRun::whole_api_ms).unwrap_or(0)).max(0);
-            transaction.execute("UPDATE sessions SET api_ms = ?2 WHERE id = ?1", params![run.id, own])?;
+            if run.api_ms != Some(own) {
+                transaction.execute("UPDATE sessions SET api_ms = ?2 WHERE id = ?1", params![run.id, own])?;
+            }
         }
         for (model, kinds) in &run.usage {
             for (kind, tokens) in kinds {
                 let Some(counted) = tokens.counted else { continue };
                 let base =
                     base.and_then(|base| base.usage.get(model)?.get(kind)).map_or(0, |base| base.whole());
-                transaction.execute(
-                    "UPDATE usage SET tokens = ?4 WHERE session = ?1 AND model = ?2 AND kind = ?3",
-                    params![run.id, model, kind, (counted - base).max(0)],
-                )?;
+                let own = (counted - base).max(0);
+                if own != tokens.own {
+                    is_changed = true;
+                    transaction.execute(
+                        "UPDATE usage SET tokens = ?4 WHERE session = ?1 AND model = ?2 AND kind = ?3",
+                        params![run.id, model, kind, own],
+                    )?;
+                }
             }
         }
-        if run.is_open() {
+        if is_changed {
             sum(transaction, &run.id)?;
         }
         last = Some(run.id.clone());
@@ -277,7 +293,7 @@ fn link_runs(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Re
 fn runs_of(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Result<Vec<LinkedRun>> {
     let mut statement = transaction.prepare(
         "SELECT id, started, pid_start, boot, parent_session, cost_counted, cost_usd, api_counted, api_ms, \
-         (SELECT coalesce(sum(calls), 0) FROM calls WHERE session = id) FROM sessions WHERE agent_session = ?1 ORDER BY started, id",
+         (SELECT coalesce(sum(calls), 0) FROM calls WHERE session = id), resumes FROM sessions WHERE agent_session = ?1 ORDER BY started, id",
     )?;
     let rows = statement.query_map([agent_session], |row| {
         Ok(LinkedRun {
@@ -291,6 +307,7 @@ fn runs_of(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Resu
             api_counted: row.get(7)?,
             api_ms: row.get(8)?,
             calls: row.get(9)?,
+            resumes: row.get(10)?,
             usage: BTreeMap::new(),
         })
     })?;
