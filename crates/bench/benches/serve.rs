@@ -165,7 +165,7 @@ mod serve {
             Ok(measured)
         }
 
-        /// Starts a run whose agent reads what is written to it.
+        /// Starts a run of this command, whose standard input is left open to be written to.
         fn agent(&self, words: &[&str]) -> Result<Agent, Box<dyn Error>> {
             let known = self.ids();
             let mut command = self.program();

@@ -98,7 +98,7 @@ fn reindex(store: &mut Store) -> Result<u8, u8> {
     write_out(format!("{count} runs").as_bytes())
 }
 
-/// Does long work, which tells how many items of how many are done, and shows how far it is. Failures are told.
+/// Runs long work and shows its progress: it reports how many of how many items are done. Its failures are printed.
 fn with_progress<T>(
     store: &mut Store,
     work: impl Fn(&mut Store, &mut dyn FnMut(usize, usize)) -> Result<T, StoreError>,

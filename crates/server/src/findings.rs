@@ -1,4 +1,5 @@
-//! What a stream shows of its run. Whoever shows the stream finds it on the way; as long as that keeps up, nobody needs to read it twice.
+//! What a stream shows of its run. The display finds it while it formats the stream, so that the keeper needs to decode the stream only if
+//! the display is late.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub(crate) struct StreamVerdict {
     pub(crate) has_failed: bool,
 }
 
-/// What was found so far.
+/// What the stream of a run has shown up to a place in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamFindings {
     /// In how many bytes of the stream.
@@ -66,7 +67,7 @@ impl SharedFindings {
         self.0.1.notify_all();
     }
 
-    /// What was found so far.
+    /// The findings as they are now.
     pub(crate) fn so_far(&self) -> StreamFindings {
         self.lock().clone()
     }

@@ -1,8 +1,8 @@
 //! Keeps the side file of a run: notes what the agent's stream shows of the session and its outcome.
 //!
 //! It is a thread of its own beside the recorder. So neither a slow disk under the side file nor a stream that takes long to decode holds up
-//! the agent. What is noted doesn't wait for the display: as long as that keeps up, it is taken from there; otherwise the stream is read here
-//! as well, from its beginning.
+//! the agent. As long as the display keeps up, its findings are used. If it is late, the stream is decoded here as well, from its
+//! beginning, so that the side file never waits for the display.
 
 use std::fmt;
 use std::io::{self, PipeWriter, Write};
@@ -29,8 +29,9 @@ const MAX_LINE: usize = 16 << 20;
 const CHUNK: usize = 64 * 1024;
 /// How often writing the side file is retried after a failure.
 const RETRY: Duration = Duration::from_secs(1);
-/// How late the display may be before the stream is read here as well, and how often it is looked for what it finds.
+/// How late the display may be before the stream is decoded here as well.
 const LATE: Duration = Duration::from_millis(500);
+/// How often the findings of the display are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Requests of the keeper to the recorder, as bytes of a pipe.

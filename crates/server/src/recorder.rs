@@ -261,8 +261,8 @@ impl Recording {
         self.side.content().id.clone()
     }
 
-    /// Notes what the display's pipeline has found in the stream; `bytes` are those of [`FeedStep::Output`](crate::FeedStep::Output) that it got last. A display that
-    /// doesn't tell all of them is one that is late.
+    /// Notes what the display's pipeline has found in the stream. `bytes` are those that it got last, by
+    /// [`FeedStep::Output`](crate::FeedStep::Output). A display that doesn't report all of them counts as late.
     pub fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {
         self.findings.update(pipeline, bytes);
     }

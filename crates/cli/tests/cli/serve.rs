@@ -636,7 +636,7 @@ fn a_reader_that_is_a_megabyte_behind_is_told_to_begin_again_and_holds_nobody_up
     OpenStream { stream, bytes: Vec::new() }.until("EVT599E");
     // So long it may be behind.
     std::thread::sleep(Duration::from_secs(6));
-    // Whoever is not told to begin again gets the rest and the end.
+    // A reader that gets no `resync` gets the rest, and `done`.
     folder.write("end", "");
     let mut rest = Vec::new();
     slow.stream.read_to_end(&mut rest).unwrap();

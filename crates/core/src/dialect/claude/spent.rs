@@ -1,8 +1,8 @@
 //! What one turn took, of the figures that the program counts on over all turns of a session.
 //!
-//! `total_cost_usd`, `duration_api_ms` and `modelUsage` go on from turn to turn. From one process to the next that resumes the session they
-//! go on in newer versions alone; older ones begin anew. Newer ones also report what was used since the outcome before, which is exact
-//! even of the first outcome of a process that goes on.
+//! `total_cost_usd`, `duration_api_ms` and `modelUsage` are sums over all turns. In a process that resumes a session, newer versions go on
+//! from the sums of the process before it, and older ones begin at 0. Newer ones also report what was used since the last outcome: that
+//! is exact, also for the first outcome of a process that resumes a session.
 
 use std::collections::VecDeque;
 
