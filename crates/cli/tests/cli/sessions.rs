@@ -64,6 +64,7 @@ fn a_run_is_listed_and_shown_like_a_file() {
     assert_eq!((first.get("cost_usd"), first.get("error")), (None, None));
     assert_eq!(rows(&folder, "--agent claude -n 1")[0]["title"], "More");
     assert_eq!(rows(&folder, "--status failed")[0]["title"], "reply number 7.");
+    assert_eq!(fields(&details(&folder, "last~1"), &["agent"]), [Some("claude")], "as its stream shows");
     for (name, file) in [("last", "session"), ("last~1", "reply"), ("last~2", "session")] {
         for options in ["--to items", "--to text --profile full"] {
             let expected = run(&folder, &format!("{options} {file}")).stdout;

@@ -293,7 +293,8 @@ fn entry<'a>(
             .resumes
             .as_deref()
             .or_else(|| figures.and_then(|figures| figures.resumes.as_deref())),
-        agent: side.agent.as_deref(),
+        // A command may be anything that writes an agent's stream.
+        agent: side.agent.as_deref().or_else(|| figures.and_then(|figures| figures.agent.as_deref())),
         model: figures.and_then(|figures| figures.model.as_deref()),
         title,
         folder: Some(folder),
