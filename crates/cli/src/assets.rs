@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use data_encoding::{BASE64_MIME_PERMISSIVE, HEXLOWER};
 use sha2::{Digest, Sha256};
-use streamfmt::core::writer::page::KeepPicture;
+use streamfmt::writer::page::KeepPicture;
 
 use crate::args::Args;
 use crate::message::{reason, unwritten};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use streamfmt::core::pipeline::{Pipeline, Report, Stages};
 use streamfmt::core::profile::Ci;
-use streamfmt::core::writer::ci::parted;
+use streamfmt::writer::ci::parted;
 use streamfmt::{Engine, run_parallel, subagents};
 #[cfg(unix)]
 use streamfmt_server::store::{FiguresCollector, SessionFigures};

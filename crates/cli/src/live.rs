@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use streamfmt::Engine;
 use streamfmt::core::entry::{Entry, View};
-use streamfmt::core::formatter::figures;
+use streamfmt::core::figures;
 use streamfmt::core::item::{Id, Kind, Status};
 use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{OpenAgent, OpenNodes, Pipeline};

@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use streamfmt::Problems;
 use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt::core::text::clean;
-use streamfmt::core::writer::ci::parted;
 use streamfmt::plugin::journal::{Journal, PluginMessage};
+use streamfmt::writer::ci::parted;
 
 pub(crate) use streamfmt::problem::reason;
 

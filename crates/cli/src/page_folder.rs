@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use streamfmt::Engine;
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::writer::html::{Html, IndexedPage};
-use streamfmt::core::writer::markdown::Markdown;
+use streamfmt::writer::html::{Html, IndexedPage};
+use streamfmt::writer::markdown::Markdown;
 
 use crate::args::Args;
 use crate::file_place::FilePlace;

@@ -9,8 +9,8 @@ use clap::Subcommand;
 use streamfmt::Files;
 use streamfmt::core::frame::{Frame, Framer};
 use streamfmt::core::records::{Flaw, MAX_RECORD, RecordCheck, RecordSchema, instructions};
-use streamfmt::core::writer::ci::parted;
 use streamfmt::settings::records;
+use streamfmt::writer::ci::parted;
 
 use crate::message::{OK, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
 use crate::output::write_out;

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::{Appearance, ColorDepth};
-use streamfmt::core::writer::terminal::LazyZone;
+use streamfmt::writer::terminal::LazyZone;
 use streamfmt::{Background, Looks};
 
 use crate::background_color;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use streamfmt::Engine;
+use streamfmt::core::contract::write_update;
 use streamfmt::core::pipeline::{LivePace, Pipeline, Update};
-use streamfmt::core::writer::json::write_update;
 
 use crate::args::Args;
 use crate::terminal::WhenLive;

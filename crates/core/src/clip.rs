@@ -4,8 +4,10 @@
 //! counted, not looked into, but for two cases: of a failure those are kept that report it, and of a long line in a diff
 //! what changed.
 
-pub(crate) mod failed_lines;
+mod failed_lines;
 mod long_lines;
+
+pub use failed_lines::first_failure;
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -391,7 +393,7 @@ fn end_of_hunks(hunks: &[Hunk], mut skipped: usize) -> Vec<Hunk> {
 const REACH: usize = 128;
 
 /// The last boundary between graphemes up to byte `limit`; if none is near, one between characters.
-pub(crate) fn floor(text: &str, limit: usize) -> usize {
+pub fn floor(text: &str, limit: usize) -> usize {
     if limit >= text.len() {
         return text.len();
     }

@@ -4,8 +4,11 @@
 //! came, and read back into a record ([`Item::from_json`](crate::item::Item::from_json)); a test holds both to the type here.
 //! The JSON Schemas (`docs/schema`) are made of these types and of the table of facts; comments are descriptions there.
 
+mod fact_shape;
+mod item;
 #[cfg(feature = "schema")]
 mod page;
+mod read;
 #[cfg(feature = "schema")]
 mod schema;
 mod update;
@@ -20,6 +23,9 @@ use crate::entry::{Block, Entry, Figures, Line, Mark, View, read_blocks, read_ma
 use crate::item::{Action, Id, Kind, Status};
 use crate::outline::{Node, Relation};
 use crate::text::Text;
+
+pub use item::{write_entry, write_item, write_string, write_update};
+pub use read::ReadError;
 
 #[cfg(feature = "schema")]
 pub use page::facts as facts_page;

@@ -64,7 +64,6 @@ pub struct ListItem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Block {
     /// Short lines with roles of their own.
     Lines {
@@ -337,7 +336,7 @@ pub struct Figures {
 impl Eq for Figures {}
 
 /// About how many bytes of text are in blocks. What is folded in another counts as little.
-pub(crate) fn text_size(blocks: &[Block]) -> usize {
+pub fn text_size(blocks: &[Block]) -> usize {
     let line = |line: &Line| line.spans.iter().map(|span| span.text.len()).sum::<usize>();
     let bytes = |block: &Block| match block {
         Block::Prose { text, .. } | Block::Code { text, .. } => text.len(),

@@ -141,7 +141,7 @@ pub struct Usage {
 
 impl Usage {
     /// Tokens read and written, those of the cache aside: what "tokens" alone means wherever figures are shown.
-    pub(crate) fn spent(&self) -> u64 {
+    pub fn spent(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }

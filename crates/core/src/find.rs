@@ -10,7 +10,7 @@ const NEAR: usize = 64;
 
 /// Where `byte` stands first.
 #[inline]
-pub(crate) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
+pub fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
     let near = &bytes[..bytes.len().min(NEAR)];
     let (sixteens, rest) = near.as_chunks::<16>();
     for (index, sixteen) in sixteens.iter().enumerate() {
@@ -29,7 +29,7 @@ pub(crate) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
 /// How many bytes from the start are none of those that are looked for. `is_one` knows one of them, `ones` marks them among
 /// sixteen, with a bit for each.
 #[inline]
-pub(crate) fn length_before(bytes: &[u8], is_one: impl Fn(u8) -> bool, ones: impl Fn(u8x16) -> u32) -> usize {
+pub fn length_before(bytes: &[u8], is_one: impl Fn(u8) -> bool, ones: impl Fn(u8x16) -> u32) -> usize {
     let first_one = |sixteen: [u8; 16]| first(ones(u8x16::new(sixteen)));
     let (sixteens, rest) = bytes.as_chunks::<16>();
     for (at, sixteen) in sixteens.iter().enumerate() {

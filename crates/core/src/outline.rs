@@ -18,6 +18,7 @@ mod answer;
 mod document;
 mod group;
 mod head;
+mod headline;
 mod notices;
 mod pairs;
 
@@ -31,6 +32,8 @@ pub use self::agents::Subagent;
 pub use self::document::{Document, EntryChange, Update};
 pub use self::group::Group;
 pub use self::head::DocumentHead;
+pub(crate) use self::headline::heading;
+pub use self::headline::{headline, is_heading, unmarked};
 
 use self::agents::AgentNumbers;
 use self::answer::HeldReplies;

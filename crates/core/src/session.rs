@@ -40,7 +40,7 @@ const MAX_REPLIES: usize = 64;
 const MAX_USAGES: usize = 64;
 
 /// A map that keeps its order and hashes the same in every run.
-pub(crate) type Map<K, V> = IndexMap<K, V, FixedState>;
+pub type Map<K, V> = IndexMap<K, V, FixedState>;
 
 /// What an event did to the session.
 #[derive(Clone, Debug)]

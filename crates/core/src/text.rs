@@ -374,7 +374,7 @@ fn flag_length(text: &str) -> Option<usize> {
 /// Characters that must never be written as they are: controls, bidi controls, separators and
 /// whatever Unicode calls default-ignorable (it would hide text, or hide in text).
 /// LF, TAB and the joiners have rules of their own.
-pub(crate) fn is_dangerous(ch: char) -> bool {
+pub fn is_dangerous(ch: char) -> bool {
     matches!(ch,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
         | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -22,8 +22,8 @@ use std::fmt;
 use std::ops::Range;
 
 pub use color::{Color, ColorDepth};
-pub(crate) use glyph::glyph;
-pub use glyph::{Glyphs, mark};
+
+pub use glyph::{Glyphs, glyph, mark};
 pub use role::{is_role, roles, wrong_role};
 
 use crate::nearest::nearest;

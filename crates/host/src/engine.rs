@@ -20,9 +20,9 @@ use streamfmt_core::pipeline::{Output, Settle, Settled, Setup, Sink};
 use streamfmt_core::profile::{Ci, Limits, Profile};
 use streamfmt_core::theme::Theme;
 use streamfmt_core::writer::Writer;
-use streamfmt_core::writer::ci::CiSafe;
-use streamfmt_core::writer::page::KeepPicture;
-use streamfmt_core::writer::summary::Summary;
+use streamfmt_writers::ci::CiSafe;
+use streamfmt_writers::page::KeepPicture;
+use streamfmt_writers::summary::Summary;
 
 use crate::engine::banner::Banner;
 use crate::files::Files;

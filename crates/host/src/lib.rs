@@ -124,9 +124,14 @@ pub use streamfmt_core::outline::{Document, EntryChange, Update};
 pub use streamfmt_core::pipeline::{LivePace, Pipeline, Setup};
 #[doc(inline)]
 pub use streamfmt_core::{
-    budget, dialect, entry, event, formatter, item, outline, pipeline, profile, redact, session, text, theme,
-    writer,
+    budget, contract, dialect, entry, event, formatter, item, outline, pipeline, profile, redact, session,
+    text, theme,
 };
+/// What a writer is, and those of the built-in formats.
+pub mod writer {
+    pub use streamfmt_core::writer::*;
+    pub use streamfmt_writers::*;
+}
 pub use text_end::Tail;
 pub use tools::rule::ToolRule;
 pub use trust::{Closure, Standing, Trust};

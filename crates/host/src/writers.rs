@@ -7,15 +7,15 @@ use jiff::tz::TimeZone;
 use streamfmt_core::profile::{Ci, Layout};
 use streamfmt_core::theme::{Appearance, ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
-use streamfmt_core::writer::cast::Cast;
-use streamfmt_core::writer::ci::CiSafe;
-use streamfmt_core::writer::html::Html;
-use streamfmt_core::writer::json::Json;
-use streamfmt_core::writer::log::Log;
-use streamfmt_core::writer::markdown::Markdown;
-use streamfmt_core::writer::page::{KeepPicture, PageOptions};
-use streamfmt_core::writer::slack;
-use streamfmt_core::writer::terminal::{LazyZone, Look, Paint, Terminal};
+use streamfmt_writers::cast::Cast;
+use streamfmt_writers::ci::CiSafe;
+use streamfmt_writers::html::Html;
+use streamfmt_writers::json::Json;
+use streamfmt_writers::log::Log;
+use streamfmt_writers::markdown::Markdown;
+use streamfmt_writers::page::{KeepPicture, PageOptions};
+use streamfmt_writers::slack;
+use streamfmt_writers::terminal::{LazyZone, Look, Paint, Terminal};
 
 /// What the place that the output goes to can show. By default it is a file: no colour, no wrapping.
 #[derive(Clone, Debug, Default)]

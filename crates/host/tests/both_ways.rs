@@ -13,6 +13,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use streamfmt::core::contract::{write_item, write_update};
 use streamfmt::core::entry::{Block, Entry, Line, Span, View};
 use streamfmt::core::formatter::standard::Standard;
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
@@ -22,8 +23,8 @@ use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
 use streamfmt::core::profile::Detail;
 use streamfmt::core::session::Session;
 use streamfmt::core::text::Text;
-use streamfmt::core::writer::json::{Json, write_item, write_update};
 use streamfmt::engine::Engine;
+use streamfmt::writer::json::Json;
 
 use inputs::inputs;
 

@@ -18,14 +18,15 @@ use std::{env, fs};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use streamfmt::core::contract::{items_schema, json_schema, updates_schema};
+use streamfmt::core::contract::{write_item, write_update};
 use streamfmt::core::item::facts::FACTS;
 use streamfmt::core::item::{Fact, Item, Kind};
 use streamfmt::core::json::Record;
 use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::writer::Writer;
-use streamfmt::core::writer::json::{Json, write_item, write_update};
 use streamfmt::engine::Engine;
+use streamfmt::writer::json::Json;
 
 use inputs::inputs;
 

@@ -16,9 +16,9 @@ use streamfmt::core::item::{Action, Content, Fact, Id, Item, Kind, Status};
 use streamfmt::core::outline::{Document, Node};
 use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
 use streamfmt::core::redact::Redaction;
-use streamfmt::core::writer::json::Json;
 use streamfmt::core::writer::{Wants, Writer};
 use streamfmt::engine::Engine;
+use streamfmt::writer::json::Json;
 
 use recordings::recordings;
 

@@ -205,7 +205,7 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
 }
 
 /// Where the first line begins that reports a failure: one that can mean nothing else, or else one that speaks of an error.
-pub(crate) fn first_failure(text: &str) -> Option<usize> {
+pub fn first_failure(text: &str) -> Option<usize> {
     let (certain, likely) = failures(text, 1);
     certain.first().or(likely.first()).map(|line| line.start)
 }

@@ -39,7 +39,7 @@ impl Role {
     }
 
     /// The same of a role by its name.
-    pub(crate) fn layout_of(name: &str) -> TextLayout {
+    pub fn layout_of(name: &str) -> TextLayout {
         match name {
             "call.command" => TextLayout::Command,
             "call.value" => TextLayout::Value,
@@ -219,6 +219,13 @@ impl Line {
         let mut spans = Vec::with_capacity(5);
         spans.push(Span::new(role, text));
         Self { spans }
+    }
+
+    /// Its text alone.
+    pub fn plain(&self) -> String {
+        let mut text = String::with_capacity(self.spans.iter().map(|span| span.text.len()).sum());
+        self.spans.iter().for_each(|span| text.push_str(&span.text));
+        text
     }
 
     /// Adds a span, after a blank if there is something before it. Empty text adds nothing.

@@ -6,11 +6,12 @@ use std::borrow::Cow;
 
 use crate::dialect::tool_name;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
+use crate::figures;
 use crate::formatter::changed_files::ChangedFiles;
 use crate::formatter::file_diff::FileDiff;
 use crate::formatter::generic::{self, is_short};
 use crate::formatter::standard::ItemContext;
-use crate::formatter::{figures, results, tools};
+use crate::formatter::{results, tools};
 use crate::item::{DoesRef, FactRef, GrowingInput, Status};
 use crate::json::{Cut, Value, ValueKind, left_out};
 use crate::text::Text;

@@ -1,8 +1,8 @@
 //! Calls that change files which the changes themselves name, one or several, and what came of them.
 
 use crate::entry::{Block, Line};
+use crate::figures;
 use crate::formatter::calls::CallContext;
-use crate::formatter::figures;
 use crate::formatter::file_diff::FileDiff;
 use crate::formatter::generic::is_short;
 use crate::formatter::standard::ItemContext;

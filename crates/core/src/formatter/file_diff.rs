@@ -3,7 +3,7 @@
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 
 use crate::entry::{Block, DiffLines, Hunk, Line, LineChange};
-use crate::formatter::figures;
+use crate::figures;
 use crate::item::FactRef;
 use crate::text::Text;
 

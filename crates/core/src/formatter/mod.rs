@@ -9,7 +9,6 @@
 //!          ─▶ notices, outcome
 //! ```
 
-pub mod figures;
 pub mod standard;
 
 mod calls;

@@ -1,9 +1,10 @@
 //! What is said of notices: what the agent's program tells beside the conversation.
 
 use crate::entry::{Block, Line, View};
+use crate::figures;
 use crate::find::find;
 use crate::formatter::standard::{ItemContext, home_of, images};
-use crate::formatter::{calls, figures, generic, outcome, sentence};
+use crate::formatter::{calls, generic, outcome, sentence};
 use crate::item::{Action, FactRef};
 use crate::text::Text;
 

@@ -1,9 +1,10 @@
 //! What is said of how a run ended.
 
 use crate::entry::{Block, Line, View};
+use crate::figures;
+use crate::formatter::generic;
 use crate::formatter::sentence::{first_sentence, without_json};
 use crate::formatter::standard::ItemContext;
-use crate::formatter::{figures, generic};
 use crate::item::FactRef;
 use crate::item::Status;
 use crate::text::Text;

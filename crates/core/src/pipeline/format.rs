@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::budget::Budget;
+use crate::contract::write_item;
 use crate::entry::{Block, Entry, View};
 use crate::formatter::standard::Standard;
 use crate::formatter::{Formatter, Observation};
@@ -19,7 +20,6 @@ use crate::profile::{DrawnRecords, Pairs, Profile};
 use crate::redact::Redactor;
 use crate::report::{Report, count};
 use crate::session::{Session, SessionChange, SessionId};
-use crate::writer::json::write_item;
 use crate::writer::{Order, Wants, Writer};
 
 use super::Output;

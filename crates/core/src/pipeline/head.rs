@@ -3,11 +3,10 @@
 use crate::entry::Entry;
 use crate::formatter::notices::home;
 use crate::item::{FactRef, Item, Kind};
-use crate::outline::DocumentHead;
+use crate::outline::{DocumentHead, heading, headline};
 use crate::redact::Redactor;
 use crate::session::Session;
 use crate::text::Text;
-use crate::writer::page;
 
 /// Collects a [`DocumentHead`].
 #[derive(Debug, Default)]
@@ -28,9 +27,9 @@ impl HeadNotes {
             Kind::Call => head.calls += 1,
             Kind::Result => head.failed += u64::from(entry.is_failed()),
             Kind::Prompt if entry.begins_turn() && head.title.is_none() => {
-                head.title = page::headline(&entry.view);
+                head.title = headline(&entry.view);
             }
-            Kind::Reply if entry.depth == 0 => self.heading = page::heading(&entry.view),
+            Kind::Reply if entry.depth == 0 => self.heading = heading(&entry.view),
             _ => {}
         }
     }

@@ -73,7 +73,7 @@ const TABLE: &[(&str, [&str; 4])] = &[
 ];
 
 /// What `name` is written as; an unknown name is written as nothing.
-pub(crate) fn glyph(set: Glyphs, name: &str) -> &'static str {
+pub fn glyph(set: Glyphs, name: &str) -> &'static str {
     let Some((_, spellings)) = TABLE.iter().find(|(known, _)| *known == name) else { return "" };
     match set {
         Glyphs::Unicode => spellings[0],

@@ -8,7 +8,7 @@ use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{Glyphs, Theme};
-use streamfmt_core::writer::page::KeepPicture;
+use streamfmt_writers::page::KeepPicture;
 
 use super::additions::Additions;
 use super::{Engine, RunPlugins};

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use mlua::{Function, IntoLua, Lua, LuaString, MultiValue, Table, Value};
 use regex::bytes::Regex;
-use streamfmt_core::formatter::figures;
+use streamfmt_core::figures;
 use streamfmt_core::redact::Redaction;
 
 use super::layers::Registered;

@@ -118,7 +118,7 @@ pub(super) fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Resu
             put(lua, &table, "bytes", *bytes as f64)?;
             table
         }
-        _ => return Ok(()),
+        Block::Details { .. } => return Ok(()),
     };
     push(lua, list, table)
 }
@@ -166,7 +166,6 @@ pub(super) fn name(block: &Block) -> &'static str {
         Block::Image { .. } => "image",
         Block::Details { .. } => "details",
         Block::Elided { .. } => "elided",
-        _ => "other",
     }
 }
 

@@ -18,7 +18,8 @@ use streamfmt_core::item::{Id, Kind, Status};
 use streamfmt_core::outline::{Answer, Nest, Node, Relation};
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
-use streamfmt_core::writer::{Wants, Writer, ci};
+use streamfmt_core::writer::{Wants, Writer};
+use streamfmt_writers::ci;
 
 use super::block::{AnswerFault, AnswerReader, string};
 use super::layers::Who;

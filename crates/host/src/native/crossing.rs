@@ -10,12 +10,12 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
+use streamfmt_core::contract::write_item;
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::Verdict;
 use streamfmt_core::item::{Item, Status};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
-use streamfmt_core::writer::json::write_item;
 use streamfmt_plugin::table::{
     ABSENT, BODY, INVALID, LIMIT, LOG_ERROR, MINOR, OK, SfHost, SfItem, SfSink, SfStr, TITLE,
 };

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use streamfmt::core::event::Usage;
-use streamfmt::core::formatter::figures;
+use streamfmt::core::figures;
 use streamfmt::core::redact::Redactor;
 
 use super::html::{escaped, shown};

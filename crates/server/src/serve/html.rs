@@ -2,7 +2,7 @@
 
 use streamfmt::core::redact::Redactor;
 use streamfmt::core::text::clean;
-use streamfmt::core::writer::html::HtmlFragments;
+use streamfmt::writer::html::HtmlFragments;
 
 /// Escapes our own or clean text for an element or a quoted attribute.
 pub(super) fn escaped(text: &str) -> String {

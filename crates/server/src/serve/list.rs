@@ -1,7 +1,7 @@
 //! The list of sessions.
 
 use serde::Deserialize;
-use streamfmt::core::formatter::figures;
+use streamfmt::core::figures;
 use streamfmt::core::redact::Redactor;
 
 use super::facts::{duration, time};

@@ -22,10 +22,10 @@ use streamfmt::core::outline::{Node, Relation};
 use streamfmt::core::pipeline::{EntryChange, LivePace, Pipeline, Update};
 use streamfmt::core::redact::Redactor;
 use streamfmt::core::text::Text;
-use streamfmt::core::writer::html::HtmlFragments;
-use streamfmt::core::writer::page::PageOptions;
 use streamfmt::follow::{Bell, FollowStep, FollowWait, Follower, Woken};
 use streamfmt::problem::reason;
+use streamfmt::writer::html::HtmlFragments;
+use streamfmt::writer::page::PageOptions;
 use tokio::sync::watch;
 
 use super::facts::{self, ReportedFigures};

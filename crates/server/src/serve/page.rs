@@ -1,6 +1,6 @@
 //! The page of a session.
 
-use streamfmt::core::formatter::figures;
+use streamfmt::core::figures;
 use streamfmt::core::redact::Redactor;
 
 use super::html::{escaped, shown};

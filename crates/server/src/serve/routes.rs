@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Deserialize;
 use streamfmt::core::redact::{Redaction, Redactor};
-use streamfmt::core::writer::html::HtmlFragments;
+use streamfmt::writer::html::HtmlFragments;
 use tokio::sync::{mpsc, watch};
 
 use super::events::{self, ReplayStart};

@@ -4,7 +4,7 @@ use memchr::memmem;
 
 use super::{FAILED, ResultContext, holds};
 use crate::entry::{Block, Line, View};
-use crate::formatter::figures;
+use crate::figures;
 use crate::formatter::file_diff::FileDiff;
 use crate::item::FactRef;
 use crate::text::Text;

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use super::{ResultContext, TITLE};
 use crate::entry::{Block, Line, View};
+use crate::figures;
 use crate::find::find;
 use crate::formatter::calls::extension;
 use crate::formatter::changed_files::ChangedFiles;
 use crate::formatter::file_diff::{FileDiff, number_of};
+use crate::formatter::generic;
 use crate::formatter::standard::{ItemContext, images};
-use crate::formatter::{figures, generic};
 use crate::item::FactRef;
 use crate::item::{Action, DoesRef, Item};
 use crate::text::Text;

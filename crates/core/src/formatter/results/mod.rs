@@ -14,10 +14,11 @@ pub(super) use others::{ask, delegate, fetch, find_tools, plan_mode, points, ski
 use memchr::memmem;
 
 use crate::entry::{Block, GOES_ON, Line, Span, View};
+use crate::figures;
 use crate::find::find;
 use crate::formatter::sentence::first_sentence;
 use crate::formatter::standard::{ItemContext, images};
-use crate::formatter::{figures, generic, tools};
+use crate::formatter::{generic, tools};
 use crate::item::FactRef;
 use crate::item::{Action, Item, Status};
 use crate::json::{Record, Value, ValueKind};

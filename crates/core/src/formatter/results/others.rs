@@ -3,7 +3,7 @@
 use super::{ResultContext, holds, is_refusal, say_text};
 use crate::dialect::todos as todo_list;
 use crate::entry::{Block, Line, ListItem, Point, Span, View};
-use crate::formatter::figures;
+use crate::figures;
 use crate::item::FactRef;
 use crate::json::Record;
 use crate::text::Text;

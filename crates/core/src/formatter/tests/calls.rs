@@ -1,8 +1,8 @@
 //! What is said of calls.
 
 use super::*;
+use crate::contract::write_item;
 use crate::item::{Deed, Does, Fact, InputPart};
-use crate::writer::json::write_item;
 
 #[test]
 fn calls_are_said_in_a_line_if_that_will_do() {

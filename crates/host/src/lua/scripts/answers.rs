@@ -8,7 +8,7 @@ use streamfmt_core::profile::Layout;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::writer::Writer;
-use streamfmt_core::writer::terminal::{Look, Paint, Terminal};
+use streamfmt_writers::terminal::{Look, Paint, Terminal};
 
 use super::{FieldAnswer, ScriptItem, Scripts};
 use crate::lua::layers::{Ladder, LadderStep};

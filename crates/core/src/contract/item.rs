@@ -1,0 +1,511 @@
+//! How the line of an item is written, and any line of machine output.
+//!
+//! Every line can be shown as it is: whatever could steer a terminal or hide text is spelled as an escape (`\u001b`). Texts of items are
+//! faithful otherwise; those of entries were cleaned before.
+
+use std::fmt::{self, Write};
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
+use wide::u8x16;
+
+use super::{EntryLine, VERSION, fact_shape};
+use crate::find::length_before;
+use crate::item::{Content, DoesRef, Fact, FactRef, Item, Kind};
+use crate::json::{Str, Value, ValueKind, string_length};
+use crate::outline::{Node, Update};
+use crate::text::{is_dangerous, is_joiner};
+
+/// Containers of a value deeper than this are written as a string of their text.
+const MAX_DEPTH: usize = 64;
+/// JSON is handed on in pieces of about so many bytes.
+const PIECE: usize = 4 << 10;
+
+/// Writes the entry of a node as a line.
+pub fn write_entry(node: &Node, out: &mut dyn Write) -> fmt::Result {
+    write_line(&EntryLine::of(node), out)
+}
+
+/// Writes an update as a line.
+pub fn write_update(update: &Update, out: &mut dyn Write) -> fmt::Result {
+    write_line(update, out)
+}
+
+/// Writes what serialises as a line.
+fn write_line(value: &impl Serialize, out: &mut dyn Write) -> fmt::Result {
+    let mut pieces = EscapedText { out, held: Vec::with_capacity(PIECE) };
+    let mut serializer = serde_json::Serializer::with_formatter(&mut pieces, ControlEscapes);
+    value.serialize(&mut serializer).map_err(|_| fmt::Error)?;
+    pieces.hand_on()?;
+    out.write_char('\n')
+}
+
+/// Takes the bytes of JSON as it is written, each time whole characters, and hands them on as text.
+struct EscapedText<'a> {
+    out: &'a mut dyn Write,
+    held: Vec<u8>,
+}
+
+impl EscapedText<'_> {
+    fn hand_on(&mut self) -> fmt::Result {
+        let written = write_spelled(&self.held, self.out);
+        self.held.clear();
+        written
+    }
+}
+
+impl io::Write for EscapedText<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.held.len() + bytes.len() > PIECE {
+            self.hand_on().map_err(io::Error::other)?;
+            if bytes.len() > PIECE {
+                return write_spelled(bytes, self.out).map_err(io::Error::other);
+            }
+        }
+        self.held.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes JSON with an escape for whatever could steer a terminal or hide text: all of that is in strings. It is looked for
+/// in long stretches, since strings are mostly short.
+fn write_spelled(json: &[u8], out: &mut dyn Write) -> fmt::Result {
+    let mut rest = simdutf8::basic::from_utf8(json).map_err(|_| fmt::Error)?;
+    let is_wanted = |byte| byte >= DELETE;
+    let wanted = |bytes: u8x16| bytes.max(u8x16::splat(DELETE)).simd_eq(bytes).to_bitmask();
+    while let Some((at, ch)) = next_harmful(rest, is_wanted, wanted) {
+        out.write_str(&rest[..at])?;
+        spell(out, ch)?;
+        rest = &rest[at + ch.len_utf8()..];
+    }
+    out.write_str(rest)
+}
+
+/// The last character of ASCII. JSON has escapes for all other control characters there.
+const DELETE: u8 = 0x7f;
+
+/// How control characters are spelled.
+struct ControlEscapes;
+
+impl Formatter for ControlEscapes {
+    fn write_char_escape<W: ?Sized + io::Write>(
+        &mut self,
+        out: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
+        match escape {
+            CharEscape::Backspace => out.write_all(b"\\u0008"),
+            CharEscape::FormFeed => out.write_all(b"\\u000c"),
+            other => CompactFormatter.write_char_escape(out, other),
+        }
+    }
+}
+
+/// Writes one item as a line.
+pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
+    let mut object = Object::open(out)?;
+    object.field("v")?.write_fmt(format_args!("{VERSION}"))?;
+    object.string("id", item.id.as_str())?;
+    if let Some(parent) = &item.parent {
+        object.string("parent", parent.as_str())?;
+    }
+    object.field("place")?.write_fmt(format_args!("{}", item.place))?;
+    object.string("kind", item.kind.name())?;
+    object.string("status", status_name(item.status))?;
+    if let Some(at) = item.at() {
+        object.string("at", &at.to_string())?;
+    }
+    if let Some(session) = &item.session {
+        object.string("session", session)?;
+    }
+    object.field("line")?.write_fmt(format_args!("{}", item.line))?;
+    if let Some(tool) = &item.tool {
+        object.string("tool", tool)?;
+    }
+    if let Some(action) = item.action {
+        object.string("action", action.name())?;
+    }
+    does(&mut object, item)?;
+    if let Some(input) = item.input() {
+        value(object.field("input")?, input)?;
+    }
+    if let Some(call) = &item.call {
+        object.string("call", call.as_str())?;
+    }
+    if !matches!(item.text, Content::None) {
+        object.string("text", &item.text())?;
+    }
+    if item.error {
+        object.field("error")?.write_str("true")?;
+    }
+    if !item.data.is_empty() {
+        data(object.field("data")?, item)?;
+    }
+    object.close()?;
+    out.write_char('\n')
+}
+
+fn status_name(status: crate::item::Status) -> &'static str {
+    use crate::item::Status;
+    match status {
+        Status::Open => "open",
+        Status::Done => "done",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}
+
+/// A JSON object that is being written.
+struct Object<'a> {
+    out: &'a mut dyn Write,
+    is_empty: bool,
+}
+
+impl<'a> Object<'a> {
+    fn open(out: &'a mut dyn Write) -> Result<Self, fmt::Error> {
+        out.write_char('{')?;
+        Ok(Self { out, is_empty: true })
+    }
+
+    /// Writes a name and hands out where its value goes.
+    fn field(&mut self, name: &str) -> Result<&mut dyn Write, fmt::Error> {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.write_char(',')?;
+        }
+        write_string(self.out, name)?;
+        self.out.write_char(':')?;
+        Ok(self.out)
+    }
+
+    fn string(&mut self, name: &str, text: &str) -> fmt::Result {
+        write_string(self.field(name)?, text)
+    }
+
+    fn close(self) -> fmt::Result {
+        self.out.write_char('}')
+    }
+}
+
+fn list<T>(
+    out: &mut dyn Write,
+    values: impl IntoIterator<Item = T>,
+    mut each: impl FnMut(&mut dyn Write, T) -> fmt::Result,
+) -> fmt::Result {
+    out.write_char('[')?;
+    for (index, value) in values.into_iter().enumerate() {
+        if index > 0 {
+            out.write_char(',')?;
+        }
+        each(out, value)?;
+    }
+    out.write_char(']')
+}
+
+/// What a call does it with and to, if there is anything.
+fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
+    if item.kind != Kind::Call {
+        return Ok(());
+    }
+    let does = item.does();
+    let parts = parts(&does);
+    if parts.is_empty() { Ok(()) } else { write_parts(&parts, object.field("does")?) }
+}
+
+/// Writes what a call does it with and to.
+pub(super) fn write_does(item: &Item, out: &mut dyn Write) -> fmt::Result {
+    write_parts(&parts(&item.does()), out)
+}
+
+/// The parts of what a call does. What isn't of the type that its name promises is in the input alone.
+fn parts<'a>(does: &'a DoesRef<'_>) -> Vec<(&'static str, FactRef<'a>)> {
+    let mut parts = does.parts();
+    parts.retain(|(name, part)| fact_shape::is_part(name, *part));
+    parts
+}
+
+fn write_parts(parts: &[(&'static str, FactRef<'_>)], out: &mut dyn Write) -> fmt::Result {
+    let mut inside = Object::open(out)?;
+    for (name, part) in parts {
+        write_part(inside.field(name)?, *part)?;
+    }
+    inside.close()
+}
+
+/// A part of what a call does. Parts nest as deep as tables of tools name them.
+fn write_part(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
+    match part {
+        FactRef::Json(of) => value(out, of),
+        FactRef::Sole(..) | FactRef::Made(_, Fact::List(_)) => list(out, part.list(), write_part),
+        FactRef::Named(of, _) if of.kind() == ValueKind::Array => {
+            list(out, part.list().into_iter().filter(|part| fact_shape::is_object(*part)), write_part)
+        }
+        FactRef::Named(..) | FactRef::Made(_, Fact::Map(_)) => object_of(out, part),
+        FactRef::Of(..) | FactRef::Word(_) => write_string(out, &part.str().unwrap_or_default()),
+        FactRef::Made(item, made) => fact(out, item, made),
+    }
+}
+
+/// The parts of a part, but for those that aren't of the type that their name promises.
+fn object_of(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
+    let mut object = Object::open(out)?;
+    for (name, inner) in part.parts() {
+        if fact_shape::is_part(&name, inner) {
+            write_part(object.field(&name)?, inner)?;
+        }
+    }
+    object.close()
+}
+
+/// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.
+fn data(out: &mut dyn Write, item: &Item) -> fmt::Result {
+    let fits = |name: &str, known: &Fact| fact_shape::fits(item, name, known);
+    let mut object = Object::open(out)?;
+    named(&mut object, item, &item.data, fits)?;
+    if !item.data.iter().all(|(name, known)| fits(name, known)) {
+        let mut odd = Object::open(object.field("odd")?)?;
+        named(&mut odd, item, &item.data, |name, known| !fits(name, known))?;
+        odd.close()?;
+    }
+    object.close()
+}
+
+fn facts(out: &mut dyn Write, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::Result {
+    let mut object = Object::open(out)?;
+    named(&mut object, item, facts, |_, _| true)?;
+    object.close()
+}
+
+/// Writes the wanted facts that say something, the first of each name: that is the one formatters see. Some have an older
+/// name as well, which stays while the version of the format does.
+fn named(
+    object: &mut Object<'_>,
+    item: &Item,
+    facts: &[(&'static str, Fact)],
+    wants: impl Fn(&str, &Fact) -> bool,
+) -> fmt::Result {
+    for (at, (name, known)) in facts.iter().enumerate() {
+        if !wants(name, known) || facts[..at].iter().any(|(other, _)| other == name) {
+            continue;
+        }
+        let value = |node: u32| item.record.as_deref().map(|record| record.value(node));
+        match known {
+            Fact::Made(make, node) => {
+                if let Some(text) = value(*node).and_then(make) {
+                    object.string(name, &text)?;
+                }
+            }
+            Fact::Count(..) | Fact::Since(..) => match FactRef::Made(item, known).int() {
+                Some(number) => write!(object.field(name)?, "{number}")?,
+                None => continue,
+            },
+            Fact::Node(node) | Fact::Named(node, _) if value(*node).is_none_or(Value::is_null) => continue,
+            Fact::Float(number) if !number.is_finite() => continue,
+            Fact::Bytes(_) => continue,
+            _ => fact(object.field(name)?, item, known)?,
+        }
+        match *name {
+            "minor" => fact(object.field("quiet")?, item, known)?,
+            "words" => fact(object.field("say")?, item, known)?,
+            "changed" => object.field("mode_only")?.write_str("true")?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Facts nest as deep as dialects build them, which is a few levels.
+fn fact(out: &mut dyn Write, item: &Item, known: &Fact) -> fmt::Result {
+    match known {
+        Fact::Bool(truth) => write!(out, "{truth}"),
+        Fact::Int(number) => write!(out, "{number}"),
+        Fact::Float(number) if number.is_finite() => write!(out, "{number}"),
+        Fact::Float(_) | Fact::Bytes(_) => out.write_str("null"),
+        Fact::Count(..) | Fact::Since(..) => match FactRef::Made(item, known).int() {
+            Some(number) => write!(out, "{number}"),
+            None => out.write_str("null"),
+        },
+        Fact::Text(text) => write_string(out, text),
+        Fact::Node(node) | Fact::Named(node, _) => match &item.record {
+            Some(record) => value(out, record.value(*node)),
+            None => out.write_str("null"),
+        },
+        Fact::Made(make, node) => match item.record.as_deref().and_then(|record| make(record.value(*node))) {
+            Some(text) => write_string(out, &text),
+            None => out.write_str("null"),
+        },
+        Fact::List(known) => list(out, known, |out, known| fact(out, item, known)),
+        Fact::Map(known) => facts(out, item, known),
+    }
+}
+
+/// Writes a string of JSON with its quotes: what could steer a terminal or hide text is an escape.
+pub fn write_string(out: &mut dyn Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    let mut rest = text;
+    while let Some((at, ch)) = next_spelled(rest) {
+        out.write_str(&rest[..at])?;
+        match ch {
+            '"' => out.write_str("\\\"")?,
+            '\\' => out.write_str("\\\\")?,
+            '\n' => out.write_str("\\n")?,
+            '\t' => out.write_str("\\t")?,
+            '\r' => out.write_str("\\r")?,
+            _ => spell(out, ch)?,
+        }
+        rest = &rest[at + ch.len_utf8()..];
+    }
+    out.write_str(rest)?;
+    out.write_char('"')
+}
+
+/// The first character that is not written as it is, and where it stands.
+fn next_spelled(text: &str) -> Option<(usize, char)> {
+    next_harmful(text, |byte| !is_plain(byte), odd_ones)
+}
+
+/// The first character that could steer a terminal or hide text, or is of ASCII and wanted, and where it stands. See
+/// [`length_before`] for what is wanted, which all other characters are.
+#[inline]
+fn next_harmful(
+    text: &str,
+    is_wanted: impl Fn(u8) -> bool,
+    wanted: impl Fn(u8x16) -> u32,
+) -> Option<(usize, char)> {
+    let mut at = 0;
+    loop {
+        at += length_before(&text.as_bytes()[at..], &is_wanted, &wanted);
+        let ch = text[at..].chars().next()?;
+        if ch.is_ascii() || is_dangerous(ch) || is_joiner(ch) {
+            return Some((at, ch));
+        }
+        at += ch.len_utf8();
+    }
+}
+
+/// Whether a byte is a character that is written as it is.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')
+}
+
+/// Marks the bytes that aren't.
+fn odd_ones(bytes: u8x16) -> u32 {
+    let [quote, backslash, last_control, delete] = [b'"', b'\\', 0x1f, 0x7f].map(u8x16::splat);
+    let is_special = bytes.simd_eq(quote) | bytes.simd_eq(backslash);
+    (is_special | bytes.min(last_control).simd_eq(bytes) | bytes.max(delete).simd_eq(bytes)).to_bitmask()
+}
+
+fn spell(out: &mut dyn Write, ch: char) -> fmt::Result {
+    ch.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
+}
+
+/// Writes a value of a record as it was written: key order, numbers and escapes; only what could steer a
+/// terminal is spelled, lone surrogates are replaced, and what lies too deep is written as a string.
+fn value(out: &mut dyn Write, value: Value<'_>) -> fmt::Result {
+    match value.kind() {
+        ValueKind::String => write_string(out, &value.str().map(Str::decode).unwrap_or_default()),
+        ValueKind::Object | ValueKind::Array => container(out, value.raw()),
+        _ => out.write_str(value.raw()),
+    }
+}
+
+fn container(out: &mut dyn Write, raw: &str) -> fmt::Result {
+    let bytes = raw.as_bytes();
+    let (mut depth, mut at) = (0_usize, 0);
+    // Up to here it is written; what follows is written in long stretches.
+    let mut written = 0;
+    while at < bytes.len() {
+        let start = at;
+        match bytes[at] {
+            b'"' => {
+                at += string_length(&bytes[at..]);
+                let inside = &raw[start + 1..at - 1];
+                if next_spelled(inside).is_some() {
+                    out.write_str(&raw[written..start])?;
+                    write_string(out, &Str::of_raw(inside).decode())?;
+                    written = at;
+                }
+                continue;
+            }
+            b'{' | b'[' if depth == MAX_DEPTH => {
+                at += container_length(&bytes[at..]);
+                out.write_str(&raw[written..start])?;
+                write_string(out, &raw[start..at])?;
+                written = at;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            byte if byte.is_ascii_whitespace() => {
+                out.write_str(&raw[written..start])?;
+                written = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    out.write_str(&raw[written..])
+}
+
+/// The length of the container at the start of valid JSON.
+fn container_length(bytes: &[u8]) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at += string_length(&bytes[at..]);
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Record;
+
+    fn spelled(json: &str) -> String {
+        let record = Record::from_line(json.to_owned()).unwrap_or_else(|(damage, _)| panic!("{damage:?}"));
+        let mut out = String::new();
+        value(&mut out, record.root()).unwrap_or_else(|error| panic!("{error}"));
+        out
+    }
+
+    #[test]
+    fn values_are_written_as_they_were_but_cannot_steer_a_terminal() {
+        for (json, want) in [
+            (r#" { "b" : [1.50, 1e400, "x\/y"], "a":{} } "#, r#"{"b":[1.50,1e400,"x/y"],"a":{}}"#),
+            (r#"["\u001b[2J","\ud800","a\"b"]"#, r#"["\u001b[2J","�","a\"b"]"#),
+            ("[\"\u{202e}\u{7f}\"]", r#"["\u202e\u007f"]"#),
+            ("\"\u{e0041}\"", r#""\udb40\udc41""#),
+        ] {
+            assert_eq!(spelled(json), want);
+        }
+    }
+
+    #[test]
+    fn what_lies_too_deep_becomes_a_string() {
+        let deep = format!("{}\"x\"{}", "[".repeat(70), "]".repeat(70));
+        let want =
+            format!("{}\"{}\\\"x\\\"{}\"{}", "[".repeat(64), "[".repeat(6), "]".repeat(6), "]".repeat(64));
+        assert_eq!(spelled(&deep), want);
+    }
+}

@@ -1,0 +1,571 @@
+//! Entries as one HTML page that needs nothing else: no request, no file beside it, no server.
+//!
+//! ```text
+//! header    the title, what is known of the run    written last, put first, where the text can wait for that;
+//! main      the answer, and how the run ended        else written behind the activity, and shown first by the order of CSS
+//!           the timeline, the prompts
+//!           the activity: entries as they come, calls folded to their one line
+//! script    search, filters, keys, and what is folded; without it everything can be read all the same
+//! ```
+//!
+//! Memory doesn't grow with the run. Replies are held back while they may be the answer, and calls for a while, so that
+//! their results stand inside of them; a result that comes later stands by itself and leads to its call.
+//!
+//! The page allows itself nothing: its policy names one style and one script by their hashes. All that comes from the
+//! stream is text, and passes `HtmlOut::text`.
+
+mod block;
+mod chunks;
+mod contents;
+mod folds;
+mod fragment;
+mod head;
+mod index;
+mod out;
+mod prose;
+mod row;
+mod timeline;
+
+use std::fmt;
+
+use jiff::tz::TimeZone;
+
+use crate::page::{self, PageOptions, UtcTime};
+use streamfmt_core::entry::{Block, Entry, Line};
+use streamfmt_core::item::{Action, Kind};
+use streamfmt_core::outline::{Answer, DocumentHead, Nest, Node, Relation};
+use streamfmt_core::writer::{Order, Wants, Writer};
+
+pub use self::fragment::HtmlFragments;
+pub use self::index::IndexedPage;
+
+use self::block::HtmlBlocks;
+use self::chunks::RowChunks;
+use self::head::KeptPage;
+use self::out::HtmlOut;
+use self::timeline::Timeline;
+
+/// The style and the script of every page.
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+/// Their hashes, as the policy names them. A test says what they must be.
+const STYLE_HASH: &str = "sha256-7fnJ6hmjyD+iQqxCIT+jvXAiR564Q4xxNwZ+P6WzSpM=";
+const SCRIPT_HASH: &str = "sha256-qOe92ldwmg3bNHQkQOhN4TMniwTFp21yhdLHehfL1b0=";
+
+/// The classes of nodes below others in a tree, the deepest for all that are deeper.
+const LEVELS: [&str; 8] = [" l1", " l2", " l3", " l4", " l5", " l6", " l7", " l8"];
+
+/// Failures of so many lines are unfolded.
+const OPEN_FAILURE: usize = 60;
+
+/// Writes entries as an HTML page.
+#[derive(Debug, Default)]
+pub struct Html {
+    options: PageOptions,
+    buffer: String,
+    is_begun: bool,
+    /// Whether the activity has ended.
+    is_over: bool,
+    /// Whether anything is in it.
+    has_activity: bool,
+    timeline: Timeline,
+    chunks: RowChunks,
+    /// The results of the calls whose folds are open.
+    inside: Vec<Option<Box<Entry>>>,
+    /// What is kept for the head.
+    kept: Option<Box<KeptPage>>,
+}
+
+impl Html {
+    /// A writer of this layout.
+    pub fn new(options: PageOptions) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    fn begin_page(&mut self, first: Option<&Entry>, out: &mut HtmlOut<'_>) {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return;
+        }
+        let session = first.filter(|entry| entry.view.is_heading());
+        if let Some(kept) = &mut self.kept {
+            if let Some(entry) = session {
+                kept.keep_session(entry);
+            }
+            return;
+        }
+        let title = session.map(|entry| session_title(&entry.view.title));
+        let title = title.as_deref().filter(|title| !title.is_empty()).unwrap_or("Agent session");
+        head(title, out);
+        out.raw("<header class=\"top\"><h1>");
+        match session {
+            Some(entry) => block::line(out, &entry.view.title),
+            None => out.text(title),
+        }
+        out.raw("</h1>");
+        if let Some(entry) = session.filter(|entry| !entry.view.body.is_empty()) {
+            let is_long = blocks_lines(&entry.view.body) > 2;
+            out.raw(if is_long {
+                "<details class=\"fold\"><summary>Set-up</summary>"
+            } else {
+                "<div class=\"setup\">"
+            });
+            self.body(&entry.view.body, out);
+            out.raw(if is_long { "</details>" } else { "</div>" });
+        }
+        out.raw("</header>\n");
+        Self::begin_main(out);
+        // What comes isn't known yet.
+        Self::begin_activity(true, out);
+    }
+
+    fn begin_main(out: &mut HtmlOut<'_>) {
+        out.raw("<div id=\"tools\" role=\"search\" hidden></div>\n<main>\n");
+    }
+
+    /// Begins the activity, which isn't shown if nothing is in it: the script needs it all the same.
+    fn begin_activity(is_shown: bool, out: &mut HtmlOut<'_>) {
+        out.raw("<section id=\"activity\" aria-labelledby=\"h-activity\"");
+        out.raw(if is_shown { ">" } else { " hidden>" });
+        out.raw("<h2 id=\"h-activity\">Activity</h2>\n");
+    }
+
+    /// Lets `write` write a part of the page.
+    fn buffered(
+        &mut self,
+        out: &mut dyn fmt::Write,
+        write: impl FnOnce(&mut Self, &mut HtmlOut<'_>),
+    ) -> fmt::Result {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut out = HtmlOut::new(&mut buffer, out);
+        write(self, &mut out);
+        let written = out.end();
+        self.buffer = buffer;
+        written
+    }
+
+    fn note(&mut self, node: &Node) {
+        self.timeline.note(&node.entry);
+        node.result.iter().for_each(|result| self.timeline.note(result));
+        self.kept.iter_mut().for_each(|kept| kept.note(node));
+    }
+
+    fn body(&self, blocks: &[Block], out: &mut HtmlOut<'_>) {
+        HtmlBlocks { out, options: &self.options }.blocks(blocks);
+    }
+
+    /// Writes an entry, a call with its result if that is known.
+    fn write(&self, node: &Node, out: &mut HtmlOut<'_>) {
+        let (entry, result) = (&*node.entry, node.result.as_deref());
+        let anchor = page::anchor(entry.id.as_str());
+        let is_failed = [Some(entry), result].into_iter().flatten().any(Entry::is_failed);
+        out.raw("<div class=\"e ");
+        out.raw(class_of(entry));
+        if entry.level > 0 {
+            out.raw(LEVELS[usize::from(entry.level).min(LEVELS.len()) - 1]);
+        }
+        out.raw(if is_failed { " failed\" id=\"" } else { "\" id=\"" });
+        out.raw(&anchor);
+        out.raw("\" data-kind=\"");
+        out.raw(entry.kind.name());
+        if let Some(tool) = &entry.tool {
+            out.raw("\" data-tool=\"");
+            out.text(tool);
+        }
+        out.raw("\" tabindex=\"-1\">");
+        match entry.kind {
+            Kind::Reply => self.body(&entry.view.body, out),
+            Kind::Prompt => {
+                out.raw("<p class=\"label\">");
+                out.raw(if entry.begins_turn() { "Prompt" } else { "Task" });
+                out.raw("</p>");
+                self.body(&entry.view.body, out);
+            }
+            _ => self.row(node, out),
+        }
+        self.time(entry, &anchor, out);
+        out.raw("</div>\n");
+    }
+
+    /// A line that may be unfolded.
+    fn row(&self, node: &Node, out: &mut HtmlOut<'_>) {
+        let (entry, result) = (&*node.entry, node.result.as_deref());
+        let view = &entry.view;
+        if let (Some(thought), None) = (row::one_line_thought(entry), result) {
+            out.raw("<div class=\"row\">");
+            row::mark(view.mark, out);
+            out.raw("<div class=\"t\">");
+            self.body(std::slice::from_ref(thought), out);
+            out.raw("</div></div>");
+            return;
+        }
+        let is_said = |entry: &Entry| !entry.view.body.is_empty() && !is_line(entry);
+        let is_folded =
+            is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
+        let is_failed = || {
+            let entries = || [Some(entry), result].into_iter().flatten();
+            entries().any(Entry::is_failed)
+                && entries().map(|entry| page::lines_of(&entry.view.body)).sum::<usize>() <= OPEN_FAILURE
+        };
+        let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome | Kind::Record)
+            || view.is_heading()
+            || is_failed();
+        out.raw(match (is_folded, is_open) {
+            (true, true) => "<details open><summary>",
+            (true, false) => "<details><summary>",
+            (false, _) => "<p class=\"row\">",
+        });
+        Self::summary(node, if is_folded { block::label } else { block::line }, out);
+        if !is_folded {
+            out.raw("</p>");
+            return;
+        }
+        // A browser that runs scripts takes this as text, and the page builds it when it is needed: what stays folded costs
+        // no elements. Others read it as it is. No text can end it, since each `<` of a text is escaped.
+        out.raw(if is_open {
+            "</summary><div class=\"body\">"
+        } else {
+            "</summary><noscript><div class=\"body\">"
+        });
+        block::links(out, &view.title);
+        self.body(&view.body, out);
+        if let Some(result) = result {
+            let name = page::anchor(result.id.as_str());
+            out.raw("<div class=\"result\" id=\"");
+            out.raw(&name);
+            out.raw("\">");
+            if is_long(&result.view.title) {
+                out.raw("<p class=\"line\">");
+                block::line(out, &result.view.title);
+                out.raw("</p>");
+            } else {
+                block::links(out, &result.view.title);
+            }
+            self.body(&result.view.body, out);
+            out.raw("</div>");
+        }
+        out.raw(if is_open { "</div></details>" } else { "</div></noscript></details>" });
+    }
+
+    /// The mark of a row, its title, and behind a call's what came of it.
+    fn summary(node: &Node, line: fn(&mut HtmlOut<'_>, &Line), out: &mut HtmlOut<'_>) {
+        let (entry, result) = (&*node.entry, node.result.as_deref());
+        let mark = if result.is_some_and(Entry::is_failed) { Some("error") } else { entry.view.mark };
+        let mark = if entry.kind == Kind::Result { mark.or(Some("result")) } else { mark };
+        row::mark(mark, out);
+        out.raw(if row::is_described(entry) { "<span class=\"t said\">" } else { "<span class=\"t\">" });
+        Self::title(node, line, out);
+        if let Some(input) = row::input_beginning(entry) {
+            out.raw(" <span class=\"more\">");
+            out.text(&input);
+            out.raw("</span>");
+        }
+        out.raw("</span>");
+        if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
+            out.raw(" <span class=\"note\">");
+            line(out, note);
+            out.raw("</span>");
+        } else if entry.kind == Kind::Call && result.is_none() && entry.action != Some(Action::Delegate) {
+            out.raw(" <span class=\"note dim\">…</span>");
+        }
+    }
+
+    fn title(node: &Node, line: fn(&mut HtmlOut<'_>, &Line), out: &mut HtmlOut<'_>) {
+        let Node { entry, relation, .. } = node;
+        let view = &entry.view;
+        if entry.kind == Kind::Result {
+            out.raw("<span class=\"dim\">result of </span>");
+            match relation {
+                Relation::Apart(title) => out.text(&session_title(title)),
+                _ => out.raw("the call above"),
+            }
+            out.raw(" ");
+            if let Some(note) = Some(&view.title).filter(|title| !title.is_empty()) {
+                out.raw("<span class=\"note\">");
+                line(out, note);
+                out.raw("</span>");
+            }
+        } else if !view.title.is_empty() {
+            line(out, &view.title);
+        } else if entry.kind == Kind::Thinking {
+            out.raw("Thinking <span class=\"dim\">");
+            out.text(&beginning(&view.body));
+            out.raw("</span>");
+        } else {
+            out.text(&beginning(&view.body));
+        }
+    }
+
+    /// When it was, as the link to it.
+    fn time(&self, entry: &Entry, anchor: &str, out: &mut HtmlOut<'_>) {
+        out.raw("<a class=\"at\" href=\"#");
+        out.raw(anchor);
+        match entry.at {
+            Some(at) => {
+                let utc = UtcTime::new(TimeZone::UTC.to_datetime(at));
+                let local = self.options.timestamps.as_ref().map(|zone| UtcTime::new(zone.to_datetime(at)));
+                out.raw("\"><time datetime=\"");
+                let _ = out.formatted(format_args!("{utc}"));
+                out.raw("\">");
+                out.raw(local.as_ref().unwrap_or(&utc).clock());
+                out.raw("</time></a>");
+            }
+            None => out.raw("\" aria-label=\"link to this\">#</a>"),
+        }
+    }
+
+    /// Ends the activity, and writes what is shown above it.
+    fn end_page(&mut self, out: &mut HtmlOut<'_>) {
+        self.end_activity(out);
+        if self.kept.is_none() {
+            self.timeline.write(None, out);
+        }
+        out.raw("</main>\n<footer>Written by streamfmt, with times in UTC</footer>\n<script>");
+        out.raw(SCRIPT);
+        out.raw("</script>\n</body>\n</html>\n");
+    }
+
+    /// Begins an entry, or what stands for several, in the activity or in a fold of it.
+    fn begin_part(&mut self, out: &mut HtmlOut<'_>) {
+        self.has_activity = true;
+        if self.inside.is_empty() {
+            self.chunks.begin_part(out);
+        }
+    }
+
+    fn end_activity(&mut self, out: &mut HtmlOut<'_>) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.chunks.end(out);
+            out.raw("<p id=\"none\" hidden>Nothing here matches.</p></section>\n");
+        }
+    }
+
+    /// How the run ended, and then what it answered, on top of the page.
+    fn last_answer(&mut self, answer: &Answer, out: &mut HtmlOut<'_>) {
+        let others = answer.nodes.iter().filter(|node| !node.is_of_answer());
+        for node in others {
+            self.begin_part(out);
+            self.write(node, out);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.keep_answer(answer);
+            return;
+        }
+        self.end_activity(out);
+        self.write_answer(answer, "", out);
+    }
+
+    /// Writes the answer, without a heading that is the title of the page.
+    fn write_answer(&self, answer: &Answer, title: &str, out: &mut HtmlOut<'_>) {
+        let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
+        out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
+        let totals = of(Kind::Notice).filter(|node| node.is_of_answer());
+        of(Kind::Outcome).chain(totals).for_each(|node| self.outcome(&node.entry, out));
+        let said = |node: &&Node| node.entry.kind == Kind::Reply || node.entry.is_in_tree();
+        let mut is_in_tree = false;
+        for (at, node) in answer.nodes.iter().filter(said).enumerate() {
+            let entry = &node.entry;
+            if is_in_tree != (entry.kind != Kind::Reply) {
+                is_in_tree = !is_in_tree;
+                out.raw(if is_in_tree { "<div class=\"tree\">\n" } else { "</div>\n" });
+            }
+            if is_in_tree {
+                self.write(node, out);
+                continue;
+            }
+            let below = if at == 0 { page::below_title(entry, title) } else { None };
+            let entry = below.as_ref().unwrap_or(entry);
+            let anchor = page::anchor(entry.id.as_str());
+            out.raw("<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"");
+            out.raw(&anchor);
+            out.raw("\">");
+            self.body(&entry.view.body, out);
+            self.time(entry, &anchor, out);
+            out.raw("</div>\n");
+        }
+        out.raw(if is_in_tree { "</div>\n</section>\n" } else { "</section>\n" });
+    }
+
+    fn outcome(&self, entry: &Entry, out: &mut HtmlOut<'_>) {
+        let anchor = page::anchor(entry.id.as_str());
+        out.raw(if entry.is_failed() {
+            "<div class=\"end failed\" id=\""
+        } else {
+            "<div class=\"end\" id=\""
+        });
+        out.raw(&anchor);
+        out.raw("\"><p class=\"row\">");
+        row::mark(entry.view.mark, out);
+        out.raw("<span class=\"t\">");
+        block::line(out, &entry.view.title);
+        out.raw("</span></p>");
+        // Why it failed isn't folded.
+        let is_reason = |line: &Line| line.spans.iter().all(|span| span.role.name() == "outcome.error");
+        let (mut said, mut told) = (Vec::new(), Vec::new());
+        for block in &entry.view.body {
+            let Block::Lines { lines } = block else {
+                said.push(block.clone());
+                continue;
+            };
+            let (reasons, lines): (Vec<Line>, Vec<Line>) = lines.iter().cloned().partition(is_reason);
+            said.extend((!reasons.is_empty()).then_some(Block::Lines { lines: reasons }));
+            told.extend((!lines.is_empty()).then_some(Block::Lines { lines }));
+        }
+        self.body(&said, out);
+        if !told.is_empty() {
+            out.raw("<details class=\"fold\"><summary>Accounts</summary>");
+            self.body(&told, out);
+            out.raw("</details>");
+        }
+        out.raw("</div>\n");
+    }
+}
+
+impl Writer for Html {
+    fn wants(&self) -> Wants {
+        Wants {
+            time: true,
+            figures: true,
+            answer: true,
+            head: true,
+            nests: true,
+            notices: true,
+            order: Order::Paired,
+            ..Wants::default()
+        }
+    }
+
+    fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            let is_header = !page.is_begun && node.entry.view.is_heading();
+            page.begin_page(Some(&node.entry), out);
+            page.note(node);
+            if !is_header {
+                page.begin_part(out);
+                page.write(node, out);
+            }
+        })
+    }
+
+    fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            page.begin_page(None, out);
+            page.begin_part(out);
+            page.enter_nest(nest, out);
+        })
+    }
+
+    fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, Self::leave_nest)
+    }
+
+    fn notices(&mut self, nodes: &[Node], out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            page.begin_page(None, out);
+            for node in nodes {
+                page.note(node);
+            }
+            page.begin_part(out);
+            page.notices_row(nodes, out);
+        })
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            page.begin_page(None, out);
+            answer.nodes.iter().for_each(|node| page.note(node));
+            if answer.is_last {
+                page.last_answer(answer, out);
+            } else {
+                page.begin_part(out);
+                page.turn(answer, out);
+            }
+        })
+    }
+
+    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.buffered(out, |page, out| {
+            page.begin_page(None, out);
+            page.end_page(out);
+        })
+    }
+
+    fn hold_head(&mut self) -> bool {
+        self.kept = Some(Box::default());
+        true
+    }
+
+    fn head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result {
+        let Some(kept) = self.kept.take() else { return Ok(()) };
+        self.buffered(out, |page, out| page.write_head(&kept, head, out))
+    }
+}
+
+fn head(title: &str, out: &mut HtmlOut<'_>) {
+    out.raw("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    let _ = out.formatted(format_args!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{SCRIPT_HASH}'; \
+         style-src '{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+    ));
+    out.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    out.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
+    out.raw("<meta name=\"generator\" content=\"streamfmt\">\n<title>");
+    out.text(title);
+    out.raw("</title>\n<style>");
+    out.raw(STYLE);
+    out.raw("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
+}
+
+/// The text of a title.
+fn session_title(title: &Line) -> String {
+    let mut text = title.plain();
+    text.truncate(text.trim_end().len());
+    text.drain(..text.len() - text.trim_start().len());
+    text
+}
+
+/// Whether a title is too long for the end of a line.
+fn is_long(title: &Line) -> bool {
+    title.spans.iter().map(|span| span.text.len()).sum::<usize>() > 60
+}
+
+fn class_of(entry: &Entry) -> &'static str {
+    match (entry.kind, entry.view.mark) {
+        (Kind::Prompt, _) if !entry.begins_turn() => "prompt task",
+        (Kind::Notice, Some("warning")) => "notice warning",
+        (Kind::Notice, Some("error")) => "notice failed",
+        (Kind::Notice, Some("session")) => "notice session",
+        (kind, _) => kind.name(),
+    }
+}
+
+/// The first words of what blocks say, for the line that they are folded behind.
+fn beginning(blocks: &[Block]) -> String {
+    let text = blocks.iter().find_map(|block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let line = text.unwrap_or("").trim_start().lines().next().unwrap_or("");
+    match line.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", streamfmt_core::text::clean(&line[..end])),
+        None => line.to_owned(),
+    }
+}
+
+/// Whether an entry has no title, and the beginning of its body, which stands for that, is all that it says.
+fn is_line(entry: &Entry) -> bool {
+    let has_beginning = !matches!(entry.kind, Kind::Result | Kind::Thinking) && entry.view.title.is_empty();
+    match &entry.view.body[..] {
+        [Block::Code { text, .. }] if has_beginning => {
+            text.len() <= 100 && !text.contains('\n') && !text.starts_with(char::is_whitespace)
+        }
+        _ => false,
+    }
+}
+
+fn blocks_lines(blocks: &[Block]) -> usize {
+    let lines = |block: &Block| if let Block::Lines { lines } = block { lines.len() } else { 2 };
+    blocks.iter().map(lines).sum()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,439 @@
+//! The blocks of a body as HTML.
+
+use std::mem;
+
+use super::out::HtmlOut;
+use super::prose::{self, LineBreaks};
+use crate::page::{self, PageOptions, PictureSource};
+use crate::terminal::changed;
+use crate::{commonmark, highlight};
+use streamfmt_core::clip::first_failure;
+use streamfmt_core::entry::{
+    Block, DiffLine, Hunk, Line, LineChange, ListItem, Picture, Point, Role, TextLayout,
+};
+use streamfmt_core::figures;
+
+/// Folds that may lie in each other.
+const MAX_FOLDS: usize = 64;
+
+/// Writes blocks.
+pub(super) struct HtmlBlocks<'b, 'p> {
+    pub(super) out: &'b mut HtmlOut<'p>,
+    pub(super) options: &'b PageOptions,
+}
+
+/// Lines of a long output that are shown above the one that failed.
+const LINES_ABOVE: usize = 2;
+
+/// Lines of a long output that its box shows in any case.
+const SEEN_LINES: usize = 12;
+
+impl HtmlBlocks<'_, '_> {
+    /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
+    /// to any depth.
+    pub(super) fn blocks(&mut self, blocks: &[Block]) {
+        let mut blocks = blocks.iter();
+        // Those that go on behind what is folded.
+        let mut outer = Vec::new();
+        loop {
+            match blocks.next() {
+                // Browsers give up on what lies deeper.
+                Some(Block::Details { summary, body }) if outer.len() >= MAX_FOLDS => {
+                    line(self.out, summary);
+                    outer.push(mem::replace(&mut blocks, body.iter()));
+                }
+                Some(Block::Details { summary, body }) => {
+                    self.out.raw("<details class=\"fold\"><summary>");
+                    label(self.out, summary);
+                    self.out.raw("</summary>");
+                    links(self.out, summary);
+                    outer.push(mem::replace(&mut blocks, body.iter()));
+                }
+                Some(block) => self.block(block),
+                None => {
+                    let Some(behind) = outer.pop() else { return };
+                    blocks = behind;
+                    if outer.len() < MAX_FOLDS {
+                        self.out.raw("</details>");
+                    }
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Lines { lines } => {
+                for description in lines {
+                    self.out.raw("<p class=\"line\">");
+                    line(self.out, description);
+                    self.out.raw("</p>");
+                }
+            }
+            Block::Prose { text, role } => {
+                // A person's line feeds are meant. A model's are those of Markdown.
+                let is_typed = role.text_layout() == TextLayout::Typed;
+                let breaks = if is_typed { LineBreaks::Kept } else { LineBreaks::Flowing };
+                prose::write(self.out, text, breaks);
+            }
+            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
+            Block::Diff { hunks, path } => self.diff(hunks, path.as_deref()),
+            Block::List { items } => self.list(items),
+            Block::Table { head, rows } => self.table(head, rows),
+            Block::Image { media, bytes, name, picture } => {
+                self.image(media, *bytes, name.as_deref(), picture.as_ref());
+            }
+            // Folded blocks are opened by the caller.
+            Block::Details { .. } => {}
+            Block::Elided { lines, bytes } => {
+                let more = page::amount(*lines, *bytes);
+                self.out.raw("<p class=\"line dim\">… ");
+                self.out.text(&more);
+                self.out.raw(" more</p>");
+            }
+        }
+    }
+
+    fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
+        let is_command = role.text_layout() == TextLayout::Command;
+        let class = match role.name() {
+            _ if is_command => "cmd",
+            "result.error" | "result.error.text" | "outcome.error" => "err",
+            _ if start.is_some() => "num",
+            _ => "",
+        };
+        let folds = |text: &str| self.options.folds(page::lines(text)) && !is_command;
+        let mut rest = text;
+        if class == "err" && start.is_none() && folds(text) {
+            // A box that scrolls would hide the line that failed.
+            let (before, behind) = text.split_at(above_failure(text).unwrap_or(0));
+            if !before.is_empty() {
+                let before = before.trim_end_matches('\n');
+                self.out.raw("<details class=\"fold\"><summary>");
+                self.out.text(&figures::count_of(page::lines(before) as u64, "line", "lines"));
+                self.out.raw(" before</summary>");
+                self.pre(before, "", folds(before), lang, start);
+                self.out.raw("</details>");
+                rest = behind;
+            }
+        }
+        self.pre(rest, class, folds(rest), lang, start);
+    }
+
+    fn pre(&mut self, text: &str, class: &str, is_folded: bool, lang: Option<&str>, start: Option<u64>) {
+        // Long output scrolls in a window of its own rather than push all else away.
+        match (class, is_folded) {
+            ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
+            ("", true) => self.out.raw("<pre tabindex=\"0\" class=\"long\"><code>"),
+            _ => {
+                self.out.raw("<pre tabindex=\"0\" class=\"");
+                self.out.raw(class);
+                self.out.raw(if is_folded { " long\"><code>" } else { "\"><code>" });
+            }
+        }
+        code_lines(self.out, text, lang, start);
+        self.out.raw("</code></pre>");
+    }
+
+    fn diff(&mut self, hunks: &[Hunk], path: Option<&str>) {
+        let language =
+            path.and_then(|path| path.rsplit(['/', '\\']).next()).and_then(|name| name.rsplit_once('.'));
+        let language = language.map(|(_, ending)| ending);
+        self.out.raw("<div class=\"scroll\" tabindex=\"0\"><table class=\"diff\"><tbody>");
+        for (at, hunk) in hunks.iter().enumerate() {
+            if at > 0 {
+                self.out.raw("<tr class=\"hunk\"><td></td><td></td><td>⋯</td></tr>");
+            }
+            self.hunk(hunk, language);
+        }
+        self.out.raw("</tbody></table></div>");
+    }
+
+    fn hunk(&mut self, hunk: &Hunk, language: Option<&str>) {
+        let (mut old, mut new) = (hunk.old_start, hunk.new_start);
+        let advance = |number: &mut Option<u64>| {
+            let current = (*number)?;
+            *number = Some(current.saturating_add(1));
+            Some(current)
+        };
+        let mut at = 0;
+        while at < hunk.lines.len() {
+            let run = |from: usize, change| {
+                hunk.lines.iter_from(from).take_while(|line| line.change == change).count()
+            };
+            let removed = run(at, LineChange::Remove);
+            let added = run(at + removed, LineChange::Add);
+            let paired = removed.min(added);
+            for offset in 0..(removed + added).max(1) {
+                let Some(line) = hunk.lines.get(at + offset) else { return };
+                let (before, after) = match line.change {
+                    LineChange::Keep => (advance(&mut old), advance(&mut new)),
+                    LineChange::Remove => (advance(&mut old), None),
+                    LineChange::Add => (None, advance(&mut new)),
+                };
+                let partner = match line.change {
+                    LineChange::Remove if offset < paired => hunk.lines.get(at + removed + offset),
+                    LineChange::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
+                    _ => None,
+                };
+                self.diff_line(line, partner, [before, after], language);
+            }
+            at += (removed + added).max(1);
+        }
+    }
+
+    fn diff_line(
+        &mut self,
+        line: DiffLine<'_>,
+        partner: Option<DiffLine<'_>>,
+        numbers: [Option<u64>; 2],
+        language: Option<&str>,
+    ) {
+        let (row, mark) = match line.change {
+            LineChange::Keep => ("<tr>", " "),
+            LineChange::Add => ("<tr class=\"ins\">", "+"),
+            LineChange::Remove => ("<tr class=\"del\">", "-"),
+        };
+        self.out.raw(row);
+        for number in numbers {
+            self.out.raw("<td class=\"n\"");
+            if let Some(number) = number {
+                self.out.raw(" data-n=\"");
+                self.out.number(number);
+                self.out.raw("\"");
+            }
+            self.out.raw("></td>");
+        }
+        self.out.raw("<td><span class=\"sign\">");
+        self.out.raw(mark);
+        self.out.raw("</span>");
+        match partner.and_then(|partner| changed(line.text, partner.text)) {
+            Some(parts) => {
+                for (part, is_changed) in parts {
+                    self.out.raw(if is_changed { "<mark>" } else { "" });
+                    self.out.text(part);
+                    self.out.raw(if is_changed { "</mark>" } else { "" });
+                }
+            }
+            None => code_lines(self.out, line.text, language, None),
+        }
+        self.out.raw("</td></tr>");
+    }
+
+    fn list(&mut self, items: &[ListItem]) {
+        self.out.raw("<ul class=\"points\">");
+        for item in items {
+            let (class, name, shape) = match item.point {
+                Point::Plain => ("", "", ""),
+                Point::Open => ("box", "to do", ""),
+                Point::Active => ("box active", "doing", "▸"),
+                Point::Done => ("box done", "done", "✓"),
+                Point::Failed => ("box failed", "failed", "✗"),
+            };
+            self.out.raw(match item.point {
+                Point::Plain => "<li class=\"plain\">",
+                Point::Active => "<li class=\"now\">",
+                Point::Done => "<li class=\"was\">",
+                _ => "<li>",
+            });
+            if !name.is_empty() {
+                self.out.raw("<span role=\"img\" class=\"");
+                self.out.raw(class);
+                self.out.raw("\" aria-label=\"");
+                self.out.raw(name);
+                self.out.raw("\">");
+                self.out.raw(shape);
+                self.out.raw("</span> ");
+            }
+            line(self.out, &item.line);
+            self.out.raw("</li>");
+        }
+        self.out.raw("</ul>");
+    }
+
+    fn table(&mut self, head: &[Line], rows: &[Vec<Line>]) {
+        let columns = rows.iter().map(Vec::len).chain([head.len()]).max().unwrap_or(0);
+        if columns == 0 {
+            return;
+        }
+        self.out.raw("<div class=\"scroll\" tabindex=\"0\"><table>");
+        if !head.is_empty() {
+            self.out.raw("<thead>");
+            self.row(head, columns, ["<th scope=\"col\">", "</th>"]);
+            self.out.raw("</thead>");
+        }
+        self.out.raw("<tbody>");
+        for row in rows {
+            self.row(row, columns, ["<td>", "</td>"]);
+        }
+        if rows.is_empty() {
+            self.row(&[], columns, ["<td>", "</td>"]);
+        }
+        self.out.raw("</tbody></table></div>");
+    }
+
+    fn row(&mut self, cells: &[Line], columns: usize, [open, close]: [&str; 2]) {
+        self.out.raw("<tr>");
+        for at in 0..columns {
+            self.out.raw(open);
+            if let Some(cell) = cells.get(at) {
+                line(self.out, cell);
+            }
+            self.out.raw(close);
+        }
+        self.out.raw("</tr>");
+    }
+
+    fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
+        let description = page::description(media, bytes, name);
+        match self.options.shown(media, picture) {
+            PictureSource::Within(address) | PictureSource::Beside(address) => {
+                self.out.raw("<p><img loading=\"lazy\" alt=\"");
+                self.out.text(&description);
+                self.out.raw("\" src=\"");
+                // Of the alphabet of Base64, or a name that we chose.
+                self.out.text(&address);
+                self.out.raw("\"></p>");
+            }
+            PictureSource::Absent(why) => {
+                self.out.raw("<p class=\"line dim\">[");
+                self.out.text(&description);
+                self.out.raw(if why.is_empty() { "" } else { ", " });
+                self.out.raw(why);
+                self.out.raw("]</p>");
+            }
+        }
+    }
+}
+
+/// A line of spans.
+pub(super) fn line(out: &mut HtmlOut<'_>, line: &Line) {
+    spans(out, line, true);
+}
+
+/// A line of spans for a place that is something to click at itself, where no link may be.
+pub(super) fn label(out: &mut HtmlOut<'_>, line: &Line) {
+    spans(out, line, false);
+}
+
+/// The links of a line, each in a line of its own.
+pub(super) fn links(out: &mut HtmlOut<'_>, line: &Line) {
+    for span in line.spans.iter().filter(|span| span.link.is_some()) {
+        out.raw("<p class=\"line\">");
+        spans(out, &Line { spans: vec![span.clone()] }, true);
+        out.raw("</p>");
+    }
+}
+
+fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
+    for span in &line.spans {
+        let address = span.link.as_deref().filter(|_| has_links).and_then(commonmark::address);
+        if let Some(address) = &address {
+            out.raw("<a rel=\"noopener noreferrer\" href=\"");
+            out.text(address);
+            out.raw("\">");
+        }
+        let class = class_of(span.role.name());
+        if let Some(class) = class {
+            out.raw("<span class=\"");
+            out.raw(class);
+            out.raw("\">");
+        }
+        out.text(&span.text);
+        if class.is_some() {
+            out.raw("</span>");
+        }
+        if address.is_some() {
+            out.raw("</a>");
+        }
+    }
+}
+
+/// Where a long output begins to be of interest: a little above the first line that reports a failure. `None`: that line is
+/// seen at once, or there is none.
+fn above_failure(text: &str) -> Option<usize> {
+    let before = &text[..first_failure(text)?];
+    let mut starts = memchr::memrchr_iter(b'\n', before.as_bytes()).map(|feed| feed + 1);
+    let start = starts.nth(LINES_ABOVE)?;
+    (page::lines(before) > SEEN_LINES).then_some(start)
+}
+
+/// Code, its words marked for what they are, with numbers if it has some.
+pub(super) fn code_lines(out: &mut HtmlOut<'_>, text: &str, lang: Option<&str>, start: Option<u64>) {
+    let mut colours = lang.and_then(|lang| highlight::lines(lang, text));
+    if colours.is_none() && start.is_none() {
+        out.text(text);
+        return;
+    }
+    let mut number = start;
+    for (at, line) in page::split(text).enumerate() {
+        if at > 0 {
+            out.raw("\n");
+        }
+        if let Some(now) = number {
+            out.raw("<i data-n=\"");
+            out.number(now);
+            out.raw("\"></i>");
+            number = Some(now.saturating_add(1));
+        }
+        match colours.as_mut().and_then(|colours| colours.line(line)) {
+            Some(parts) => {
+                for (part, role) in parts {
+                    let class = role.and_then(class_of);
+                    if let Some(class) = class {
+                        out.raw("<span class=\"");
+                        out.raw(class);
+                        out.raw("\">");
+                    }
+                    out.text(part);
+                    if class.is_some() {
+                        out.raw("</span>");
+                    }
+                }
+            }
+            None => out.text(line),
+        }
+    }
+}
+
+/// The class of a role, or of the nearest role above it: names of ours only, whatever plugins call theirs.
+pub(super) fn class_of(role: &str) -> Option<&'static str> {
+    let mut name = role;
+    loop {
+        let class = match name {
+            "plan.point" => return None,
+            "tool.name" => "tool",
+            "call.arg" | "call.command" => "arg",
+            "call.key" | "syntax.attribute" => "s-a",
+            "muted" | "elided" | "time" | "session.mode" | "session.version" | "id" | "call.note"
+            | "call.detail" | "result.note" | "result.ok.note" | "outcome.note" | "session.note"
+            | "session.id" | "plan.note" | "record.note" | "tool.note" | "notice.note" | "list.done"
+            | "notice.info" => "dim",
+            "result.error" | "outcome.error" | "notice.error" | "error" | "list.failed" => "bad",
+            "notice.warning" | "outcome.warning" | "warning" => "warn",
+            "result.ok" | "outcome.ok" | "ok" => "good",
+            "change.add" | "syntax.inserted" => "add",
+            "change.remove" | "syntax.deleted" => "rem",
+            "path" | "result.file" => "path",
+            "badge" => "badge",
+            "badge.warning" => "badge warn",
+            "badge.critical" => "badge bad",
+            "session.model" | "plan" | "record.label" | "syntax.heading" => "strong",
+            "syntax.keyword" | "syntax.tag" => "s-k",
+            "syntax.string" => "s-s",
+            "syntax.comment" => "s-c",
+            "syntax.number" | "syntax.constant" => "s-n",
+            "syntax.function" => "s-f",
+            "syntax.type" => "s-t",
+            "syntax.variable" => "s-v",
+            _ => match name.rsplit_once('.') {
+                Some((parent, _)) => {
+                    name = parent;
+                    continue;
+                }
+                None => return None,
+            },
+        };
+        return Some(class);
+    }
+}

@@ -1,0 +1,194 @@
+//! What several entries are folded in: all that a sub-agent does, notices in a row; and the rule that ends a turn.
+
+use super::{Html, block, is_long, row, session_title};
+use crate::html::out::HtmlOut;
+use crate::page;
+use streamfmt_core::entry::{Block, Entry, Line, Span};
+use streamfmt_core::figures;
+use streamfmt_core::item::Kind;
+use streamfmt_core::outline::{Answer, Nest, Node};
+use streamfmt_core::text::Text;
+
+/// Names of notices in the row that stands for them.
+const MAX_NAMES: usize = 5;
+/// Longest of them, in characters.
+const LONGEST_NAME: usize = 40;
+
+impl Html {
+    /// Begins the fold of what is inside of a call.
+    pub(super) fn enter_nest(&mut self, nest: &Nest, out: &mut HtmlOut<'_>) {
+        let Some(node) = &nest.node else {
+            out.raw("<details class=\"inside\"><summary><span class=\"mark\" aria-hidden=\"true\">⤷</span> <span class=\"t\">Inside <span class=\"arg\">");
+            out.text(nest.title.as_ref().map(session_title).as_deref().unwrap_or("sub-agent"));
+            out.raw("</span></span></summary><div>\n");
+            self.inside.push(None);
+            return;
+        };
+        let entry = &*node.entry;
+        self.timeline.note(entry);
+        let is_failed = node.entries().any(Entry::is_failed);
+        out.raw(if is_failed {
+            "<details class=\"inside failed\"><summary>"
+        } else {
+            "<details class=\"inside\"><summary>"
+        });
+        Self::summary(node, block::label, out);
+        out.raw("</summary><div>\n");
+        let has_body =
+            !entry.view.body.is_empty() || entry.view.title.spans.iter().any(|span| span.link.is_some());
+        let class = match (has_body, is_failed) {
+            (true, false) => "call prompt",
+            (true, true) => "call prompt failed",
+            // Filters and links need the call, too, where its row says it all.
+            (false, false) => "call bare",
+            (false, true) => "call bare failed",
+        };
+        let anchor = begin_entry(entry, class, out);
+        if has_body {
+            out.raw("<p class=\"label\">Task</p>");
+            block::links(out, &entry.view.title);
+            self.body(&entry.view.body, out);
+            self.time(entry, &anchor, out);
+        }
+        out.raw("</div>\n");
+        self.inside.push(node.result.clone());
+    }
+
+    /// Ends the fold that was begun last, with what the call came to.
+    pub(super) fn leave_nest(&mut self, out: &mut HtmlOut<'_>) {
+        if let Some(result) = self.inside.pop().flatten() {
+            self.timeline.note(&result);
+            let view = &result.view;
+            let is_title_cut = is_long(&view.title);
+            if is_title_cut || !view.body.is_empty() {
+                let anchor = begin_entry(&result, "reply", out);
+                out.raw("<p class=\"label\">Result</p>");
+                if is_title_cut {
+                    out.raw("<p class=\"line\">");
+                    block::line(out, &view.title);
+                    out.raw("</p>");
+                }
+                self.body(&view.body, out);
+                self.time(&result, &anchor, out);
+                out.raw("</div>\n");
+            } else {
+                out.raw("<span id=\"");
+                out.raw(&page::anchor(result.id.as_str()));
+                out.raw("\"></span>");
+            }
+        }
+        out.raw("</div></details>\n");
+    }
+
+    /// Notices in one row.
+    pub(super) fn notices_row(&self, nodes: &[Node], out: &mut HtmlOut<'_>) {
+        out.raw("<details class=\"inside notice\"><summary>");
+        row::mark(None, out);
+        out.raw("<span class=\"t\">");
+        out.number(nodes.len());
+        out.raw(" notices");
+        let mut names: Vec<String> = Vec::new();
+        for name in nodes.iter().filter_map(|node| name_of(&node.entry)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        for (at, name) in names.iter().take(MAX_NAMES).enumerate() {
+            out.raw(if at == 0 { ": " } else { ", " });
+            out.text(name);
+        }
+        out.raw(if names.len() > MAX_NAMES { ", …" } else { "" });
+        out.raw("</span></summary><div>\n");
+        for node in nodes {
+            self.write(node, out);
+        }
+        out.raw("</div></details>\n");
+    }
+
+    /// The end of a turn that others follow: its replies, and a rule with its figures.
+    pub(super) fn turn(&self, answer: &Answer, out: &mut HtmlOut<'_>) {
+        for node in &answer.nodes {
+            if node.entry.kind == Kind::Outcome {
+                self.turn_end(&node.entry, answer.turn, out);
+            } else {
+                self.write(node, out);
+            }
+        }
+    }
+
+    fn turn_end(&self, entry: &Entry, number: usize, out: &mut HtmlOut<'_>) {
+        let view = &entry.view;
+        let is_failed = entry.is_failed();
+        let anchor = begin_entry(entry, if is_failed { "outcome turn failed" } else { "outcome turn" }, out);
+        let is_account = |block: &Block| matches!(block, Block::Lines { .. });
+        let (accounts, said): (Vec<Block>, Vec<Block>) = view.body.iter().cloned().partition(is_account);
+        self.body(&said, out);
+        let is_folded = !accounts.is_empty();
+        out.raw(match (is_folded, is_failed) {
+            (true, true) => "<details open><summary>",
+            (true, false) => "<details><summary>",
+            (false, _) => "<p class=\"row\">",
+        });
+        row::mark(view.mark, out);
+        out.raw("<span class=\"t\">");
+        block::label(out, &turn_title(&view.title, number, is_failed));
+        out.raw("</span>");
+        if is_folded {
+            out.raw("</summary><div class=\"body\">");
+            self.body(&accounts, out);
+            out.raw("</div></details>");
+        } else {
+            out.raw("</p>");
+        }
+        self.time(entry, &anchor, out);
+        out.raw("</div>\n");
+    }
+}
+
+/// `turn 2 · 502ms · $0.03`: the number of the turn in place of how many turns the agent itself counts in it.
+fn turn_title(title: &Line, number: usize, is_failed: bool) -> Line {
+    let is_between = |span: &Span| matches!(span.text.trim(), "" | "·");
+    let mut words = title.spans.clone();
+    if let Some(at) = words.iter().position(|span| figures::is_count_of(&span.text, "turn", "turns")) {
+        let start = words[..at].iter().rposition(|span| !is_between(span)).map_or(0, |last| last + 1);
+        words.drain(start..=at);
+    }
+    // That it went well, the mark says.
+    if !is_failed && words.first().is_some_and(|first| first.role.name() == "outcome.ok") {
+        words.remove(0);
+    }
+    let mut spans = vec![Span::new("outcome.note", Text::clean_owned(format!("turn {number}")))];
+    if words.first().is_some_and(|first| !is_between(first)) {
+        spans.push(Span::new("outcome.note", Text::own(" · ")));
+    }
+    spans.extend(words);
+    Line { spans }
+}
+
+/// Begins the element of an entry. Gives its anchor.
+fn begin_entry(entry: &Entry, class: &str, out: &mut HtmlOut<'_>) -> String {
+    let anchor = page::anchor(entry.id.as_str());
+    out.raw("<div class=\"e ");
+    out.raw(class);
+    out.raw("\" id=\"");
+    out.raw(&anchor);
+    out.raw("\" data-kind=\"");
+    out.raw(entry.kind.name());
+    if let Some(tool) = &entry.tool {
+        out.raw("\" data-tool=\"");
+        out.text(tool);
+    }
+    out.raw("\" tabindex=\"-1\">");
+    anchor
+}
+
+/// What a notice is called in the row that stands for it: how its title begins.
+fn name_of(entry: &Entry) -> Option<String> {
+    let title = entry.view.title.spans.iter().map(|span| span.text.trim()).find(|text| !text.is_empty())?;
+    let mut name: String = title.chars().take(LONGEST_NAME).collect();
+    if title.chars().nth(LONGEST_NAME).is_some() {
+        name.truncate(name.trim_end().len());
+        name.push('…');
+    }
+    Some(name)
+}

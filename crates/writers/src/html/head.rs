@@ -1,0 +1,98 @@
+//! What a page begins with, written last and put first: its title, what the run came to, the answer, the timeline, the prompts.
+
+use jiff::tz::TimeZone;
+
+use super::contents::Contents;
+use super::out::HtmlOut;
+use super::{Html, block};
+use crate::page::{self, UtcTime};
+use streamfmt_core::entry::Entry;
+use streamfmt_core::outline::{Answer, DocumentHead, Node};
+
+/// What is kept until the head is written.
+#[derive(Debug, Default)]
+pub(super) struct KeptPage {
+    /// How the first session began.
+    session: Option<Box<Entry>>,
+    answer: Option<Answer>,
+    contents: Contents,
+}
+
+impl KeptPage {
+    /// Takes note of a node of the page.
+    pub(super) fn note(&mut self, node: &Node) {
+        node.entries().for_each(|entry| self.contents.note(entry));
+    }
+
+    /// Keeps how the first session began.
+    pub(super) fn keep_session(&mut self, entry: &Entry) {
+        self.session = Some(Box::new(entry.clone()));
+    }
+
+    pub(super) fn keep_answer(&mut self, answer: &Answer) {
+        self.answer = Some(answer.clone());
+    }
+}
+
+impl Html {
+    /// Writes all of the page that is above its activity.
+    pub(super) fn write_head(&mut self, kept: &KeptPage, head: &DocumentHead, out: &mut HtmlOut<'_>) {
+        let title = page::title(head);
+        super::head(title, out);
+        out.raw("<header class=\"top\"><h1>");
+        out.text(title);
+        out.raw("</h1>");
+        write_facts(head, title, out);
+        if let Some(entry) = &kept.session {
+            out.raw("<details class=\"fold\" id=\"");
+            out.raw(&page::anchor(entry.id.as_str()));
+            out.raw("\"><summary>Session</summary><p class=\"line\">");
+            block::line(out, &entry.view.title);
+            out.raw("</p>");
+            self.body(&entry.view.body, out);
+            out.raw("</details>");
+        }
+        out.raw("</header>\n");
+        Self::begin_main(out);
+        if let Some(answer) = &kept.answer {
+            self.write_answer(answer, title, out);
+        }
+        self.timeline.write(Some(head), out);
+        kept.contents.write(out);
+        Self::begin_activity(self.has_activity, out);
+    }
+}
+
+/// The date, the model, the folder, and the totals of the run, in a line.
+fn write_facts(head: &DocumentHead, title: &str, out: &mut HtmlOut<'_>) {
+    let when = page::when(head).zip(head.begun);
+    let folder = head.folder.as_deref().filter(|folder| *folder != title);
+    let figures = page::figures(head);
+    let (model, figures) = (head.model.iter(), figures.iter());
+    let mut separator = "<p class=\"facts\">";
+    let mut separate = |out: &mut HtmlOut<'_>| out.raw(std::mem::replace(&mut separator, " · "));
+    if let Some((when, begun)) = &when {
+        separate(out);
+        let begun = UtcTime::new(TimeZone::UTC.to_datetime(*begun));
+        let _ = out.formatted(format_args!("<time datetime=\"{begun}\">"));
+        out.text(when);
+        out.raw("</time>");
+    }
+    for text in model {
+        separate(out);
+        out.text(text);
+    }
+    if let Some(folder) = folder {
+        separate(out);
+        out.raw("<span class=\"path\">");
+        out.text(folder);
+        out.raw("</span>");
+    }
+    for text in figures {
+        separate(out);
+        out.text(text);
+    }
+    if separator == " · " {
+        out.raw("</p>");
+    }
+}

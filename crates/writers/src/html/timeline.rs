@@ -1,0 +1,602 @@
+//! The run at a glance: who worked when, and what it came to.
+//!
+//! One lane for the main thread and one for each of the first sub-agents, a bar for each call from when it was made to when its result
+//! came, and below them tokens and cost as they grew. A pause in which nothing happened is drawn narrow. What is kept is bounded: a long run is drawn coarser, its failures
+//! never left out before others.
+
+use std::fmt::{self, Write};
+
+use indexmap::IndexMap;
+
+use super::out::HtmlOut;
+use super::session_title;
+use crate::page;
+use streamfmt_core::entry::{Entry, Line};
+use streamfmt_core::figures;
+use streamfmt_core::item::{Action, Id, Kind};
+use streamfmt_core::outline::DocumentHead;
+use streamfmt_core::session::Map;
+
+/// Lanes that are drawn by themselves; what other sub-agents do is drawn in one more.
+const MAX_LANES: usize = 6;
+/// Names of sub-agents that are kept until they do something, and other sub-agents that are counted.
+const MAX_AGENTS: usize = 4_096;
+/// Bars that are kept.
+const MAX_BARS: usize = 2_000;
+/// Points of a curve that are kept.
+const MAX_POINTS: usize = 400;
+/// Calls whose result is awaited.
+const MAX_OPEN: usize = 512;
+/// Milliseconds without an entry that are a pause.
+const LEAST_PAUSE: i64 = 10_000;
+/// Pauses that are kept, the longest.
+const MAX_PAUSES: usize = 128;
+/// The class of a call that failed.
+const FAILED: &str = "b-bad";
+/// Milliseconds by which the time of the stream and that of the outcomes may differ and are the same time.
+const CLOCKS_DIFFER: u64 = 1_000;
+/// Width of the drawing, in its own units.
+const WIDTH: f64 = 1000.0;
+/// Width of a pause, and of all of them together at most.
+const PAUSE_WIDTH: f64 = 12.0;
+const PAUSES_WIDTH: f64 = 200.0;
+/// What the legend says of each class of bars.
+const LEGEND: [(&str, &str); 9] = [
+    ("b-ask", "prompt"),
+    ("b-say", "reply"),
+    ("b-run", "command"),
+    ("b-read", "read or search"),
+    ("b-edit", "edit"),
+    ("b-net", "web or MCP"),
+    ("b-agent", "sub-agent"),
+    ("b-other", "other call"),
+    (FAILED, "failed call"),
+];
+
+/// A moment: milliseconds since 1970 if the stream tells times, and how many entries came before.
+#[derive(Clone, Copy, Debug, Default)]
+struct TimelinePoint {
+    ms: Option<i64>,
+    turn: u64,
+}
+
+#[derive(Debug)]
+struct Bar {
+    lane: usize,
+    from: TimelinePoint,
+    to: TimelinePoint,
+    class: &'static str,
+    anchor: String,
+    title: String,
+}
+
+/// A time in which nothing happened, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    from: i64,
+    to: i64,
+}
+
+impl Pause {
+    fn length(self) -> i64 {
+        self.to.saturating_sub(self.from)
+    }
+}
+
+/// Collects what is drawn at the end.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    lanes: IndexMap<Option<Id>, String>,
+    /// What sub-agents are to do that have not done anything yet.
+    names: Map<Id, String>,
+    /// Sub-agents without a lane of their own.
+    others: Map<Id, ()>,
+    pauses: Vec<Pause>,
+    bars: Vec<Bar>,
+    /// Calls whose result is awaited: their bars.
+    open: Map<Id, usize>,
+    /// Tokens so far, those of the cache aside: all of them, and those written.
+    tokens: Vec<(TimelinePoint, u64, u64)>,
+    costs: Vec<(TimelinePoint, f64)>,
+    last: TimelinePoint,
+    first: Option<TimelinePoint>,
+    turn: u64,
+    calls: u64,
+    failures: u64,
+    /// Tokens read from the cache and written to it so far.
+    cached: [u64; 2],
+}
+
+impl Timeline {
+    /// Takes note of an entry.
+    pub(super) fn note(&mut self, entry: &Entry) {
+        self.turn += 1;
+        let ms = entry.at.map(jiff::Timestamp::as_millisecond);
+        let now = TimelinePoint { ms: ms.or(self.last.ms), turn: self.turn };
+        self.first.get_or_insert(now);
+        if let (Some(from), Some(to)) = (self.last.ms, now.ms)
+            && to.saturating_sub(from) > LEAST_PAUSE
+        {
+            self.pause(Pause { from, to });
+        }
+        self.last = TimelinePoint { ms: now.ms.max(self.last.ms), turn: self.turn };
+        if self.first.is_some_and(|first| first.ms.is_none()) {
+            self.first = Some(now);
+        }
+        match entry.kind {
+            Kind::Call => self.call(entry, now),
+            Kind::Result => self.result(entry, now),
+            Kind::Reply | Kind::Prompt => {
+                let class = if entry.kind == Kind::Reply { "b-say" } else { "b-ask" };
+                self.bar(entry, now, class, entry.kind.name().to_owned());
+            }
+            _ => {}
+        }
+        if let Some(known) = entry.figures {
+            let usage = known.usage;
+            let total = usage.spent();
+            self.cached = [usage.cache_read, usage.cache_write];
+            if total > 0 && self.tokens.last().is_none_or(|(_, before, _)| *before != total) {
+                self.tokens.push((now, total, usage.output));
+                thin(&mut self.tokens, MAX_POINTS);
+            }
+            if let Some(cost) = known.cost.filter(|cost| cost.is_finite()) {
+                self.costs.push((now, cost));
+                thin(&mut self.costs, MAX_POINTS);
+            }
+        }
+    }
+
+    fn call(&mut self, entry: &Entry, now: TimelinePoint) {
+        self.calls += 1;
+        let class = match entry.action {
+            Some(Action::Run) => "b-run",
+            Some(Action::Read | Action::Search) => "b-read",
+            Some(Action::Write | Action::Edit) => "b-edit",
+            Some(Action::Fetch | Action::Mcp) => "b-net",
+            Some(Action::Delegate) => "b-agent",
+            _ => "b-other",
+        };
+        let title = session_title(&entry.view.title);
+        if entry.action == Some(Action::Delegate) && self.lanes.len() < MAX_LANES {
+            if self.names.len() >= MAX_AGENTS {
+                self.names.shift_remove_index(0);
+            }
+            self.names
+                .insert(entry.id.clone(), description(&entry.view.title).unwrap_or_else(|| title.clone()));
+        }
+        let at = self.bar(entry, now, class, title);
+        if self.open.len() >= MAX_OPEN {
+            self.open.shift_remove_index(0);
+        }
+        self.open.insert(entry.id.clone(), at);
+    }
+
+    fn result(&mut self, entry: &Entry, now: TimelinePoint) {
+        let is_failed = entry.is_failed();
+        self.failures += u64::from(is_failed);
+        let bar = entry.call.as_ref().and_then(|call| self.open.shift_remove(call));
+        let Some(bar) = bar.and_then(|at| self.bars.get_mut(at)) else { return };
+        bar.to = now;
+        if is_failed {
+            bar.class = FAILED;
+        }
+        // What a call took is no pause.
+        if let (Some(from), Some(to)) = (bar.from.ms, bar.to.ms) {
+            self.pauses.retain(|pause| pause.from < from || to < pause.to);
+        }
+    }
+
+    fn pause(&mut self, pause: Pause) {
+        self.pauses.push(pause);
+        if self.pauses.len() > MAX_PAUSES
+            && let Some((shortest, _)) =
+                self.pauses.iter().enumerate().min_by_key(|(_, pause)| pause.length())
+        {
+            self.pauses.remove(shortest);
+        }
+    }
+
+    fn bar(&mut self, entry: &Entry, now: TimelinePoint, class: &'static str, title: String) -> usize {
+        let lane = self.lane(entry.parent.as_ref());
+        let anchor = page::anchor(entry.id.as_str());
+        if self.bars.len() >= MAX_BARS {
+            self.coarsen();
+        }
+        self.bars.push(Bar { lane, from: now, to: now, class, anchor, title });
+        self.bars.len() - 1
+    }
+
+    /// The lane of a thread. That behind the last is shared.
+    fn lane(&mut self, parent: Option<&Id>) -> usize {
+        if self.lanes.is_empty() {
+            self.lanes.insert(None, "main".to_owned());
+        }
+        let key = parent.cloned();
+        if let Some(lane) = self.lanes.get_index_of(&key) {
+            return lane;
+        }
+        if let Some(parent) = parent
+            && self.lanes.len() >= MAX_LANES
+        {
+            if self.others.len() < MAX_AGENTS {
+                self.others.insert(parent.clone(), ());
+            }
+            return MAX_LANES;
+        }
+        let name = parent.and_then(|parent| self.names.shift_remove(parent));
+        self.lanes.insert_full(key, name.unwrap_or_else(|| "sub-agent".to_owned())).0
+    }
+
+    /// Leaves out every other bar. Those that await a result stay, and failures do until they are half of all.
+    fn coarsen(&mut self) {
+        let mut awaited = vec![false; self.bars.len()];
+        for at in self.open.values() {
+            if let Some(awaited) = awaited.get_mut(*at) {
+                *awaited = true;
+            }
+        }
+        let failed = self.bars.iter().filter(|bar| bar.class == FAILED).count();
+        let are_few = failed < MAX_BARS / 2;
+        let (mut index, mut kept, mut is_next_kept) = (0_usize, 0_usize, true);
+        let mut moved = Vec::with_capacity(self.bars.len());
+        self.bars.retain(|bar| {
+            let is_kept = awaited[index] || (are_few && bar.class == FAILED) || {
+                is_next_kept = !is_next_kept;
+                !is_next_kept
+            };
+            index += 1;
+            moved.push(kept);
+            kept += usize::from(is_kept);
+            is_kept
+        });
+        for at in self.open.values_mut() {
+            *at = moved.get(*at).copied().unwrap_or(0);
+        }
+    }
+
+    /// Where a moment is, from 0 to [`WIDTH`].
+    fn x(&self, moment: TimelinePoint) -> f64 {
+        let first = self.first.unwrap_or_default();
+        let share =
+            |at: f64, end: f64, width: f64| if end > 0.0 { (at / end).clamp(0.0, 1.0) * width } else { 0.0 };
+        match (moment.ms, first.ms, self.last.ms) {
+            (Some(ms), Some(from), Some(to)) if to > from => {
+                let paused: i64 = self.pauses.iter().map(|pause| pause.length()).sum();
+                let each = self.pause_width();
+                let rest = WIDTH - each * self.pauses.len() as f64;
+                let (mut before, mut x) = (0, 0.0);
+                for pause in &self.pauses {
+                    let within = ms.clamp(pause.from, pause.to) - pause.from;
+                    before += within;
+                    x += share(within as f64, pause.length() as f64, each);
+                }
+                let active = to - from - paused;
+                (x + share((ms - from - before) as f64, active as f64, rest)).clamp(0.0, WIDTH)
+            }
+            _ => share((moment.turn - 1) as f64, (self.last.turn.max(2) - 1) as f64, WIDTH),
+        }
+    }
+
+    /// How wide a pause is drawn, however long it was.
+    fn pause_width(&self) -> f64 {
+        let number = self.pauses.len().max(1) as f64;
+        let (Some(from), Some(to)) = (self.first.and_then(|first| first.ms), self.last.ms) else {
+            return 0.0;
+        };
+        let paused: i64 = self.pauses.iter().map(|pause| pause.length()).sum();
+        if to - from > paused { PAUSE_WIDTH.min(PAUSES_WIDTH / number) } else { WIDTH / number }
+    }
+
+    /// How long it took by the stream's times, in milliseconds.
+    fn length(&self) -> Option<u64> {
+        let length = self.last.ms?.checked_sub(self.first?.ms?)?;
+        u64::try_from(length).ok().filter(|length| *length > 0)
+    }
+
+    /// Draws it. What `head` knows of the run goes before what was seen of it here, so that each figure is said alike on the whole
+    /// page.
+    pub(super) fn write(&self, head: Option<&DocumentHead>, out: &mut HtmlOut<'_>) {
+        if self.bars.is_empty() {
+            return;
+        }
+        out.raw("<section id=\"timeline\" aria-labelledby=\"h-timeline\"><h2 id=\"h-timeline\">Timeline</h2>\n<div class=\"lanes\">\n");
+        let others = match self.others.len() {
+            0 => None,
+            MAX_AGENTS => Some(format!("+{MAX_AGENTS} agents or more")),
+            number => Some(format!("+{}", &*figures::count_of(number as u64, "agent", "agents"))),
+        };
+        // Others share the lane behind the last, and there are some only if there are so many.
+        for (lane, name) in self.lanes.values().chain(&others).enumerate() {
+            let count = self.bars.iter().filter(|bar| bar.lane == lane).count();
+            if count == 0 {
+                continue;
+            }
+            out.raw("<div class=\"lane\"><span class=\"who\" title=\"");
+            out.text(name);
+            out.raw("\">");
+            out.text(name);
+            out.raw(
+                "</span><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
+            );
+            let steps = figures::count_of(count as u64, "step", "steps");
+            let _ = out.formatted(format_args!("lane {}: {}\">", lane + 1, &*steps));
+            self.pauses_of(out);
+            for bar in self.bars.iter().filter(|bar| bar.lane == lane) {
+                self.bar_of(bar, out);
+            }
+            out.raw("</svg></div>\n");
+        }
+        self.curves(out);
+        out.raw("</div>\n");
+        self.legend(out);
+        out.raw("<p class=\"facts\">");
+        self.facts(head, out);
+        out.raw("</p></section>\n");
+    }
+
+    fn pauses_of(&self, out: &mut HtmlOut<'_>) {
+        let width = self.pause_width();
+        for pause in &self.pauses {
+            let from = self.x(TimelinePoint { ms: Some(pause.from), turn: 1 });
+            out.raw("<rect class=\"pause\" x=\"");
+            out.number(Tenths(from));
+            out.raw("\" y=\"0\" width=\"");
+            out.number(Tenths(width));
+            out.raw("\" height=\"10\"><title>pause of ");
+            out.text(&figures::duration(pause.length().unsigned_abs()));
+            out.raw("</title></rect>");
+        }
+    }
+
+    /// What each colour is, of those that are there.
+    fn legend(&self, out: &mut HtmlOut<'_>) {
+        out.raw("<p class=\"legend\">");
+        for (class, meaning) in LEGEND {
+            if self.bars.iter().any(|bar| bar.class == class) {
+                let _ = out.formatted(format_args!("<span><i class=\"{class}\"></i>{meaning}</span> "));
+            }
+        }
+        if !self.pauses.is_empty() {
+            out.raw("<span><i class=\"pause\"></i>pause of over 10s, shortened</span> ");
+        }
+        if self.tokens.len() > 1 {
+            out.raw("<span><i class=\"curve-tokens\"></i>tokens</span> ");
+            if self.costs.len() > 1 {
+                out.raw("<span><i class=\"curve-cost\"></i>cost</span> ");
+            }
+        }
+        out.raw("</p>\n");
+    }
+
+    fn bar_of(&self, bar: &Bar, out: &mut HtmlOut<'_>) {
+        let (from, to) = (self.x(bar.from), self.x(bar.to));
+        let thinnest = if bar.class == "b-say" || bar.class == "b-ask" { 1.5 } else { 2.5 };
+        let width = (to - from).max(thinnest);
+        let from = from.min(WIDTH - width).max(0.0);
+        out.raw("<rect class=\"");
+        out.raw(bar.class);
+        out.raw("\" x=\"");
+        out.number(Tenths(from));
+        out.raw("\" y=\"1\" width=\"");
+        out.number(Tenths(width));
+        out.raw("\" height=\"8\" data-e=\"");
+        out.raw(&bar.anchor);
+        out.raw("\"><title>");
+        out.text(&bar.title);
+        if let (Some(from), Some(to)) = (bar.from.ms, bar.to.ms)
+            && let Ok(length @ 1..) = u64::try_from(to.saturating_sub(from))
+        {
+            out.raw(" · ");
+            out.text(&figures::duration(length));
+        }
+        out.raw("</title></rect>");
+    }
+
+    fn curves(&self, out: &mut HtmlOut<'_>) {
+        let most = self.tokens.iter().map(|(_, total, _)| *total).max().unwrap_or(0);
+        // One point is no curve.
+        if most == 0 || self.tokens.len() < 2 {
+            return;
+        }
+        out.raw("<div class=\"lane\"><span class=\"who\">tokens</span><svg class=\"curve\" viewBox=\"0 0 1000 40\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"tokens over the run\">");
+        let mut path = String::from("M0 40");
+        let mut last = 40.0;
+        for (moment, total, _) in &self.tokens {
+            let (x, y) = (self.x(*moment), 38.0 - 36.0 * (*total as f64 / most as f64));
+            step(&mut path, x, last, y);
+            last = y;
+        }
+        let _ = write!(path, "L1000 {last:.1}");
+        let _ = out.formatted(format_args!("<path class=\"area\" d=\"{path}L1000 40Z\"/><path class=\"edge\" vector-effect=\"non-scaling-stroke\" d=\"{path}\"/>"));
+        let dearest = self.costs.iter().map(|(_, cost)| *cost).fold(0.0, f64::max);
+        if dearest > 0.0 && self.costs.len() > 1 {
+            let mut path = String::from("M0 38");
+            let mut last = 38.0;
+            for (moment, cost) in &self.costs {
+                let (x, y) = (self.x(*moment), 38.0 - 36.0 * (cost / dearest).clamp(0.0, 1.0));
+                step(&mut path, x, last, y);
+                last = y;
+            }
+            let _ = out.formatted(format_args!(
+                "<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"{path}L1000 {last:.1}\"/>"
+            ));
+        }
+        out.raw("</svg></div>\n");
+    }
+
+    fn facts(&self, head: Option<&DocumentHead>, out: &mut HtmlOut<'_>) {
+        let mut facts = Vec::new();
+        facts.push(figures::count_of(self.calls, "call", "calls").to_string());
+        if self.failures > 0 {
+            facts.push(format!("{} failed", self.failures));
+        }
+        let active = head.and_then(|head| head.duration_ms);
+        facts.push(match (self.length(), active) {
+            // A clock that is read when a line is written is off by a little.
+            (Some(length), Some(active)) if length > active.saturating_add(CLOCKS_DIFFER) => {
+                format!("active {} of {}", &*figures::duration(active), &*figures::duration(length))
+            }
+            (Some(_), Some(active)) => figures::duration(active).to_string(),
+            (Some(length), None) => figures::duration(length).to_string(),
+            (None, _) if self.last.ms.is_some() => {
+                "drawn in order: the stream tells one time alone".to_owned()
+            }
+            (None, _) => "drawn in order: the stream tells no times".to_owned(),
+        });
+        if let Some((_, total, written)) = self.tokens.last() {
+            facts.push(format!(
+                "{} tokens, {} of them written",
+                &*figures::tokens(*total),
+                &*figures::tokens(*written)
+            ));
+            for (count, which) in self.cached.into_iter().zip(["from cache", "to cache"]) {
+                if count > 0 {
+                    facts.push(format!("{} {which}", &*figures::tokens(count)));
+                }
+            }
+        }
+        let cost = head.map_or_else(|| self.costs.last().map(|(_, cost)| *cost), |head| head.cost);
+        if let Some(cost) = cost.and_then(figures::money) {
+            facts.push(cost.to_string());
+        }
+        out.text(&facts.join(" · "));
+    }
+}
+
+/// What a sub-agent is to do, without its tool and its type.
+fn description(title: &Line) -> Option<String> {
+    let spans = title.spans.iter().filter(|span| span.role.name() == "call.arg").cloned().collect();
+    Some(session_title(&Line { spans })).filter(|text| !text.is_empty())
+}
+
+/// Goes on with a curve that was at the height `last`, and is at `y` from `x` on.
+fn step(path: &mut String, x: f64, last: f64, y: f64) {
+    let (x, last, y) = (Tenths(x), Tenths(last), Tenths(y));
+    // A string takes everything.
+    let _ = write!(path, "L{x} {last}L{x} {y}");
+}
+
+/// A number of the drawing with one digit behind the point, as `{:.1}` writes it.
+struct Tenths(f64);
+
+impl fmt::Display for Tenths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenths = self.0 * 10.0;
+        let near = tenths.round();
+        // Up to the width, the product is off by far less than what is left to the middle between two tenths.
+        if self.0.is_sign_positive() && (0.0..=10.0 * WIDTH).contains(&near) && (tenths - near).abs() < 0.499
+        {
+            let near = near as i64;
+            write!(f, "{}.{}", near / 10, near % 10)
+        } else {
+            write!(f, "{:.1}", self.0)
+        }
+    }
+}
+
+/// Leaves out every other point if there are too many; the last one stays.
+fn thin<T>(points: &mut Vec<T>, most: usize) {
+    if points.len() <= most {
+        return;
+    }
+    let last = points.len() - 1;
+    let mut index = 0;
+    points.retain(|_| {
+        let is_kept = index % 2 == 0 || index == last;
+        index += 1;
+        is_kept
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use streamfmt_core::entry::View;
+
+    proptest! {
+        #[test]
+        fn tenths_are_rounded_as_numbers_are(number in prop_oneof![-1.0..1_100.0, (0_u32..44_000).prop_map(|it| f64::from(it) / 40.0)]) {
+            prop_assert_eq!(Tenths(number).to_string(), format!("{number:.1}"));
+        }
+    }
+
+    fn at(seconds: i64, entry: Entry) -> Entry {
+        Entry { at: jiff::Timestamp::from_second(seconds).ok(), ..entry }
+    }
+
+    fn call(id: &str, action: Action, title: Line) -> Entry {
+        Entry { action: Some(action), ..Entry::new(id, Kind::Call, View::titled("call", title)) }
+    }
+
+    fn drawn(timeline: &Timeline) -> String {
+        let (mut buffer, mut page) = (String::new(), String::new());
+        let mut out = HtmlOut::new(&mut buffer, &mut page);
+        timeline.write(None, &mut out);
+        out.end().unwrap();
+        page
+    }
+
+    #[test]
+    fn a_pause_is_drawn_narrow_and_the_time_of_a_call_is_none() {
+        let mut timeline = Timeline::default();
+        let result = |id: &str| {
+            let result = Entry::new(Id::below(id, "result"), Kind::Result, View::default());
+            Entry { call: Some(id.into()), ..result }
+        };
+        let bash = || Line::of("tool.name", "Bash");
+        timeline.note(&at(0, call("a", Action::Run, bash())));
+        timeline.note(&at(40, result("a")));
+        timeline.note(&at(3_640, call("b", Action::Run, bash())));
+        timeline.note(&at(3_700, result("b")));
+        let page = drawn(&timeline);
+        assert_eq!(page.matches("class=\"pause\" x=").count(), 1, "{page}");
+        // Forty of a hundred seconds, an hour's pause, and the rest.
+        assert!(page.contains("x=\"0.0\" y=\"1\" width=\"395.2\""), "{page}");
+        assert!(page.contains("x=\"395.2\" y=\"0\" width=\"12.0\""), "{page}");
+        assert!(page.contains("<title>pause of 1h") && page.contains("shortened"), "{page}");
+    }
+
+    #[test]
+    fn agents_have_lanes_by_what_they_do_and_many_of_them_share_one() {
+        let mut timeline = Timeline::default();
+        timeline.note(&Entry::new("p", Kind::Prompt, View::default()));
+        for number in 0..40 {
+            let mut title = Line::of("tool.name", "Agent");
+            title.push("call.arg", streamfmt_core::text::Text::clean_owned(format!("Part {number}")));
+            let agent = call(&format!("agent-{number}"), Action::Delegate, title);
+            timeline.note(&agent);
+            // The first does nothing that is known.
+            if number > 0 {
+                let inside = call(&format!("call-{number}"), Action::Run, Line::of("tool.name", "Bash"));
+                timeline.note(&Entry { parent: Some(agent.id), ..inside });
+            }
+        }
+        let page = drawn(&timeline);
+        let names: Vec<_> =
+            page.split("title=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        assert_eq!(names, ["main", "Part 1", "Part 2", "Part 3", "Part 4", "Part 5", "+34 agents"]);
+    }
+
+    #[test]
+    fn however_much_fails_or_is_never_answered_the_drawing_stays_bounded() {
+        let mut timeline = Timeline::default();
+        for number in 0..20_000 {
+            let id = Id::from(&*format!("call-{number}"));
+            let call =
+                Entry::new(id.clone(), Kind::Call, View::titled("call", Line::of("tool.name", "Bash")));
+            timeline.note(&call);
+            if number % 3 > 0 {
+                let view = View::titled("error", Line::of("result.error", "failed"));
+                let result = Entry::new(Id::below(id.as_str(), "result"), Kind::Result, view);
+                timeline.note(&Entry { call: Some(id), ..result });
+            }
+            assert!(timeline.bars.len() <= MAX_BARS, "{number}");
+        }
+        let failed = timeline.bars.iter().filter(|bar| bar.class == FAILED).count();
+        assert!(failed > MAX_BARS / 8, "{failed} failures are left");
+        assert_eq!(timeline.failures, 13_333);
+    }
+}

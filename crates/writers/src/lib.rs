@@ -1,0 +1,18 @@
+//! The output formats of streamfmt: each writer spells the nodes of a document in one of them.
+//!
+//! A writer sees no item and no dialect. What it is given, and when, is in [`streamfmt_core::writer`].
+
+pub mod cast;
+pub mod ci;
+mod commonmark;
+mod highlight;
+pub mod html;
+pub mod json;
+mod lines;
+pub mod log;
+pub mod markdown;
+mod marks_alone;
+pub mod page;
+pub mod slack;
+pub mod summary;
+pub mod terminal;

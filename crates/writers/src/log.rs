@@ -1,0 +1,535 @@
+//! One line an event, made to be searched, for the logs of CI services.
+//!
+//! ```text
+//! [tool] Bash Run all tests · $ cargo test
+//! [tool] (Find callers) Grep total                             of a sub-agent: its name
+//! [result] Bash Run all tests: running 14 tests … (+12 lines)
+//! ::group::14 lines                                            all of it, folded, where the service can do that
+//!   running 14 tests
+//! ::endgroup::
+//! ::warning title=Read,file=src/a.rs::[error] Read src/a.rs: File does not exist.
+//! [answer] All tests pass. (+4 lines)
+//! [cost] $0.31 · 12 turns · 1m 42s
+//! ```
+//!
+//! Commands of ours are the only ones in it: see [`ci`](super::ci).
+
+mod file_line;
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+use crate::ci::{CiSafe, harmless};
+use crate::page;
+use crate::terminal::Terminal;
+use streamfmt_core::entry::{Block, Entry, Line, Point, Span, TextLayout, View};
+use streamfmt_core::figures;
+use streamfmt_core::item::{Action, Kind, Status};
+use streamfmt_core::outline::{Answer, Node, Relation};
+use streamfmt_core::profile::{Ci, Keep};
+use streamfmt_core::text::Text;
+use streamfmt_core::writer::{Order, Wants, Writer};
+
+use self::file_line::FileLine;
+
+/// Longest text of an event other than a reply, in bytes.
+const LONGEST: usize = 300;
+
+/// Longest message of an annotation, in bytes; the service cuts at about twice that.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// What ends a command of GitLab's: invisible on a terminal.
+const ERASE: &str = "\r\x1b[0K";
+
+/// Writes one line an event.
+pub struct Log {
+    rows: CiSafe<Terminal>,
+    ci: Ci,
+    /// How many sections were written.
+    sections: u64,
+}
+
+impl Log {
+    /// Writes rows as `rows` does, which has no gap and no margin, for the log of this service.
+    pub fn new(rows: Terminal, ci: Ci) -> Self {
+        Self { rows: CiSafe::new(rows), ci, sections: 0 }
+    }
+
+    /// `is_answer`: it is of the answer of a run.
+    fn event(&mut self, node: &Node, is_answer: bool, out: &mut dyn Write) -> fmt::Result {
+        let entry = &*node.entry;
+        let is_answer = is_answer && entry.kind == Kind::Reply;
+        let call = match &node.relation {
+            Relation::Apart(title) if entry.kind == Kind::Result => Some(title),
+            _ => None,
+        };
+        let tag = if is_answer { "answer" } else { tag(entry) };
+        let keeps = match self.ci.has_groups() {
+            false => Keeps::Nothing,
+            true if is_answer => Keeps::Lines,
+            true => Keeps::LongResult,
+        };
+        let view = fold(entry, head(tag, node), call, keeps);
+        // A line that is searched for begins with what kind of event it is of.
+        let row = Entry { view, depth: 0, ..entry.clone() };
+        self.title(tag, &row, out)?;
+        if row.view.body.is_empty() { Ok(()) } else { self.group(&row, is_answer, out) }
+    }
+
+    /// Writes an entry's title: as an annotation, if it tells of a failure and the service has such.
+    fn title(&mut self, tag: &str, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
+        let level = match (self.ci, entry.kind, tag) {
+            (Ci::Github, _, "failed") => "error",
+            // A call that fails is every agent's day: the run may end well all the same.
+            (Ci::Github, Kind::Result, "error") => "warning",
+            _ => {
+                let line = View { body: Vec::new(), ..entry.view.clone() };
+                let titled = Node::from(Entry { view: line, ..entry.clone() });
+                return self.rows.safely("", out, |rows, out| rows.node(&titled, out));
+            }
+        };
+        let name = entry.tool.as_deref().unwrap_or("agent");
+        write!(out, "::{level} title={}", property(&harmless(name, false)))?;
+        if let Some((file, line)) = failing_line(entry) {
+            write!(out, ",file={}", property(&harmless(&file, false)))?;
+            if let Some(line) = line {
+                write!(out, ",line={line}")?;
+            }
+        }
+        let message = entry.view.title.plain();
+        let message = harmless(&message, false);
+        let end = streamfmt_core::clip::floor(&message, LONGEST_MESSAGE);
+        let more = if end < message.len() { "…" } else { "" };
+        writeln!(out, "::{}{more}", data(&message[..end]))
+    }
+
+    /// Writes all of a body in rows that the service can fold. `is_open`: they are shown unfolded at first, where that is
+    /// possible.
+    fn group(&mut self, entry: &Entry, is_open: bool, out: &mut dyn Write) -> fmt::Result {
+        let name = figures::count_of(lines(&entry.view.body), "line", "lines");
+        self.sections += 1;
+        let (at, number) = (entry.at.map_or(0, jiff::Timestamp::as_second), self.sections);
+        let collapsed = if is_open { "" } else { "[collapsed=true]" };
+        match self.ci {
+            Ci::Github => writeln!(out, "::group::{}", &*name)?,
+            _ => writeln!(out, "section_start:{at}:streamfmt_{number}{collapsed}{ERASE}{}", &*name)?,
+        }
+        let body = Entry { view: View::of(entry.view.body.clone()), ..entry.clone() };
+        self.rows.safely("  ", out, |rows, out| rows.node(&Node::from(body), out))?;
+        match self.ci {
+            Ci::Github => out.write_str("::endgroup::\n"),
+            _ => writeln!(out, "section_end:{at}:streamfmt_{number}{ERASE}"),
+        }
+    }
+}
+
+impl Writer for Log {
+    fn wants(&self) -> Wants {
+        let time = self.ci == Ci::Gitlab || self.rows.wants().time;
+        Wants { time, names: true, agents: true, answer: true, order: Order::Completion, ..Wants::default() }
+    }
+
+    fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        self.event(node, false, out)
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
+        answer.nodes.iter().try_for_each(|node| self.event(node, true, out))
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.rows.end(out)
+    }
+}
+
+/// What kind of event a line is of.
+fn tag(entry: &Entry) -> &'static str {
+    match entry.kind {
+        _ if entry.view.mark == Some("error") => "error",
+        _ if entry.view.mark == Some("warning") => "warning",
+        Kind::Call => "tool",
+        Kind::Outcome if entry.status == Status::Failed || entry.view.is_failure() => "failed",
+        Kind::Outcome => "cost",
+        Kind::Notice if entry.view.is_totals() => "cost",
+        Kind::Notice if entry.view.is_heading() => "session",
+        kind => kind.name(),
+    }
+}
+
+/// What a line begins with: the kind of event, and the sub-agent that it is of.
+fn head(tag: &str, node: &Node) -> Line {
+    let mut line = Line::of("tag", format!("[{tag}]"));
+    if let Some(agent) = &node.agent {
+        line.push(
+            "agent",
+            match &agent.name {
+                Some(name) => format!("({})", &**name),
+                None => format!("(agent {})", agent.number),
+            },
+        );
+    }
+    line
+}
+
+/// What stays below a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    Nothing,
+    /// The body of a result that the line doesn't hold.
+    LongResult,
+    /// A text of several lines, of which the line holds the first.
+    Lines,
+}
+
+/// Folds an entry into a line that begins with `line`. `call`: the title of a result's call, which may be far above.
+fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> View {
+    let view = &entry.view;
+    if keeps == Keeps::Lines && lines(&view.body) > 1 {
+        return first_line(line, view);
+    }
+    if let Some(call) = call {
+        for span in call.spans.iter().filter(|span| &*span.text != " ") {
+            line.push_span(span.clone());
+        }
+        line.spans.push(Span::new("result.note", Text::own(":")));
+    }
+    if entry.kind == Kind::Outcome || view.is_totals() {
+        cost_first(&view.title, &mut line);
+    } else {
+        for span in view.title.spans.iter().filter(|span| &*span.text != " ") {
+            let text = Text::clean(span.text.trim());
+            line.push_span(Span { text: text.into(), ..span.clone() });
+        }
+    }
+    let is_whole = matches!(entry.kind, Kind::Reply | Kind::Outcome);
+    let mut hidden = 0;
+    let mut room = LONGEST;
+    // The end of what a failed command wrote tells more than its start.
+    let keep = if is_whole {
+        Keep::HeadTail
+    } else if entry.view.is_failure() {
+        Keep::Tail
+    } else {
+        Keep::Head
+    };
+    for (at, block) in view.body.iter().enumerate() {
+        let before = line.spans.len();
+        fold_block(block, keep, &mut room, &mut hidden, &mut line);
+        let announces = |line: &Line| line.spans.last().is_some_and(|span| span.text.ends_with(':'));
+        let is_apart = !is_whole && (at > 0 || !(view.title.is_empty() || announces(&view.title)));
+        if is_apart && line.spans.len() > before {
+            line.spans
+                .splice(before..before, [" ", "·"].map(|text| Span::new("result.note", Text::own(text))));
+        }
+    }
+    let is_kept = hidden > 0 && keeps == Keeps::LongResult && entry.kind == Kind::Result;
+    let body = if is_kept { view.body.clone() } else { Vec::new() };
+    if hidden > 0 {
+        line.push("elided", format!("(+{})", &*figures::count_of(hidden, "line", "lines")));
+    }
+    View { title: line, ..View::of(body) }
+}
+
+/// The first line of a text, and all of it below.
+fn first_line(mut line: Line, view: &View) -> View {
+    let text = view.body.iter().find_map(|block| match block {
+        Block::Prose { text, role } | Block::Code { text, role, .. } => {
+            text.split('\n').map(str::trim).find(|line| !line.is_empty()).map(|line| (role, line))
+        }
+        _ => None,
+    });
+    if let Some((role, text)) = text {
+        line.push(role.clone(), text.to_owned());
+    }
+    let more = lines(&view.body).saturating_sub(u64::from(text.is_some()));
+    line.push("elided", format!("(+{})", &*figures::count_of(more, "line", "lines")));
+    View { title: line, ..View::of(view.body.clone()) }
+}
+
+/// Adds the title of an outcome, its cost first: `$0.31 · 12 turns · 1m 42s`.
+fn cost_first(title: &Line, line: &mut Line) {
+    let first = title.spans.first().map_or("", |span| span.role.name());
+    let (is_good, is_figure) = (first == "outcome.ok", first == "outcome.figure");
+    let mut spans: Vec<_> = title.spans.iter().filter(|span| !matches!(&*span.text, " " | "·")).collect();
+    if is_good && spans.len() > 1 {
+        spans.remove(0);
+    }
+    if let Some(at) = spans.iter().position(|span| span.text.starts_with(['$', '<'])) {
+        let cost = spans.remove(at);
+        spans.insert(usize::from(!is_good && !is_figure), cost);
+    }
+    for (index, span) in spans.into_iter().enumerate() {
+        if index > 0 {
+            line.push("outcome.note", Text::own("·"));
+        }
+        line.push_span(span.clone());
+    }
+}
+
+/// Adds the lines of a block to the line, all or those that there is room for at the end to keep, and counts the
+/// others.
+fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, line: &mut Line) {
+    match block {
+        Block::Prose { text, role } | Block::Code { text, role, .. } => {
+            if role.text_layout() == TextLayout::Command && !text.trim().is_empty() {
+                line.push("mark.command", Text::own("$"));
+            }
+            if keep == Keep::HeadTail {
+                for part in text.split('\n').map(str::trim).filter(|part| !part.is_empty()) {
+                    line.push(role.clone(), part.to_owned());
+                }
+                return;
+            }
+            let text = if keep == Keep::Tail { last_lines(text, *room, hidden) } else { text };
+            let mut lines = text.split('\n').map(str::trim).filter(|text| !text.is_empty());
+            while let Some(first) = lines.next() {
+                if *room < first.len() && *room < LONGEST {
+                    *hidden += 1 + lines.count() as u64;
+                    return;
+                }
+                let end = streamfmt_core::clip::floor(first, *room);
+                let mut shown = first[..end].to_owned();
+                if end < first.len() {
+                    shown.push('…');
+                }
+                line.push(role.clone(), shown);
+                *room = room.saturating_sub(first.len());
+            }
+        }
+        Block::Lines { lines } => {
+            for (at, told) in lines.iter().enumerate() {
+                add(told.clone(), at > 0, room, hidden, line);
+            }
+        }
+        Block::List { items } => {
+            for (at, item) in items.iter().enumerate() {
+                let mut told = Line::of("plan.note", state(item.point));
+                told.spans.retain(|span| !span.text.is_empty());
+                for span in item.line.spans.iter().filter(|span| &*span.text != " ") {
+                    told.push_span(span.clone());
+                }
+                add(told, at > 0, room, hidden, line);
+            }
+        }
+        // The title tells how many lines came and went.
+        Block::Diff { .. } => {}
+        Block::Image { media, .. } => line.push("image", format!("[{}]", &**media)),
+        Block::Elided { lines, .. } => *hidden += lines,
+        Block::Table { rows, .. } => *hidden += rows.len() as u64,
+        Block::Details { summary, .. } => add(summary.clone(), false, room, hidden, line),
+    }
+}
+
+/// The state of a point, in characters that are easy to search for.
+fn state(point: Point) -> &'static str {
+    match point {
+        Point::Plain => "",
+        Point::Open => "[ ]",
+        Point::Active => "[>]",
+        Point::Done => "[x]",
+        Point::Failed => "[!]",
+    }
+}
+
+/// The last lines of `text` that there is room for: one at least.
+fn last_lines<'t>(text: &'t str, room: usize, hidden: &mut u64) -> &'t str {
+    let text = text.trim_end();
+    let Some(cut) = text.len().checked_sub(room).filter(|cut| *cut > 0) else { return text };
+    let cut = streamfmt_core::clip::floor(text, cut);
+    let start = match text[cut..].find('\n') {
+        Some(end) => cut + end + 1,
+        None => text.rfind('\n').map_or(0, |end| end + 1),
+    };
+    *hidden += text[..start].lines().filter(|line| !line.trim().is_empty()).count() as u64;
+    &text[start..]
+}
+
+/// Adds a line that is told, if there is room for it. `is_apart`: what is before it is another one.
+fn add(told: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mut Line) {
+    let length: usize = told.spans.iter().map(|span| span.text.len()).sum();
+    if *room == 0 || (length > *room && *room < LONGEST) {
+        *hidden += 1;
+        return;
+    }
+    *room = room.saturating_sub(length);
+    if is_apart {
+        line.push("result.note", Text::own("·"));
+    }
+    line.spans.push(Span::new("text", Text::own(" ")));
+    line.spans.extend(told.spans);
+}
+
+/// The file that a failure is of, and the line if one is told: of a call for a file that one, else the first that the output
+/// complains of.
+fn failing_line(entry: &Entry) -> Option<(String, Option<u32>)> {
+    let is_of_file = matches!(entry.action, Some(Action::Read | Action::Edit | Action::Write));
+    let path = entry.view.title.spans.iter().find(|span| span.role.name() == "call.arg");
+    let path = path.filter(|_| is_of_file).map(|span| span.text.as_str());
+    let is_wanted = |place: FileLine<'_>| path.is_none_or(|path| is_same(path, place.file));
+    let of_block = |block: &Block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => {
+            file_line::first(text, is_wanted).map(|place| (place.file.to_owned(), place.line))
+        }
+        _ => None,
+    };
+    let title = entry.view.title.plain();
+    let found = entry.view.body.iter().find_map(of_block);
+    let found = found
+        .or_else(|| file_line::first(&title, is_wanted).map(|place| (place.file.to_owned(), place.line)));
+    match (path, found) {
+        // As it is called in the call: that is what the project knows it as.
+        (Some(path), found) => Some((path.to_owned(), found.map(|(_, line)| line))),
+        (None, found) => found.map(|(file, line)| (file, Some(line))),
+    }
+}
+
+/// Whether two paths may be of one file: one of them ends in the other.
+fn is_same(one: &str, other: &str) -> bool {
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    let other = other.trim_start_matches("./");
+    ends(one, other) || ends(other, one)
+}
+
+/// How many lines are in blocks, about.
+fn lines(blocks: &[Block]) -> u64 {
+    let count = |block: &Block| match block {
+        Block::Prose { text, .. } | Block::Code { text, .. } => page::lines(text.trim_end()) as u64,
+        Block::Lines { lines } => lines.len() as u64,
+        Block::Diff { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.len() as u64).sum(),
+        Block::List { items } => items.len() as u64,
+        Block::Table { rows, .. } => rows.len() as u64 + 1,
+        Block::Elided { lines, .. } => *lines,
+        Block::Image { .. } | Block::Details { .. } => 1,
+    };
+    blocks.iter().map(count).sum()
+}
+
+/// A text as what a command of GitHub's says.
+fn data(text: &str) -> Cow<'_, str> {
+    if text.contains(['%', '\r', '\n']) {
+        Cow::Owned(text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// A text as a property of such a command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Look;
+    use streamfmt_core::profile::Layout;
+
+    fn written(ci: Ci, entry: Entry) -> String {
+        let layout = Layout { gap: 0, margin: 0, ..Layout::default() };
+        let mut log = Log::new(Terminal::new(Look { layout, ..Look::default() }), ci);
+        let mut out = String::new();
+        // A string takes everything.
+        let _ = log.node(&Node::from(entry), &mut out);
+        let _ = log.end(&mut out);
+        out
+    }
+
+    fn entry(kind: Kind, mark: Option<&'static str>, title: Line, body: Vec<Block>) -> Entry {
+        Entry::new("id", kind, View { mark, title, ..View::of(body) })
+    }
+
+    #[test]
+    fn an_event_is_one_line_that_can_be_searched() {
+        let bash = || Line::of("tool.name", "Bash").with("call.arg", "Both");
+        let cost = || Line::default().with("outcome.note", "12 turns").with("outcome.cost", "$0.31");
+        for (entry, expected) in [
+            (
+                entry(Kind::Call, Some("call"), bash(), vec![Block::text("call.command", "a\nb")]),
+                "[tool] Bash Both · $ a b\n",
+            ),
+            (
+                entry(
+                    Kind::Result,
+                    None,
+                    Line::default(),
+                    vec![Block::text("result.text", "one\ntwo\n\n three")],
+                ),
+                "[result] one two three\n",
+            ),
+            (
+                entry(
+                    Kind::Result,
+                    Some("error"),
+                    Line::of("result.error", "exit 2"),
+                    vec![Block::text("result.error.text", format!("{}no such file", "x\n".repeat(300)))],
+                ),
+                "[error] exit 2 · x x x x",
+            ),
+            (
+                entry(Kind::Reply, None, Line::default(), vec![Block::prose("reply", "Done.\n\nAll well.")]),
+                "[reply] Done. All well.\n",
+            ),
+            (
+                entry(
+                    Kind::Outcome,
+                    Some("outcome-ok"),
+                    Line { spans: [Line::of("outcome.ok", "done").spans, cost().spans].concat() },
+                    vec![],
+                ),
+                "[cost] $0.31 · 12 turns\n",
+            ),
+            (
+                entry(
+                    Kind::Outcome,
+                    Some("outcome-error"),
+                    Line { spans: [Line::of("outcome.error", "failed").spans, cost().spans].concat() },
+                    vec![],
+                ),
+                "[failed] failed · $0.31 · 12 turns\n",
+            ),
+        ] {
+            let line = written(Ci::Plain, entry);
+            assert!(line.starts_with(expected), "{line}");
+            assert_eq!(line.matches('\n').count(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_line_does_not_hold_is_counted_and_folded_where_the_service_can_do_that() {
+        let long = || {
+            let text = ["some words of output"; 100].join("\n");
+            entry(Kind::Result, None, Line::default(), vec![Block::text("result.text", text)])
+        };
+        let line = written(Ci::Plain, long());
+        assert!(line.len() < 400 && line.ends_with(" (+85 lines)\n"), "{line}");
+        let group = written(Ci::Github, long());
+        assert!(
+            group.contains(" (+85 lines)\n::group::100 lines\n  some words")
+                && group.ends_with("::endgroup::\n"),
+            "{group}"
+        );
+        let failed = entry(
+            Kind::Result,
+            Some("error"),
+            Line::default(),
+            vec![Block::text("result.error.text", format!("{}the reason", "words\n".repeat(300)))],
+        );
+        let line = written(Ci::Plain, failed);
+        assert!(line.contains("the reason (+") && line.starts_with("[error] words"), "{line}");
+    }
+
+    #[test]
+    fn annotations_hold_no_command_of_others() {
+        assert_eq!(property("a:b,c%\n"), "a%3Ab%2Cc%25%0A");
+        assert_eq!(data("x\n::error::%0A"), "x%0A::error::%250A");
+    }
+
+    #[test]
+    fn lines_are_those_of_all_blocks() {
+        let line = Line::of("text", "x");
+        let blocks = [Block::text("text", "a\nb\n"), Block::line(line), Block::Elided { lines: 7, bytes: 9 }];
+        assert_eq!(lines(&blocks), 10);
+    }
+}

@@ -1,0 +1,464 @@
+//! Entries as Markdown: for pull requests, notes and chats, pleasant to read as source and as a page.
+//!
+//! ````text
+//! # claude-opus-4-5 · ~/shop           what is known of the run at its start
+//!
+//! I'll look at the failing test.       replies stand as they are, cleaned
+//!
+//! - **Read** `src/cart.rs` · 22 lines  a call is one point, and what it came to stands behind it
+//! - **Bash** `Run the cart tests`      or below it, in a fence that nothing in it can end
+//!   ```sh
+//!   cargo test -p cart
+//!   ```
+//! > - **Grep** `total`                 what a sub-agent does is a quote
+//!
+//! ## Answer                            the last replies, once it is known that they were
+//! ````
+//!
+//! The answer has a heading, so the outline holds replies back until something else follows: then they were no answer.
+
+mod block;
+mod head;
+mod index;
+mod inline;
+mod prose;
+mod spelling;
+
+use std::fmt::{self, Write};
+
+use crate::lines::{self, LineWriter};
+use crate::page::{self, PageOptions, UtcTime};
+use streamfmt_core::entry::{Block, Entry, Line, Span};
+use streamfmt_core::item::Kind;
+use streamfmt_core::outline::{Answer, DocumentHead, Group, Node, Relation};
+use streamfmt_core::text::Text;
+use streamfmt_core::theme::{self, Glyphs};
+use streamfmt_core::writer::{Order, Wants, Writer};
+
+use self::block::MarkdownBlocks;
+use self::head::KeptHead;
+use self::spelling::Commonmark;
+
+pub(super) use self::spelling::{Spelling, SpellingMarks};
+
+/// The quotes that what sub-agents do stands in at most; deeper ones are quoted no deeper.
+const MOST_QUOTES: usize = 6;
+
+/// Blanks before a point for each point that it is below of.
+const LEVEL: usize = 2;
+/// Points that one is set in below at most.
+const MOST_LEVELS: usize = 16;
+
+/// Marks that are left out: a call is what the list is of, and a point has its bullet.
+const NO_MARKS: [&str; 2] = ["call", "plain"];
+
+/// Failures of so many lines are never folded.
+const OPEN_FAILURE: usize = 60;
+
+/// Room for a line, in bytes: most are shorter.
+const LINE: usize = 160;
+
+/// Writes entries as Markdown.
+#[derive(Debug)]
+pub struct Markdown {
+    options: PageOptions,
+    spelling: &'static dyn Spelling,
+    buffer: String,
+    prefix: String,
+    before: Option<LastMarkdownEntry>,
+    /// Whether the line of a call was left open for its result.
+    is_open: bool,
+    /// Whether the format has a head above all else where that can be.
+    has_head: bool,
+    /// Whether it has one.
+    is_page: bool,
+    /// What is kept for the head.
+    kept: Option<Box<KeptHead>>,
+}
+
+/// A point that is folded as a whole.
+#[derive(Clone, Copy)]
+struct FoldedPoint<'e> {
+    /// On a call: its result, if it is known.
+    result: Option<&'e Entry>,
+}
+
+/// What the next entry needs to know of the one before.
+#[derive(Clone, Copy, Debug)]
+struct LastMarkdownEntry {
+    depth: u16,
+    is_point: bool,
+    /// A line right below would go on with its last line.
+    ends_in_lines: bool,
+}
+
+impl Markdown {
+    /// A writer of this layout.
+    pub fn new(options: PageOptions) -> Self {
+        Self { has_head: true, ..Self::spelled(options, &Commonmark) }
+    }
+
+    /// A writer of this layout for a format that is Markdown but for how it is spelled.
+    pub(super) fn spelled(options: PageOptions, spelling: &'static dyn Spelling) -> Self {
+        let (buffer, prefix) = (String::new(), String::new());
+        let (has_head, is_page, kept) = (false, false, None);
+        Self { options, spelling, buffer, prefix, before: None, is_open: false, has_head, is_page, kept }
+    }
+
+    /// Whether a point is folded, a call with its result if that is known: a long one is. What was cut isn't, nor a failure that isn't all too
+    /// long.
+    fn is_folded(&self, entry: &Entry, result: Option<&Entry>) -> bool {
+        if entry.kind == Kind::Result || !is_point(entry) {
+            return false;
+        }
+        let all = || [Some(entry), result].into_iter().flatten();
+        let lines = all().map(|entry| page::lines_of(&entry.view.body)).sum();
+        let is_open = all().any(Entry::is_failed) && lines <= OPEN_FAILURE;
+        self.options.folds(lines) && !is_open && !all().any(|entry| page::is_cut(&entry.view.body))
+    }
+
+    fn heading(&mut self, text: &str, out: &mut dyn Write) -> fmt::Result {
+        self.end_line(out)?;
+        if self.before.is_some() {
+            out.write_char('\n')?;
+        }
+        self.before = Some(LastMarkdownEntry { depth: 0, is_point: false, ends_in_lines: false });
+        let [before, behind] = self.spelling.heading(2);
+        writeln!(out, "{before}{text}{behind}")
+    }
+
+    fn end_line(&mut self, out: &mut dyn Write) -> fmt::Result {
+        if std::mem::take(&mut self.is_open) { out.write_char('\n') } else { Ok(()) }
+    }
+
+    fn write(&mut self, entry: &Entry, relation: &Relation, out: &mut dyn Write) -> fmt::Result {
+        self.write_as(entry, relation, None, out)
+    }
+
+    /// Writes an entry; one that is `folded` behind its title, a call with its result.
+    fn write_as(
+        &mut self,
+        entry: &Entry,
+        relation: &Relation,
+        folded: Option<FoldedPoint<'_>>,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        let timed = self.options.timestamps.as_ref().and_then(|_| page::timed(entry));
+        let entry = timed.as_ref().unwrap_or(entry);
+        let is_page = self.is_page;
+        if let Some(kept) = &mut self.kept {
+            kept.note_body();
+        }
+        if entry.begins_turn() && !is_page {
+            self.heading("Prompt", out)?;
+        }
+        let before = self.before;
+        let ends_in_lines = matches!(entry.view.body.last(), Some(Block::List { .. } | Block::Lines { .. }));
+        let now = LastMarkdownEntry { depth: entry.depth, is_point: is_point(entry), ends_in_lines };
+        // A result whose call stands right above goes on in the call's point.
+        let is_below = *relation == Relation::Below && before.is_some_and(|it| it.is_point);
+        let is_behind = is_below && self.is_open && entry.is_note();
+        if is_below && !is_behind && self.is_open && !entry.view.title.is_empty() {
+            // The title of the result would go on with the call's line.
+            self.is_open = false;
+            out.write_str(self.spelling.marks().line_break)?;
+        } else if !is_behind {
+            self.end_line(out)?;
+        }
+        self.before = Some(now);
+        let mut writer = LineWriter::new(&mut self.buffer, &mut self.prefix, out, before.is_none());
+        let is_next =
+            before.is_some_and(|before| before.is_point && now.is_point && before.depth == now.depth);
+        if let Some(before) = before.filter(|_| !is_next && !is_behind) {
+            let level = quote(&mut writer, self.spelling, before.depth.min(now.depth));
+            writer.line("");
+            writer.close(level);
+        }
+        quote(&mut writer, self.spelling, now.depth);
+        if entry.level > 0 {
+            let indent = " ".repeat(LEVEL * usize::from(entry.level).min(MOST_LEVELS));
+            writer.open(&indent, &indent);
+        }
+        let body = MarkdownBlocks {
+            writer: &mut writer,
+            options: &self.options,
+            spelling: self.spelling,
+            id: entry.id.as_str(),
+            // What was cut is short enough.
+            folds: !is_page || folded.is_none() && !page::is_cut(&entry.view.body),
+            pictures: 0,
+            bullet: self.spelling.marks().bullets[usize::from(entry.kind == Kind::Result)],
+        };
+        let mut said = MarkdownEntry { entry, relation, body, is_page };
+        self.is_open = match entry.kind {
+            Kind::Result => {
+                said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines))
+            }
+            _ if folded.is_some() => said.folded(folded.and_then(|folded| folded.result)),
+            _ if now.is_point => said.point(),
+            _ => said.prose(before.is_none()),
+        };
+        writer.end()
+    }
+}
+
+impl Writer for Markdown {
+    fn wants(&self) -> Wants {
+        let order = if self.has_head { Order::Paired } else { Order::Chosen };
+        let time = self.options.timestamps.is_some();
+        Wants { time, answer: true, head: self.has_head, order, ..Wants::default() }
+    }
+
+    fn node(&mut self, node: &Node, out: &mut dyn Write) -> fmt::Result {
+        let node = match &mut self.kept {
+            Some(kept) => kept.keep(node),
+            None => Some(node),
+        };
+        let Some(node) = node else { return Ok(()) };
+        let result = node.result.as_deref();
+        if self.kept.is_some() && self.is_folded(&node.entry, result) {
+            let timed = self.options.timestamps.as_ref().and_then(|_| page::timed(result?));
+            let folded = FoldedPoint { result: timed.as_ref().or(result) };
+            return self.write_as(&node.entry, &node.relation, Some(folded), out);
+        }
+        self.write(&node.entry, &node.relation, out)?;
+        node.result.as_deref().map_or(Ok(()), |result| self.write(result, &Relation::Below, out))
+    }
+
+    fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
+        if let Some(kept) = self.kept.as_mut().filter(|_| answer.is_last) {
+            kept.keep_answer(answer);
+            let mut others = answer.nodes.iter().filter(|node| !node.is_of_answer());
+            return others.try_for_each(|node| self.node(node, out));
+        }
+        if self.kept.is_some() {
+            return answer.nodes.iter().try_for_each(|node| self.node(node, out));
+        }
+        let says = |node: &Node| node.entry.kind == Kind::Reply || has_words(&node.entry);
+        if answer.nodes.first().is_some_and(says) {
+            self.heading("Answer", out)?;
+        }
+        answer.nodes.iter().try_for_each(|node| self.node(node, out))
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.end_line(out)?;
+        match &self.kept {
+            Some(kept) if kept.has_body() => out.write_str("\n</details>\n"),
+            _ => Ok(()),
+        }
+    }
+
+    fn hold_head(&mut self) -> bool {
+        self.is_page = self.has_head;
+        self.kept = self.has_head.then(Box::default);
+        self.has_head
+    }
+
+    fn head(&mut self, head: &DocumentHead, out: &mut dyn Write) -> fmt::Result {
+        let kept = self.kept.take();
+        kept.map_or(Ok(()), |kept| self.write_head(*kept, head, out))
+    }
+}
+
+/// Whether an outcome says something in words: an answer.
+fn has_words(entry: &Entry) -> bool {
+    entry.kind == Kind::Outcome && entry.view.body.iter().any(|block| matches!(block, Block::Prose { .. }))
+}
+
+/// Opens the quotes of so many sub-agents.
+fn quote(writer: &mut LineWriter<'_>, spelling: &dyn Spelling, depth: u16) -> lines::LineLevel {
+    let level = writer.open("", "");
+    for _ in 0..usize::from(depth).min(MOST_QUOTES) {
+        writer.open(spelling.marks().nest, spelling.marks().nest);
+    }
+    level
+}
+
+/// Whether an entry is a point of the list of what was done, rather than something that is said.
+fn is_point(entry: &Entry) -> bool {
+    entry.group() == Group::Work
+        && match entry.kind {
+            Kind::Result => true,
+            Kind::Reply | Kind::Prompt | Kind::Thinking => false,
+            _ => !entry.view.title.is_empty(),
+        }
+}
+
+/// One entry as it is written.
+struct MarkdownEntry<'e, 'b, 'p> {
+    entry: &'e Entry,
+    relation: &'e Relation,
+    body: MarkdownBlocks<'b, 'p>,
+    /// Whether a head stands above all.
+    is_page: bool,
+}
+
+impl MarkdownEntry<'_, '_, '_> {
+    /// A call, a plan, a notice. Returns whether its line is left open.
+    fn point(&mut self) -> bool {
+        let view = &self.entry.view;
+        let bullet = self.body.spelling.marks().bullets[0];
+        if let Relation::Apart(call) = self.relation {
+            let line = self.titled(bullet, Some("inside"), call);
+            self.body.writer.line(&line);
+        }
+        let line = self.titled(bullet, view.mark.filter(|mark| !NO_MARKS.contains(mark)), &view.title);
+        if self.entry.kind == Kind::Call && view.body.is_empty() {
+            self.body.writer.open_line(&line);
+            return true;
+        }
+        self.body.writer.line(&self.broken(line));
+        self.indented();
+        false
+    }
+
+    /// The title, with a break at its end if a line of text follows that would go on with it.
+    fn broken(&self, mut title: String) -> String {
+        if matches!(self.entry.view.body.first(), Some(Block::Lines { lines }) if lines.len() == 1) {
+            title.push_str(self.body.spelling.marks().line_break.trim_end_matches('\n'));
+        }
+        title
+    }
+
+    /// A point behind its title; a call with its result.
+    fn folded(&mut self, result: Option<&Entry>) -> bool {
+        let view = &self.entry.view;
+        let bullet = self.body.spelling.marks().bullets[0];
+        if let Relation::Apart(call) = self.relation {
+            let line = self.titled(bullet, Some("inside"), call);
+            self.body.writer.line(&line);
+        }
+        let mut summary = Line::default();
+        if let (Some(zone), Some(at)) = (&self.body.options.timestamps, self.entry.at) {
+            let time = UtcTime::new(zone.to_datetime(at)).clock().to_owned();
+            summary.spans.push(Span::new("time", Text::clean_owned(time + " ")));
+        }
+        let mark = view.mark.filter(|mark| !NO_MARKS.contains(mark));
+        if let Some(mark) = mark.map(|mark| theme::glyph(Glyphs::Unicode, mark)) {
+            summary.spans.push(Span::new("text", Text::clean_owned(format!("{mark} "))));
+        }
+        summary.spans.extend(view.title.spans.iter().cloned());
+        let title = result.map(|result| &result.view.title).filter(|title| !title.is_empty());
+        let note = title.filter(|title| title.plain().len() <= LINE);
+        if let (Some(note), Some(result)) = (note, result) {
+            let mark = result.view.mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark));
+            let before = if mark.is_empty() { " · ".to_owned() } else { format!(" · {mark} ") };
+            summary.spans.push(Span::new("text", Text::clean_owned(before)));
+            summary.spans.extend(note.spans.iter().cloned());
+        }
+        let blanks = self.body.spelling.marks().set_in;
+        let level = self.body.writer.open(bullet, blanks);
+        self.body.begin_fold(&summary);
+        self.body.blocks(&view.body);
+        if let Some(title) = title.filter(|_| note.is_none()) {
+            self.body.paragraph(title);
+        }
+        if let Some(result) = result {
+            self.body.blocks(&result.view.body);
+        }
+        self.body.end_fold();
+        self.body.writer.close(level);
+        false
+    }
+
+    /// A result: below its call, or with the call's name. `is_behind`: its title goes behind the call.
+    /// `is_after_lines`: lines or a list stand right above.
+    fn result(&mut self, is_below: bool, is_behind: bool, is_after_lines: bool) -> bool {
+        let view = &self.entry.view;
+        let mut title = Some(&view.title).filter(|title| !title.is_empty());
+        if is_behind {
+            let mut line = String::from(" · ");
+            block::spans(self.body.spelling, &view.title, false, &mut line);
+            self.body.writer.go_on(&line);
+            self.body.writer.end_line();
+            title = None;
+        } else if !is_below {
+            let bullet = self.body.spelling.marks().bullets[0];
+            let mut line = match self.relation {
+                Relation::Apart(call) => self.titled(bullet, Some("result"), call),
+                _ => self.titled(bullet, Some("result"), &Line::of("muted", "result")),
+            };
+            if let Some(note) = title.take_if(|_| self.entry.is_note()) {
+                line.push_str(" · ");
+                block::spans(self.body.spelling, note, false, &mut line);
+            }
+            self.body.writer.line(&line);
+        }
+        if let Some(title) = title {
+            let line = self.titled("", view.mark, title);
+            let level = self.body.open();
+            if is_below && is_after_lines {
+                self.body.writer.gap();
+            }
+            self.body.writer.line(&self.broken(line));
+            self.body.writer.close(level);
+        }
+        self.indented();
+        false
+    }
+
+    /// What someone says, how a session begins, how a run ends.
+    fn prose(&mut self, is_first: bool) -> bool {
+        let view = &self.entry.view;
+        if let Relation::Apart(call) = self.relation {
+            let line = self.titled("", Some("inside"), call);
+            self.body.writer.line(&line);
+            self.body.writer.gap();
+        }
+        let is_folded = self.entry.kind == Kind::Thinking && !view.body.is_empty();
+        if is_folded {
+            self.body.begin_fold(&Line::of("text", Text::own("Thinking")));
+        }
+        if view.is_heading() && !self.is_page {
+            let [before, behind] = self.body.spelling.heading(if is_first { 1 } else { 2 });
+            let line = self.titled(before, None, &view.title) + behind;
+            self.body.writer.line(&line);
+            self.body.writer.gap();
+        } else if !view.title.is_empty() {
+            let line = self.titled("", view.mark, &view.title);
+            self.body.writer.line(&line);
+            self.body.writer.gap();
+        } else if self.entry.kind == Kind::Prompt && !self.entry.begins_turn() {
+            let strong = self.body.spelling.marks().strong;
+            self.body.writer.line(&format!("{strong}Asked{strong}"));
+            self.body.writer.gap();
+        }
+        let is_asked = self.is_page && self.entry.begins_turn();
+        let mark = if is_asked { self.body.spelling.marks().quote } else { "" };
+        let level = self.body.writer.open(mark, mark);
+        self.body.blocks(&view.body);
+        self.body.writer.close(level);
+        if is_folded {
+            self.body.end_fold();
+        }
+        false
+    }
+
+    /// The body, as a part of the point above.
+    fn indented(&mut self) {
+        let level = self.body.open();
+        self.body.blocks(&self.entry.view.body);
+        self.body.writer.close(level);
+    }
+
+    /// A line that begins with `start`, the time and a mark.
+    fn titled(&self, start: &str, mark: Option<&str>, title: &Line) -> String {
+        let mut line = String::with_capacity(LINE);
+        line.push_str(start);
+        if let (Some(zone), Some(at)) = (&self.body.options.timestamps, self.entry.at) {
+            line.push('`');
+            line.push_str(UtcTime::new(zone.to_datetime(at)).clock());
+            line.push_str("` ");
+        }
+        let shape = mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark));
+        if !shape.is_empty() {
+            line.push_str(shape);
+            line.push(' ');
+        }
+        let begins =
+            !line.ends_with(|ch: char| !ch.is_whitespace() && ch != '-' && ch != '#') && shape.is_empty();
+        block::spans(self.body.spelling, title, begins, &mut line);
+        line
+    }
+}

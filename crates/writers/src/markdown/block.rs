@@ -1,0 +1,286 @@
+//! The blocks of a body as Markdown.
+
+use std::mem;
+
+use super::LINE;
+use super::inline;
+use super::prose;
+use super::spelling::Spelling;
+use crate::lines::{LineLevel, LineWriter};
+use crate::page::{self, PageOptions, PictureSource};
+use streamfmt_core::entry::{Block, Hunk, Line, Picture, Point, Span};
+use streamfmt_core::figures;
+use streamfmt_core::find::find;
+
+/// Writes blocks.
+pub(super) struct MarkdownBlocks<'b, 'p> {
+    pub(super) writer: &'b mut LineWriter<'p>,
+    pub(super) options: &'b PageOptions,
+    pub(super) spelling: &'static dyn Spelling,
+    /// The entry's id: its pictures are called after it.
+    pub(super) id: &'b str,
+    /// Whether long texts are folded.
+    pub(super) folds: bool,
+    /// How many were named.
+    pub(super) pictures: usize,
+    /// What begins the points of lists. One right below another of the same mark would go on with it.
+    pub(super) bullet: &'static str,
+}
+
+impl MarkdownBlocks<'_, '_> {
+    /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
+    /// to any depth.
+    pub(super) fn blocks(&mut self, blocks: &[Block]) {
+        let mut blocks = blocks.iter();
+        // Those that go on behind what is folded.
+        let mut outer = Vec::new();
+        loop {
+            match blocks.next() {
+                Some(Block::Details { summary, body }) => {
+                    self.begin_fold(summary);
+                    outer.push(mem::replace(&mut blocks, body.iter()));
+                }
+                Some(block) => self.block(block),
+                None => {
+                    let Some(behind) = outer.pop() else { return };
+                    blocks = behind;
+                    self.end_fold();
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Lines { lines } if lines.len() == 1 => self.paragraph(&lines[0]),
+            Block::Lines { lines } => lines.iter().for_each(|line| self.point(Point::Plain, line)),
+            Block::Prose { text, .. } => {
+                self.writer.gap();
+                prose::write(self.writer, self.spelling, text);
+                self.writer.gap();
+            }
+            Block::Code { text, lang, .. } => self.verbatim(text, lang.as_deref().unwrap_or("")),
+            Block::Diff { hunks, .. } => self.verbatim(&diff(hunks), "diff"),
+            Block::List { items } => {
+                for item in items {
+                    self.point(item.point, &item.line);
+                }
+                // What followed at once would be taken for a part of the last point.
+                self.writer.gap();
+            }
+            Block::Table { head, rows } => self.table(head, rows),
+            Block::Image { media, bytes, name, picture } => {
+                self.image(media, *bytes, name.as_deref(), picture.as_ref());
+            }
+            // Folded blocks are opened by the caller.
+            Block::Details { .. } => {}
+            Block::Elided { lines, bytes } => {
+                let more = page::amount(*lines, *bytes);
+                let mark = self.spelling.marks().emphasis;
+                self.writer.line(&format!("{mark}… {} more{mark}", &*more));
+                self.writer.gap();
+            }
+        }
+    }
+
+    /// A line of its own.
+    pub(super) fn paragraph(&mut self, line: &Line) {
+        let mut text = String::with_capacity(LINE);
+        spans(self.spelling, line, true, &mut text);
+        self.writer.line(&text);
+        self.writer.gap();
+    }
+
+    fn point(&mut self, point: Point, line: &Line) {
+        let mut text = String::with_capacity(LINE);
+        self.spelling.point(point, self.bullet, &mut text);
+        spans(self.spelling, line, true, &mut text);
+        self.writer.line(&text);
+    }
+
+    /// Sets in what belongs to the point above.
+    pub(super) fn open(&mut self) -> LineLevel {
+        let blanks = self.spelling.marks().set_in;
+        self.writer.open(blanks, blanks)
+    }
+
+    /// Text as it is, folded if it is long.
+    fn verbatim(&mut self, text: &str, language: &str) {
+        let lines = page::lines(text);
+        let is_folded = self.folds && self.options.folds(lines);
+        if is_folded {
+            self.begin_fold(&Line::of("text", figures::count_of(lines as u64, "line", "lines")));
+        } else {
+            // A fence needs no empty line before it.
+            self.writer.no_gap();
+        }
+        self.spelling.fenced(self.writer, text, language);
+        if is_folded {
+            self.end_fold();
+        }
+    }
+
+    /// Begins what is folded behind a summary.
+    pub(super) fn begin_fold(&mut self, summary: &Line) {
+        self.spelling.begin_fold(self.writer, summary);
+    }
+
+    /// Ends what is folded.
+    pub(super) fn end_fold(&mut self) {
+        self.spelling.end_fold(self.writer);
+    }
+
+    fn table(&mut self, head: &[Line], rows: &[Vec<Line>]) {
+        let columns = rows.iter().map(Vec::len).chain([head.len()]).max().unwrap_or(0);
+        if columns == 0 {
+            return;
+        }
+        self.writer.gap();
+        self.spelling.edge_of_table(self.writer);
+        self.row(head, columns);
+        self.writer.line(&format!("{}|", "| --- ".repeat(columns)));
+        for row in rows {
+            self.row(row, columns);
+        }
+        self.spelling.edge_of_table(self.writer);
+        self.writer.gap();
+    }
+
+    fn row(&mut self, cells: &[Line], columns: usize) {
+        let mut text = String::new();
+        for at in 0..columns {
+            text.push_str("| ");
+            if let Some(cell) = cells.get(at) {
+                let start = text.len();
+                spans(self.spelling.of_cells(), cell, false, &mut text);
+                // In code a bar stands without a backslash, and would end the cell.
+                let cell = text.split_off(start).replace("\\|", "|").replace('|', "\\|");
+                text.push_str(&cell);
+            }
+            text.push(' ');
+        }
+        text.push('|');
+        self.writer.line(&text);
+    }
+
+    fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>, picture: Option<&Picture>) {
+        let description = page::description(media, bytes, name);
+        self.pictures += 1;
+        let key = format!("{}-{}", page::anchor(self.id), self.pictures);
+        let mut label = String::new();
+        self.spelling.text(&description, false, &mut label);
+        let marks = self.spelling.marks();
+        let picture = picture.filter(|_| marks.has_pictures);
+        let [open, close] = marks.brackets;
+        match self.options.shown(media, picture) {
+            PictureSource::Within(address) => {
+                // The bytes stand apart, so that the line can be read.
+                self.writer.line(&format!("![{label}][{key}]"));
+                self.writer.gap();
+                self.writer.line(&format!("[{key}]: {address}"));
+            }
+            PictureSource::Beside(address) => self.writer.line(&format!("![{label}](<{address}>)")),
+            PictureSource::Absent("") => self.writer.line(&format!("{open}{label}{close}")),
+            PictureSource::Absent(why) => self.writer.line(&format!("{open}{label}, {why}{close}")),
+        }
+        self.writer.gap();
+    }
+}
+
+/// A line of spans. What is told verbatim is code. `begins`: it stands at the start of a line.
+pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mut String) {
+    let start = out.len();
+    let names_agent = names_agent(line);
+    for span in &line.spans {
+        let begins = begins && out.len() == start && !span.is_spelled;
+        if let Some(target) = &span.link {
+            let mut label = String::new();
+            spelled(spelling, span, names_agent, false, &mut label);
+            spelling.link(&label, target, &span.text, out);
+        } else {
+            spelled(spelling, span, names_agent, begins, out);
+        }
+    }
+}
+
+/// Whether a line is of a call of an agent: its argument is what the agent is to do, in words, even if that is one word.
+fn names_agent(line: &Line) -> bool {
+    line.spans.iter().any(|span| span.role.name() == "tool.agent")
+}
+
+fn spelled(spelling: &dyn Spelling, span: &Span, names_agent: bool, begins: bool, out: &mut String) {
+    let text = span.text.as_str();
+    if span.is_spelled {
+        return set_in(text, out);
+    }
+    let is_blank = text.chars().all(char::is_whitespace);
+    match span.role.name() {
+        _ if is_blank => out.push_str(if out.is_empty() { "" } else { " " }),
+        "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => {
+            let strong = spelling.marks().strong;
+            out.push_str(strong);
+            spelling.text(text.trim(), false, out);
+            out.push_str(strong);
+        }
+        "call.command" | "path" | "id" | "session.id" | "session.folder" => spelling.code(text, out),
+        "call.arg" if !names_agent && is_verbatim(text) => spelling.code(text, out),
+        _ => spelling.text(text, begins, out),
+    }
+}
+
+/// A line of spans as a summary of HTML has it.
+pub(super) fn html_spans(line: &Line, out: &mut String) {
+    let names_agent = names_agent(line);
+    for span in &line.spans {
+        let is_blank = span.text.chars().all(char::is_whitespace);
+        let tag = match span.role.name() {
+            _ if span.is_spelled || is_blank => "",
+            "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => "b",
+            "call.command" | "path" | "id" | "session.id" | "session.folder" => "code",
+            "call.arg" if !names_agent && is_verbatim(&span.text) => "code",
+            _ => "",
+        };
+        if !tag.is_empty() {
+            out.extend(["<", tag, ">"]);
+        }
+        inline::html_span(&span.text, span.link.as_deref(), out);
+        if !tag.is_empty() {
+            out.extend(["</", tag, ">"]);
+        }
+    }
+}
+
+/// What a writer above has spelled, its further lines as far in as the first.
+fn set_in(text: &str, out: &mut String) {
+    let line = out.rfind('\n').map_or(0, |end| end + 1);
+    let columns = out[line..].chars().count();
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+            // No blanks at the end of a line.
+            out.extend(std::iter::repeat_n(' ', if line.is_empty() { 0 } else { columns }));
+        }
+        out.push_str(line);
+    }
+}
+
+/// Whether an argument is a path, a pattern or a command, rather than words about it.
+fn is_verbatim(text: &str) -> bool {
+    let is_of_words = |ch: char| ch.is_alphanumeric() || " -'’,.·&();!?“”…+%".contains(ch);
+    find(b' ', text.as_bytes()).is_none() || !text.chars().all(is_of_words)
+}
+
+/// The lines of hunks with their marks, and where each hunk is if that is known.
+fn diff(hunks: &[Hunk]) -> String {
+    let size = |hunk: &Hunk| hunk.lines.iter().map(|line| line.text.len() + 2).sum::<usize>();
+    let mut text = String::with_capacity(hunks.iter().map(|hunk| LINE + size(hunk)).sum());
+    for (at, hunk) in hunks.iter().enumerate() {
+        let starts = hunk.old_start.zip(hunk.new_start);
+        if starts.is_none() && at > 0 {
+            text.push_str("@@\n");
+        }
+        hunk.unified(starts, &mut text);
+    }
+    text.pop();
+    text
+}

@@ -1,0 +1,160 @@
+//! What stands above the activity of a Markdown page, written last and put first: the title, the answer, totals.
+//!
+//! ````text
+//! # Add percentage discounts           the first prompt, else a heading of the answer, else the folder
+//!
+//! 21 Nov 2026 21:05 UTC · claude-sonnet-5-5 · `~/shop` · 3 turns · 35s · $0.21
+//!
+//! > Please add percentage discounts.   the prompt, if there is one only and the title isn't all of it
+//!
+//! ## Answer
+//! …
+//! <details><summary>18 calls, 3 failed</summary>
+//! ````
+
+use std::fmt::{self, Write};
+
+use super::{Markdown, has_words};
+use crate::page;
+use streamfmt_core::entry::{Entry, Line, text_size};
+use streamfmt_core::item::Kind;
+use streamfmt_core::outline::{Answer, DocumentHead, Node, Relation};
+
+/// A first prompt longer than this stays where it was asked, in bytes.
+const MAX_PROMPT: usize = 64 * 1024;
+
+/// What is kept until the head is written.
+#[derive(Debug, Default)]
+pub(super) struct KeptHead {
+    /// The first prompt, unless it is long.
+    prompt: Option<Box<Entry>>,
+    prompts: u64,
+    answer: Option<Answer>,
+    /// The title of the last session that was written.
+    session: Option<Line>,
+    /// Whether something was written below the head.
+    has_body: bool,
+}
+
+impl KeptHead {
+    /// Takes note that something is written below the head.
+    pub(super) fn note_body(&mut self) {
+        self.has_body = true;
+    }
+
+    /// Keeps a node for the head; gives back one that isn't of it.
+    pub(super) fn keep<'n>(&mut self, node: &'n Node) -> Option<&'n Node> {
+        let entry = &*node.entry;
+        if entry.view.is_heading() {
+            let is_again = self.session.as_ref() == Some(&entry.view.title) && entry.view.body.is_empty();
+            self.session = Some(entry.view.title.clone());
+            return (!is_again).then_some(node);
+        }
+        if !entry.begins_turn() {
+            return Some(node);
+        }
+        self.prompts += 1;
+        if self.prompts > 1 {
+            return Some(node);
+        }
+        if text_size(&entry.view.body) > MAX_PROMPT {
+            return Some(node);
+        }
+        self.prompt = Some(node.entry.clone());
+        None
+    }
+
+    pub(super) fn keep_answer(&mut self, answer: &Answer) {
+        self.answer = Some(answer.clone());
+    }
+
+    pub(super) fn has_body(&self) -> bool {
+        self.has_body
+    }
+}
+
+impl Markdown {
+    /// Writes the head, and begins the fold of the activity below it.
+    pub(super) fn write_head(
+        &mut self,
+        mut kept: KeptHead,
+        head: &DocumentHead,
+        out: &mut dyn Write,
+    ) -> fmt::Result {
+        let answer = kept.answer.take().map(|answer| answer.nodes).unwrap_or_default();
+        let of = |kind: Kind| answer.iter().filter(move |node| node.entry.kind == kind);
+        let title = page::title(head);
+        let mut text = String::new();
+        if head.folder.as_deref() == Some(title) {
+            self.spelling.code(title, &mut text);
+        } else {
+            self.spelling.text(title, false, &mut text);
+        }
+        writeln!(out, "# {text}")?;
+        self.before = Some(super::LastMarkdownEntry { depth: 0, is_point: false, ends_in_lines: false });
+        let facts = self.facts(head, title);
+        if !facts.is_empty() {
+            writeln!(out, "\n{facts}")?;
+        }
+        let has_one_prompt = kept.prompts == 1;
+        let is_title = |entry: &Entry| page::says_only(&entry.view, title);
+        if let Some(prompt) = kept.prompt.take_if(|prompt| has_one_prompt && !is_title(prompt)) {
+            self.write(&prompt, &Relation::Own, out)?;
+        }
+        let (failed, done): (Vec<&Node>, Vec<&Node>) =
+            of(Kind::Outcome).partition(|node| node.entry.is_failed());
+        for node in failed {
+            self.write(&node.entry, &Relation::Own, out)?;
+        }
+        let has_answer = answer.iter().any(|node| node.entry.kind == Kind::Reply || has_words(&node.entry));
+        if has_answer {
+            self.heading("Answer", out)?;
+        }
+        // Where the price is known, the line below the title has all of them.
+        let totals = of(Kind::Notice).filter(|node| node.is_of_answer() && head.cost.is_none());
+        let said = answer.iter().filter(|node| node.entry.kind == Kind::Reply || node.entry.is_in_tree());
+        for (at, node) in said.chain(done).chain(totals).enumerate() {
+            let below = if at == 0 { page::below_title(&node.entry, title) } else { None };
+            self.write(below.as_ref().unwrap_or(&node.entry), &Relation::Own, out)?;
+        }
+        self.end_line(out)?;
+        if !kept.has_body() {
+            return Ok(());
+        }
+        let first = kept.prompt.take().filter(|_| !has_one_prompt);
+        let mut line = String::from(if has_answer { "<details>" } else { "<details open>" });
+        line.push_str("<summary>");
+        line.push_str(page::activity(head).as_deref().unwrap_or("Activity"));
+        writeln!(out, "\n{line}</summary>\n")?;
+        self.before = None;
+        if let Some(prompt) = first {
+            self.write(&prompt, &Relation::Own, out)?;
+            out.write_char('\n')?;
+        }
+        Ok(())
+    }
+
+    /// `21 Nov 2026 21:05 UTC · claude-sonnet-5-5 · …`
+    fn facts(&self, head: &DocumentHead, title: &str) -> String {
+        let mut facts = Vec::new();
+        let plain = |text: &str| {
+            let mut out = String::new();
+            self.spelling.text(text, facts_begin(text), &mut out);
+            out
+        };
+        facts.extend(page::when(head));
+        facts.extend(head.model.as_deref().map(plain));
+        facts.extend(head.folder.as_deref().filter(|folder| *folder != title).map(|folder| {
+            let mut out = String::new();
+            self.spelling.code(folder, &mut out);
+            out
+        }));
+        facts.extend(page::figures(head).iter().map(|figure| plain(figure)));
+        facts.join(" · ")
+    }
+}
+
+/// A model may stand at the start of the line, where some characters mean something.
+fn facts_begin(text: &str) -> bool {
+    !text.starts_with(|ch: char| ch.is_ascii_digit() || ch == '$')
+}

@@ -1,0 +1,308 @@
+//! Text within a line, spelled so that Markdown shows it as it is.
+//!
+//! Nothing of it becomes markup, HTML or an entity, ends what it stands in, calls for a person (`@name`), refers to an
+//! issue (`#12`, `!12`, `GH-12`), closes one, or is a command to GitLab (`/close` at the start of a line). A reference
+//! is parted by an empty comment, since the hosts look for it after the markup is gone; all else by a backslash, and
+//! only where it would mean something, so that the source stays readable.
+
+use std::fmt::Write;
+use std::iter;
+use std::mem;
+
+use crate::commonmark;
+
+/// Writes `text`, which holds no line feed. `begins`: it stands at the start of a line.
+pub(super) fn text(text: &str, begins: bool, out: &mut String) {
+    let mut rest = if begins { line_start(text, out) } else { text };
+    let mut before = None;
+    let mut has_formula = None;
+    while let Some(at) = first_special(rest) {
+        let (plain, behind) = rest.split_at(at);
+        out.push_str(plain);
+        before = plain.chars().next_back().or(before);
+        let Some(ch) = behind.chars().next() else { return };
+        let used = if ch == '$' {
+            // Dollar signs mean something in pairs only.
+            let is_pair = || memchr::memchr_iter(b'$', text.as_bytes()).nth(1).is_some();
+            out.push_str(if *has_formula.get_or_insert_with(is_pair) { "\\$" } else { "$" });
+            1
+        } else {
+            special(ch, behind, before, out)
+        };
+        before = behind[..used].chars().next_back();
+        rest = &behind[used..];
+    }
+    out.push_str(rest);
+}
+
+/// Where the first character is that may need more than being written.
+fn first_special(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let is_special = |(at, byte): (usize, &u8)| {
+        // Most are no address.
+        IS_SPECIAL[usize::from(*byte)] && (*byte != b'h' || bytes[at..].starts_with(b"http"))
+    };
+    bytes.iter().enumerate().position(is_special)
+}
+
+/// Whether a character may need more than being written, by its byte: all that do have one.
+static IS_SPECIAL: [bool; 256] = {
+    let special = b"\\`*_[]<&~|@#!$%=-h\t";
+    let mut is_special = [false; 256];
+    let mut at = 0;
+    while at < special.len() {
+        is_special[special[at] as usize] = true;
+        at += 1;
+    }
+    is_special
+};
+
+/// Writes the special character `ch` at the start of `text`, and what belongs to it; returns how many bytes that was.
+fn special(ch: char, text: &str, before: Option<char>, out: &mut String) -> usize {
+    let next = text[ch.len_utf8()..].chars().next();
+    let is_word = |ch: Option<char>| ch.is_some_and(char::is_alphanumeric);
+    let is_digit = next.is_some_and(|ch| ch.is_ascii_digit());
+    match ch {
+        'h' => {
+            if !is_word(before)
+                && let Some(length) = url(text, out)
+            {
+                return length;
+            }
+            out.push('h');
+        }
+        '\t' => out.push(' '),
+        '_' if is_word(before) && is_word(next) => out.push('_'),
+        '&' if is_digit => out.push_str("&amp;<!-- -->"),
+        '&' if next.is_some_and(|ch| ch == '#' || ch.is_ascii_alphabetic()) => out.push_str("&amp;"),
+        '@' if is_word(next) && !is_word(before) => out.push_str("@<!-- -->"),
+        '#' | '!' if is_digit => {
+            out.push(ch);
+            out.push_str("<!-- -->");
+        }
+        '!' if next == Some('[') => out.push_str("\\!"),
+        // `GH-12`
+        '-' if is_digit && before.is_some_and(|ch| ch.eq_ignore_ascii_case(&'h')) => {
+            out.push_str("-<!-- -->");
+        }
+        // Obsidian hides what stands between two pairs, and marks it.
+        '%' | '=' if next == Some(ch) => {
+            out.push('\\');
+            out.push(ch);
+        }
+        '&' | '@' | '#' | '!' | '-' | '%' | '=' => out.push(ch),
+        _ => {
+            out.push('\\');
+            out.push(ch);
+        }
+    }
+    ch.len_utf8()
+}
+
+/// Writes the address at the start of `text`, which hosts make a link of, as it is; returns its length. One that
+/// names an issue is code: a link to it would be noted there, and might close it.
+fn url(text: &str, out: &mut String) -> Option<usize> {
+    if !text.starts_with("http://") && !text.starts_with("https://") {
+        return None;
+    }
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._:/?#@+%,;=".contains(byte);
+    let length = text.bytes().take_while(|byte| is_part(byte)).count();
+    let length = text[..length].trim_end_matches(['_', '.', ',', ';', ':', '?', '%', '=']).len();
+    let url = &text[..length];
+    if refers(url) {
+        code(url, out);
+    } else {
+        out.push_str(url);
+    }
+    Some(length)
+}
+
+/// Whether an address is that of an issue or a change of somebody's project.
+pub(super) fn refers(url: &str) -> bool {
+    let is_referring = |part: &str| {
+        matches!(
+            part,
+            "issues"
+                | "pull"
+                | "pulls"
+                | "merge_requests"
+                | "epics"
+                | "work_items"
+                | "commit"
+                | "discussions"
+        )
+    };
+    let between = url.split_once('/').and_then(|(_, behind)| behind.rsplit_once('/'));
+    between.is_some_and(|(parts, _)| parts.split('/').any(is_referring))
+}
+
+/// Writes what would begin a block if it stood at the start of a line; returns the rest.
+fn line_start<'t>(text: &'t str, out: &mut String) -> &'t str {
+    let text = text.trim_start_matches([' ', '\t']);
+    let mut rest = text.chars();
+    match rest.next() {
+        // `_`, `*`, `[`, `<`, `|`, `~`, `` ` `` are spelled with a backslash anyway.
+        Some(ch @ ('#' | '>' | '+' | '-' | '=' | '/' | ':' | '^')) => {
+            out.push('\\');
+            out.push(ch);
+            rest.as_str()
+        }
+        Some('0'..='9') => {
+            let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+            let Some(mark @ ('.' | ')')) = text[digits..].chars().next() else { return text };
+            let _ = write!(out, "{}\\{mark}", &text[..digits]);
+            &text[digits + 1..]
+        }
+        _ => text,
+    }
+}
+
+/// Writes `text` as code within a line.
+pub(super) fn code(text: &str, out: &mut String) {
+    let fence = longest_run(text, b'`') + 1;
+    // A blank is taken off at both ends if there is one at each; text of blanks alone stays as it is.
+    let pad =
+        if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() { " " } else { "" };
+    let pad = if text.bytes().all(|byte| byte == b' ') && !text.is_empty() { "" } else { pad };
+    out.extend(iter::repeat_n('`', fence));
+    out.push_str(pad);
+    if text.as_bytes().contains(&b'\t') {
+        out.push_str(&text.replace('\t', " "));
+    } else {
+        out.push_str(text);
+    }
+    out.push_str(pad);
+    out.extend(iter::repeat_n('`', fence));
+}
+
+/// The longest run of `byte` in `text`.
+pub(super) fn longest_run(text: &str, byte: u8) -> usize {
+    let (mut longest, mut run, mut last) = (0, 0, None);
+    for at in memchr::memchr_iter(byte, text.as_bytes()) {
+        run = if last.is_some_and(|last| last + 1 == at) { run + 1 } else { 1 };
+        longest = longest.max(run);
+        last = Some(at);
+    }
+    longest
+}
+
+/// Writes a link to `target` around what is written to `label`; where it may not lead, label and address are shown.
+pub(super) fn link(label: &str, target: &str, shown: &str, out: &mut String) {
+    match commonmark::address(target).filter(|address| !refers(address)) {
+        Some(address) if !label.trim().is_empty() => {
+            out.push('[');
+            out.push_str(label);
+            out.push_str("](");
+            // An entity in an address is decoded again.
+            let mut between = "";
+            for part in address.split('&') {
+                out.push_str(mem::replace(&mut between, "&amp;"));
+                out.push_str(part);
+            }
+            out.push(')');
+        }
+        _ => {
+            out.push_str(label);
+            if !target.is_empty() && target != shown && target.strip_prefix("mailto:") != Some(shown) {
+                out.push_str(if label.is_empty() { "" } else { " " });
+                code(target, out);
+            }
+        }
+    }
+}
+
+/// Writes a span into a line of HTML, as a link if it leads to a place that may be linked.
+pub(super) fn html_span(text: &str, link: Option<&str>, out: &mut String) {
+    let address = link.and_then(commonmark::address).filter(|address| !refers(address));
+    let Some(address) = address else { return html(text, out) };
+    out.push_str("<a href=\"");
+    // Of characters that mean nothing in quotes, but for this one.
+    out.push_str(&address.replace('&', "&amp;"));
+    out.push_str("\">");
+    html(text, out);
+    out.push_str("</a>");
+}
+
+/// Writes text into a line of HTML, as a summary is: entities instead of backslashes.
+pub(super) fn html(text: &str, out: &mut String) {
+    let mut before = None;
+    for (at, ch) in text.char_indices() {
+        match ch {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\n' | '\t' => out.push(' '),
+            '@' | '#' | '!' if text[at + 1..].starts_with(char::is_alphanumeric) => {
+                out.push(ch);
+                out.push_str("<!-- -->");
+            }
+            '-' if before == Some('h') || before == Some('H') => out.push_str("-<!-- -->"),
+            _ => out.push(ch),
+        }
+        before = Some(ch);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(foreign: &str, begins: bool) -> String {
+        let mut out = String::new();
+        text(foreign, begins, &mut out);
+        out
+    }
+
+    #[test]
+    fn nothing_of_a_text_becomes_markup() {
+        for (foreign, spelled) in [
+            ("plain text, (nothing) to see: a-b a/b {c}", "plain text, (nothing) to see: a-b a/b {c}"),
+            ("**bold** [link](x) <b> `code`", "\\*\\*bold\\*\\* \\[link\\](x) \\<b> \\`code\\`"),
+            ("snake_case _em_", "snake_case \\_em\\_"),
+            ("a & b &copy; &#x1b;", "a & b &amp;copy; &amp;#x1b;"),
+            ("@team a@b.c", "@<!-- -->team a@b.c"),
+            ("fixes #12 !3 GH-4 # 5", "fixes #<!-- -->12 !<!-- -->3 GH-<!-- -->4 # 5"),
+            ("%%hidden%% ==marked==", "\\%%hidden\\%% \\==marked\\=="),
+            ("$x^2$ and", "\\$x^2\\$ and"),
+            ("costs $5", "costs $5"),
+            ("see https://a.b/c_d_?e=f.", "see https://a.b/c_d_?e=f."),
+            ("closes https://github.com/o/r/issues/1", "closes `https://github.com/o/r/issues/1`"),
+        ] {
+            assert_eq!(said(foreign, false), spelled);
+        }
+    }
+
+    #[test]
+    fn nothing_at_the_start_of_a_line_begins_a_block() {
+        for (foreign, spelled) in [
+            ("# a", "\\# a"),
+            ("> a", "\\> a"),
+            ("- a", "\\- a"),
+            ("12. a", "12\\. a"),
+            ("12 a", "12 a"),
+            ("    code", "code"),
+            ("---", "\\---"),
+            ("===", "\\=\\=="),
+            ("/close", "\\/close"),
+            ("| a |", "\\| a \\|"),
+        ] {
+            assert_eq!(said(foreign, true), spelled);
+        }
+    }
+
+    #[test]
+    fn code_holds_any_text() {
+        for (foreign, spelled) in [
+            ("a", "`a`"),
+            ("a`b", "``a`b``"),
+            ("`a", "`` `a ``"),
+            ("", "`  `"),
+            (" a ", "`  a  `"),
+            ("a\tb", "`a b`"),
+        ] {
+            let mut out = String::new();
+            code(foreign, &mut out);
+            assert_eq!(out, spelled);
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Markdown of a model, spelled anew from what the parser understood.
+//!
+//! What is copied is a parser's reading away from being something else in the next parser; what is written anew holds
+//! only what we chose: raw HTML as text, pictures as links, addresses of harmless schemes, headings below ours.
+
+use std::borrow::Cow;
+use std::mem;
+
+use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
+
+use super::LINE;
+use super::spelling::Spelling;
+use crate::commonmark::{self, Definitions, OpenCode};
+use crate::lines::{LineLevel, LineWriter};
+use crate::marks_alone::MarkdownEvents;
+use crate::page;
+use streamfmt_core::find::find;
+use streamfmt_core::text;
+
+/// Writes Markdown, or, if it is such that no one wrote it, its source.
+pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling, source: &str) {
+    let source = source.trim_matches('\n').trim_end();
+    if source.trim().is_empty() {
+        return;
+    }
+    if !commonmark::is_sane(source) {
+        spelling.fenced(writer, source, "");
+        return;
+    }
+    if commonmark::is_words(source) {
+        let mut line = String::with_capacity(LINE);
+        spelling.text(&text::clean(source), true, &mut line);
+        writer.line(&line);
+        return;
+    }
+    let parser = commonmark::parse(source);
+    let mut definitions = Definitions::of(&parser);
+    let mut prose = MarkdownProse {
+        writer,
+        spelling,
+        line: String::with_capacity(LINE),
+        shown: Vec::new(),
+        open: Vec::new(),
+        links: Vec::new(),
+        lists: Vec::new(),
+        gap: false,
+        code: None,
+        table: None,
+        in_heading: false,
+    };
+    // References may be spelled with entities, which come as texts of their own.
+    for event in TextMergeStream::new(MarkdownEvents::new(source, parser)) {
+        definitions.note(&event);
+        prose.event(event);
+    }
+    prose.flush();
+    for span in definitions.unused() {
+        prose.begin();
+        prose.text(source.get(span).unwrap_or(""));
+        prose.flush();
+    }
+}
+
+/// A link that is open: where it leads, and where its label begins in the line.
+struct OpenMarkdownLink {
+    target: String,
+    start: usize,
+}
+
+struct MarkdownTable {
+    aligns: Vec<Alignment>,
+    row: String,
+}
+
+struct MarkdownProse<'w, 'p> {
+    writer: &'w mut LineWriter<'p>,
+    spelling: &'static dyn Spelling,
+    /// The paragraph so far.
+    line: String,
+    /// What a reader sees of the labels of links that are open.
+    shown: Vec<String>,
+    /// Where to return to when quotes and points that are open end.
+    open: Vec<LineLevel>,
+    links: Vec<OpenMarkdownLink>,
+    /// Lists that are open: the number of the next point, if they are numbered.
+    lists: Vec<Option<u64>>,
+    /// Whether an empty line must come before the next block.
+    gap: bool,
+    code: Option<OpenCode>,
+    table: Option<MarkdownTable>,
+    in_heading: bool,
+}
+
+impl MarkdownProse<'_, '_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Code(code) => {
+                let code = one_line(&code);
+                self.note_shown(&code);
+                // A bar ends a cell even inside of code.
+                let code = if self.table.is_some() { code.replace('|', "\\|").into() } else { code };
+                self.inside().code(&code, &mut self.line);
+            }
+            Event::Text(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text)
+            | Event::InlineHtml(text)
+            | Event::Html(text) => self.text(&text),
+            // A cell and a heading are one line.
+            Event::SoftBreak | Event::HardBreak if self.table.is_some() || self.in_heading => {
+                self.line.push(' ');
+            }
+            Event::SoftBreak => self.line.push('\n'),
+            Event::HardBreak => self.line.push_str(self.spelling.marks().line_break),
+            Event::Rule => {
+                self.begin();
+                // Right below a line it would make that a heading.
+                self.writer.gap();
+                self.writer.line(self.spelling.marks().rule);
+                self.gap = true;
+            }
+            Event::TaskListMarker(done) => {
+                self.line.push_str(self.spelling.marks().tasks[usize::from(done)]);
+            }
+        }
+    }
+
+    // --- Within lines
+
+    fn text(&mut self, foreign: &str) {
+        if let Some(code) = &mut self.code {
+            code.text.push_str(foreign);
+            return;
+        }
+        // A line feed here was spelled as an entity.
+        let foreign = one_line(foreign);
+        self.note_shown(&foreign);
+        let begins = self.table.is_none() && (self.line.is_empty() || self.line.ends_with('\n'));
+        self.inside().text(&foreign, begins, &mut self.line);
+    }
+
+    /// How text is spelled where the line goes on.
+    fn inside(&self) -> &'static dyn Spelling {
+        if self.table.is_some() { self.spelling.of_cells() } else { self.spelling }
+    }
+
+    fn note_shown(&mut self, text: &str) {
+        if let Some(shown) = self.shown.last_mut() {
+            shown.push_str(text);
+        }
+    }
+
+    fn end_link(&mut self) {
+        let (Some(OpenMarkdownLink { target, start }), Some(shown)) = (self.links.pop(), self.shown.pop())
+        else {
+            return;
+        };
+        let label = self.line.split_off(start.min(self.line.len()));
+        self.inside().link_in_prose(&label, &target, &shown, &mut self.line);
+        self.note_shown(&shown);
+    }
+
+    // --- Blocks
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.begin(),
+            Tag::Heading { level, .. } => {
+                self.begin();
+                self.line.push_str(self.spelling.heading(depth(level))[0]);
+                self.in_heading = true;
+            }
+            Tag::BlockQuote(_) => {
+                self.begin();
+                let quote = self.spelling.marks().quote;
+                let level = self.writer.open(quote, quote);
+                self.open.push(level);
+            }
+            Tag::CodeBlock(kind) => {
+                self.begin();
+                self.code = Some(OpenCode::begin(&kind));
+            }
+            Tag::HtmlBlock => {
+                self.begin();
+                self.code = Some(OpenCode::of("html"));
+            }
+            Tag::List(first) => {
+                if self.lists.is_empty() {
+                    self.begin();
+                } else {
+                    self.flush();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.begin();
+                let level = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        let mark = format!("{number}. ");
+                        *number = number.saturating_add(1);
+                        self.writer.open(&mark, &" ".repeat(mark.len()))
+                    }
+                    _ => self.writer.open(self.spelling.marks().bullets[0], "  "),
+                };
+                self.open.push(level);
+            }
+            Tag::Table(aligns) => {
+                self.begin();
+                self.spelling.edge_of_table(self.writer);
+                self.table = Some(MarkdownTable { aligns, row: String::new() });
+            }
+            Tag::Emphasis => self.line.push_str(self.inside().marks().emphasis),
+            Tag::Strong => self.line.push_str(self.strong()),
+            Tag::Strikethrough => self.line.push_str(self.inside().marks().strike),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.start_link(&dest_url),
+            // Never made with the options above, or nothing to begin.
+            _ => {}
+        }
+    }
+
+    /// What stands around words that are strong: nothing where all of the line is.
+    fn strong(&self) -> &'static str {
+        let is_strong = self.in_heading && self.spelling.marks().has_strong_headings;
+        if is_strong { "" } else { self.inside().marks().strong }
+    }
+
+    fn start_link(&mut self, target: &str) {
+        let target = one_line(target).into_owned();
+        self.links.push(OpenMarkdownLink { target, start: self.line.len() });
+        self.shown.push(String::new());
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph => {
+                self.flush();
+                self.gap = true;
+            }
+            TagEnd::Heading(level) => {
+                self.line.push_str(self.spelling.heading(depth(level))[1]);
+                self.flush();
+                self.in_heading = false;
+                self.gap = true;
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.leave();
+                self.gap = true;
+            }
+            TagEnd::CodeBlock | TagEnd::HtmlBlock => {
+                if let Some(code) = self.code.take() {
+                    let text = text::clean(code.text.trim_end_matches('\n'));
+                    self.spelling.fenced(self.writer, &text, &code.language);
+                }
+                self.gap = true;
+            }
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+                self.gap |= self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.flush();
+                self.leave();
+                // A point of paragraphs would part all points.
+                self.gap = false;
+            }
+            TagEnd::TableCell => {
+                if let Some(table) = &mut self.table {
+                    table.row.push_str("| ");
+                    table.row.push_str(self.line.trim());
+                    table.row.push(' ');
+                }
+                self.line.clear();
+            }
+            TagEnd::TableHead | TagEnd::TableRow => self.end_row(matches!(tag, TagEnd::TableHead)),
+            TagEnd::Table => {
+                self.table = None;
+                self.spelling.edge_of_table(self.writer);
+                self.gap = true;
+            }
+            TagEnd::Emphasis => self.line.push_str(self.inside().marks().emphasis),
+            TagEnd::Strong => self.line.push_str(self.strong()),
+            TagEnd::Strikethrough => self.line.push_str(self.inside().marks().strike),
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self) {
+        self.flush();
+        if mem::take(&mut self.gap) {
+            self.writer.gap();
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(level) = self.open.pop() {
+            self.writer.close(level);
+        }
+    }
+
+    /// Writes the paragraph so far.
+    fn flush(&mut self) {
+        if self.line.is_empty() {
+            return;
+        }
+        for line in page::split(&self.line).map(str::trim_start) {
+            self.writer.line(line);
+        }
+        self.line.clear();
+    }
+
+    fn end_row(&mut self, is_head: bool) {
+        let Some(table) = &mut self.table else { return };
+        table.row.push('|');
+        self.writer.line(&table.row);
+        table.row.clear();
+        if is_head {
+            let rule = |align: &Alignment| match align {
+                Alignment::None => "| --- ",
+                Alignment::Left => "| :-- ",
+                Alignment::Center => "| :-: ",
+                Alignment::Right => "| --: ",
+            };
+            let rule: String = table.aligns.iter().map(rule).chain(["|"]).collect();
+            self.writer.line(&rule);
+        }
+    }
+}
+
+/// Text cleaned for a line.
+fn one_line(foreign: &str) -> Cow<'_, str> {
+    let text = text::clean(foreign);
+    match find(b'\n', text.as_bytes()) {
+        Some(_) => Cow::Owned(text.replace('\n', " ")),
+        None => text,
+    }
+}
+
+/// A model's headings stand below those of the page.
+fn depth(level: HeadingLevel) -> usize {
+    match level {
+        HeadingLevel::H1 => 3,
+        HeadingLevel::H2 => 4,
+        HeadingLevel::H3 => 5,
+        _ => 6,
+    }
+}

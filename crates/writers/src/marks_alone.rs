@@ -1,0 +1,119 @@
+//! Marks that have nothing to mark: `4.`, `-`, `#` or `>` on a line of its own is what somebody wrote, no empty list.
+
+use std::collections::VecDeque;
+
+use pulldown_cmark::{Event, OffsetIter, Parser, Tag, TagEnd};
+
+/// The events of Markdown. A list whose points are all empty, an empty heading and an empty quote come as a paragraph of
+/// the marks in the source.
+pub(super) struct MarkdownEvents<'t> {
+    source: &'t str,
+    events: OffsetIter<'t>,
+    /// Events that are looked at already.
+    ready: VecDeque<Event<'t>>,
+}
+
+impl<'t> MarkdownEvents<'t> {
+    /// Those of `source`, which `parser` reads.
+    pub(super) fn new(source: &'t str, parser: Parser<'t>) -> Self {
+        Self { source, events: parser.into_offset_iter(), ready: VecDeque::new() }
+    }
+
+    /// Takes in what follows the start of something that may be empty.
+    fn look_into(&mut self, start: Event<'t>) {
+        let mut opened = vec![start];
+        for (event, span) in self.events.by_ref() {
+            match event {
+                Event::Start(Tag::Item) | Event::End(TagEnd::Item) => opened.push(event),
+                Event::End(TagEnd::List(_) | TagEnd::Heading(_) | TagEnd::BlockQuote(_)) => {
+                    self.ready.extend(paragraph(self.source.get(span).unwrap_or_default()));
+                    return;
+                }
+                _ => {
+                    self.ready.extend(opened);
+                    if !may_be_empty(&event) {
+                        self.ready.push_back(event);
+                        return;
+                    }
+                    opened = vec![event];
+                }
+            }
+        }
+        self.ready.extend(opened);
+    }
+}
+
+impl<'t> Iterator for MarkdownEvents<'t> {
+    type Item = Event<'t>;
+
+    fn next(&mut self) -> Option<Event<'t>> {
+        if let Some(event) = self.ready.pop_front() {
+            return Some(event);
+        }
+        let (event, _) = self.events.next()?;
+        if !may_be_empty(&event) {
+            return Some(event);
+        }
+        self.look_into(event);
+        self.ready.pop_front()
+    }
+}
+
+/// Whether an event starts what shows nothing if it holds nothing but a mark.
+fn may_be_empty(event: &Event<'_>) -> bool {
+    matches!(event, Event::Start(Tag::List(_) | Tag::Heading { .. } | Tag::BlockQuote(_)))
+}
+
+/// Lines of text as a paragraph.
+fn paragraph(text: &str) -> impl Iterator<Item = Event<'_>> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = lines.enumerate().flat_map(|(at, line)| {
+        let line_break = (at > 0).then_some(Event::SoftBreak);
+        line_break.into_iter().chain([Event::Text(line.into())])
+    });
+    [Event::Start(Tag::Paragraph)].into_iter().chain(lines).chain([Event::End(TagEnd::Paragraph)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commonmark::parse;
+
+    /// Texts, and the names of the blocks around them.
+    fn shape(source: &str) -> String {
+        let shown = MarkdownEvents::new(source, parse(source)).filter_map(|event| match event {
+            Event::Start(Tag::List(_)) => Some("list".to_owned()),
+            Event::Start(Tag::Item) => Some("point".to_owned()),
+            Event::Start(Tag::Heading { .. }) => Some("heading".to_owned()),
+            Event::Start(Tag::BlockQuote(_)) => Some("quote".to_owned()),
+            Event::Text(text) => Some(format!("<{text}>")),
+            Event::SoftBreak => Some("/".to_owned()),
+            _ => None,
+        });
+        shown.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_mark_without_text_is_text() {
+        for (source, expected) in [
+            ("4.", "<4.>"),
+            ("2025.", "<2025.>"),
+            ("7)", "<7)>"),
+            ("-", "<->"),
+            ("*", "<*>"),
+            ("###", "<###>"),
+            (">", "<>>"),
+            ("1.\n2.\n", "<1.> / <2.>"),
+            ("Four:\n\n4.\n", "<Four:> <4.>"),
+            ("- 4.", "list point <4.>"),
+            ("> 4.", "quote <4.>"),
+            ("> -", "quote <->"),
+            ("- a\n-\n", "list point <a> point"),
+            ("-\n- a\n", "list point point <a>"),
+            ("# a", "heading <a>"),
+            ("1. a", "list point <a>"),
+        ] {
+            assert_eq!(shape(source), expected, "{source:?}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A run on half a page of Markdown: what it is, the answer, what failed, and what it came to.
+//!
+//! A run of several turns is one: the last answer is the answer, and its totals are what it came to. So all of it is written
+//! at the end.
+
+use std::fmt::{self, Write};
+
+use crate::markdown::Markdown;
+use crate::page::PageOptions;
+use streamfmt_core::entry::{Entry, text_size};
+use streamfmt_core::figures;
+use streamfmt_core::item::Kind;
+use streamfmt_core::outline::{Answer, Node, Relation};
+use streamfmt_core::writer::{Order, Wants, Writer};
+
+/// Failures that are written; further ones are counted.
+const MOST_FAILURES: usize = 10;
+
+/// Bytes of the answer. A service that shows summaries takes a megabyte.
+const MOST_BYTES: usize = 256 * 1024;
+
+/// Writes a summary.
+#[derive(Debug)]
+pub struct Summary {
+    page: Markdown,
+    /// How the session began.
+    header: Option<Node>,
+    /// The last replies that answered.
+    answer: Vec<Node>,
+    /// How the last turn ended.
+    outcome: Option<Node>,
+    /// What the turns came to, if there were several.
+    totals: Option<Node>,
+    /// Calls that failed with their results, and turns that failed before the last one.
+    failures: Vec<Node>,
+    /// How many more there were.
+    more_failures: u64,
+    /// Whether the page wrote something.
+    is_begun: bool,
+    /// The call that the next result may be of.
+    call: Option<Box<Entry>>,
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        let page = Markdown::new(PageOptions { fold: Some(3), ..PageOptions::default() });
+        Self {
+            page,
+            header: None,
+            answer: Vec::new(),
+            outcome: None,
+            totals: None,
+            failures: Vec::new(),
+            more_failures: 0,
+            is_begun: false,
+            call: None,
+        }
+    }
+}
+
+impl Summary {
+    /// Notes a failure, with the call that it is of if that is known.
+    fn failure(&mut self, call: Option<Box<Entry>>, node: &Node) {
+        if self.failures.len() >= MOST_FAILURES {
+            self.more_failures += 1;
+            return;
+        }
+        let outside = |entry: &Entry| Box::new(Entry { depth: 0, ..entry.clone() });
+        let entry = outside(&node.entry);
+        self.failures.push(if let Some(call) = call {
+            Node { result: Some(entry), ..Node::from(outside(&call)) }
+        } else {
+            let result = node.result.as_deref().map(outside);
+            Node { result, relation: node.relation.clone(), ..Node::from(entry) }
+        });
+    }
+
+    /// Writes a part of the summary under a heading.
+    fn part(&mut self, heading: &str, nodes: &[Node], out: &mut dyn Write) -> fmt::Result {
+        self.page.end(out)?;
+        let is_begun = std::mem::replace(&mut self.is_begun, true);
+        let (before, behind) = if is_begun { ("\n", "") } else { ("", "\n") };
+        writeln!(out, "{before}## {heading}{behind}")?;
+        nodes.iter().try_for_each(|node| self.page.node(node, out))
+    }
+}
+
+fn is_failed(entry: &Entry) -> bool {
+    entry.kind == Kind::Result && entry.is_failed()
+}
+
+impl Writer for Summary {
+    fn wants(&self) -> Wants {
+        Wants { answer: true, order: Order::Paired, ..Wants::default() }
+    }
+
+    fn node(&mut self, node: &Node, _: &mut dyn Write) -> fmt::Result {
+        let call = self.call.take();
+        match node.entry.kind {
+            Kind::Notice if node.entry.view.is_heading() && self.header.is_none() => {
+                self.header = Some(node.clone());
+            }
+            Kind::Notice if node.entry.view.is_totals() => self.totals = Some(node.clone()),
+            Kind::Call if node.result.as_deref().is_some_and(is_failed) => {
+                self.failure(None, &Node { relation: Relation::Own, ..node.clone() });
+            }
+            Kind::Call => self.call = Some(node.entry.clone()),
+            // What doesn't name its call is below it.
+            Kind::Result if is_failed(&node.entry) => {
+                let call = call.filter(|_| node.relation == Relation::Below);
+                self.failure(call, node);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, answer: &Answer, _: &mut dyn Write) -> fmt::Result {
+        self.call = None;
+        let totals = answer.nodes.iter().rfind(|node| node.entry.view.is_totals());
+        if let Some(totals) = totals {
+            self.totals = Some(totals.clone());
+        }
+        let of = |kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind).cloned();
+        let mut replies: Vec<Node> = of(Kind::Reply).collect();
+        let size = |nodes: &[Node]| nodes.iter().map(|node| text_size(&node.entry.view.body)).sum::<usize>();
+        while replies.len() > 1 && size(&replies) > MOST_BYTES {
+            replies.remove(0);
+        }
+        if size(&replies) > MOST_BYTES {
+            replies.clear();
+        }
+        if !replies.is_empty() {
+            self.answer = replies;
+        }
+        for outcome in of(Kind::Outcome) {
+            let before = self.outcome.replace(outcome);
+            if let Some(before) = before.filter(|before| before.entry.is_failed()) {
+                self.failure(None, &before);
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        if let Some(header) = &self.header {
+            self.page.node(header, out)?;
+            self.is_begun = true;
+        }
+        let (answer, failures) = (std::mem::take(&mut self.answer), std::mem::take(&mut self.failures));
+        if !answer.is_empty() {
+            self.part("Answer", &answer, out)?;
+        }
+        if !failures.is_empty() {
+            self.part("Failed", &failures, out)?;
+        }
+        self.page.end(out)?;
+        if self.more_failures > 0 {
+            let more = figures::count_of(self.more_failures, "more failure", "more failures");
+            writeln!(out, "\n{} left out here", &*more)?;
+        }
+        // Of a last turn that went well the totals say all.
+        let says_more = |node: &&Node| {
+            self.totals.is_none() || node.entry.is_failed() || !node.entry.view.body.is_empty()
+        };
+        if let Some(outcome) = self.outcome.as_ref().filter(says_more) {
+            self.page.node(outcome, out)?;
+        }
+        if let Some(totals) = &self.totals {
+            self.page.node(totals, out)?;
+        }
+        self.page.end(out)
+    }
+}

@@ -1,0 +1,477 @@
+//! The blocks of a body as rows.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use super::rows::{BUFFER, RowWriter, first_line, glyph};
+use super::wrap::{self, StyledText};
+use super::{Look, diff, prose, table};
+use crate::{commonmark, highlight};
+use streamfmt_core::entry::{Block, Line, ListItem, Point, Role, Span, TextLayout};
+use streamfmt_core::figures;
+use streamfmt_core::theme::{Glyphs, Style};
+
+/// Columns that the further rows of a line of code are set in.
+const CODE_HANG: usize = 2;
+
+/// The language of commands.
+const SHELL: &str = "sh";
+
+/// Whether a block writes anything.
+pub(super) fn says_something(block: &Block) -> bool {
+    match block {
+        Block::Prose { text, .. } => !text.trim().is_empty(),
+        Block::Lines { lines } => !lines.is_empty(),
+        Block::Diff { hunks, .. } => !hunks.is_empty(),
+        Block::List { items } => !items.is_empty(),
+        Block::Table { head, rows } => !head.is_empty() || !rows.is_empty(),
+        Block::Details { summary, .. } => layout_of(summary) != TextLayout::Hidden,
+        _ => true,
+    }
+}
+
+/// How a line is laid out, by its first part.
+fn layout_of(line: &Line) -> TextLayout {
+    line.spans.first().map_or(TextLayout::Plain, |span| span.role.text_layout())
+}
+
+/// Writes blocks.
+pub(super) struct TerminalBlocks<'b, 'p> {
+    pub(super) writer: &'b mut RowWriter<'p>,
+}
+
+impl TerminalBlocks<'_, '_> {
+    /// Writes blocks one below the other. What is folded stands in a list of its own, not on the stack, since
+    /// blocks may lie in each other to any depth.
+    pub(super) fn blocks(&mut self, blocks: &[Block]) {
+        let (mut blocks, mut level) = (blocks.iter(), self.writer.level());
+        let mut around = Vec::new();
+        loop {
+            match blocks.next() {
+                Some(Block::Details { summary, body }) => {
+                    let layout = layout_of(summary);
+                    if layout == TextLayout::Hidden {
+                        continue;
+                    }
+                    self.line(summary);
+                    if layout == TextLayout::Folded {
+                        continue;
+                    }
+                    around.push((blocks, level));
+                    level = self.writer.shift(self.writer.look().layout.margin);
+                    blocks = body.iter();
+                }
+                Some(block) => self.block(block),
+                None => {
+                    self.writer.dedent(level);
+                    let Some(outer) = around.pop() else { return };
+                    (blocks, level) = outer;
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Lines { lines } => lines.iter().for_each(|line| self.line(line)),
+            Block::Prose { text, role } => self.prose(text, role.name()),
+            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
+            Block::Diff { path, hunks } => match diff::new_file(hunks) {
+                Some((text, start)) => {
+                    let language = path.as_deref().and_then(highlight::language_of);
+                    self.code(&text, language, Some(start), &Role::of("text"));
+                }
+                None => diff::write(self.writer, path.as_deref(), hunks),
+            },
+            Block::List { items } => items.iter().for_each(|item| self.point(item)),
+            Block::Table { head, rows } => table::write(self.writer, head, rows),
+            Block::Image { media, bytes, name, .. } => self.image(media, *bytes, name.as_deref()),
+            // Folded blocks are opened by the caller.
+            Block::Details { .. } => {}
+            Block::Elided { lines, bytes } => self.elided(*lines, *bytes),
+        }
+    }
+
+    /// A line of spans.
+    pub(super) fn line(&mut self, line: &Line) {
+        self.hanging(line, 0);
+    }
+
+    /// A line of spans whose rows after the first stand so many columns further in.
+    pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
+        let look = self.writer.look();
+        if self.writer.is_plain() && !look.layout.is_ascii() {
+            let is_plain = |span: &Span| span.text.len() <= BUFFER && span.link.is_none() && !span.is_spelled;
+            if line.spans.iter().all(is_plain) {
+                return self.writer.plain_row(line.spans.iter().map(|span| &*span.text));
+            }
+        }
+        let line = &addressed(look, line);
+        let targets = targets(look.links(), line);
+        let pieces = pieces(look, line, &targets);
+        if pieces.iter().any(|piece| piece.is_spelled && piece.text.contains('\n')) {
+            self.spelled_rows(&pieces);
+        } else {
+            self.writer.line(&pieces, hang);
+        }
+    }
+
+    /// A line of which something was spelled in several: they stand below one another.
+    fn spelled_rows(&mut self, pieces: &[StyledText<'_>]) {
+        let mut row: Vec<StyledText<'_>> = Vec::new();
+        let level = self.writer.level();
+        for piece in pieces {
+            let mut lines = piece.text.split('\n');
+            let before = wrap::width_of(&row);
+            row.extend(lines.next().map(|first| piece.with(first)));
+            for (at, line) in lines.enumerate() {
+                self.writer.row(&row);
+                if at == 0 {
+                    self.writer.shift(before);
+                }
+                row = vec![piece.with(line)];
+            }
+        }
+        self.writer.row(&row);
+        self.writer.dedent(level);
+    }
+
+    fn prose(&mut self, text: &str, role: &str) {
+        if self.writer.look().layout.bare {
+            return self.writer.verbatim(text, role, 0);
+        }
+        // Blank lines around a text are not part of it: the layout has its own.
+        let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
+        let start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let text = text[start..].trim_end();
+        if text.is_empty() {
+            return;
+        }
+        let end;
+        let text = match self.writer.look().text_end {
+            Some(bytes) if text.len() > bytes => {
+                end = end_of(text, bytes);
+                &*end
+            }
+            _ => text,
+        };
+        if self.writer.look().markdown && commonmark::is_sane(text) {
+            prose::write(self, text, role);
+        } else {
+            self.writer.verbatim(text, role, 0);
+        }
+    }
+
+    /// Verbatim text, with line numbers, a prompt or colours where they are wanted.
+    pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
+        let look = self.writer.look();
+        let mut numbers = start.map(|start| LineNumbers::new(start, text));
+        let level = match role.text_layout() {
+            TextLayout::Command => {
+                let shape = look.piece("mark.command", glyph(look, "command"));
+                Some(self.writer.mark(shape, wrap::width(shape.text)))
+            }
+            // Further in than the result that may follow.
+            TextLayout::Value => Some(self.writer.shift(2 * look.layout.margin)),
+            TextLayout::Plain | TextLayout::Typed | TextLayout::Folded | TextLayout::Hidden => None,
+        };
+        let role = role.name();
+        let mut colours = match lang {
+            Some(lang) if look.is_ansi() => highlight::lines(lang, text),
+            _ => None,
+        };
+        if numbers.is_none() && colours.is_none() {
+            self.writer.verbatim(text, role, CODE_HANG);
+        } else {
+            let base = look.style(role);
+            let mut rest = Some(text);
+            while let Some(text) = rest {
+                let (line, behind) = first_line(text);
+                let pieces = coloured(look, line, colours.as_mut(), role, base);
+                let level = numbers.as_mut().map(|numbers| numbers.next(self.writer));
+                self.writer.line(&pieces, CODE_HANG);
+                if let Some(level) = level {
+                    self.writer.dedent(level);
+                }
+                rest = behind;
+            }
+        }
+        if let Some(level) = level {
+            self.writer.dedent(level);
+        }
+    }
+
+    fn point(&mut self, item: &ListItem) {
+        let look = self.writer.look();
+        let (name, mark, role) = match item.point {
+            Point::Plain => ("plain", "mark.plain", "list.plain"),
+            Point::Open => ("open", "mark.open", "list.open"),
+            Point::Active => ("active", "mark.active", "list.active"),
+            Point::Done => ("done", "mark.done", "list.done"),
+            Point::Failed => ("failed", "mark.failed", "list.failed"),
+        };
+        let shape = look.piece(mark, glyph(look, name));
+        let level = self.writer.mark(shape, wrap::width(shape.text));
+        let line = addressed(look, &item.line);
+        let targets = targets(look.links(), &line);
+        let mut pieces = pieces(look, &line, &targets);
+        // The state shows in the words too, unless they have a look of their own.
+        for piece in pieces.iter_mut().filter(|piece| piece.role == "text") {
+            piece.style = look.style(role);
+        }
+        self.writer.line(&pieces, 0);
+        self.writer.dedent(level);
+    }
+
+    fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>) {
+        let look = self.writer.look();
+        let mut text = String::from("[");
+        let kind = media.strip_prefix("image/");
+        text.push_str(match media {
+            "application/pdf" => "PDF",
+            _ if kind.is_some() || matches!(media, "" | "image") => glyph(look, "image"),
+            _ => media,
+        });
+        if let Some(kind) = kind.filter(|kind| !kind.is_empty()) {
+            text.push(' ');
+            text.push_str(kind);
+        }
+        if let Some(bytes) = bytes {
+            text.push_str(", ");
+            text.push_str(&figures::size(bytes));
+        }
+        if let Some(name) = name {
+            text.push_str(", ");
+            text.push_str(name);
+        }
+        text.push(']');
+        let text = text.replace('\n', " ");
+        self.writer.line(&[look.piece("image", &text)], 0);
+    }
+
+    fn elided(&mut self, lines: u64, bytes: u64) {
+        let look = self.writer.look();
+        let mut text = String::from(glyph(look, "elided"));
+        text.push(' ');
+        let more = if look.layout.glyphs == Glyphs::Words { "" } else { " more" };
+        let _ = match (lines, bytes) {
+            (0, bytes) => write!(text, "{}{more}", &*figures::size(bytes)),
+            (1, _) => write!(text, "1{more} line"),
+            (lines, _) => write!(text, "{}{more} lines", &*figures::count(lines)),
+        };
+        self.writer.line(&[look.piece("elided", &text)], 0);
+    }
+}
+
+/// The last bytes of Markdown, from the beginning of a paragraph on, or of a line if there is none. Code that was begun before
+/// is begun again.
+fn end_of(text: &str, bytes: usize) -> Cow<'_, str> {
+    let from = (text.len().saturating_sub(bytes)..=text.len()).find(|&at| text.is_char_boundary(at));
+    let from = from.unwrap_or(text.len());
+    let behind = |end: &str| text[from..].find(end).map(|at| from + at + end.len());
+    let (before, end) = text.split_at(behind("\n\n").or_else(|| behind("\n")).unwrap_or(from));
+    let mut fence = None;
+    for line in before.lines() {
+        if ["```", "~~~"].iter().any(|mark| line.trim_start().starts_with(mark)) {
+            fence = if fence.is_some() { None } else { Some(line) };
+        }
+    }
+    match fence {
+        Some(fence) => Cow::Owned([fence, "\n", end].concat()),
+        None => Cow::Borrowed(end),
+    }
+}
+
+/// A line of code as pieces, in colours if there are any.
+pub(super) fn coloured<'a>(
+    look: &Look,
+    line: &'a str,
+    colours: Option<&mut highlight::Highlighter>,
+    role: &'a str,
+    base: Style,
+) -> Vec<StyledText<'a>> {
+    let plain = StyledText { text: line, role, style: base, ..StyledText::blank(0) };
+    match colours.and_then(|colours| colours.line(line)) {
+        Some(parts) => {
+            let style = |role| look.exact_style(role).unwrap_or_default().over(base);
+            let is_command = Role::layout_of(role) == TextLayout::Command;
+            let role_of = |part: Option<&'static str>| if is_command { role_in_command(part) } else { part };
+            parts
+                .into_iter()
+                .map(|(text, part)| StyledText { text, style: role_of(part).map_or(base, style), ..plain })
+                .collect()
+        }
+        None => vec![plain],
+    }
+}
+
+/// What the words of a command are: the programs that it runs and its strings; the rest is plain.
+fn role_in_command(syntax: Option<&'static str>) -> Option<&'static str> {
+    match syntax? {
+        "syntax.function" => Some("call.command.program"),
+        "syntax.string" => Some("call.command.string"),
+        "syntax.comment" => syntax,
+        _ => None,
+    }
+}
+
+/// The gutter of numbered lines.
+struct LineNumbers {
+    next: u64,
+    width: usize,
+}
+
+impl LineNumbers {
+    fn new(start: u64, text: &str) -> Self {
+        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
+        Self { next: start, width: digits(start.saturating_add(lines)) }
+    }
+
+    fn next(&mut self, writer: &mut RowWriter<'_>) -> super::rows::RowLevel {
+        let look = writer.look();
+        let number = format!("{:>width$}", self.next, width = self.width);
+        self.next = self.next.saturating_add(1);
+        writer.indent(
+            &[look.piece("code.number", &number), StyledText::blank(2)],
+            &[StyledText::blank(self.width + 2)],
+        )
+    }
+}
+
+/// The pieces of a line. `targets` are those of its spans.
+pub(super) fn pieces<'a>(
+    look: &Look,
+    line: &'a Line,
+    targets: &'a [Option<Cow<'a, str>>],
+) -> Vec<StyledText<'a>> {
+    let mut pieces = Vec::with_capacity(line.spans.len());
+    for (at, span) in line.spans.iter().enumerate() {
+        let leads_to = targets.get(at).and_then(|target| target.as_deref());
+        let piece = look.piece(span.role.name(), &span.text);
+        let piece = StyledText { link: leads_to, is_spelled: span.is_spelled, ..piece };
+        if look.is_ansi() && !span.is_spelled && span.role.text_layout() == TextLayout::Command {
+            let mut colours = highlight::lines(SHELL, piece.text);
+            pieces.extend(coloured(look, piece.text, colours.as_mut(), piece.role, piece.style));
+        } else if look.layout.is_ascii() && !span.is_spelled && is_ours(span) {
+            push_in_ascii(piece, &mut pieces);
+        } else {
+            pieces.push(piece);
+        }
+    }
+    pieces
+}
+
+/// Characters of our own words, and what stands for them where there is only ASCII.
+const TWINS: [(char, &str); 5] = [('·', "-"), ('−', "-"), ('–', "-"), ('…', "..."), ('→', "->")];
+
+/// Whether a span holds our own words. What a tool or a model said stays as it is.
+fn is_ours(span: &Span) -> bool {
+    match span.role.name() {
+        "notice.info" | "notice.warning" | "notice.error" | "notice.note" | "session.note" | "tool.note"
+        | "outcome.note" | "outcome.figure" | "outcome.ok" | "change.remove" | "muted" | "elided" => true,
+        "call.detail" | "result.note" => {
+            let begins = |words: &[&str]| words.iter().any(|word| span.text.starts_with(word));
+            matches!(&*span.text, "·" | " · " | "→") || begins(&["lines ", "→ "])
+        }
+        _ => false,
+    }
+}
+
+fn push_in_ascii<'a>(piece: StyledText<'a>, out: &mut Vec<StyledText<'a>>) {
+    let twin = |char: char| TWINS.iter().find(|(ours, _)| *ours == char);
+    let mut rest = piece.text;
+    while let Some(at) = rest.find(|char| twin(char).is_some()) {
+        let (before, after) = rest.split_at(at);
+        if !before.is_empty() {
+            out.push(piece.with(before));
+        }
+        let mut after = after.chars();
+        if let Some((_, twin)) = after.next().and_then(twin) {
+            out.push(piece.with(twin));
+        }
+        rest = after.as_str();
+    }
+    if !rest.is_empty() {
+        out.push(piece.with(rest));
+    }
+}
+
+/// Where the spans of a line lead, if links are written; empty if none does.
+pub(super) fn targets(links: bool, line: &Line) -> Vec<Option<Cow<'_, str>>> {
+    if !links || line.spans.iter().all(|span| span.link.is_none()) {
+        return Vec::new();
+    }
+    line.spans.iter().map(|span| span.link.as_deref().and_then(target)).collect()
+}
+
+/// The line with the address behind each link that it doesn't show yet, where links can't be followed.
+pub(super) fn addressed<'l>(look: &Look, line: &'l Line) -> Cow<'l, Line> {
+    if look.links() || line.spans.iter().all(|span| span.link.is_none()) {
+        return Cow::Borrowed(line);
+    }
+    let is_shown = |link: &str| {
+        let bare = link.strip_prefix("mailto:").unwrap_or(link);
+        line.spans.iter().any(|span| [link, bare].contains(&&*span.text))
+    };
+    let mut all = Line::default();
+    for (at, span) in line.spans.iter().enumerate() {
+        all.spans.push(span.clone());
+        let goes_on = line.spans.get(at + 1).is_some_and(|next| next.link == span.link);
+        if let Some(link) =
+            span.link.as_ref().filter(|link| !goes_on && !is_shown(link) && target(link).is_some())
+        {
+            all.push("link.address", format!("({link})"));
+        }
+    }
+    Cow::Owned(all)
+}
+
+/// A link's target as it may be written: of a harmless scheme, printable ASCII, not too long for terminals.
+pub(super) fn target(link: &str) -> Option<Cow<'_, str>> {
+    const SCHEMES: [&str; 4] = ["http://", "https://", "mailto:", "file://"];
+    const LONGEST: usize = 2048;
+    let has = |scheme: &str| link.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    if link.len() > LONGEST || !SCHEMES.into_iter().any(has) {
+        return None;
+    }
+    if link.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Some(Cow::Borrowed(link));
+    }
+    let mut encoded = String::with_capacity(link.len() * 2);
+    for byte in link.bytes() {
+        if byte.is_ascii_graphic() {
+            encoded.push(byte as char);
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    (encoded.len() <= LONGEST).then_some(Cow::Owned(encoded))
+}
+
+pub(super) fn digits(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_text_begins_at_a_paragraph_and_within_its_code() {
+        assert_eq!(end_of("first\n\nsecond\n\nthird one", 12), "third one");
+        assert_eq!(end_of("```rust\nlet first = 1;\n\nlet second", 14), "```rust\nlet second");
+        assert_eq!(end_of("- one point\n- another", 14), "- another");
+        assert_eq!(end_of("one long line without an end", 6), "an end");
+        assert_eq!(end_of("日本語", 4), "語");
+    }
+
+    #[test]
+    fn only_harmless_targets_become_links() {
+        assert_eq!(target("https://example.com/a b/é").as_deref(), Some("https://example.com/a%20b/%C3%A9"));
+        assert_eq!(target("HTTPS://example.com").as_deref(), Some("HTTPS://example.com"));
+        for bad in ["javascript:alert(1)", "example.com", "ssh://host", "file:", ""] {
+            assert_eq!(target(bad), None, "{bad}");
+        }
+        assert_eq!(target(&format!("https://{}", "é".repeat(1000))), None);
+    }
+}

@@ -1,0 +1,388 @@
+//! Hunks of a diff as rows: number, mark, text, and within paired lines the words that changed.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::Look;
+use super::block::digits;
+use super::rows::{RowLevel, RowWriter, glyph};
+use super::wrap::{self, StyledText};
+use crate::highlight::{self, Highlighter};
+use streamfmt_core::entry::{DiffLine, Hunk, LineChange};
+
+/// Longer lines are not compared word by word.
+const MAX_COMPARED: usize = 500;
+
+/// The first number of a word of several bytes: those of one byte are their own.
+const FIRST_NUMBER: u16 = 256;
+
+/// Most bytes of a hunk whose words are painted for what they are.
+const MAX_PAINTED: usize = 64 * 1024;
+
+/// The lines of a new file, one below the other, and the number of the first: nothing is beside them that they could be
+/// told from.
+pub(super) fn new_file(hunks: &[Hunk]) -> Option<(String, u64)> {
+    let [Hunk { old_start: None, new_start: Some(start), lines }] = hunks else { return None };
+    if lines.iter().any(|line| line.change != LineChange::Add) {
+        return None;
+    }
+    let mut text = String::with_capacity(lines.iter().map(|line| line.text.len() + 1).sum());
+    for (at, line) in lines.iter().enumerate() {
+        text.push_str(if at == 0 { "" } else { "\n" });
+        text.push_str(line.text);
+    }
+    Some((text, *start))
+}
+
+pub(super) fn write(writer: &mut RowWriter<'_>, path: Option<&str>, hunks: &[Hunk]) {
+    let digits = hunks.iter().map(last_number).max().filter(|last| *last > 0).map(digits);
+    let look = writer.look();
+    let marks = ["diff-keep", "diff-add", "diff-remove"].map(|name| {
+        let shape = glyph(look, name);
+        let columns = wrap::width(shape);
+        let text = [wrap::spaces(1 - columns.min(1)), shape, " "].concat();
+        DiffMark { text, columns: columns.max(1) + 1 }
+    });
+    let mut gutter = Gutter { digits, number: String::new(), marks };
+    for (at, hunk) in hunks.iter().enumerate() {
+        if at > 0 {
+            writer.line(&[look.piece("diff.hunk", glyph(look, "diff-hunk"))], 0);
+        }
+        write_hunk(writer, hunk, &mut gutter, syntax_of(look, path, hunk));
+    }
+}
+
+/// What stands before the text of lines.
+struct Gutter {
+    /// Digits of the largest number, if lines have numbers.
+    digits: Option<usize>,
+    /// The number of the line at hand, written out.
+    number: String,
+    /// The marks of kept, added and removed lines.
+    marks: [DiffMark; 3],
+}
+
+/// What stands between the number of a line and its text.
+struct DiffMark {
+    text: String,
+    columns: usize,
+}
+
+impl Gutter {
+    /// Sets the next row in, behind the number of its line if lines have numbers.
+    fn begin(&mut self, number: Option<u64>, writer: &mut RowWriter<'_>) -> Option<RowLevel> {
+        let digits = self.digits?;
+        let number = number.map(|number| number.to_string()).unwrap_or_default();
+        self.number.clear();
+        self.number.push_str(wrap::spaces(digits.saturating_sub(number.len())));
+        self.number.push_str(&number);
+        Some(writer.mark(writer.look().piece("diff.number", &self.number), digits))
+    }
+}
+
+/// The largest number that a hunk shows; 0 if it has none.
+fn last_number(hunk: &Hunk) -> u64 {
+    let starts = hunk.old_start.max(hunk.new_start);
+    starts.map_or(0, |start| start.saturating_add(hunk.lines.len() as u64))
+}
+
+/// What paints the words of a hunk for what they are: only where a ground says which lines came and went, since colours of
+/// the text would hide that.
+fn syntax_of(look: &Look, path: Option<&str>, hunk: &Hunk) -> Option<Highlighter> {
+    let has_grounds = ["diff.add", "diff.remove"].iter().all(|role| look.style(role).bg.is_some());
+    if !look.is_ansi() || !has_grounds {
+        return None;
+    }
+    let syntax = Highlighter::of(highlight::language_of(path?)?)?;
+    let bytes: usize = hunk.lines.iter().map(|line| line.text.len()).sum();
+    (bytes <= MAX_PAINTED).then_some(syntax)
+}
+
+fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter, mut syntax: Option<Highlighter>) {
+    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
+    let fill = writer.room().map(|room| widest(hunk).min(room));
+    let mut at = 0;
+    while at < hunk.lines.len() {
+        let removed = run(hunk, at, LineChange::Remove);
+        let added = run(hunk, at + removed, LineChange::Add);
+        let (count, paired) = match removed + added {
+            0 => (1, 0),
+            count => (count, removed.min(added)),
+        };
+        // What came begins where what went began: in a comment, or not.
+        let mut syntax_of_old = syntax.clone().filter(|_| removed > 0);
+        for offset in 0..count {
+            let Some(line) = hunk.lines.get(at + offset) else { return };
+            let number = match line.change {
+                LineChange::Remove => advance(&mut old),
+                LineChange::Add => advance(&mut new),
+                LineChange::Keep => {
+                    advance(&mut old);
+                    advance(&mut new)
+                }
+            };
+            let partner = match line.change {
+                LineChange::Remove if offset < paired => hunk.lines.get(at + removed + offset),
+                LineChange::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
+                _ => None,
+            };
+            let level = gutter.begin(number, writer);
+            let syntax = if line.change == LineChange::Remove { &mut syntax_of_old } else { &mut syntax };
+            write_line(writer, line, partner, &gutter.marks, fill, syntax.as_mut());
+            if let Some(level) = level {
+                writer.dedent(level);
+            }
+        }
+        at += count;
+    }
+}
+
+/// How many lines from a position on were changed so.
+fn run(hunk: &Hunk, from: usize, change: LineChange) -> usize {
+    hunk.lines.iter_from(from).take_while(|line| line.change == change).count()
+}
+
+fn advance(number: &mut Option<u64>) -> Option<u64> {
+    let current = (*number)?;
+    *number = Some(current.saturating_add(1));
+    Some(current)
+}
+
+/// Columns of the widest line, with its mark.
+fn widest(hunk: &Hunk) -> usize {
+    hunk.lines.iter().map(|line| wrap::width(line.text)).max().unwrap_or(0) + 2
+}
+
+fn write_line(
+    writer: &mut RowWriter<'_>,
+    line: DiffLine<'_>,
+    partner: Option<DiffLine<'_>>,
+    [keep, add, remove]: &[DiffMark; 3],
+    fill: Option<usize>,
+    syntax: Option<&mut Highlighter>,
+) {
+    let look = writer.look();
+    let (role, word, mark) = match line.change {
+        LineChange::Keep => ("diff.keep", "diff.keep", keep),
+        LineChange::Add => ("diff.add", "diff.add.word", add),
+        LineChange::Remove => ("diff.remove", "diff.remove.word", remove),
+    };
+    let style = look.style(role);
+    let ground = fill.map(|fill| (style, fill));
+    let hang = mark.columns;
+    let mark = StyledText { text: &mark.text, role, style, ..StyledText::blank(0) };
+    let parts = partner.filter(|_| look.is_ansi()).and_then(|partner| changed(line.text, partner.text));
+    let painted = syntax.and_then(|syntax| syntax.line(line.text));
+    if parts.is_none() && painted.is_none() {
+        return writer.filled(&[mark, mark.with(line.text)], hang, ground);
+    }
+    let parts = parts.unwrap_or_else(|| vec![(line.text, false)]);
+    let painted = painted.unwrap_or_else(|| vec![(line.text, None)]);
+    let mut pieces = vec![mark];
+    for (text, changed, syntax) in overlaid(&parts, &painted) {
+        let piece = look.piece(if changed { word } else { role }, text);
+        let own = syntax.and_then(|syntax| look.exact_style(syntax)).unwrap_or_default();
+        pieces.push(StyledText { style: own.over(piece.style), ..piece });
+    }
+    writer.filled(&pieces, hang, ground);
+}
+
+/// The parts of a line that come of two ways to part it.
+fn overlaid<'a>(
+    words: &[(&'a str, bool)],
+    painted: &[(&'a str, Option<&'static str>)],
+) -> Vec<(&'a str, bool, Option<&'static str>)> {
+    let mut parts = Vec::with_capacity(words.len() + painted.len());
+    let mut painted = painted.iter().copied();
+    let mut left = painted.next();
+    for &(mut text, changed) in words {
+        while let Some((paint, syntax)) = left.filter(|_| !text.is_empty()) {
+            let (part, rest) = text.split_at(text.len().min(paint.len()));
+            parts.push((part, changed, syntax));
+            text = rest;
+            left = match &paint[part.len()..] {
+                "" => painted.next(),
+                paint => Some((paint, syntax)),
+            };
+        }
+    }
+    parts
+}
+
+/// `text` cut into parts that `other` has too and parts that it hasn't; `None` if `other` has less than half of it, so that
+/// this would tell nothing.
+pub(crate) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
+    if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
+        return None;
+    }
+    let mut numbers = WordNumbers::default();
+    let (mine, theirs) = (words(text), words(other));
+    let (my_numbers, their_numbers) = (numbers.of(&mine), numbers.of(&theirs));
+    let all = solid(text);
+    let is_telling = |kept: usize| kept * 2 >= all && kept > 0;
+    // No more can be kept than both have in whatever order: most lines that have little in common end here.
+    if !is_telling(shared(&mine, &my_numbers, &their_numbers)) {
+        return None;
+    }
+    let mut parts: Vec<(&str, bool)> = Vec::new();
+    let mut rest = text;
+    let mut kept = 0;
+    for operation in capture_diff_slices(Algorithm::Myers, &my_numbers, &their_numbers) {
+        let range = operation.old_range();
+        if range.is_empty() {
+            continue;
+        }
+        let same = matches!(operation, DiffOp::Equal { .. });
+        let length: usize = mine[range].iter().map(|word| word.len()).sum();
+        let (part, behind) = rest.split_at(length);
+        rest = behind;
+        if same {
+            kept += solid(part);
+        }
+        parts.push((part, !same));
+    }
+    is_telling(kept).then_some(parts)
+}
+
+/// Bytes of `text` that aren't blank.
+fn solid(text: &str) -> usize {
+    text.chars().filter(|ch| !ch.is_whitespace()).map(char::len_utf8).sum()
+}
+
+/// Bytes of the words that both have, however they are ordered.
+fn shared(mine: &[&str], my_numbers: &[u16], their_numbers: &[u16]) -> usize {
+    let most = my_numbers.iter().chain(their_numbers).max().copied().unwrap_or(0);
+    let mut left = vec![0_u16; usize::from(most) + 1];
+    for number in their_numbers {
+        left[usize::from(*number)] += 1;
+    }
+    let mut shared = 0;
+    for (word, number) in mine.iter().zip(my_numbers) {
+        let left = &mut left[usize::from(*number)];
+        if *left > 0 {
+            *left -= 1;
+            shared += solid(word);
+        }
+    }
+    shared
+}
+
+/// Gives numbers to words, equal ones to equal words: they are compared many times.
+#[derive(Default)]
+struct WordNumbers<'w> {
+    longer: HashMap<&'w str, u16, FixedState>,
+}
+
+impl<'w> WordNumbers<'w> {
+    /// The numbers of words; there are no more of them than a line that is compared has bytes.
+    fn of(&mut self, words: &[&'w str]) -> Vec<u16> {
+        words.iter().map(|word| self.number(word)).collect()
+    }
+
+    fn number(&mut self, word: &'w str) -> u16 {
+        // Most of what stands between words is one byte, which is a number already.
+        if let [byte] = word.as_bytes() {
+            return u16::from(*byte);
+        }
+        let next = FIRST_NUMBER + self.longer.len() as u16;
+        *self.longer.entry(word).or_insert(next)
+    }
+}
+
+/// The words of a line of code; what is between them, grapheme by grapheme.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::with_capacity(text.len() / 2);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (word, behind) = rest.split_at(first_word(rest));
+        words.push(word);
+        rest = behind;
+    }
+    words
+}
+
+/// The length of the word, or else of the grapheme, that a text begins with.
+fn first_word(text: &str) -> usize {
+    let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
+    match text.as_bytes() {
+        // A character of ASCII before another is a grapheme, but for the two that end a line.
+        [first, next, ..]
+            if first.is_ascii() && next.is_ascii() && *first != b'\r' && !is_word(char::from(*first)) =>
+        {
+            1
+        }
+        _ => match text.find(|ch| !is_word(ch)) {
+            Some(0) => text.graphemes(true).next().map_or(text.len(), str::len),
+            Some(length) => length,
+            None => text.len(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same, as it would be said most simply.
+    fn changed_plainly<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
+        let (mine, theirs) = (words_plainly(text), words_plainly(other));
+        let mut parts = Vec::new();
+        let (mut at, mut kept) = (0, 0);
+        for operation in capture_diff_slices(Algorithm::Myers, &mine, &theirs) {
+            let length: usize = mine[operation.old_range()].iter().map(|word| word.len()).sum();
+            let (part, same) = (&text[at..at + length], matches!(operation, DiffOp::Equal { .. }));
+            at += length;
+            kept += if same { solid(part) } else { 0 };
+            parts.extend((length > 0).then_some((part, !same)));
+        }
+        (kept * 2 >= solid(text) && kept > 0).then_some(parts)
+    }
+
+    fn words_plainly(text: &str) -> Vec<&str> {
+        let mut words = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let rest = &text[at..];
+            let length = rest.find(|ch: char| !ch.is_alphanumeric() && ch != '_').unwrap_or(rest.len());
+            let length = if length > 0 { length } else { rest.graphemes(true).next().unwrap().len() };
+            words.push(&rest[..length]);
+            at += length;
+        }
+        words
+    }
+
+    proptest! {
+        #[test]
+        fn no_short_cut_changes_what_is_found(
+            text in "(a|b|ab|cd|_x|é|漢字|e\u{301}|👩\u{200d}👧|\u{301}| |  |\r\n|\u{a0}|\\(|\\)|;|->|=|1){0,24}",
+            other in "(a|b|ab|cd|_x|é|漢字|e\u{301}|👩\u{200d}👧|\u{301}| |  |\r\n|\u{a0}|\\(|\\)|;|->|=|1){0,24}",
+            cut in 0_usize..24,
+        ) {
+            prop_assert_eq!(words(&text), words_plainly(&text));
+            // What resembles it, too.
+            let words = words_plainly(&text);
+            let (start, end) = words.split_at(cut.min(words.len()));
+            let alike = [&*start.concat(), &*other, &*end.concat()].concat();
+            for other in [&other, &alike] {
+                prop_assert_eq!(changed(&text, other), changed_plainly(&text, other));
+                prop_assert_eq!(changed(other, &text), changed_plainly(other, &text));
+            }
+        }
+    }
+
+    #[test]
+    fn changed_words_are_found_where_lines_resemble_each_other() {
+        assert_eq!(
+            changed("let total = items.sum();", "let total = items.count();"),
+            Some(vec![("let total = items.", false), ("sum", true), ("();", false)])
+        );
+        assert_eq!(changed("entirely", "different"), None);
+        assert_eq!(changed(&"a ".repeat(400), "a"), None);
+        assert_eq!(changed("", ""), None);
+    }
+}

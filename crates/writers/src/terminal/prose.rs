@@ -1,0 +1,414 @@
+//! Markdown of a model, laid out for a terminal.
+//!
+//! One walk over the parser's events with a list of what is open; nothing here or in the parser calls itself,
+//! so nesting costs no stack. Whatever the parser decodes (`&#27;` is an escape character) is cleaned again
+//! before it is written.
+
+use std::mem;
+
+use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
+
+use super::block::{TerminalBlocks, coloured, target};
+use super::rows::{RowLevel, first_line, glyph};
+use super::table::{self, Align, TableCell};
+use super::wrap::{self, StyledText};
+use crate::commonmark::{self, Definitions, OpenCode};
+use crate::highlight;
+use crate::marks_alone::MarkdownEvents;
+use streamfmt_core::text::Text;
+use streamfmt_core::theme::Style;
+
+/// Writes Markdown. `role` is that of its plain text.
+pub(super) fn write(body: &mut TerminalBlocks<'_, '_>, text: &str, role: &str) {
+    let base = body.writer.look().style(role);
+    let mut prose = TerminalProse {
+        body,
+        base,
+        runs: Vec::new(),
+        styles: Vec::new(),
+        open: Vec::new(),
+        links: Vec::new(),
+        lists: Vec::new(),
+        point: false,
+        gap: false,
+        code: None,
+        table: None,
+    };
+    let parser = commonmark::parse(text);
+    let mut definitions = Definitions::of(&parser);
+    for event in MarkdownEvents::new(text, parser) {
+        definitions.note(&event);
+        prose.event(event);
+    }
+    prose.flush();
+    for span in definitions.unused() {
+        prose.begin_block();
+        prose.styled(text.get(span).unwrap_or(""), "markdown.url");
+        prose.flush();
+    }
+}
+
+/// A piece of a paragraph.
+struct TextRun {
+    text: String,
+    style: Style,
+    link: Option<std::rc::Rc<str>>,
+}
+
+/// A link that is open.
+struct OpenTerminalLink {
+    address: String,
+    first: usize,
+}
+
+#[derive(Default)]
+struct TerminalTable {
+    aligns: Vec<Align>,
+    head: Vec<Vec<TextRun>>,
+    rows: Vec<Vec<Vec<TextRun>>>,
+    in_head: bool,
+}
+
+struct TerminalProse<'w, 'b, 'p> {
+    body: &'w mut TerminalBlocks<'b, 'p>,
+    base: Style,
+    /// The paragraph so far.
+    runs: Vec<TextRun>,
+    /// Styles that are open, each over the one before.
+    styles: Vec<Style>,
+    /// Where to return to when quotes and points that are open end.
+    open: Vec<RowLevel>,
+    links: Vec<OpenTerminalLink>,
+    /// Lists that are open: the number of the next point, if they are numbered.
+    lists: Vec<Option<u64>>,
+    /// Whether a point has begun whose mark isn't written yet: it depends on what comes first in it.
+    point: bool,
+    /// Whether a blank row must come before the next block.
+    gap: bool,
+    code: Option<OpenCode>,
+    table: Option<TerminalTable>,
+}
+
+impl TerminalProse<'_, '_, '_> {
+    fn event(&mut self, event: Event<'_>) {
+        if mem::take(&mut self.point) {
+            if let Event::TaskListMarker(done) = event {
+                self.task_item(done);
+                return;
+            }
+            self.item();
+        }
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Code(text) => self.styled(&text, "markdown.code"),
+            Event::Text(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text) => self.text(&text),
+            Event::InlineHtml(text) => self.styled(&text, "markdown.html"),
+            Event::Html(text) => match &mut self.code {
+                Some(code) => code.text.push_str(&text),
+                None => self.styled(&text, "markdown.html"),
+            },
+            // A model's line feeds are meant: a list of addresses, a verse.
+            Event::SoftBreak | Event::HardBreak => self.push("\n".to_owned(), Style::default()),
+            Event::Rule => self.rule(),
+            // In a point of paragraphs the mark is already written.
+            Event::TaskListMarker(done) => {
+                let (name, role) = task(done);
+                let style = self.look_up(role);
+                self.push(format!("{} ", glyph(self.body.writer.look(), name)), style);
+            }
+        }
+    }
+
+    // --- Inline
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or(self.base)
+    }
+
+    fn open_style(&mut self, role: &str) {
+        let style = self.look_up(role).over(self.style());
+        self.styles.push(style);
+    }
+
+    /// The style that a role adds. One that the theme doesn't name adds nothing.
+    fn look_up(&self, role: &str) -> Style {
+        self.body.writer.look().exact_style(role).unwrap_or_default()
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(code) = &mut self.code {
+            code.text.push_str(text);
+            return;
+        }
+        // A line feed here was spelled as an entity.
+        let text = Text::clean(&text.replace('\n', " ")).into_string();
+        let style = self.style();
+        self.push(text, style);
+    }
+
+    fn styled(&mut self, text: &str, role: &str) {
+        self.open_style(role);
+        self.text(text.trim_end_matches('\n'));
+        self.styles.pop();
+    }
+
+    fn push(&mut self, text: String, style: Style) {
+        self.runs.push(TextRun { text, style, link: None });
+    }
+
+    fn end_link(&mut self) {
+        self.styles.pop();
+        let Some(OpenTerminalLink { address, first }) = self.links.pop() else { return };
+        let shown = self.runs.iter().skip(first).flat_map(|run| run.text.chars());
+        let says = |address: &str| shown.clone().eq(address.chars());
+        let is_shown = says(&address) || address.strip_prefix("mailto:").is_some_and(says);
+        let target = if self.body.writer.look().links() { target(&address) } else { None };
+        if let Some(target) = target {
+            let target: std::rc::Rc<str> = (&*target).into();
+            for run in self.runs.iter_mut().skip(first) {
+                run.link.get_or_insert_with(|| target.clone());
+            }
+        } else if !is_shown && !address.is_empty() {
+            self.styled(&format!(" ({address})"), "markdown.url");
+        }
+    }
+
+    // --- Blocks
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.begin_block(),
+            Tag::Heading { level, .. } => {
+                self.begin_block();
+                self.open_style(heading_role(level));
+            }
+            Tag::BlockQuote(_) => {
+                self.begin_block();
+                self.open_style("markdown.quote");
+                let look = self.body.writer.look();
+                let bar = look.piece("markdown.bar", glyph(look, "quote"));
+                let level =
+                    self.body.writer.indent(&[bar, StyledText::blank(1)], &[bar, StyledText::blank(1)]);
+                self.open.push(level);
+                self.gap = false;
+            }
+            Tag::CodeBlock(kind) => {
+                self.begin_block();
+                self.code = Some(OpenCode::begin(&kind));
+            }
+            Tag::HtmlBlock => {
+                self.begin_block();
+                self.code = Some(OpenCode::of(""));
+            }
+            Tag::List(first) => {
+                if self.lists.is_empty() {
+                    self.begin_block();
+                } else {
+                    self.flush();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.begin_block();
+                self.point = true;
+            }
+            Tag::Table(aligns) => {
+                self.begin_block();
+                let aligns = aligns.iter().map(|align| match align {
+                    Alignment::None | Alignment::Left => Align::Left,
+                    Alignment::Center => Align::Center,
+                    Alignment::Right => Align::Right,
+                });
+                self.table = Some(TerminalTable { aligns: aligns.collect(), ..TerminalTable::default() });
+            }
+            Tag::TableHead => {
+                self.open_style("table.head");
+                self.table.get_or_insert_default().in_head = true;
+            }
+            Tag::TableRow => self.table.get_or_insert_default().rows.push(Vec::new()),
+            Tag::Emphasis => self.open_style("markdown.emphasis"),
+            Tag::Strong => self.open_style("markdown.strong"),
+            Tag::Strikethrough => {
+                self.open_style("markdown.strike");
+                self.text("~~");
+            }
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.open_style("link");
+                let address = Text::clean(&dest_url.replace('\n', " ")).into_string();
+                self.links.push(OpenTerminalLink { address, first: self.runs.len() });
+            }
+            // Never made with the options above, or nothing to begin.
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph => self.end_block(),
+            TagEnd::Heading(_) => {
+                self.end_block();
+                self.styles.pop();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.flush();
+                self.styles.pop();
+                self.leave();
+                self.gap = true;
+            }
+            TagEnd::CodeBlock => self.end_code("markdown.block"),
+            TagEnd::HtmlBlock => self.end_code("markdown.html"),
+            TagEnd::List(_) => {
+                self.flush();
+                self.lists.pop();
+                self.gap |= self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.flush();
+                self.body.writer.flush_mark();
+                self.leave();
+            }
+            TagEnd::Table => self.end_table(),
+            TagEnd::TableHead => {
+                self.styles.pop();
+                self.table.get_or_insert_default().in_head = false;
+            }
+            TagEnd::TableCell => {
+                let cell = mem::take(&mut self.runs);
+                let table = self.table.get_or_insert_default();
+                match table.rows.last_mut() {
+                    Some(row) if !table.in_head => row.push(cell),
+                    _ => table.head.push(cell),
+                }
+            }
+            TagEnd::Strikethrough => {
+                self.text("~~");
+                self.styles.pop();
+            }
+            TagEnd::Emphasis | TagEnd::Strong => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            _ => {}
+        }
+    }
+
+    fn begin_block(&mut self) {
+        self.flush();
+        if mem::take(&mut self.gap) {
+            self.body.writer.blank();
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.flush();
+        self.gap = true;
+    }
+
+    fn leave(&mut self) {
+        if let Some(level) = self.open.pop() {
+            self.body.writer.dedent(level);
+        }
+    }
+
+    /// Writes the paragraph so far.
+    fn flush(&mut self) {
+        let runs = mem::take(&mut self.runs);
+        if runs.is_empty() {
+            return;
+        }
+        for line in runs.split(|run| run.text == "\n") {
+            self.body.writer.line(&pieces(line), 0);
+        }
+    }
+
+    fn item(&mut self) {
+        let mark = match self.lists.last_mut() {
+            Some(Some(number)) => {
+                let mark = format!("{number}. ");
+                *number = number.saturating_add(1);
+                mark
+            }
+            _ => format!("{} ", glyph(self.body.writer.look(), "plain")),
+        };
+        self.mark(&mark, "markdown.bullet");
+    }
+
+    fn task_item(&mut self, done: bool) {
+        let (name, role) = task(done);
+        let mark = format!("{} ", glyph(self.body.writer.look(), name));
+        self.mark(&mark, role);
+    }
+
+    fn mark(&mut self, mark: &str, role: &str) {
+        let style = self.look_up(role).over(self.base);
+        let mark = StyledText { text: mark, role, style, ..StyledText::blank(0) };
+        let level = self.body.writer.indent(&[mark], &[StyledText::blank(wrap::width(mark.text))]);
+        self.open.push(level);
+    }
+
+    fn rule(&mut self) {
+        self.begin_block();
+        let look = self.body.writer.look();
+        let width = self.body.writer.room().unwrap_or(40).min(40);
+        let line = glyph(look, "row").repeat(width);
+        self.body.writer.row(&[look.piece("markdown.rule", &line)]);
+        self.gap = true;
+    }
+
+    fn end_code(&mut self, role: &str) {
+        self.gap = true;
+        let Some(code) = self.code.take() else { return };
+        let text = Text::clean(code.text.trim_end_matches('\n'));
+        let look = self.body.writer.look();
+        let base = self.look_up(role);
+        let level = self.body.writer.shift(2);
+        let mut colours = highlight::lines(&code.language, &text);
+        let widest = text.lines().map(wrap::width).max().unwrap_or(0);
+        let mut rest = Some(text.as_str());
+        while let Some(text) = rest {
+            let (line, behind) = first_line(text);
+            let pieces = coloured(look, line, colours.as_mut(), role, base);
+            self.body.writer.filled(&pieces, 0, Some((base, widest)));
+            rest = behind;
+        }
+        self.body.writer.dedent(level);
+    }
+
+    fn end_table(&mut self) {
+        self.gap = true;
+        let Some(table) = self.table.take() else { return };
+        let head: Vec<TableCell<'_>> = table.head.iter().map(|cell| pieces(cell)).collect();
+        let rows: Vec<Vec<TableCell<'_>>> =
+            table.rows.iter().map(|row| row.iter().map(|cell| pieces(cell)).collect()).collect();
+        table::grid(self.body.writer, &head, &rows, &table.aligns);
+    }
+}
+
+/// Glyph and role of a task's mark.
+fn task(done: bool) -> (&'static str, &'static str) {
+    if done { ("done", "mark.done") } else { ("open", "mark.open") }
+}
+
+fn heading_role(level: HeadingLevel) -> &'static str {
+    match level {
+        HeadingLevel::H1 => "markdown.heading.1",
+        HeadingLevel::H2 => "markdown.heading.2",
+        HeadingLevel::H3 => "markdown.heading.3",
+        _ => "markdown.heading.4",
+    }
+}
+
+fn pieces(runs: &[TextRun]) -> Vec<StyledText<'_>> {
+    runs.iter()
+        .map(|run| StyledText {
+            text: &run.text,
+            style: run.style,
+            link: run.link.as_deref(),
+            ..StyledText::blank(0)
+        })
+        .collect()
+}
