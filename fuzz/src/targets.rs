@@ -11,6 +11,7 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::reading::{LinePart, LineReader, LineReading};
 use streamfmt::core::text::clean as cleaned;
 use streamfmt::core::theme::{Appearance, ColorDepth, Glyphs, Lookup, Theme, ThemeSource};
+use streamfmt::dialect::DIALECTS;
 use streamfmt::plugin::journal::PluginMessage;
 use streamfmt::{Engine, Looks, Settings};
 
@@ -25,7 +26,7 @@ pub fn reading(data: &[u8]) {
             rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in the rest of the line, {rest:?}"));
         rest = &rest[at + part.len()..];
     };
-    match LineReader::default().read(frame) {
+    match LineReader::new(DIALECTS).read(frame) {
         LineReading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
         LineReading::Oversized(_) => return assert!(line.len() > MAX_LINE),
         LineReading::Text(text) => expect(&text),

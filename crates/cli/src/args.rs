@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use streamfmt::core::dialect::DIALECTS;
 use streamfmt::core::redact::Redaction;
+use streamfmt::dialect::DIALECTS;
 use streamfmt::writers::WRITERS;
 use streamfmt::{Builder, Files, Looks};
 
@@ -374,7 +374,7 @@ pub(crate) fn short_help() -> String {
 }
 
 fn dialects() -> NameParser {
-    let known = ["auto"].into_iter().chain(DIALECTS.iter().map(|dialect| dialect.name));
+    let known = ["auto"].into_iter().chain(DIALECTS.rows.iter().map(|dialect| dialect.name));
     NameParser(known.map(PossibleValue::new).collect())
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 use streamfmt::Folders;
-use streamfmt::core::dialect::DIALECTS;
+use streamfmt::dialect::DIALECTS;
 use streamfmt::follow::{SessionFolder, WorkFilter};
 
 /// The folder of the program in each of the system's folders.
@@ -40,7 +40,7 @@ pub(crate) fn session_folders() -> Vec<SessionFolder> {
     let Ok(work) = env::current_dir() else { return Vec::new() };
     let work = work.to_string_lossy().into_owned();
     let home = etcetera::home_dir().ok();
-    let histories = DIALECTS.iter().filter_map(|dialect| dialect.histories.as_ref());
+    let histories = DIALECTS.rows.iter().filter_map(|dialect| dialect.histories.as_ref());
     let folders = histories.filter_map(|histories| {
         let set = env::var_os(histories.variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
         let folder = set.or_else(|| Some(home.as_ref()?.join(histories.home)))?;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use streamfmt::core::dialect::{DIALECTS, ForeignProgram};
 use streamfmt::core::item::Kind;
 use streamfmt::core::pipeline::Report;
+use streamfmt::dialect::{DIALECTS, ForeignProgram};
 
 /// The most names of one kind that are listed; the others are counted.
 const MOST_NAMES: usize = 20;
@@ -132,7 +132,7 @@ pub(crate) fn without_events(report: &Report) -> String {
             format!(" (the format looks like {name}; --from {known} reads most of it)")
         }
     };
-    let known: Vec<&str> = DIALECTS.iter().map(|dialect| dialect.name).collect();
+    let known: Vec<&str> = DIALECTS.rows.iter().map(|dialect| dialect.name).collect();
     let way = if report.foreign.is_none() {
         format!(" (known: {}; --from NAME if it is one of them)", known.join(", "))
     } else {

@@ -1,14 +1,13 @@
 //! What the machine outputs promise: the lines of `items`, of `json` and of its updates, as types.
 //!
 //! An entry is written and read by its type. The line of an item is written by hand, since its facts are passed on as they
-//! came, and read back into a record ([`Item::from_json`](crate::item::Item::from_json)); a test holds both to the type here.
+//! came, and read back into a record by the dialects, which know the tools; a test holds both to the type here.
 //! The JSON Schemas (`docs/schema`) are made of these types and of the table of facts; comments are descriptions there.
 
 mod fact_shape;
 mod item;
 #[cfg(feature = "schema")]
 mod page;
-mod read;
 #[cfg(feature = "schema")]
 mod schema;
 mod update;
@@ -24,8 +23,7 @@ use crate::item::{Action, Id, Kind, Status};
 use crate::outline::{Node, Relation};
 use crate::text::Text;
 
-pub use item::{write_entry, write_item, write_string, write_update};
-pub use read::ReadError;
+pub use item::{write_does, write_entry, write_item, write_string, write_update};
 
 #[cfg(feature = "schema")]
 pub use page::facts as facts_page;
@@ -38,35 +36,35 @@ pub const VERSION: u32 = 1;
 /// One thing of a session, as it is: a line of `--to items`. It is written once, when it is whole.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct ItemLine {
+pub struct ItemLine {
     /// Version of the format.
     #[serde(rename = "v", deserialize_with = "version")]
     #[cfg_attr(feature = "schema", schemars(extend("const" = 1)))]
     _v: u32,
     /// The stream's own id, else `line-<n>`; unique within one input.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub(crate) id: Id,
+    pub id: Id,
     /// On what a sub-agent did: the id of the call that it is inside of.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
-    pub(crate) parent: Option<Id>,
+    pub parent: Option<Id>,
     /// Its place within its parent, from 0, by first appearance.
-    pub(crate) place: u32,
+    pub place: u32,
     /// What it is.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// Where it is in its life. A call is done when its input is whole; a failure is its result's.
-    pub(crate) status: Status,
+    pub status: Status,
     /// When it happened, in UTC, if the stream says so.
     #[serde(rename = "at")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     _at: Option<IgnoredAny>,
     /// The session it belongs to.
-    pub(crate) session: Option<String>,
+    pub session: Option<String>,
     /// Number of the first line that it came with, from 1.
-    pub(crate) line: u64,
+    pub line: u64,
     /// On calls and results: the tool, as the stream names it.
-    pub(crate) tool: Option<String>,
+    pub tool: Option<String>,
     /// On calls and results: what the tool does, whatever its name.
-    pub(crate) action: Option<Action>,
+    pub action: Option<Action>,
     /// On calls: what it does it with and to, under names that all agents share. What of the input has no such name, or is of
     /// another type, is in `input` alone.
     #[serde(rename = "does")]
@@ -78,14 +76,14 @@ pub(crate) struct ItemLine {
     _input: Option<IgnoredAny>,
     /// On results: the id of the call.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
-    pub(crate) call: Option<Id>,
+    pub call: Option<Id>,
     /// What it says, faithful to the stream.
     #[serde(rename = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     _text: Option<IgnoredAny>,
     /// True if it tells of a failure, else absent.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
-    pub(crate) error: Option<bool>,
+    pub error: Option<bool>,
     /// Typed facts, named alike for every agent.
     #[serde(rename = "data")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<schema::FactsSchema>"))]

@@ -16,8 +16,9 @@ use crate::text::Text;
 
 pub use crate::item::Picture;
 pub use diff::{DiffLine, DiffLines, Hunk, LineChange};
-pub(crate) use line::{FOLDED, GOES_ON, HIDDEN};
-pub use line::{Line, OneLine, Role, Span, TextLayout};
+pub(crate) use line::{FOLDED, HIDDEN};
+
+pub use line::{GOES_ON, Line, OneLine, Role, Span, TextLayout};
 pub(crate) use read::{blocks as read_blocks, mark as read_mark};
 
 /// State of a point of a list.

@@ -75,7 +75,7 @@ pub fn tokens(number: u64) -> Text {
 }
 
 /// A moment, as seconds since 1970: `2025-07-01 14:00 UTC`.
-pub(crate) fn moment(seconds: i64) -> Option<Text> {
+pub fn moment(seconds: i64) -> Option<Text> {
     let time = jiff::Timestamp::from_second(seconds).ok()?;
     Some(Text::clean_owned(time.strftime("%Y-%m-%d %H:%M UTC").to_string()))
 }

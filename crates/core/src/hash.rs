@@ -8,7 +8,7 @@ use foldhash::fast::{FixedState, FoldHasher};
 const STATE: FixedState = FixedState::with_seed(0x5f37_59df);
 
 /// The hash of a value.
-pub(crate) fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
+pub fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
     STATE.hash_one(value)
 }
 

@@ -45,7 +45,7 @@ impl Id {
     }
 
     /// The hash of its text, the same in every run: what stands for it where it would take too much room.
-    pub(crate) fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         self.hash
     }
 
@@ -131,7 +131,6 @@ impl Ord for Id {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Kind {
     /// What a person said, or, inside a sub-agent, the task it was given.
     Prompt,

@@ -207,7 +207,8 @@ impl<'a> Value<'a> {
     /// # Panics
     /// When it is looked at, if `node` is not of this record.
     #[inline]
-    pub(crate) fn same_record(self, node: u32) -> Self {
+    #[must_use]
+    pub fn same_record(self, node: u32) -> Self {
         Self { record: self.record, node }
     }
 
@@ -298,7 +299,7 @@ impl<'a> Value<'a> {
 
     /// Gives `each` the fields of an object, as [`Self::entries`] has them. Their names are bytes, which compare faster.
     #[inline]
-    pub(crate) fn fields(self, mut each: impl FnMut(&[u8], Self)) {
+    pub fn fields(self, mut each: impl FnMut(&[u8], Self)) {
         let Entries { record, mut at, end } = self.entries();
         let nodes = &record.nodes[..end as usize];
         while let Some([name, value]) = nodes.get(at as usize..at as usize + 2) {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::json::is_same;
 
 /// Known names, each with what it means.
-pub(crate) struct NameTable<T: 'static> {
+pub struct NameTable<T: 'static> {
     /// Positions in the table plus one, by hash of the name; zero is empty.
     slots: [u8; SLOTS],
     table: &'static [(&'static str, T)],
@@ -16,12 +16,12 @@ const SLOTS: usize = 256;
 
 impl<T: Copy> NameTable<T> {
     /// Names that are sorted into their slots at first use.
-    pub(crate) const fn lazy(make: fn() -> Self) -> LazyLock<Self> {
+    pub const fn lazy(make: fn() -> Self) -> LazyLock<Self> {
         LazyLock::new(make)
     }
 
     /// Sorts a table of up to 200 names.
-    pub(crate) fn new(table: &'static [(&'static str, T)]) -> Self {
+    pub fn new(table: &'static [(&'static str, T)]) -> Self {
         debug_assert!(table.len() <= 200, "a table that would fill its slots");
         let mut slots = [0; SLOTS];
         for (index, (name, _)) in table.iter().enumerate() {
@@ -36,7 +36,7 @@ impl<T: Copy> NameTable<T> {
 
     /// What `name` means, if it is known.
     #[inline]
-    pub(crate) fn get(&self, name: &[u8]) -> Option<T> {
+    pub fn get(&self, name: &[u8]) -> Option<T> {
         let mut slot = hash(name);
         while let Some(index) = usize::from(self.slots[slot]).checked_sub(1) {
             let (known, meaning) = self.table[index];

@@ -29,8 +29,8 @@ use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
 use crate::budget::Budget;
-use crate::dialect::DialectPlugin;
-use crate::formatter::Formatter;
+use crate::dialect::{DialectPlugin, Dialects};
+use crate::formatter::{Formatter, Presentation};
 use crate::frame::{Frame, Framer};
 use crate::item::{Fact, Id, Item, Kind};
 use crate::outline::{DocumentHead, Node};
@@ -120,6 +120,10 @@ pub struct Sink {
 /// How a pipeline is set up.
 #[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
 pub struct Setup {
+    /// The known dialects.
+    pub dialects: Dialects,
+    /// The presentation of what no formatter decides.
+    pub presentation: Presentation,
     /// The dialect's name, or `None` to find out (`auto`).
     pub dialect: Option<String>,
     /// Dialects beside the known ones.
@@ -272,6 +276,8 @@ impl Pipeline {
     /// Sets a pipeline up.
     pub fn new(setup: Setup) -> Self {
         let Setup {
+            dialects,
+            presentation,
             dialect,
             dialect_plugins,
             max_line,
@@ -286,18 +292,21 @@ impl Pipeline {
             holds_head,
             also,
         } = setup;
-        let (mut stage, writer) = FormatStage::new(profile, output, is_whole || shows_open, 0, budget);
+        let (mut stage, writer) =
+            FormatStage::new(profile, output, presentation, is_whole || shows_open, 0, budget);
         stage.headings_wait = is_whole;
         let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref(), budget);
         let mut write_stage = WriteStage::new(writer, holds_head);
         for (number, sink) in (1..).zip(also) {
-            let (mut stage, writer) = FormatStage::new(sink.profile, sink.output, is_whole, number, budget);
+            let (mut stage, writer) =
+                FormatStage::new(sink.profile, sink.output, presentation, is_whole, number, budget);
             stage.headings_wait = is_whole;
             session_stage.add(stage, sink.settle, dialect.as_deref());
             write_stage.add(writer, sink.take, sink.take_head);
             is_thread_bound |= sink.is_thread_bound;
         }
-        let decode_stage = DecodeStage::new(dialect.as_deref(), dialect_plugins, max_line, subagents, budget);
+        let decode_stage =
+            DecodeStage::new(dialects, dialect.as_deref(), dialect_plugins, max_line, subagents, budget);
         let stages = LineStages {
             session_stage,
             reader: decode_stage.reader(),

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::str::Utf8Chunk;
 use std::sync::{Arc, OnceLock};
 
-use crate::dialect::{self, Dialect, TypedRecord};
+use crate::dialect::{Dialect, Dialects, TypedRecord};
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
 
@@ -44,16 +44,22 @@ pub enum LineReading {
 }
 
 /// Reads the lines of one input, on any thread.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct LineReader {
+    dialects: Dialects,
     dialect: Arc<OnceLock<&'static Dialect>>,
 }
 
 impl LineReader {
+    /// One that takes events of these dialects for records in the middle of damage.
+    pub fn new(dialects: Dialects) -> Self {
+        Self { dialects, dialect: Arc::default() }
+    }
+
     /// Reads a line.
     pub fn read(&self, frame: Frame<'_>) -> LineReading {
         let pure = self.dialect.get().and_then(|dialect| dialect.pure);
-        LineReading::of(frame, dialect::is_event, pure)
+        LineReading::of(frame, |value| self.dialects.is_event(value), pure)
     }
 
     /// Sets the dialect of the lines that are read from now on, here and by all clones. What was read before lacks
@@ -120,7 +126,7 @@ impl LineReading {
     /// decides what may be taken for a record in the middle of damage. `pure`: see [`Dialect::pure`].
     fn of(
         frame: Frame<'_>,
-        claim: fn(Value<'_>) -> bool,
+        claim: impl Fn(Value<'_>) -> bool,
         pure: Option<fn(Value<'_>) -> TypedRecord>,
     ) -> Self {
         if let Some(size) = frame.oversized {
@@ -168,7 +174,7 @@ fn readable(bytes: &[u8]) -> Option<String> {
 }
 
 /// Finds the whole records of a line that isn't one. `scanned` bytes were read in finding that out.
-fn recover(text: String, scanned: usize, claim: fn(Value<'_>) -> bool) -> LineReading {
+fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> LineReading {
     let mut found = Vec::new();
     let mut is_found = false;
     // In a log a time may stand before the record.

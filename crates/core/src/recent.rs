@@ -11,7 +11,7 @@ type Generation<V> = HashMap<u64, V, FixedState>;
 /// Values by hashes: those that were added last, at least `OLDER` generations of them. When a generation is full, the
 /// oldest one is forgotten whole: taking out the oldest values alone would move all others.
 #[derive(Debug)]
-pub(crate) struct Recent<V, const OLDER: usize> {
+pub struct Recent<V, const OLDER: usize> {
     /// Values of a generation: seven eighths of a power of two, which is what a table takes before it grows.
     most: usize,
     newest: Generation<V>,
@@ -21,24 +21,24 @@ pub(crate) struct Recent<V, const OLDER: usize> {
 
 impl<V, const OLDER: usize> Recent<V, OLDER> {
     /// Remembers at least the last `count` values.
-    pub(crate) fn of(count: usize) -> Self {
+    pub fn of(count: usize) -> Self {
         let most = 7 * count.div_ceil(OLDER).div_ceil(7).next_power_of_two();
         Self { most, newest: Generation::default(), older: array::from_fn(|_| Generation::default()) }
     }
 
     /// The value that was added under `key`, while it is known.
-    pub(crate) fn get(&self, key: u64) -> Option<&V> {
+    pub fn get(&self, key: u64) -> Option<&V> {
         self.newest.get(&key).or_else(|| self.older.iter().find_map(|generation| generation.get(&key)))
     }
 
     /// The same, to be changed.
-    pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut V> {
+    pub fn get_mut(&mut self, key: u64) -> Option<&mut V> {
         let mut generations = std::iter::once(&mut self.newest).chain(&mut self.older);
         generations.find_map(|generation| generation.get_mut(&key))
     }
 
     /// Adds a value under `key`, unless there is one: that stays as it is, and is given.
-    pub(crate) fn add(&mut self, key: u64, value: impl FnOnce() -> V) -> Option<&V> {
+    pub fn add(&mut self, key: u64, value: impl FnOnce() -> V) -> Option<&V> {
         let known = self.older.iter().position(|generation| generation.contains_key(&key));
         if let Some(generation) = known {
             return self.older[generation].get(&key);

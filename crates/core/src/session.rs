@@ -161,7 +161,7 @@ impl Session {
     }
 
     /// The calls without a result, oldest first once the input has ended. Of very many only the last are remembered.
-    pub(crate) fn unanswered_calls(&self) -> impl Iterator<Item = &Item> {
+    pub fn unanswered_calls(&self) -> impl Iterator<Item = &Item> {
         self.calls.unanswered()
     }
 
@@ -661,18 +661,6 @@ impl Session {
     }
 }
 
-#[cfg(test)]
-impl Session {
-    /// A session in which these calls await their results.
-    pub(crate) fn awaiting(facts: Facts, calls: impl IntoIterator<Item = Item>) -> Self {
-        let mut session = Self { facts, ..Self::default() };
-        for call in calls {
-            session.calls.open(Box::new(call));
-        }
-        session
-    }
-}
-
 /// Whether it shows what a command of the agent's program printed, which an outcome may repeat.
 fn is_shown_output(notice: &Item) -> bool {
     let is_hidden = |name: &str| notice.fact(name).and_then(FactRef::bool) == Some(true);
@@ -847,7 +835,7 @@ fn trimmed(text: &str) -> Trimmed {
 }
 
 /// The session that an item belongs to, shared by all its items.
-pub(crate) type SessionId = Arc<str>;
+pub type SessionId = Arc<str>;
 
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,8 @@ use streamfmt_core::pipeline::{Output, Settle, Settled, Setup, Sink};
 use streamfmt_core::profile::{Ci, Limits, Profile};
 use streamfmt_core::theme::Theme;
 use streamfmt_core::writer::Writer;
+use streamfmt_dialects::DIALECTS;
+use streamfmt_formatters::PRESENTATION;
 use streamfmt_writers::ci::CiSafe;
 use streamfmt_writers::page::KeepPicture;
 use streamfmt_writers::summary::Summary;
@@ -97,6 +99,8 @@ impl Engine {
     pub(crate) fn setup_with(&self, plugins: &RunPlugins) -> Setup {
         let (profile, output, settle, is_thread_bound) = self.parts(plugins);
         Setup {
+            dialects: DIALECTS,
+            presentation: PRESENTATION,
             dialect: self.dialect.clone(),
             dialect_plugins: plugins.dialects().into_iter().chain(self.additions.dialects()).collect(),
             max_line: self.settings.max_line,

@@ -7,15 +7,14 @@ use std::rc::Rc;
 
 use send_wrapper::SendWrapper;
 use serde::Serialize;
-use streamfmt_core::dialect;
 use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::{Action, Content, Id, Item, Kind, Status};
 use streamfmt_core::pipeline::{Output, Pipeline, Setup};
 use streamfmt_core::profile::{Filter, Layout, Profile};
 use streamfmt_core::redact::Redactor;
 use streamfmt_core::session::Session;
+use streamfmt_formatters::Standard;
 
 use crate::engine::Engine;
 use crate::json;
@@ -169,7 +168,11 @@ struct ExplainSubject {
 impl Question {
     fn about(&self) -> ExplainSubject {
         let Self { tool, kind } = self.clone();
-        ExplainSubject { action: dialect::action_of(tool.as_deref().unwrap_or_default()), tool, kind }
+        ExplainSubject {
+            action: streamfmt_dialects::action_of(tool.as_deref().unwrap_or_default()),
+            tool,
+            kind,
+        }
     }
 }
 

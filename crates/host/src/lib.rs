@@ -124,9 +124,18 @@ pub use streamfmt_core::outline::{Document, EntryChange, Update};
 pub use streamfmt_core::pipeline::{LivePace, Pipeline, Setup};
 #[doc(inline)]
 pub use streamfmt_core::{
-    budget, contract, dialect, entry, event, formatter, item, outline, pipeline, profile, redact, session,
-    text, theme,
+    budget, contract, entry, event, item, outline, pipeline, profile, redact, session, text, theme,
 };
+/// What a dialect is, and the known ones.
+pub mod dialect {
+    pub use streamfmt_core::dialect::*;
+    pub use streamfmt_dialects::*;
+}
+/// What a formatter is, and the built-in one.
+pub mod formatter {
+    pub use streamfmt_core::formatter::*;
+    pub use streamfmt_formatters::*;
+}
 /// What a writer is, and those of the built-in formats.
 pub mod writer {
     pub use streamfmt_core::writer::*;

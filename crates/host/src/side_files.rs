@@ -10,10 +10,11 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use streamfmt_core::dialect::{Beginning, DIALECTS, SideFiles};
+use streamfmt_core::dialect::{Beginning, SideFiles};
 use streamfmt_core::item::{FactRef, Item};
 use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Pieces, Subagents};
+use streamfmt_dialects::DIALECTS;
 
 pub use growing::GrowingSideFiles;
 
@@ -45,7 +46,7 @@ pub struct SideFile {
 
 /// What the dialects tell of such files.
 fn layouts() -> impl Iterator<Item = &'static SideFiles> {
-    DIALECTS.iter().filter_map(|dialect| dialect.side_files.as_ref())
+    DIALECTS.rows.iter().filter_map(|dialect| dialect.side_files.as_ref())
 }
 
 /// Finds the sub-agents' files of a history for its pipeline: each file is read once, under the call that

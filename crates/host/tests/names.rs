@@ -10,7 +10,7 @@ use regex::Regex;
 
 /// The folders of the crates whose types are held against each other. That for authors of native plugins isn't one of them: they see no
 /// other crate, so its names are free.
-const CRATES: &[&str] = &["core", "writers", "host", "server", "cli", "bench"];
+const CRATES: &[&str] = &["core", "dialects", "formatters", "writers", "host", "server", "cli", "bench"];
 
 /// Where the types of each name are defined, as `path:line`: one place for each file, since two in one file are one type for
 /// several platforms.

@@ -25,6 +25,7 @@ use streamfmt::core::json::Record;
 use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::writer::Writer;
+use streamfmt::dialect::read_item;
 use streamfmt::engine::Engine;
 use streamfmt::writer::json::Json;
 
@@ -181,7 +182,7 @@ fn add_unknown(value: &mut Value) {
 /// Reads a line of `items` and writes it again.
 fn item_again(line: &str) -> String {
     let mut again = String::new();
-    match Item::from_json(line) {
+    match read_item(line) {
         Ok(item) => write_item(&item, &mut again).unwrap(),
         Err(error) => again = error.to_string(),
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
-use streamfmt::core::dialect::DIALECTS;
 use streamfmt::core::item::{InputPart, facts};
+use streamfmt::dialect::DIALECTS;
 
 /// Words that are a tool's name and a word of a page as well.
 const WORDS: &[&str] = &["Task"];
@@ -32,7 +32,7 @@ impl Foreign {
     fn new() -> Self {
         let (mut keys, mut ours) = (BTreeSet::new(), BTreeSet::new());
         let mut names = BTreeSet::new();
-        for dialect in DIALECTS {
+        for dialect in DIALECTS.rows {
             for (name, tool) in dialect.tools {
                 names.insert(*name);
                 collect(tool.parts, &mut keys, &mut ours);
@@ -44,7 +44,7 @@ impl Foreign {
         names.extend(long.difference(&ours));
         // The names of facts are ours even where some product uses them as well.
         names.retain(|name| !WORDS.contains(name) && facts::find(name).is_none());
-        let sentences = DIALECTS.iter().flat_map(|dialect| (dialect.sentences)());
+        let sentences = DIALECTS.rows.iter().flat_map(|dialect| (dialect.sentences)());
         let sentences = sentences.map(|sentence| sentence.trim_end_matches('\n')).collect();
         Self { names, sentences, words, tools }
     }
@@ -132,11 +132,9 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
 fn no_source_right_of_a_dialect_knows_a_product() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut paths = Vec::new();
-    for folder in ["core/src", "writers/src", "host/src", "cli/src"] {
-        sources(&crates.join(folder), &mut paths);
+    for name in ["core", "formatters", "writers", "host", "server", "cli"] {
+        sources(&crates.join(name).join("src"), &mut paths);
     }
-    let dialects = crates.join("core/src/dialect");
-    paths.retain(|path| !path.starts_with(&dialects));
     assert!(paths.len() > 100, "the sources aren't found");
     let foreign = Foreign::new();
     let found = paths.iter().flat_map(|path| {
@@ -219,10 +217,11 @@ fn comparisons_with_roles_are_found() {
 
 /// The sources that make facts.
 fn makers() -> Vec<PathBuf> {
-    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src");
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let core = crates.join("core/src");
     let mut paths = vec![core.join("session.rs"), core.join("pipeline.rs")];
-    for folder in ["dialect", "session", "pipeline"] {
-        sources(&core.join(folder), &mut paths);
+    for folder in [core.join("session"), core.join("pipeline"), crates.join("dialects/src")] {
+        sources(&folder, &mut paths);
     }
     paths
 }
@@ -266,10 +265,10 @@ fn row_names() -> BTreeSet<&'static str> {
 
 #[test]
 fn every_fact_that_is_made_or_read_has_a_row() {
-    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src");
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut paths = makers();
-    sources(&core.join("formatter"), &mut paths);
-    sources(&core.join("../../host/src"), &mut paths);
+    sources(&crates.join("formatters/src"), &mut paths);
+    sources(&crates.join("host/src"), &mut paths);
     let rows = row_names();
     let mut found = BTreeSet::new();
     for path in paths {

@@ -9,7 +9,6 @@ mod recordings;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use streamfmt::core::dialect::{Decoder, DialectPlugin, Input, set_action};
 use streamfmt::core::entry::{Block, Entry};
 use streamfmt::core::event::Event;
 use streamfmt::core::item::{Action, Content, Fact, Id, Item, Kind, Status};
@@ -17,6 +16,7 @@ use streamfmt::core::outline::{Document, Node};
 use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
 use streamfmt::core::redact::Redaction;
 use streamfmt::core::writer::{Wants, Writer};
+use streamfmt::dialect::{Decoder, DialectPlugin, Input, set_action};
 use streamfmt::engine::Engine;
 use streamfmt::writer::json::Json;
 

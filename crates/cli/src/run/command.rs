@@ -4,8 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use streamfmt::core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
-use streamfmt::core::dialect::{DIALECTS, Dialect};
+use streamfmt::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
+use streamfmt::dialect::{DIALECTS, Dialect};
 
 /// A command that starts a known agent.
 pub(super) struct AgentCommand {
@@ -18,7 +18,7 @@ pub(super) struct AgentCommand {
 impl AgentCommand {
     /// The agent that a command starts: the one given by name, otherwise the one whose program is run. An error is a message.
     pub(super) fn of(command: &[OsString], agent: Option<&str>) -> Result<Option<Self>, String> {
-        let known = || DIALECTS.iter().filter_map(|dialect| Some((dialect, dialect.launch.as_ref()?)));
+        let known = || DIALECTS.rows.iter().filter_map(|dialect| Some((dialect, dialect.launch.as_ref()?)));
         if let Some(name) = agent {
             let Some((dialect, launch)) = known().find(|(dialect, _)| dialect.name == name) else {
                 let names: Vec<&str> = known().map(|(dialect, _)| dialect.name).collect();
@@ -35,7 +35,7 @@ impl AgentCommand {
 
     /// A known agent whose program is a later word of a command, which may start it: `timeout 60 claude`.
     pub(super) fn named_in(command: &[OsString]) -> Option<&'static str> {
-        let known = || DIALECTS.iter().filter_map(|dialect| Some((dialect, dialect.launch.as_ref()?)));
+        let known = || DIALECTS.rows.iter().filter_map(|dialect| Some((dialect, dialect.launch.as_ref()?)));
         command.iter().skip(1).find_map(|word| {
             let name = base_name(word);
             known().find(|(_, launch)| launch.programs.contains(&&*name)).map(|(dialect, _)| dialect.name)

@@ -6,8 +6,10 @@
 use std::fmt::{self, Write};
 use std::io;
 
-use serde::Serialize;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
+use serde_json::value::RawValue;
 use wide::u8x16;
 
 use super::{EntryLine, VERSION, fact_shape};
@@ -108,6 +110,15 @@ impl Formatter for ControlEscapes {
             CharEscape::FormFeed => out.write_all(b"\\u000c"),
             other => CompactFormatter.write_char_escape(out, other),
         }
+    }
+}
+
+impl Serialize for Item {
+    /// The line of `--to items`, for `serde_json` alone: its facts are passed on as they came.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut line = String::new();
+        write_item(self, &mut line).map_err(S::Error::custom)?;
+        RawValue::from_string(line).map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 
@@ -222,7 +233,7 @@ fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
 }
 
 /// Writes what a call does it with and to.
-pub(super) fn write_does(item: &Item, out: &mut dyn Write) -> fmt::Result {
+pub fn write_does(item: &Item, out: &mut dyn Write) -> fmt::Result {
     write_parts(&parts(&item.does()), out)
 }
 

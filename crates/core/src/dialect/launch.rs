@@ -49,19 +49,3 @@ pub enum LaunchObstacle {
     /// It asks for another format of its output: this option with its value.
     OtherFormat(String),
 }
-
-/// The arguments before `--`: those that may be options.
-pub(in crate::dialect) fn before_dashes<'a>(arguments: &'a [&'a str]) -> &'a [&'a str] {
-    let end = arguments.iter().position(|argument| *argument == "--");
-    &arguments[..end.unwrap_or(arguments.len())]
-}
-
-/// Whether an option is among the arguments, with or without a value behind `=`.
-pub(in crate::dialect) fn has(arguments: &[&str], option: &str) -> bool {
-    arguments.iter().any(|argument| argument.split('=').next() == Some(option))
-}
-
-/// Arguments as they are handed on.
-pub(in crate::dialect) fn owned(arguments: &[&str]) -> Vec<String> {
-    arguments.iter().map(|argument| (*argument).to_owned()).collect()
-}

@@ -58,7 +58,7 @@ pub(crate) const FOLDED: &str = "details.folded";
 pub(crate) const HIDDEN: &str = "details.hidden";
 
 /// The role of a title that ends what its call's title began.
-pub(crate) const GOES_ON: &str = "result.note.of";
+pub const GOES_ON: &str = "result.note.of";
 
 /// How a text is laid out among others. Writers ask this, never a role's name, which says how it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@ use super::Action;
 
 /// What a call does, in the terms that all products share. Each belongs to an [`Action`], which is what users choose by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Deed {
     /// Runs a command.
     Run,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::dialect::{self, CLAIM, Decoder, Dialect, DialectPlugin, ForeignProgram, Input, TypedRecord};
+use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects, ForeignProgram, Input, TypedRecord};
 use crate::event::Event;
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
@@ -128,6 +128,7 @@ pub struct DecodeStage {
     max_line: usize,
     budget: Budget,
     reader: LineReader,
+    dialects: Dialects,
     /// The dialect, and its decoder.
     dialect: Option<(ChosenDialect, Box<dyn Decoder>)>,
     dialect_plugins: Vec<DialectPlugin>,
@@ -146,8 +147,9 @@ pub struct DecodeStage {
 }
 
 impl DecodeStage {
-    /// The stage at the start of an input. `dialect`, `dialect_plugins`, `max_line`, `subagents`, `budget`: see [`super::Setup`].
+    /// The stage at the start of an input. `dialects`, `dialect`, `dialect_plugins`, `max_line`, `subagents`, `budget`: see [`super::Setup`].
     pub(super) fn new(
+        dialects: Dialects,
         dialect: Option<&str>,
         mut dialect_plugins: Vec<DialectPlugin>,
         max_line: usize,
@@ -156,8 +158,8 @@ impl DecodeStage {
     ) -> Self {
         let budget = budget.at_least();
         let plugin = dialect_plugins.iter().rposition(|plugin| Some(&*plugin.name) == dialect);
-        let known = dialect.and_then(dialect::find);
-        let reader = LineReader::default();
+        let known = dialect.and_then(|name| dialects.find(name));
+        let reader = LineReader::new(dialects);
         let dialect = match (plugin.map(|index| dialect_plugins.swap_remove(index)), known) {
             (Some(DialectPlugin { name, decoder }), _) => Some((ChosenDialect::plugin(name), decoder)),
             (None, Some(known)) => Some(speak(known, &reader, budget)),
@@ -167,6 +169,7 @@ impl DecodeStage {
             max_line,
             budget,
             reader,
+            dialects,
             dialect,
             dialect_plugins,
             resembled: None,
@@ -236,9 +239,9 @@ impl DecodeStage {
     /// The dialect that is the surest that the input is its, with this record after those before.
     fn claiming(&mut self, record: &Record) -> Option<(ChosenDialect, Box<dyn Decoder>)> {
         if self.resembled.is_none() {
-            self.resembled = dialect::recognise_foreign(record.root()).and_then(|program| program.resembles);
+            self.resembled = (self.dialects.recognise)(record.root()).and_then(|program| program.resembles);
         }
-        let known = dialect::claiming(record.root()).filter(|known| self.resembled != Some(known.name));
+        let known = self.dialects.claiming(record.root()).filter(|known| self.resembled != Some(known.name));
         if !self.dialect_plugins.is_empty() {
             self.first.push(Arc::new(record.clone()));
             let weights = self.dialect_plugins.iter_mut().map(|plugin| plugin.decoder.weigh(&self.first));
@@ -329,7 +332,7 @@ impl DecodeStage {
     ) {
         let root = record.root();
         let Some((ChosenDialect { name, claim, .. }, _)) = &self.dialect else {
-            if let Some(program) = dialect::recognise_foreign(root) {
+            if let Some(program) = (self.dialects.recognise)(root) {
                 each(DecodedStep(DecodedStepKind::Count(InputCount::Foreign(program))));
             }
             return raw(line, record.text().to_owned(), parent, each);

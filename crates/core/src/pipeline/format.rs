@@ -12,8 +12,7 @@ use std::sync::Arc;
 use crate::budget::Budget;
 use crate::contract::write_item;
 use crate::entry::{Block, Entry, View};
-use crate::formatter::standard::Standard;
-use crate::formatter::{Formatter, Observation};
+use crate::formatter::{Formatter, Observation, Presentation};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{DrawnRecords, Pairs, Profile};
@@ -67,7 +66,9 @@ pub(super) struct FormatStage {
     profile: Profile,
     output_kind: OutputKind,
     formatters: FormatterChain,
-    standard: Standard,
+    presentation: Presentation,
+    /// The formatter that is asked last.
+    standard: Box<dyn Formatter>,
     /// Masks what is to be masked, if anything is.
     pub(super) redactor: Option<Redactor>,
     /// Whether the whole input is there already.
@@ -103,6 +104,7 @@ impl FormatStage {
     pub(super) fn new(
         profile: Profile,
         output: Output,
+        presentation: Presentation,
         is_whole: bool,
         number: usize,
         budget: Budget,
@@ -112,7 +114,8 @@ impl FormatStage {
             output: number,
             is_whole,
             outline: Some(Box::new(Outline::new(shape(&profile, output_kind, is_whole)))),
-            standard: Standard::of(&profile),
+            presentation,
+            standard: (presentation.formatter)(&profile),
             redactor: Redactor::new(&profile.redaction),
             trees: trees_of(&profile),
             profile,
@@ -145,7 +148,7 @@ impl FormatStage {
 
     /// Takes other choices.
     fn choose(&mut self, profile: Profile) {
-        self.standard = Standard::of(&profile);
+        self.standard = (self.presentation.formatter)(&profile);
         self.redactor = Redactor::new(&profile.redaction);
         // What is drawn stays drawn: a tree goes on as it began.
         if self.trees.is_none() {

@@ -1,7 +1,7 @@
 //! What heads the document of a run, collected item by item.
 
 use crate::entry::Entry;
-use crate::formatter::notices::home;
+use crate::home::home;
 use crate::item::{FactRef, Item, Kind};
 use crate::outline::{DocumentHead, heading, headline};
 use crate::redact::Redactor;

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use streamfmt_core::dialect::{self, Decoder, DialectPlugin};
+use streamfmt_core::dialect::{Decoder, DialectPlugin};
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::theme::ThemeSource;
 use streamfmt_core::writer::Writer;
+use streamfmt_dialects::DIALECTS;
 
 use super::Builder;
 use crate::plugin::WriterName;
@@ -179,7 +180,7 @@ impl Additions {
             |what: &str, name: &str| Problem::of(format!("{what} {name}"), "this name is already taken");
         let dialects = self.dialects.iter().enumerate().filter(|(at, (name, _))| {
             name == "auto"
-                || dialect::find(name).is_some()
+                || DIALECTS.find(name).is_some()
                 || self.dialects[..*at].iter().any(|(other, _)| other == name)
         });
         let writers = self.writers.iter().enumerate().filter(|(at, (name, _))| {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt_core::budget::Budget;
-use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::{Glyphs, Theme};
+use streamfmt_dialects::DIALECTS;
 use streamfmt_writers::page::KeepPicture;
 
 use super::additions::Additions;
@@ -577,7 +577,7 @@ impl Builder {
     /// The requested dialect, if it is a known one or a plugin's.
     fn dialect_of(&self, plugins: &[Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        if dialect::find(name).is_some() {
+        if DIALECTS.find(name).is_some() {
             return Ok(Some(name.to_owned()));
         }
         let mut others = RunPlugins::names(plugins).dialects;
@@ -585,7 +585,7 @@ impl Builder {
         if others.iter().any(|other| other == name) {
             return Ok(Some(name.to_owned()));
         }
-        let known = DIALECTS.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
+        let known = DIALECTS.rows.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
         let hint = suggestion(name, ["auto"].into_iter().chain(known));
         Err(Problem::of(format!("--from {name}"), format!("unknown dialect {hint}")))
     }

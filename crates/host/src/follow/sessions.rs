@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::side_files::{holds_side_files, is_side_file};
-use streamfmt_core::dialect::is_event;
 use streamfmt_core::json::{Record, Value};
+use streamfmt_dialects::DIALECTS;
 
 /// The depth of folders below the given one.
 const DEEPEST: usize = 4;
@@ -300,7 +300,7 @@ impl Sessions {
         let is_elsewhere = |filter: &WorkFilter| (filter.read)(first.root()).as_ref() != Some(&filter.work);
         if is_side_file(name, first) || work.is_some_and(is_elsewhere) {
             FileKind::Other
-        } else if records.iter().any(|record| is_event(record.root())) {
+        } else if records.iter().any(|record| DIALECTS.is_event(record.root())) {
             FileKind::Known
         } else if is_all && records.len() < LINES {
             FileKind::Unclear

@@ -16,10 +16,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Sender, channel};
 
-use streamfmt_core::dialect;
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Output, Pipeline};
+use streamfmt_dialects::DIALECTS;
 
 pub use baseline::Baseline;
 pub use groups::DriftGroup;
@@ -329,6 +329,6 @@ impl Window {
 pub fn dialect_of(lines: &[u8]) -> Option<&'static str> {
     lines.split(|&byte| byte == b'\n').find_map(|line| {
         let record = Record::from_line(std::str::from_utf8(line).ok()?.to_owned()).ok()?;
-        Some(dialect::claiming(record.root())?.name)
+        Some(DIALECTS.claiming(record.root())?.name)
     })
 }

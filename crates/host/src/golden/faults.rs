@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::mpsc::{Sender, channel};
 
-use streamfmt_core::dialect;
 use streamfmt_core::entry::Entry;
 use streamfmt_core::item::Id;
 use streamfmt_core::outline::Node;
 use streamfmt_core::pipeline::{Output, Pipeline, Setup};
 use streamfmt_core::writer::Writer;
+use streamfmt_dialects::DIALECTS;
 
 use crate::engine::Engine;
 use crate::plugin::journal::Fault;
@@ -121,7 +121,7 @@ fn entries_of(mut setup: Setup, input: &[u8]) -> Option<EntriesById> {
     // The collector doesn't fail.
     let _ = pipeline.push(input, &mut String::new());
     let _ = pipeline.finish(&mut String::new());
-    if pipeline.report().dialect.as_deref().is_none_or(|name| dialect::find(name).is_none()) {
+    if pipeline.report().dialect.as_deref().is_none_or(|name| DIALECTS.find(name).is_none()) {
         return None;
     }
     Some(told.try_iter().map(|entry: Entry| (entry.id.clone(), entry)).collect())

@@ -2,8 +2,8 @@
 
 use mlua::{Table, Value};
 use streamfmt_core::entry::{Block, DiffLines, Hunk, Line, LineChange, ListItem, Point, Role, Span};
-use streamfmt_core::formatter::hunks;
 use streamfmt_core::text::Text;
+use streamfmt_formatters::hunks;
 
 use super::block::{
     AnswerFault, AnswerReader, BlockFields, BlockPiece, get, kind_of, list_of, number, places,

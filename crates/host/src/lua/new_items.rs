@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use mlua::{Table, Value};
-use streamfmt_core::dialect::{self, Input};
+use streamfmt_core::dialect::Input;
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::item::facts::FACTS;
 use streamfmt_core::item::{Action, Content, Fact, Id, Item, Kind, Status};
@@ -216,7 +216,7 @@ impl<'a> Maker<'a> {
             item.data.push(("orphan", Fact::Bool(true)));
         }
         if let Some(name) = told.filter(|_| known.is_none()) {
-            dialect::set_tool(item, &name);
+            streamfmt_dialects::set_tool(item, &name);
         }
         if let Some(name) = text(fields, "action")? {
             let action = Action::ALL.into_iter().find(|action| action.name() == name);
@@ -225,11 +225,11 @@ impl<'a> Maker<'a> {
                 format!("unknown action \"{name}\" {hint}")
             })?;
             if item.action != Some(action) {
-                dialect::set_action(item, action);
+                streamfmt_dialects::set_action(item, action);
             }
         }
         if item.action.is_none() {
-            dialect::set_action(item, Action::Other);
+            streamfmt_dialects::set_action(item, Action::Other);
         }
         Ok(())
     }
@@ -306,7 +306,7 @@ fn put(item: &mut Item, slot: &FieldPlace, node: u32) {
         FieldPlace::Time => item.at = Some(node),
         FieldPlace::Fact(name) => {
             item.data.retain(|(known, _)| known != name);
-            item.data.push(dialect::fact(name, node));
+            item.data.push(streamfmt_dialects::fact(name, node));
         }
     }
 }

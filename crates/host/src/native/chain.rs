@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
+use streamfmt_formatters::Standard;
 
 use super::layer::{NativeLayer, RestOf, call_of};
 use crate::plugin::Chosen;

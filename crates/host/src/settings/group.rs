@@ -3,10 +3,10 @@
 //!
 //! Any name may be a tool's, so one that is not known holds. But it is told, since a typo hides all or nothing.
 
-use streamfmt_core::dialect::{self, DIALECTS};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::profile::Selector;
 use streamfmt_core::theme::wrong_role;
+use streamfmt_dialects::DIALECTS;
 
 use crate::problem::{Problem, nearest};
 use crate::settings::document::{Leaf, SettingValue, SettingsLayer, quoted};
@@ -111,7 +111,7 @@ pub(crate) fn doubt_of_tool(tool: &str) -> Option<String> {
 
 /// The tool that a name or glob was probably meant to be, if it fits no known one.
 pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
-    if name.starts_with('@') || dialect::action_of(name) != Action::Other {
+    if name.starts_with('@') || streamfmt_dialects::action_of(name) != Action::Other {
         return None;
     }
     let Some(beginning) = name.strip_suffix('*') else {
@@ -140,7 +140,7 @@ fn is_known(name: &str) -> bool {
     match Selector::parse(name) {
         Selector::Tool(tool) if tool.contains('*') => meant_tool(&tool).is_none(),
         Selector::Tool(tool) => {
-            dialect::action_of(&tool) != Action::Other || tools().any(|known| known == tool)
+            streamfmt_dialects::action_of(&tool) != Action::Other || tools().any(|known| known == tool)
         }
         _ => true,
     }
@@ -163,7 +163,7 @@ fn meant(name: &str) -> Option<&'static str> {
 
 /// The names of the tools of all products.
 fn tools() -> impl Iterator<Item = &'static str> {
-    DIALECTS.iter().flat_map(|dialect| dialect.tools).map(|(name, _)| *name)
+    DIALECTS.rows.iter().flat_map(|dialect| dialect.tools).map(|(name, _)| *name)
 }
 
 /// The words that are no names of tools.

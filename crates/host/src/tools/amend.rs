@@ -10,13 +10,13 @@
 
 use streamfmt_core::clip::{fold, fold_unseen};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
-use streamfmt_core::formatter::standard::Standard;
 use streamfmt_core::formatter::{Formatter, Verdict};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::profile::{Detail, Profile};
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
+use streamfmt_formatters::Standard;
 
 use super::field::ToolField;
 use super::filled::filled;

@@ -10,10 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use streamfmt::core::budget::Budget;
-use streamfmt::core::dialect;
 use streamfmt::core::entry::Block;
 use streamfmt::core::event::Usage;
-use streamfmt::core::formatter::{FormatError, Formatter, Observation, Verdict, first_sentence};
 use streamfmt::core::frame::MAX_LINE;
 use streamfmt::core::item::{Content, FactRef, Item, Kind};
 use streamfmt::core::outline::Node;
@@ -22,6 +20,8 @@ use streamfmt::core::profile::Profile;
 use streamfmt::core::session::Session;
 use streamfmt::core::text::Text;
 use streamfmt::core::writer::{Order, Wants, Writer};
+use streamfmt::dialect::DIALECTS;
+use streamfmt::formatter::{FormatError, Formatter, Observation, PRESENTATION, Verdict, first_sentence};
 use streamfmt::subagents;
 
 /// Bytes that are read at once.
@@ -167,6 +167,8 @@ impl FigureReader {
     fn new(history: Option<&Path>, is_run: bool) -> Self {
         let (collector, output) = FiguresCollector::new(!is_run);
         let pipeline = Pipeline::new(Setup {
+            dialects: DIALECTS,
+            presentation: PRESENTATION,
             dialect: None,
             dialect_plugins: Vec::new(),
             max_line: MAX_LINE,
@@ -283,7 +285,7 @@ impl FiguresCollector {
                 *usage = less(*usage, collected.base.get(model).copied().unwrap_or_default());
             }
         }
-        let dialect = figures.agent.as_deref().and_then(dialect::find);
+        let dialect = figures.agent.as_deref().and_then(|name| DIALECTS.find(name));
         let counts_on = |name| dialect.is_some_and(|dialect| dialect.cumulative.contains(&name));
         let base = || collected.base.clone();
         figures.counted_from = match (collected.has_models, collected.is_base_reported) {

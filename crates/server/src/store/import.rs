@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
-use streamfmt::core::dialect::is_event;
 use streamfmt::core::json::Record;
+use streamfmt::dialect::DIALECTS;
 use streamfmt::side_files::{holds_side_files, is_side_file};
 
 use super::figures::{SessionFigures, SessionOutcome};
@@ -296,5 +296,5 @@ fn is_session(path: &Path) -> bool {
     let records: Vec<Record> = records.collect();
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let Some(first) = records.first() else { return false };
-    !is_side_file(name, first) && records.iter().any(|record| is_event(record.root()))
+    !is_side_file(name, first) && records.iter().any(|record| DIALECTS.is_event(record.root()))
 }

@@ -1,7 +1,6 @@
 //! The entry of an item: its view, masked and cut to the limits of the profile.
 
 use crate::clip::{clip, fold};
-use crate::dialect::tool_name;
 use crate::entry::{Entry, Figures, Line, View};
 use crate::formatter::Verdict;
 use crate::item::{Action, Deed, Id, Item, Kind};
@@ -34,7 +33,7 @@ impl FormatStage {
 
     /// The entry that says this of an item, cut to the limits.
     pub(super) fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Box<Entry> {
-        let mut tool = item.tool.as_deref().map(tool_name);
+        let mut tool = item.tool.as_deref().map(Text::clean);
         if let Some(redactor) = &mut self.redactor {
             mask_view(item, &mut view, &mut tool, redactor);
         }
@@ -78,7 +77,15 @@ impl FormatStage {
         match self.asked(item, session) {
             Some(Verdict::Show(view)) => Some(view),
             Some(Verdict::Hide) => None,
-            Some(Verdict::Pass) | None => self.standard.view(item, session),
+            Some(Verdict::Pass) | None => self.standard_view(item, session),
+        }
+    }
+
+    /// What the standard formatter says of an item; `None`: nothing.
+    fn standard_view(&self, item: &Item, session: &Session) -> Option<View> {
+        match self.standard.format(item, session) {
+            Ok(Verdict::Show(view)) => Some(view),
+            _ => None,
         }
     }
 

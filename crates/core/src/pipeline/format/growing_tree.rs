@@ -1,8 +1,7 @@
 //! What records of one thread grow into: a tree by a schema, or what an accumulator makes of them.
 
 use crate::entry::{Block, View};
-use crate::formatter::records::node_view;
-use crate::formatter::{Accumulator, FormatError, Verdict};
+use crate::formatter::{Accumulator, FormatError, Presentation, Verdict};
 use crate::item::{Id, Item};
 use crate::records::{LoggedRecord, PlacedRecord, RecordMisfit, RecordTree, TreeNode};
 use crate::session::Session;
@@ -131,9 +130,14 @@ impl GrowingTree {
     }
 
     /// What is said of a node, `None`: nothing; and what went wrong.
-    pub(super) fn view(&mut self, number: usize, session: &Session) -> (Option<View>, Option<FormatError>) {
+    pub(super) fn view(
+        &mut self,
+        number: usize,
+        presentation: Presentation,
+        session: &Session,
+    ) -> (Option<View>, Option<FormatError>) {
         match self {
-            Self::Records(tree) => (tree.node(number).and_then(|node| node_view(tree, node)), None),
+            Self::Records(tree) => (tree.node(number).and_then(|node| (presentation.node)(tree, node)), None),
             Self::View(view) => match view.accumulator.view(session) {
                 Ok(Verdict::Show(said)) => (Some(said), None),
                 Ok(Verdict::Hide) => (None, None),

@@ -650,7 +650,7 @@ impl FormatStage {
             Some(Verdict::Show(view)) => Some(view),
             Some(Verdict::Hide) => None,
             Some(Verdict::Pass) | None => {
-                let (view, error) = shown.tree.view(number, session);
+                let (view, error) = shown.tree.view(number, self.presentation, session);
                 self.failures.extend(error.map(|error| error.message));
                 self.note_formatters();
                 view

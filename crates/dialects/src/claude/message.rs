@@ -1,0 +1,561 @@
+//! Whole messages: `assistant` and `user` lines.
+//!
+//! One content block is one item. An API message of several blocks comes as several lines with
+//! one id and no block index (but for the newest history files), so blocks are counted in order.
+
+use std::borrow::Cow;
+use std::iter;
+use std::sync::Arc;
+
+use crate::calls::CallState;
+use crate::fact;
+use crate::facts::{copy, echoed, image, leveled, minor, result_content};
+use crate::tool::mcp;
+use streamfmt_core::event::{Event, Facts, Usage};
+use streamfmt_core::hash::hash;
+use streamfmt_core::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
+use streamfmt_core::json::{self, Str, Value};
+use streamfmt_core::text::Text;
+
+use super::block::{ContentBlock, ContentBlockFields, is_blank, string};
+use super::line::{ClaudeLine, FieldNode};
+use super::marker::{Marked, UserString};
+use super::partial::WholeBlock;
+use super::{Claude, ClaudeItemBuilder, marker, result_facts, tools, wrapped};
+
+/// Model of messages that the program makes itself.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// An API message, as far as it can be read without knowing what was before it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Message {
+    id: FieldNode,
+    model: FieldNode,
+    content: FieldNode,
+    usage: FieldNode,
+    /// The fields of the first block: most messages come as one line for each block.
+    first: ContentBlockFields,
+}
+
+impl Message {
+    /// Finds the fields of a message; of two with one name the last counts.
+    pub(super) fn of(message: Value<'_>) -> Self {
+        let mut found = Self::default();
+        message.fields(|name, value| match name {
+            b"id" => found.id = FieldNode::of(value),
+            b"model" => found.model = FieldNode::of(value),
+            b"usage" => found.usage = FieldNode::of(value),
+            b"content" => found.content = FieldNode::of(value),
+            _ => {}
+        });
+        let first = found.content.of_record(message).and_then(|content| content.items().next());
+        found.first = first.map(ContentBlockFields::of).unwrap_or_default();
+        found
+    }
+
+    /// The blocks of its content, each with its fields if they are known.
+    fn blocks<'a>(
+        &'a self,
+        content: Value<'a>,
+    ) -> impl Iterator<Item = (Value<'a>, Option<&'a ContentBlockFields>)> {
+        content.items().zip(iter::once(Some(&self.first)).chain(iter::repeat(None)))
+    }
+}
+
+impl Claude {
+    /// An `assistant` line.
+    pub(super) fn assistant(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let ClaudeLine { value, envelope, .. } = builder.line;
+        let message = &envelope.inside;
+        let id = message.id.str(value).map(Str::decode).filter(|id| !id.is_empty());
+        let model = message.model.str(value).map(Str::decode);
+        let is_synthetic = builder.line.envelope.flags.is_api_error || model.as_deref() == Some(SYNTHETIC);
+        if !is_synthetic {
+            self.history_facts(builder, model.as_deref(), out);
+        }
+        let id = id.map(|id| Id::from(&*id));
+        if let (Some(id), Some(usage), false) = (&id, message.usage.of_record(value), is_synthetic) {
+            // A message comes as a line for each block, and each says the same of its tokens.
+            let counted = Some((id.hash(), hash(usage.raw())));
+            if std::mem::replace(&mut self.counted, counted) != counted {
+                out.push(Event::Usage { message: id.clone(), usage: usage_of(usage) });
+            }
+        }
+        if let Some(id) = &id {
+            self.threads.begin(builder.parent.as_ref(), id, out);
+        }
+        let first = out.len();
+        match message.content.of_record(value) {
+            Some(text) if text.kind() == json::ValueKind::String => {
+                self.block(builder, id.as_ref(), ContentBlock::of(text), is_synthetic, out);
+            }
+            Some(blocks) if blocks.kind() == json::ValueKind::Array => {
+                for (value, known) in message.blocks(blocks) {
+                    self.block(builder, id.as_ref(), ContentBlock::known(value, known), is_synthetic, out);
+                }
+            }
+            _ => return builder.unknown("assistant".into(), value, out),
+        }
+        nothing_in_it(first, out);
+        if let Some(uuid) = builder.line.uuid() {
+            // Its length tells it well enough from another under the same uuid: nothing is left out for that.
+            let length = builder.line.message().map_or(0, |message| message.raw().len());
+            self.items_by_line.remember(uuid, length as u64, &out[first..]);
+        }
+        if let Some(uuids) = builder.line.supersedes() {
+            self.retract(builder, uuids, out);
+        }
+    }
+
+    /// Tells that the items of earlier lines are taken back.
+    pub(super) fn retract(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        uuids: Value<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let ids = self.items_by_line.take(uuids);
+        if ids.is_empty() {
+            return;
+        }
+        let names: Vec<&str> = ids.iter().map(Id::as_str).collect();
+        let mut notice = builder.notice("retracted", Content::Own(names.join(", ")));
+        notice
+            .data
+            .push(("items", Fact::List(names.iter().map(|id| Fact::Text((*id).to_owned())).collect())));
+        out.push(Event::Retract { ids, notice: Box::new(leveled(notice, "warning")) });
+    }
+
+    /// One content block of an `assistant` line.
+    fn block<'a>(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'a>,
+        message: Option<&Id>,
+        block: ContentBlock<'a>,
+        is_synthetic: bool,
+        out: &mut Vec<Event>,
+    ) {
+        let kind = block.kind().map(Str::decode).unwrap_or_default();
+        match &*kind {
+            "" | "text" if block.text().is_some_and(|text| text.kind() == json::ValueKind::String) => {
+                // Blanks are a text, though nobody may want to see them.
+                if block.text().is_some_and(|text| text.raw().len() == 2) {
+                    return out.push(Event::Bookkeeping("empty text".into()));
+                }
+                let text = string(block.text());
+                let mut item = if is_synthetic {
+                    synthetic(builder, text)
+                } else {
+                    let id = self.block_id(builder, message, Kind::Reply, block);
+                    let mut item = builder.item(id, Kind::Reply);
+                    item.text = text;
+                    item.block = Some(block.value.node());
+                    item
+                };
+                if builder.line.envelope.flags.is_aborted {
+                    item.status = Status::Cancelled;
+                }
+                out.push(Event::Put(Box::new(item)));
+            }
+            "thinking" | "redacted_thinking" => {
+                let id = self.block_id(builder, message, Kind::Thinking, block);
+                let mut item = builder.item(id, Kind::Thinking);
+                item.block = Some(block.value.node());
+                if is_blank(block.thinking()) {
+                    item.data.push(("redacted", Fact::Bool(true)));
+                } else {
+                    item.text = string(block.thinking());
+                }
+                out.push(Event::Put(Box::new(item)));
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(builder, message, block, out),
+            _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
+                // The API ran the tool itself.
+                self.result(builder, block, block.call_id(), None, Some((None, Some(Deed::Fetch))), out);
+            }
+            "text" => {
+                // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
+                if block.text().is_some_and(|text| !text.is_null()) {
+                    builder.unknown("text".into(), block.value, out);
+                }
+            }
+            _ => builder.unknown(format!("assistant/{}", named(&kind)), block.value, out),
+        }
+    }
+
+    /// The id of a block of a message: a call's own, that of its streamed twin, else by its place in the message.
+    fn block_id(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        message: Option<&Id>,
+        kind: Kind,
+        block: ContentBlock<'_>,
+    ) -> Id {
+        let own = block.id().filter(|_| kind == Kind::Call).and_then(Value::decode);
+        let own = own.filter(|id| !id.is_empty()).map(|id| Id::from(&*id));
+        let Some(message) = message else { return own.unwrap_or_else(|| builder.unnamed()) };
+        let line = &builder.line;
+        // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
+        let begins_anew =
+            line.envelope.flags.is_history && line.uuid().is_some() && line.parent_uuid().is_none();
+        let is_replay = begins_anew || line.uuid().is_some_and(|uuid| self.items_by_line.knows(uuid));
+        let index = line.block_index().and_then(|index| usize::try_from(index).ok());
+        let told = WholeBlock { kind, call: own.as_ref(), hash: hash(block.value.raw()), is_replay, index };
+        let place = self.threads.whole(builder.parent.as_ref(), message, &told);
+        own.unwrap_or_else(|| place.id(message))
+    }
+
+    /// A call, and the list that it carries.
+    fn call<'a>(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'a>,
+        message: Option<&Id>,
+        block: ContentBlock<'a>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = self.block_id(builder, message, Kind::Call, block);
+        let mut item = builder.item(id, Kind::Call);
+        item.input = block.input().map(Value::node);
+        item.block = Some(block.value.node());
+        self.name_tool(&mut item, block.name());
+        if block.kind().is_some_and(|kind| !kind.is("tool_use")) {
+            item.data.push(("server_side", Fact::Bool(true)));
+        }
+        let id_is_odd = block.id().is_some_and(|id| id.kind() != json::ValueKind::String);
+        if id_is_odd || block.fields.is_odd_call || block.name().and_then(Value::str).is_none() {
+            item.data.push(("block", Fact::Node(block.value.node())));
+        }
+        if let Some(input) = block.input() {
+            self.sidechains.called(&item.id, item.action.unwrap_or(Action::Other), input);
+        }
+        self.calls.made(&item);
+        let plan = plan_of(builder, &item, block.input());
+        out.push(Event::Put(Box::new(item)));
+        out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
+    }
+
+    /// Sets tool and what it does, and for an MCP tool its server.
+    pub(super) fn name_tool(&mut self, item: &mut Item, name: Option<Value<'_>>) {
+        let name = name.and_then(Value::decode);
+        tools::of(name.as_deref().unwrap_or_default()).apply_to(item);
+        let Some(name) = name else { return };
+        item.tool = Some(result_facts::shared(&mut self.tool, &name));
+        if let Some((server, tool)) = mcp(&name) {
+            item.data.push(("server", Fact::Text(server.to_owned())));
+            item.data.push(("tool", Fact::Text(tool.to_owned())));
+        }
+    }
+
+    /// A `user` line: results, and what is said to the model.
+    pub(super) fn user(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let message = &builder.line.envelope.inside;
+        let Some(body) = message.content.of_record(builder.line.value) else {
+            return builder.unknown("user".into(), builder.line.value, out);
+        };
+        self.history_facts(builder, None, out);
+        self.threads.answered(builder.parent.as_ref());
+        let line = &builder.line;
+        // Results are told apart by the session.
+        let is_result = message.blocks(body).any(|(value, known)| {
+            ContentBlock::known(value, known).kind().is_some_and(|kind| kind.is("tool_result"))
+        });
+        let told = line.message().filter(|_| !is_result).map_or(0, |message| hash(message.raw()));
+        if line.uuid().is_some_and(|uuid| self.items_by_line.remember(uuid, told, &[])) && !is_result {
+            // The very line again: a replay.
+            return out.push(Event::Bookkeeping("replay".into()));
+        }
+        let first = out.len();
+        match body.kind() {
+            json::ValueKind::String => self.said(builder, body, out),
+            json::ValueKind::Array => {
+                for (value, known) in message.blocks(body) {
+                    let block = ContentBlock::known(value, known);
+                    let kind = block.kind().map(Str::decode).unwrap_or_default();
+                    match &*kind {
+                        "tool_result" => self.result_of(builder, block, out),
+                        "text" | "" => match block.text() {
+                            Some(text) if text.kind() == json::ValueKind::String => {
+                                self.said(builder, text, out);
+                            }
+                            Some(text) if text.is_null() => {}
+                            _ => builder.unknown("user/text".into(), block.value, out),
+                        },
+                        "image" | "document" => {
+                            out.push(Event::Put(Box::new(pictured(builder, block.value))));
+                        }
+                        _ if kind.ends_with("_tool_result") => self.result_of(builder, block, out),
+                        _ => builder.unknown(format!("user/{}", named(&kind)), block.value, out),
+                    }
+                }
+            }
+            _ => return builder.unknown("user".into(), builder.line.value, out),
+        }
+        nothing_in_it(first, out);
+        let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
+        let alone = builder.line.structured().filter(|value| !value.is_null());
+        if let Some(alone) = alone.filter(|_| !out[first..].iter().any(is_result)) {
+            // Its block is gone, or is none.
+            builder.unknown("user/tool_use_result".into(), alone, out);
+        }
+    }
+
+    /// A string of a user line: a person's words, a sub-agent's task, or the program's own.
+    fn said(&mut self, builder: &mut ClaudeItemBuilder<'_>, text: Value<'_>, out: &mut Vec<Event>) {
+        let content = Content::Node(text.node());
+        let string = text.decode().unwrap_or_default();
+        let item = match marker::read(&string) {
+            UserString::Notice(marked) => {
+                if let Some(folder) = marker::skill_folder(&string) {
+                    out.push(Event::Facts(Box::new(Facts {
+                        skill: Some(Text::clean(folder)),
+                        ..Facts::default()
+                    })));
+                }
+                // A task whose call still awaits its result will be told by that.
+                let is_awaited =
+                    marker::tag(&string, "tool-use-id").is_some_and(|id| self.calls.awaits(&Id::from(id)));
+                let notice = marked_notice(builder, marked, content);
+                if is_awaited && notice.fact("minor").is_none() { echoed(notice) } else { notice }
+            }
+            UserString::Prompt(_) if builder.line.envelope.flags.is_summary => {
+                minor(builder.notice("summary", content))
+            }
+            UserString::Prompt(_) if builder.line.envelope.flags.is_synthetic => {
+                minor(builder.notice("synthetic", content))
+            }
+            UserString::Prompt(_) if string.trim().is_empty() => return,
+            UserString::Prompt(words) => {
+                let id = builder.unnamed();
+                let mut prompt = builder.item(id, Kind::Prompt);
+                prompt.text = content;
+                prompt.data.extend(words.map(|words| ("words", Fact::Text(words.into_owned()))));
+                prompt
+            }
+        };
+        out.push(Event::Put(Box::new(item)));
+    }
+
+    /// A `tool_result` block, with the structured result that stands beside the message.
+    fn result_of(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        block: ContentBlock<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let structured = builder.line.structured();
+        let call = block.call_id();
+        let (known, is_another) = match call.as_ref().and_then(|id| self.calls.get(id)) {
+            Some(CallState::Awaited(tool, deed)) => (Some((tool.clone(), *deed)), false),
+            Some(CallState::Answered) => (None, true),
+            None => (None, false),
+        };
+        let first = out.len();
+        self.result(builder, block, call, structured, known, out);
+        if is_another {
+            let results = out[first..].iter_mut().filter_map(|event| match event {
+                Event::Put(item) if item.kind == Kind::Result => Some(item),
+                _ => None,
+            });
+            for (name, _) in results.flat_map(|item| &mut item.data).filter(|(name, _)| *name == "orphan") {
+                *name = "again";
+            }
+        }
+    }
+
+    /// A result, whose call is of this tool and does this if it is `known`.
+    fn result(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        block: ContentBlock<'_>,
+        call: Option<Id>,
+        structured: Option<Value<'_>>,
+        known: Option<(Option<Arc<str>>, Option<Deed>)>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = match &call {
+            Some(call) => Id::below(call.as_str(), "result"),
+            None => Id::below(builder.unnamed().as_str(), "result"),
+        };
+        let mut item = builder.item(id, Kind::Result);
+        item.block = Some(block.value.node());
+        if let Some(call) = &call {
+            self.calls.answered(call);
+        }
+        item.call = call;
+        item.error = block.fields.is_error;
+        item.status = if item.error { Status::Failed } else { Status::Done };
+        match known {
+            Some((tool, deed)) if item.call.is_some() => {
+                (item.tool, item.deed, item.action) = (tool, deed, deed.map(Deed::action));
+            }
+            _ => item.data.push(("orphan", Fact::Bool(true))),
+        }
+        result_content(&mut item, block.content());
+        let error =
+            block.content().and_then(|content| content.get("error_code")).filter(|code| code.str().is_some());
+        if let Some(code) = error {
+            // A tool that the API ran itself tells so that it failed.
+            (item.error, item.status) = (true, Status::Failed);
+            item.text = Content::Node(code.node());
+        }
+        if let Some(structured) = structured {
+            result_facts::result_facts(&mut item, structured);
+            let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
+            let is_strange = item.fact("orphan").is_some() || structured.kind() == json::ValueKind::String;
+            if is_silent && is_strange && item.fact("structured").is_none() {
+                // Nothing else would say what is in it.
+                item.data.push(("structured", Fact::Node(structured.node())));
+            }
+        }
+        wrapped::add_facts(&mut item);
+        if item.error && item.fact("stopped").is_none() {
+            let denied = wrapped::denial(builder.line.value, item.call.as_ref());
+            item.data.extend(denied.map(|denied| ("denied", denied)));
+        }
+        if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text)
+        {
+            out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
+        }
+        let plan = task_list(builder, &item);
+        out.push(Event::Put(Box::new(item)));
+        out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
+    }
+}
+
+/// The notice of a string that the program made.
+pub(super) fn marked_notice(builder: &mut ClaudeItemBuilder<'_>, marked: Marked<'_>, text: Content) -> Item {
+    let mut notice = builder.notice(marked.event, text);
+    let path = marker::skill_folder(&notice.text()).map(str::to_owned);
+    let told = [
+        ("words", marked.say.map(Cow::into_owned)),
+        ("from", marked.from.map(str::to_owned)),
+        ("path", path),
+        ("status", marked.status.map(str::to_owned)),
+    ];
+    notice.data.extend(told.into_iter().filter_map(|(name, text)| Some((name, Fact::Text(text?)))));
+    if marked.failed || marked.event == "interrupt" {
+        notice = leveled(notice, "warning");
+    }
+    let notice = echo(notice);
+    if marked.minor { minor(notice) } else { notice }
+}
+
+/// How the program tells that it compacted the conversation, which is a notice with figures as well.
+pub(super) const COMPACTED: &str = "Compacted";
+/// How an interruption ends of which the call's result tells.
+pub(super) const STOPPED_CALL: &str = "for tool use]";
+
+/// The notice, said to be one whose news something else tells, too, if that is so.
+pub(super) fn echo(mut notice: Item) -> Item {
+    let fact = |name: &str| notice.fact(name).and_then(FactRef::str);
+    let text = || fact("words").unwrap_or_else(|| notice.text());
+    let is_echo = match fact("event").as_deref() {
+        // It stopped the call: the call's result says so.
+        Some("hook") => {
+            fact("hook_event").as_deref() == Some("PreToolUse")
+                && notice.fact("exit").and_then(FactRef::int) == Some(2)
+        }
+        Some("command-output") => text().starts_with(COMPACTED),
+        Some("interrupt") => text().trim_end().ends_with(STOPPED_CALL),
+        _ => false,
+    };
+    if is_echo {
+        notice.data.push(("echo", Fact::Bool(true)));
+    }
+    notice
+}
+
+/// A message that the program wrote in the model's place.
+fn synthetic(builder: &mut ClaudeItemBuilder<'_>, text: Content) -> Item {
+    let is_error = builder.line.envelope.flags.is_api_error
+        || builder.line.value.get("error").is_some_and(|error| !error.is_null());
+    let mut notice = builder.notice("synthetic", text);
+    let said = notice.text().into_owned();
+    if matches!(said.trim(), "(no content)" | "No response requested.") {
+        return minor(notice);
+    }
+    notice.status = if is_error { Status::Failed } else { Status::Done };
+    let is_failure = is_error || marker::FAILURES.iter().any(|sentence| said.starts_with(sentence));
+    leveled(notice, if is_failure { "error" } else { "info" })
+}
+
+/// A block's type, or what stands for one that has none.
+fn named(kind: &str) -> &str {
+    if kind.is_empty() { "?" } else { kind }
+}
+
+/// A picture or document in a prompt.
+fn pictured(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) -> Item {
+    if builder.line.envelope.flags.is_synthetic {
+        let mut notice = builder.notice("attachment", Content::None);
+        notice.data.push(("images", Fact::List(vec![image(block)])));
+        return minor(notice);
+    }
+    let id = builder.unnamed();
+    let mut prompt = builder.item(id, Kind::Prompt);
+    prompt.data.push(("images", Fact::List(vec![image(block)])));
+    prompt
+}
+
+/// Counts a message that nothing came of since there were `first` events.
+fn nothing_in_it(first: usize, out: &mut Vec<Event>) {
+    if out.len() == first {
+        out.push(Event::Bookkeeping("empty message".into()));
+    }
+}
+
+/// The list that a call carries, as an item of its own.
+fn plan_of(builder: &ClaudeItemBuilder<'_>, call: &Item, input: Option<Value<'_>>) -> Option<Item> {
+    if call.tool.as_deref() != Some("TodoWrite") {
+        return None;
+    }
+    let todos = input?.get("todos")?;
+    (todos.kind() == json::ValueKind::Array).then(|| plan(builder, call, todos))
+}
+
+/// The list of tasks that a result tells.
+fn task_list(builder: &ClaudeItemBuilder<'_>, result: &Item) -> Option<Item> {
+    if result.error || result.tool.as_deref() != Some("TaskList") {
+        return None;
+    }
+    let tasks = result.fact("tasks")?.value()?;
+    (tasks.kind() == json::ValueKind::Array).then(|| plan(builder, result, tasks))
+}
+
+fn plan(builder: &ClaudeItemBuilder<'_>, of: &Item, todos: Value<'_>) -> Item {
+    let mut item = builder.item(Id::below(of.call.as_ref().unwrap_or(&of.id).as_str(), "plan"), Kind::Plan);
+    item.data.push(fact("todos", todos.node()));
+    item
+}
+
+/// Tokens of an API message.
+pub(super) fn usage_of(usage: Value<'_>) -> Usage {
+    let mut known = Usage::default();
+    usage.fields(|name, count| {
+        let count = || count.int().and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+        match name {
+            b"input_tokens" => known.input = count(),
+            b"output_tokens" => known.output = count(),
+            b"cache_read_input_tokens" => known.cache_read = count(),
+            b"cache_creation_input_tokens" => known.cache_write = count(),
+            _ => {}
+        }
+    });
+    known
+}
+
+/// Keeps what is known of a hook on its notice.
+pub(super) fn hook_facts(notice: &mut Item, value: Value<'_>) {
+    copy(
+        notice,
+        value,
+        &[
+            ("hook_name", "name"),
+            ("hook_event", "hook_event"),
+            ("exit_code", "exit"),
+            ("outcome", "outcome"),
+            ("stdout", "stdout"),
+            ("stderr", "stderr"),
+        ],
+    );
+}

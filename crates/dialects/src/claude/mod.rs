@@ -1,0 +1,452 @@
+//! Claude Code: its live stream (with and without partial messages) and its history files,
+//! in all versions since 1.0.24, through one decoder.
+//!
+//! The facts of the format come from recordings of the real program. What is easy to get
+//! wrong stands where it is dealt with: [`message`] for whole messages, [`partial`] for
+//! streamed ones, [`system`] for what the program tells, [`marker`] for machine-made strings.
+
+mod block;
+mod edit;
+mod for_the_model;
+mod histories;
+mod items_by_line;
+mod launch;
+mod line;
+mod marker;
+mod message;
+mod outcome;
+mod partial;
+mod result_facts;
+mod sidechain;
+mod spent;
+mod system;
+mod tasks;
+pub(super) mod tools;
+pub(super) mod wrapped;
+
+use std::sync::Arc;
+
+use crate::calls::Calls;
+use crate::facts::{copy, leveled, minor};
+use crate::item_builder::{ItemBuilder, not_an_event};
+use streamfmt_core::budget::Budget;
+use streamfmt_core::dialect::{Decoder, Input, TypedRecord};
+use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
+use streamfmt_core::json::{self, Value};
+use streamfmt_core::session::SessionId;
+use streamfmt_core::text::Text;
+
+pub(super) use histories::HISTORIES;
+pub(super) use launch::LAUNCH;
+pub(super) use line::Envelope;
+pub(super) use sidechain::SIDE_FILES;
+
+use items_by_line::ItemsByLine;
+use line::ClaudeLine;
+use marker::UserString;
+use message::{echo, marked_notice};
+use partial::Threads;
+use sidechain::Sidechains;
+use spent::Spent;
+use tasks::BackgroundTasks;
+
+/// Whether a value is an event of Claude Code.
+pub(super) fn claim(value: Value<'_>) -> bool {
+    if value.kind() == json::ValueKind::Array {
+        return value.items().next().is_some_and(claim);
+    }
+    let Some(kind) = value.get("type").and_then(Value::decode) else { return false };
+    let has = |key: &str| value.get(key).is_some();
+    let is_ours = has("session_id") || has("sessionId") || has("uuid");
+    match &*kind {
+        "assistant" | "user" => has("message"),
+        "system" => has("subtype"),
+        "stream_event" => has("event"),
+        // Others end with a `result` as well, which has a `sessionId`.
+        "result" => has("subtype") || has("result") || has("session_id"),
+        "rate_limit_event" => has("rate_limit_info"),
+        "control_request" | "control_cancel_request" => has("request_id"),
+        "control_response" => has("response"),
+        "summary" => has("summary"),
+        "attachment" => has("attachment"),
+        "queue-operation" => has("operation"),
+        "file-history-snapshot" | "file-history-delta" => has("snapshot") || has("messageId"),
+        "tool_progress" | "tool_use_summary" | "prompt_suggestion" | "conversation_reset"
+        | "command_lifecycle" | "auth_status" | "active_goal" | "autocompact_state" | "progress"
+        | "last-prompt" | "custom-title" | "agent-name" | "ai-title" | "permission-mode" | "mode"
+        | "cost-state" | "api-request" => is_ours,
+        _ => false,
+    }
+}
+
+/// Whether a value is a line of a stream. Lines of histories spell the id of their session `sessionId`, some of them both ways.
+pub(super) fn is_stream(value: Value<'_>) -> bool {
+    value.get("session_id").is_some() && value.get("sessionId").is_none()
+}
+
+/// The decoder: what must be remembered from line to line.
+pub(super) struct Claude {
+    threads: Threads,
+    calls: Calls,
+    sidechains: Sidechains,
+    items_by_line: ItemsByLine,
+    session: Option<SessionId>,
+    tool: Option<Arc<str>>,
+    /// Hashes of the last message whose tokens were told, and of how they were written.
+    counted: Option<(u64, u64)>,
+    /// What the last line said of session, folder and version.
+    known: AnnouncedFacts,
+    /// The last totals of a history file.
+    totals: Option<Item>,
+    /// What the outcomes have counted so far.
+    spent: Spent,
+    tasks: BackgroundTasks,
+}
+
+impl Claude {
+    /// A decoder that remembers as much as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            threads: Threads::new(budget),
+            calls: Calls::new(budget),
+            sidechains: Sidechains::new(budget),
+            items_by_line: ItemsByLine::new(budget),
+            session: None,
+            tool: None,
+            counted: None,
+            known: AnnouncedFacts::default(),
+            totals: None,
+            spent: Spent::default(),
+            tasks: BackgroundTasks::default(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct AnnouncedFacts {
+    session: Option<SessionId>,
+    cwd: Option<SessionId>,
+    model: Option<SessionId>,
+    announced: bool,
+    /// Versions up to 1.0, which don't name themselves, count the messages of the whole conversation as turns.
+    counts_messages: bool,
+}
+
+/// Makes the items of one line.
+type ClaudeItemBuilder<'a> = ItemBuilder<'a, ClaudeLine<'a>>;
+
+/// The string under `key`, as an item's text.
+fn content(value: Value<'_>, key: &str) -> Content {
+    block::string(value.get(key))
+}
+
+impl Decoder for Claude {
+    fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
+        let read;
+        let envelope = if let Some(envelope) = input.typed.and_then(TypedRecord::read) {
+            envelope
+        } else {
+            read = Envelope::of(input.value);
+            &read
+        };
+        let Some(line) = ClaudeLine::of(input.value, envelope) else { return not_an_event(input, out) };
+        let kind = line.kind.decode();
+        let session = line.session().map(|id| self.session_of(&id.decode()));
+        let parent = self.parent(&line, input);
+        let mut builder = ItemBuilder::new(input, line, parent, session);
+        builder.at = line.timestamp().map(Value::node);
+        match &*kind {
+            "assistant" => self.assistant(&mut builder, out),
+            "user" => self.user(&mut builder, out),
+            "stream_event" => self.partial(&mut builder, out),
+            "result" => self.outcome(&mut builder, out),
+            "system" => self.system(&mut builder, out),
+            _ => self.other(&kind, &mut builder, out),
+        }
+        if matches!(&*kind, "assistant" | "user" | "stream_event") {
+            for key in envelope.unknown(input.value) {
+                out.push(Event::Unknown(format!("{kind}.{}", key.decode())));
+            }
+        }
+        self.session = builder.session.or_else(|| self.session.take());
+    }
+
+    fn end(&mut self, out: &mut Vec<Event>) {
+        self.threads.end(out);
+        out.extend(self.totals.take().map(|totals| Event::Put(Box::new(totals))));
+    }
+}
+
+impl Claude {
+    /// The id of a line's session: that of the line before if it is the same. It is taken, for the time of the line.
+    fn session_of(&mut self, id: &str) -> SessionId {
+        self.session.take_if(|known| **known == *id).unwrap_or_else(|| id.into())
+    }
+
+    /// The call that a line is inside of.
+    fn parent(&mut self, line: &ClaudeLine<'_>, input: Input<'_>) -> Option<Id> {
+        if let Some(parent) = line.parent().filter(|id| !id.raw().is_empty()) {
+            return Some(Id::from(&*parent.decode()));
+        }
+        if let Some(parent) = input.parent {
+            return Some(parent.clone());
+        }
+        if line.envelope.flags.is_sidechain {
+            return self.sidechains.parent(line);
+        }
+        if line.message().is_some() {
+            self.sidechains.main_thread();
+        }
+        None
+    }
+
+    /// Tells what a message line of a history file says of the run; the first such line is its header,
+    /// since a history has no `init`.
+    fn history_facts(
+        &mut self,
+        builder: &mut ClaudeItemBuilder<'_>,
+        model: Option<&str>,
+        out: &mut Vec<Event>,
+    ) {
+        let line = builder.line;
+        if !line.envelope.flags.is_history || builder.parent.is_some() {
+            return;
+        }
+        let mut news = Facts::default();
+        let mut changed = false;
+        let mut note = |known: &mut Option<SessionId>, new: Option<&str>, fact: &mut Option<Text>| {
+            if let Some(new) = new.filter(|new| known.as_deref() != Some(*new)) {
+                *known = Some(new.into());
+                *fact = Some(Text::clean(new));
+                changed = true;
+            }
+        };
+        let id = line.session().map(json::Str::decode);
+        let cwd = line.cwd().map(json::Str::decode);
+        note(&mut self.known.session, id.as_deref(), &mut news.session);
+        note(&mut self.known.cwd, cwd.as_deref(), &mut news.cwd);
+        note(&mut self.known.model, model, &mut news.model);
+        if !changed {
+            return;
+        }
+        news.agent = Some(Text::own("claude"));
+        news.version = line.version().map(Text::from_json);
+        let is_new_session = news.session.is_some();
+        out.push(Event::Facts(Box::new(news)));
+        if is_new_session || !self.known.announced {
+            self.known.announced = true;
+            let id = format!("line-{}/session", builder.input.line);
+            let mut notice = builder.item(id, Kind::Notice);
+            notice.data.push(("event", Fact::Text("session".into())));
+            for (name, field) in [("cwd", "cwd"), ("version", "version")] {
+                if let Some(value) = line.value.get(field) {
+                    notice.data.push((name, Fact::Node(value.node())));
+                }
+            }
+            out.push(Event::Put(Box::new(notice)));
+        }
+    }
+
+    /// The types that aren't messages of the conversation.
+    fn other(&mut self, kind: &str, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
+        let notice = match kind {
+            "rate_limit_event" => return self.rate_limit(builder, out),
+            "control_request" => {
+                let request = value.get("request").unwrap_or(value);
+                let mut notice = builder.notice("control", content(request, "subtype"));
+                copy(
+                    &mut notice,
+                    request,
+                    &[
+                        ("subtype", "subtype"),
+                        ("tool_name", "tool"),
+                        ("tool_use_id", "call"),
+                        ("input", "input"),
+                    ],
+                );
+                minor(notice)
+            }
+            "control_response" if error_of_response(value).is_some() => {
+                let text =
+                    error_of_response(value).map_or(Content::None, |error| Content::Node(error.node()));
+                let mut notice = builder.notice("control", text);
+                notice.data.push(("subtype", Fact::Text("error".into())));
+                leveled(notice, "warning")
+            }
+            "summary" => builder.notice("title", content(value, "summary")),
+            "custom-title" => minor(builder.notice("title", content(value, "customTitle"))),
+            "ai-title" => minor(builder.notice("title", content(value, "aiTitle"))),
+            "prompt_suggestion" => minor(builder.notice("suggestion", content(value, "suggestion"))),
+            "tool_use_summary" => minor(builder.notice("info", content(value, "summary"))),
+            "conversation_reset" => builder.notice("reset", Content::Own("conversation reset".into())),
+            "auth_status" if value.get("error").is_some_and(|error| !error.is_null()) => {
+                leveled(builder.notice("info", content(value, "error")), "error")
+            }
+            "attachment" => return self.attachment(builder, out),
+            "cost-state" => {
+                let mut notice = builder.item("totals", Kind::Notice);
+                notice.data.push(("event", Fact::Text("totals".into())));
+                copy(
+                    &mut notice,
+                    value,
+                    &[
+                        ("totalCostUSD", "cost_usd"),
+                        ("totalDuration", "duration_ms"),
+                        ("totalAPIDuration", "api_ms"),
+                    ],
+                );
+                self.totals = Some(notice);
+                return out.push(Event::Bookkeeping("cost-state".into()));
+            }
+            _ => {
+                return match BOOKKEEPING.binary_search(&kind) {
+                    Ok(place) => out.push(Event::Bookkeeping(BOOKKEEPING[place].into())),
+                    Err(_) => builder.unknown(kind.to_owned(), value, out),
+                };
+            }
+        };
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    fn rate_limit(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
+        let info = value.get("rate_limit_info").unwrap_or(value);
+        let status = info.get("status").and_then(Value::decode).unwrap_or_default();
+        let level = match &*status {
+            "allowed_warning" => "warning",
+            "rejected" => "error",
+            _ => "info",
+        };
+        let mut notice = builder.notice("limit", Content::None);
+        copy(
+            &mut notice,
+            info,
+            &[
+                ("status", "status"),
+                ("rateLimitType", "type"),
+                ("resetsAt", "resets_at"),
+                ("utilization", "utilization"),
+            ],
+        );
+        let notice = leveled(notice, level);
+        out.push(Event::Put(Box::new(if level == "info" { minor(notice) } else { notice })));
+    }
+
+    /// Attachments: what the program tells the model besides; only a queued prompt is a person's.
+    fn attachment(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
+        let attachment = value.get("attachment").unwrap_or(value);
+        let kind = attachment.get("type").and_then(Value::decode).unwrap_or_default();
+        if kind == "queued_command" {
+            let is_prompt =
+                attachment.get("commandMode").and_then(Value::str).is_none_or(|mode| mode.is("prompt"));
+            let prompt = attachment.get("prompt");
+            let parts = || {
+                let parts = prompt.into_iter().flat_map(Value::items);
+                parts.filter_map(|part| part.get("text")?.decode()).collect::<Vec<_>>().join("\n").into()
+            };
+            let text = prompt.and_then(Value::decode).unwrap_or_else(parts);
+            // What the program says is told from a person's words as elsewhere: not all versions tell whose they are.
+            if let UserString::Notice(marked) = marker::read(&text) {
+                let notice = marked_notice(builder, marked, content(attachment, "prompt"));
+                return out.push(Event::Put(Box::new(notice)));
+            }
+            if is_prompt && !text.trim().is_empty() {
+                let id = builder.unnamed();
+                let mut prompt = builder.item(id, Kind::Prompt);
+                prompt.text = match content(attachment, "prompt") {
+                    Content::None => Content::Own(text.into_owned()),
+                    text => text,
+                };
+                return out.push(Event::Put(Box::new(prompt)));
+            }
+        }
+        if kind == "max_turns_reached" {
+            let most = attachment.get("maxTurns").and_then(Value::int);
+            let of = most.map(|most| format!(" ({most} allowed)")).unwrap_or_default();
+            let mut notice =
+                builder.notice("turn-limit", Content::Own(format!("stopped: too many turns{of}")));
+            copy(&mut notice, attachment, &[("turnCount", "turns")]);
+            return out.push(Event::Put(Box::new(leveled(notice, "warning"))));
+        }
+        let told = ["content", "stderr", "message", "stopReason"].map(|key| content(attachment, key));
+        let blocking = attachment.get("blockingError").map(|error| content(error, "blockingError"));
+        let text = told.into_iter().chain(blocking).find(|text| !matches!(text, Content::None));
+        let text = text.unwrap_or(Content::None);
+        let mut notice = builder.notice(if kind.starts_with("hook_") { "hook" } else { "attachment" }, text);
+        copy(
+            &mut notice,
+            attachment,
+            &[("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")],
+        );
+        let is_failure = matches!(
+            &*kind,
+            "hook_blocking_error"
+                | "hook_non_blocking_error"
+                | "hook_stopped_continuation"
+                | "hook_error_during_execution"
+        );
+        let notice = echo(if is_failure { leveled(notice, "warning") } else { minor(notice) });
+        out.push(Event::Put(Box::new(notice)));
+    }
+}
+
+/// What a control response says of its failure.
+fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {
+    let response = value.get("response")?;
+    response.get("subtype")?.str().filter(|subtype| subtype.is("error"))?;
+    response.get("error")
+}
+
+/// Types that repeat what other lines say, or say nothing of the conversation. Sorted.
+const BOOKKEEPING: &[&str] = &[
+    "active_goal",
+    "agent-name",
+    "api-request",
+    "api-request-blob",
+    "api-request-resumed",
+    "api-request-shape",
+    "artifact-autoreact-ledger",
+    "atis-latch",
+    "auth_status",
+    "autocompact_state",
+    "bridge-session",
+    "command_lifecycle",
+    "content-replacement",
+    "control_cancel_request",
+    "control_response",
+    "file-history-delta",
+    "file-history-snapshot",
+    "frame-link",
+    "history-suppression",
+    "host-row",
+    "hybrid-organization",
+    "keep_alive",
+    "last-prompt",
+    "launched",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "relocated",
+    "repl-mode",
+    "resume-head-vouch",
+    "started",
+    "tag",
+    "tool_progress",
+    "tools-used",
+    "worktree-state",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::BOOKKEEPING;
+
+    #[test]
+    fn bookkeeping_is_sorted() {
+        assert!(BOOKKEEPING.is_sorted());
+    }
+}

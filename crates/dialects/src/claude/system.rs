@@ -1,0 +1,273 @@
+//! `system` lines: what the program tells of itself.
+
+use crate::calls::Calls;
+use crate::facts::{copy, echoed, leveled, minor};
+use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::item::{Content, Fact, Id};
+use streamfmt_core::json::{self, Str, Value};
+use streamfmt_core::text::Text;
+
+use super::marker::{self, UserString};
+use super::message::{echo, hook_facts, marked_notice};
+use super::{Claude, ClaudeItemBuilder, content};
+
+/// Subtypes that come and go while something else tells the same. Sorted.
+const TRANSIENT: &[&str] = &[
+    "background_tasks_changed",
+    "bridge_state",
+    "bridge_status",
+    "commands_changed",
+    "control_request_progress",
+    "elicitation_complete",
+    "file_snapshot",
+    "files_persisted",
+    "hook_progress",
+    "hook_started",
+    "memory_recall",
+    "memory_saved",
+    "permission_check_status",
+    "post_turn_summary",
+    "session_state_changed",
+    "shell_cwd",
+    "task_progress",
+    "task_started",
+    "task_summary",
+    "task_updated",
+    "thinking_tokens",
+    "turn_duration",
+    "turn_starting",
+    "worker_shutting_down",
+];
+
+impl Claude {
+    /// A `system` line.
+    pub(super) fn system(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
+        let subtype = builder.line.subtype().map(Str::decode).unwrap_or_default();
+        self.tasks.note(&subtype, value, out);
+        let notice = match &*subtype {
+            "init" => return self.init(builder, out),
+            "status" => return status(builder, out),
+            "compact_boundary" => compaction(builder, value),
+            "api_retry" | "api_error" => retry(builder, value),
+            "informational" | "notification" => {
+                let key = if value.get("content").is_some() { "content" } else { "text" };
+                let notice = builder.notice("info", content(value, key));
+                let level = value.get("level").and_then(Value::decode);
+                match level.as_deref() {
+                    Some("warning" | "error") => leveled(notice, "warning"),
+                    _ => notice,
+                }
+            }
+            "hook_response" => hook(builder, value),
+            "permission_denied" => {
+                // The call's result tells it too, if it is still to come.
+                let call = value.get("tool_use_id").and_then(Value::decode);
+                let is_awaited = call.is_some_and(|call| self.calls.awaits(&Id::from(&*call)));
+                let mut notice = builder.notice("denied", content(value, "message"));
+                copy(
+                    &mut notice,
+                    value,
+                    &[("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")],
+                );
+                let notice = leveled(notice, "warning");
+                if is_awaited { echoed(notice) } else { notice }
+            }
+            "task_notification" => task(builder, value, &self.calls),
+            "model_fallback" => {
+                let mut notice = builder.notice("fallback", content(value, "content"));
+                copy(
+                    &mut notice,
+                    value,
+                    &[("original_model", "from"), ("fallback_model", "to"), ("trigger", "trigger")],
+                );
+                leveled(notice, "warning")
+            }
+            "model_refusal_fallback" | "model_refusal_no_fallback" => {
+                let mut notice = builder.notice("refusal", content(value, "content"));
+                copy(
+                    &mut notice,
+                    value,
+                    &[
+                        ("original_model", "from"),
+                        ("fallback_model", "to"),
+                        ("api_refusal_category", "category"),
+                        ("api_refusal_explanation", "explanation"),
+                    ],
+                );
+                out.push(Event::Put(Box::new(leveled(notice, "warning"))));
+                if let Some(uuids) = value.get("retracted_message_uuids") {
+                    self.retract(builder, uuids, out);
+                }
+                return;
+            }
+            "local_command_output" => echo(builder.notice("command-output", content(value, "content"))),
+            "local_command" => return self.local_command(builder, out),
+            "stop_hook_summary" => {
+                let errors =
+                    value.get("hookErrors").into_iter().flat_map(Value::items).filter_map(Value::decode);
+                let is_stopped = value.get("preventedContinuation").and_then(Value::bool) == Some(true);
+                let reason = value.get("stopReason").and_then(Value::decode);
+                let said: Vec<_> = errors.chain(reason).filter(|text| !text.trim().is_empty()).collect();
+                let is_wrong = is_stopped
+                    || value.get("hookErrors").is_some_and(|errors| errors.items().next().is_some());
+                let notice = builder.notice("hook", Content::Own(said.join("\n")));
+                if is_wrong { leveled(notice, "warning") } else { minor(notice) }
+            }
+            "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
+                builder.notice("info", content(value, "content"))
+            }
+            "" => return builder.unknown("system".into(), value, out),
+            subtype => {
+                return match TRANSIENT.binary_search(&subtype) {
+                    Ok(place) => out.push(Event::Bookkeeping(TRANSIENT[place].into())),
+                    Err(_) => builder.unknown(format!("system/{subtype}"), value, out),
+                };
+            }
+        };
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    /// One for each turn; it is news if session, model, folder or mode changed.
+    fn init(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
+        let [version, model, cwd, session, mode] =
+            value.get_all(["claude_code_version", "model", "cwd", "session_id", "permissionMode"]);
+        let text = |field: Option<Value<'_>>| field.and_then(Value::str).map(Text::from_json);
+        self.known.announced = true;
+        self.known.counts_messages = version.is_none() && value.get("apiKeySource").is_some();
+        out.push(Event::Facts(Box::new(Facts {
+            agent: Some(Text::own("claude")),
+            version: text(version),
+            model: text(model),
+            cwd: text(cwd),
+            session: text(session),
+            mode: text(mode),
+            ..Facts::default()
+        })));
+        let mut notice = builder.notice("session", Content::None);
+        copy(
+            &mut notice,
+            value,
+            &[
+                ("model", "model"),
+                ("cwd", "cwd"),
+                ("permissionMode", "mode"),
+                ("claude_code_version", "version"),
+                ("tools", "tools"),
+                ("mcp_servers", "servers"),
+            ],
+        );
+        notice.data.push(("value", Fact::Node(value.node())));
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    /// Output of a local command, in a history: the string of a user line under another name.
+    fn local_command(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+        let value = builder.line.value;
+        let text = value.get("content").and_then(Value::decode).unwrap_or_default();
+        let content = content(value, "content");
+        let notice = match marker::read(&text) {
+            UserString::Notice(marked) => marked_notice(builder, marked, content),
+            UserString::Prompt(_) => echo(builder.notice("command-output", content)),
+        };
+        out.push(Event::Put(Box::new(notice)));
+    }
+}
+
+fn status(builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    let value = builder.line.value;
+    let is_told = |key: &str| value.get(key).filter(|field| !field.is_null());
+    if let Some(mode) = is_told("permissionMode").and_then(Value::str) {
+        let mode = Text::from_json(mode);
+        let mut notice = builder.notice("mode", Content::None);
+        copy(&mut notice, value, &[("permissionMode", "mode")]);
+        out.push(Event::Facts(Box::new(Facts { mode: Some(mode), ..Facts::default() })));
+        return out.push(Event::Put(Box::new(notice)));
+    }
+    if is_told("compact_error").is_some() {
+        let notice = builder.notice("compaction", content(value, "compact_error"));
+        return out.push(Event::Put(Box::new(leveled(notice, "error"))));
+    }
+    out.push(Event::Bookkeeping("status".into()));
+}
+
+fn compaction(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfmt_core::item::Item {
+    let facts = value.get("compact_metadata").or_else(|| value.get("compactMetadata"));
+    let tokens = |snake: &str, camel: &str| {
+        facts.and_then(|facts| facts.get(snake).or_else(|| facts.get(camel))?.int())
+    };
+    let before = tokens("pre_tokens", "preTokens");
+    let after = tokens("post_tokens", "postTokens");
+    let mut notice = builder.notice("compaction", Content::None);
+    if let Some(facts) = facts {
+        copy(&mut notice, facts, &[("trigger", "trigger")]);
+    }
+    notice.data.extend(before.map(|count| ("before", Fact::Int(count))));
+    notice.data.extend(after.map(|count| ("after", Fact::Int(count))));
+    notice
+}
+
+fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfmt_core::item::Item {
+    let number =
+        |live: &str, history: &str| value.get(live).or_else(|| value.get(history)).and_then(Value::int);
+    let (attempt, most) = (number("attempt", "retryAttempt"), number("max_retries", "maxRetries"));
+    let delay = value.get("retry_delay_ms").or_else(|| value.get("retryInMs")).and_then(Value::float);
+    let error = value.get("error").filter(|error| error.kind() == json::ValueKind::Object);
+    let status = number("error_status", "status").or_else(|| error?.get("status")?.int());
+    let reason = value
+        .get("error")
+        .filter(|error| error.kind() == json::ValueKind::String)
+        // The message holds the JSON of the API's answer.
+        .or_else(|| error?.get("formatted").or_else(|| error?.get("message")));
+    let mut notice = builder.notice("retry", Content::None);
+    let facts = [("attempt", attempt), ("of", most), ("status", status)];
+    notice.data.extend(facts.into_iter().filter_map(|(name, number)| Some((name, Fact::Int(number?)))));
+    if let Some(delay) = delay {
+        notice.data.push(("delay_ms", Fact::Float(delay.round())));
+    }
+    notice.data.extend(reason.map(|reason| ("error", Fact::Node(reason.node()))));
+    leveled(notice, "warning")
+}
+
+fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfmt_core::item::Item {
+    let said = ["output", "stderr", "stdout"]
+        .into_iter()
+        .find(|key| value.get(key).and_then(Value::str).is_some_and(|text| !text.raw().is_empty()));
+    let mut notice = builder.notice("hook", said.map_or(Content::None, |key| content(value, key)));
+    hook_facts(&mut notice, value);
+    let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
+        && value.get("outcome").and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
+    echo(if is_fine { minor(notice) } else { leveled(notice, "warning") })
+}
+
+/// The end of a task. That of a foreground task is told by its call's result, which is still awaited.
+fn task(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>, calls: &Calls) -> streamfmt_core::item::Item {
+    let mut notice = builder.notice("task", content(value, "summary"));
+    copy(
+        &mut notice,
+        value,
+        &[
+            ("task_id", "task"),
+            ("tool_use_id", "call"),
+            ("status", "status"),
+            ("task_type", "type"),
+            ("output_file", "output_file"),
+        ],
+    );
+    let call = value.get("tool_use_id").and_then(Value::decode);
+    let is_awaited = call.is_some_and(|call| calls.awaits(&Id::from(&*call)));
+    let has_failed = value.get("status").and_then(Value::str).is_some_and(|status| status.is("failed"));
+    let notice = if has_failed { leveled(notice, "warning") } else { notice };
+    if is_awaited { echoed(notice) } else { notice }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TRANSIENT;
+
+    #[test]
+    fn transient_subtypes_are_sorted() {
+        assert!(TRANSIENT.is_sorted());
+    }
+}

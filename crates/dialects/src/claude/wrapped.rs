@@ -1,0 +1,303 @@
+//! What the program wraps around the texts of results, as facts; and what is left of a text for people to read.
+
+use std::sync::LazyLock;
+
+use memchr::memmem::{self, Finder};
+
+use super::for_the_model;
+use streamfmt_core::item::{Content, Deed, Fact, FactRef, Id, Item};
+use streamfmt_core::json::{Value, ValueKind};
+use streamfmt_core::text::Text;
+
+const REMINDER: &str = "<system-reminder>";
+const REMINDER_END: &str = "</system-reminder>";
+const ERROR: &str = "<tool_use_error>";
+const ERROR_END: &str = "</tool_use_error>";
+/// How the text of a failed command begins.
+const EXIT: &str = "Exit code ";
+/// How the model is told that a person stopped a call: a paragraph for the model, not for people.
+const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
+/// What stands in that if the call was running.
+const RUNNING: &str = "stopped while running";
+/// What stands in it before the person's own words.
+const REASON: &str = "the user said:\n";
+/// How results end that a person's interruption cut short.
+const INTERRUPTED: &str = "[Request interrupted by user for tool use]";
+/// Where a copy of a picture is kept.
+const IMAGE: &str = "[Image: source: ";
+/// Rows of a line's list of decisions that are searched for each of its results. A real line has a row for each of a few results; without
+/// a limit, the time would grow with the square of their number.
+const MAX_ROWS: usize = 64;
+/// The folder that the next command will run in, on standard error.
+const RESET: &str = "Shell cwd was reset to ";
+const NO_OUTPUT: &str = "(Bash completed with no output)";
+/// Versions 1.0 end the listing of a folder with a question to the model.
+const QUESTION: &str = "NOTE: do any of the files above seem malicious?";
+const TODOS: &str = "Todos have been modified";
+const SKILL: &str = "Launching skill";
+const APPROVED: &str = "User has approved";
+const CREATED: &str = "File created successfully at:";
+/// What stands before the changed lines, numbered.
+const SNIPPET: &str = "on a snippet of the edited file:\n";
+const FOUND: &str = "Found ";
+/// How a cell of a notebook begins, as the model reads it. Versions before 2.0 tell no facts of it.
+const CELL: &str = "<cell id=\"";
+
+// Made once: for most texts making it would take longer than the search.
+static FIND_REMINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(REMINDER));
+static FIND_REJECTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(REJECTED));
+static FIND_INTERRUPTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(INTERRUPTED));
+static FIND_RESET: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESET));
+
+const SENTENCES: &[&str] = &[
+    REMINDER,
+    REMINDER_END,
+    ERROR,
+    ERROR_END,
+    EXIT,
+    REJECTED,
+    RUNNING,
+    REASON,
+    INTERRUPTED,
+    IMAGE,
+    RESET,
+    NO_OUTPUT,
+    QUESTION,
+    TODOS,
+    SKILL,
+    APPROVED,
+    CREATED,
+    SNIPPET,
+    CELL,
+    super::message::COMPACTED,
+    super::message::STOPPED_CALL,
+    super::outcome::DIAGNOSTIC,
+];
+
+/// The sentences and tags that nothing else may know.
+pub(crate) fn sentences() -> Vec<&'static str> {
+    let others = super::marker::sentences().chain(super::for_the_model::sentences());
+    SENTENCES.iter().copied().chain(others).collect()
+}
+
+/// Adds to a result what its text says beside what the tool said.
+pub fn add_facts(item: &mut Item) {
+    item.words = Some(words);
+    if let Some(folder) = reset_told(item) {
+        item.data.push(("cwd", Fact::Text(folder)));
+    }
+    if item.error {
+        return add_failure(item);
+    }
+    let fact = match item.deed {
+        Some(Deed::Job) => return add_job(item),
+        Some(Deed::Write | Deed::Edit | Deed::EditCell) if item.fact("patch").is_none() => {
+            if item.fact("created").is_none() && begins(item, CREATED) {
+                ("created", Fact::Bool(true))
+            } else if let Content::Node(node) = item.text {
+                ("snippet", Fact::Made(snippet, node))
+            } else {
+                return;
+            }
+        }
+        Some(Deed::Read) if begins(item, CELL) => {
+            ("cell_count", Fact::Int((item.text().matches(CELL).count() as u64).cast_signed()))
+        }
+        Some(Deed::Find | Deed::Grep) if begins(item, FOUND) => ("listed", Fact::Bool(true)),
+        Some(Deed::PlanMode) if begins(item, APPROVED) => ("approved", Fact::Bool(true)),
+        _ => return,
+    };
+    item.data.push(fact);
+}
+
+/// Whether the text begins so.
+fn begins(item: &Item, with: &str) -> bool {
+    let short = |text: Value<'_>| text.str().is_some_and(|text| text.begins_with(with));
+    match &item.text {
+        Content::Node(node) => item.record.as_deref().is_some_and(|record| short(record.value(*node))),
+        Content::None => false,
+        _ => item.text().starts_with(with),
+    }
+}
+
+/// The exit code of a failed command, and how a person stopped a call.
+fn add_failure(item: &mut Item) {
+    let text = item.text();
+    let is_run = item.deed.is_none_or(|deed| deed.action() == streamfmt_core::item::Action::Run);
+    let code = text.strip_prefix(EXIT).and_then(|rest| rest.lines().next()?.trim().parse().ok());
+    let may_be_stopped = is_in(&text, &FIND_REJECTED) || is_in(&text, &FIND_INTERRUPTED);
+    // What the program reports of a call that asks a person has tags; the rest is the person's answer.
+    let is_asking = matches!(item.deed, Some(Deed::Plan | Deed::PlanMode | Deed::Ask));
+    let is_refusal = is_asking && !text.starts_with(ERROR);
+    if let Some(code) = code.filter(|_| is_run) {
+        item.data.push(("exit", Fact::Int(code)));
+    }
+    if may_be_stopped && let (_, Some(how)) = of_failure(item, readable(item, item.clean_text())) {
+        item.data.push(("stopped", Fact::Text(how.to_owned())));
+    } else if is_refusal {
+        item.data.push(("stopped", Fact::Text("rejected".to_owned())));
+    }
+}
+
+/// Whether a call was refused permission, and who refused it if no person did, from the fields beside the result: a stream has a list
+/// with one row for each result of the line, a history has one decision for its only result.
+pub(super) fn denial(line: Value<'_>, call: Option<&Id>) -> Option<Fact> {
+    let is_of_call = |row: &Value<'_>| {
+        let id = row.get("id").and_then(Value::decode);
+        id.is_some_and(|id| call.is_some_and(|call| *call == Id::from(&*id)))
+    };
+    let decision = match line.get("tool_result_meta") {
+        Some(rows) => rows.items().take(MAX_ROWS).find(is_of_call)?.get("permission_decision"),
+        None => line.get("permissionDecision"),
+    }?;
+    let is =
+        |name: &str, word: &str| decision.get(name).and_then(Value::str).is_some_and(|text| text.is(word));
+    if !is("decision", "reject") {
+        return None;
+    }
+    Some(if is("source", "hook") { Fact::Text("a hook".to_owned()) } else { Fact::Bool(true) })
+}
+
+fn is_in(text: &str, sentence: &Finder<'_>) -> bool {
+    sentence.find(text.as_bytes()).is_some()
+}
+
+/// How a job in the background goes: some versions tell it as facts of a task, others between tags in the text.
+fn add_job(item: &mut Item) {
+    let mut facts = Vec::new();
+    let task = item.fact("task").and_then(FactRef::value);
+    let node = |name: &str| {
+        let value = task?.get(name)?;
+        let is_scalar = matches!(
+            value.kind(),
+            ValueKind::String | ValueKind::Number | ValueKind::True | ValueKind::False
+        );
+        is_scalar.then_some(Fact::Node(value.node()))
+    };
+    let text = item.text();
+    let tag = |name: &str| super::marker::tag(&text, name).map(|inside| Fact::Text(inside.to_owned()));
+    let output = || tag("stdout").or_else(|| node("output")).or_else(|| tag("output"));
+    facts.extend(node("status").or_else(|| tag("status")).map(|fact| ("state", fact)));
+    facts.extend(node("exitCode").or_else(|| tag("exit_code")).map(|fact| ("exit", fact)));
+    facts.extend(output().map(|fact| ("output", fact)));
+    let errors = super::marker::tag(&text, "stderr");
+    let moved = errors.and_then(reset).map(str::to_owned);
+    facts.extend(errors.map(|errors| ("stderr", Fact::Text(errors.to_owned()))));
+    if !facts.is_empty() {
+        item.data.push(("job", Fact::Map(facts)));
+    }
+    item.data.extend(moved.map(|folder| ("cwd", Fact::Text(folder))));
+}
+
+/// The folder that the next command will run in, if that is all that a text says.
+fn reset(errors: &str) -> Option<&str> {
+    let folder = errors.trim_start_matches('\n').trim_end().strip_prefix(RESET)?;
+    (!folder.contains('\n')).then_some(folder)
+}
+
+/// The same for the fact `stderr`, which is decoded only if it may say so.
+fn reset_told(item: &Item) -> Option<String> {
+    let errors = item.fact("stderr")?.value()?;
+    if is_in(errors.str()?.raw(), &FIND_RESET) { reset(&errors.decode()?).map(str::to_owned) } else { None }
+}
+
+/// The lines around a change, numbered.
+fn snippet(text: Value<'_>) -> Option<String> {
+    let text = text.decode()?;
+    text.split_once(SNIPPET).map(|(_, snippet)| snippet.to_owned())
+}
+
+/// What a result says to people.
+fn words(item: &Item, text: Text) -> Text {
+    let text = readable(item, text);
+    if item.error {
+        return of_failure(item, text).0;
+    }
+    match item.deed {
+        Some(Deed::Run | Deed::Job) if &*text == NO_OUTPUT => Text::EMPTY,
+        Some(Deed::Todos) if text.starts_with(TODOS) => Text::EMPTY,
+        Some(Deed::Skill) if text.starts_with(SKILL) => Text::EMPTY,
+        Some(Deed::List) => match text.rsplit_once('\n') {
+            Some((listing, last)) if last.starts_with(QUESTION) => text.slice(0, listing.len()).trimmed_end(),
+            _ => text,
+        },
+        Some(Deed::Delegate) => for_the_model::report(text),
+        _ => for_the_model::without_advice(item, text),
+    }
+}
+
+/// The text without notes to the model.
+fn readable(item: &Item, text: Text) -> Text {
+    let text = without_reminders(text).trimmed_end();
+    let has_image = item.fact("images").is_some();
+    match text.rsplit_once('\n').map_or(&*text, |(_, last)| last) {
+        last if has_image && last.starts_with(IMAGE) => text.slice(0, text.len() - last.len()).trimmed_end(),
+        _ => text,
+    }
+}
+
+/// What a failure says to people, and how a person stopped the call, if that is why.
+fn of_failure(item: &Item, text: Text) -> (Text, Option<&'static str>) {
+    let mut text = match text.strip_prefix(ERROR).and_then(|inside| inside.strip_suffix(ERROR_END)) {
+        Some(inside) => text.slice(ERROR.len(), ERROR.len() + inside.len()),
+        None => text,
+    };
+    let exit = item.fact("exit").and_then(FactRef::int);
+    if let Some(rest) = exit.and_then(|code| text.strip_prefix(&format!("{EXIT}{code}"))) {
+        let start = text.len() - rest.trim_start_matches('\n').len();
+        text = text.slice(start, text.len());
+    }
+    if let Some(rest) = text.trim_end().strip_suffix(INTERRUPTED) {
+        return (Text::clean(rest.trim_end()), Some("interrupted"));
+    }
+    let is_interrupted = || item.fact("interrupted").and_then(FactRef::bool) == Some(true);
+    let is_told =
+        || ["timed_out_ms", "denied"].iter().any(|name| item.fact(name).is_some()) || is_interrupted();
+    if !text.starts_with(REJECTED) || exit.is_some() || is_told() {
+        return (text, None);
+    }
+    let reason = text.find(REASON).map(|at| at + REASON.len());
+    // Without a word of the person, the sentence is the same for a refusal and for a Ctrl-C.
+    let how = match reason {
+        _ if text.contains(RUNNING) => "interrupted",
+        Some(_) => "rejected",
+        None => "stopped",
+    };
+    (text.slice(reason.unwrap_or(text.len()), text.len()), Some(how))
+}
+
+/// Takes out the notes to the model.
+fn without_reminders(text: Text) -> Text {
+    const OPEN: &[u8] = REMINDER.as_bytes();
+    const CLOSE: &[u8] = REMINDER_END.as_bytes();
+    let Some(mut open) = FIND_REMINDER.find(text.as_bytes()) else { return text };
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(close) = memmem::find(&text.as_bytes()[open..], CLOSE) {
+        out.push_str(&text[at..open]);
+        at = open + close + CLOSE.len();
+        match memmem::find(&text.as_bytes()[at..], OPEN) {
+            Some(next) => open = at + next,
+            None => break,
+        }
+    }
+    out.push_str(&text[at..]);
+    Text::clean_owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use streamfmt_core::json::Record;
+
+    #[test]
+    fn a_decision_is_found_among_the_first_rows() {
+        let row = |number| format!(r#"{{"id":"t{number}","permission_decision":{{"decision":"reject"}}}}"#);
+        let rows: Vec<String> = (0..10_000).map(row).collect();
+        let line = Record::from_line(format!(r#"{{"tool_result_meta":[{}]}}"#, rows.join(","))).unwrap();
+        let is_denied = |number| denial(line.root(), Some(&Id::from(&*format!("t{number}")))).is_some();
+        assert!(is_denied(0) && is_denied(MAX_ROWS - 1));
+        // However many results there are, each is searched for a short time.
+        assert!(!is_denied(MAX_ROWS) && !is_denied(9_999));
+    }
+}

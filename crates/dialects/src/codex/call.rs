@@ -1,0 +1,200 @@
+//! Calls: of the items that streams and newer session files have, and of what the model asked for.
+
+use crate::{patch, set_action, set_tool};
+use streamfmt_core::item::{Action, Deed, Does, Fact, FactRef, Id, InputPart, Item, Kind};
+use streamfmt_core::json::{self, Value};
+
+use super::{ItemBuilder, command, tools};
+
+/// What an item that is a call comes from. Streams and session files write the same types differently.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallSource {
+    Command,
+    Patch,
+    Mcp,
+    Web,
+    Agents,
+    Image,
+}
+
+impl CallSource {
+    /// That of an item of this type.
+    pub(super) fn of_item(kind: &str) -> Option<Self> {
+        Some(match kind {
+            "command_execution" | "CommandExecution" => Self::Command,
+            "file_change" | "FileChange" => Self::Patch,
+            "mcp_tool_call" | "McpToolCall" => Self::Mcp,
+            "web_search" | "WebSearch" => Self::Web,
+            "collab_tool_call" | "CollabAgentToolCall" => Self::Agents,
+            "ImageView" => Self::Image,
+            _ => return None,
+        })
+    }
+}
+
+/// The call that an item is.
+pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
+    let mut call = builder.item(id, Kind::Call);
+    match source {
+        CallSource::Command => {
+            let [command, cwd] = value.get_all(["command", "cwd"]);
+            run(&mut call, tools::COMMAND, command, cwd);
+        }
+        CallSource::Patch => {
+            set_tool(&mut call, tools::PATCH);
+            if let Some(changes) = value.get("changes") {
+                made(&mut call, changes, vec![("changes", file_changes(changes))]);
+                let paths: Vec<_> =
+                    changes.entries().map(|(path, _)| Fact::Text(path.decode().into_owned())).collect();
+                if !paths.is_empty() {
+                    call.data.push(("files", Fact::List(paths)));
+                }
+            }
+        }
+        CallSource::Mcp => {
+            let [server, tool, arguments] = value.get_all(["server", "tool", "arguments"]);
+            let [server, tool] = [server, tool].map(|part| part.and_then(Value::decode).unwrap_or_default());
+            set_tool(&mut call, &["mcp__", &server, "__", &tool].concat());
+            call.input = arguments.filter(|arguments| !arguments.is_null()).map(Value::node);
+        }
+        CallSource::Web => web(&mut call, value.get("action"), value.get("query")),
+        CallSource::Agents => {
+            let tool = value.get("tool").and_then(Value::decode).unwrap_or_default();
+            set_tool(&mut call, &tool);
+            let [prompt, receivers] = value.get_all(["prompt", "receiver_thread_ids"]);
+            if let Some(prompt) = prompt.filter(|prompt| prompt.str().is_some()) {
+                made(&mut call, prompt, vec![("prompt", Fact::Node(prompt.node()))]);
+            } else {
+                call.input = receivers.filter(|ids| ids.items().next().is_some()).map(Value::node);
+            }
+        }
+        CallSource::Image => {
+            set_tool(&mut call, tools::IMAGE);
+            if let Some(path) = value.get("path") {
+                made(&mut call, path, vec![("path", path_of(path))]);
+            }
+        }
+    }
+    call
+}
+
+/// The call of a tool of this name with this input, which may be JSON in a string.
+pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Item {
+    let mut call = builder.item(id, Kind::Call);
+    set_tool(&mut call, name);
+    if call.deed == Some(Deed::Other)
+        && tools::find(name).is_none()
+        && let Some((server, own)) = name.split_once("__")
+    {
+        // Versions before 0.80 name tools of servers without saying that they are such.
+        set_action(&mut call, Action::Mcp);
+        call.data.push(("server", Fact::Text(server.to_owned())));
+        call.data.push(("tool", Fact::Text(own.to_owned())));
+    }
+    let Some(input) = input.filter(|input| !input.is_null()) else { return call };
+    let record = builder.input.record.unpacked(input.node()).unwrap_or_else(|| builder.input.record.clone());
+    // What stands before the input is where it was.
+    let event = record.value(builder.input.value.node());
+    call.at = call.at.and(event.get("timestamp")).map(Value::node);
+    call.input = Some(input.node());
+    let input = record.value(input.node());
+    let patch = match name {
+        tools::PATCH => Some(input.get("input").unwrap_or(input)),
+        _ if tools::SHELL.contains(&name) => input.get("command").and_then(command::patch),
+        _ => None,
+    };
+    if let Some(changes) = patch.and_then(|patch| patch::changes_of(&patch.decode()?)) {
+        // Whoever hands it over, it is the same tool.
+        set_tool(&mut call, tools::PATCH);
+        made(&mut call, input, vec![("changes", changes)]);
+    }
+    call.record = Some(record.clone());
+    call
+}
+
+/// A command that is run in a folder, by a tool of this name.
+pub(super) fn run(call: &mut Item, tool: &str, command: Option<Value<'_>>, cwd: Option<Value<'_>>) {
+    set_tool(call, tool);
+    let Some(command) = command else { return };
+    if let Some(changes) = command::patch(command).and_then(|patch| patch::changes_of(&patch.decode()?)) {
+        set_tool(call, tools::PATCH);
+        return made(call, command, vec![("changes", changes)]);
+    }
+    let mut facts = vec![("command", Fact::Made(command::meant, command.node()))];
+    facts.extend(cwd.map(|cwd| ("cwd", path_of(cwd))));
+    made(call, command, facts);
+}
+
+/// A search of the web, or a page that is looked at.
+pub(super) fn web(call: &mut Item, action: Option<Value<'_>>, query: Option<Value<'_>>) {
+    set_tool(call, tools::WEB);
+    let [url, own, pattern] =
+        action.map_or([None; 3], |action| action.get_all(["url", "query", "pattern"]).map(filled));
+    let mut facts = Vec::new();
+    facts.extend(url.map(|url| ("url", Fact::Node(url.node()))));
+    let query = own.or(filled(query));
+    facts.extend(query.map(|query| ("query", Fact::Node(query.node()))));
+    facts.extend(pattern.map(|pattern| ("prompt", Fact::Node(pattern.node()))));
+    let of = action.filter(|action| action.kind() == json::ValueKind::Object).or(query);
+    if let Some(of) = of.filter(|_| !facts.is_empty()) {
+        made(call, of, facts);
+    }
+}
+
+/// A text that says something.
+fn filled(value: Option<Value<'_>>) -> Option<Value<'_>> {
+    value.filter(|value| value.str().is_some_and(|text| !text.raw().is_empty()))
+}
+
+/// Notes what a call does, which is made of its input.
+fn made(call: &mut Item, input: Value<'_>, facts: Vec<(&'static str, Fact)>) {
+    call.input = Some(input.node());
+    call.does = Some(Does::Facts { facts: facts.into(), of: input.node() });
+}
+
+/// A path, which newer versions write as the address of a file.
+fn path_of(path: Value<'_>) -> Fact {
+    let bare = |path: Value<'_>| {
+        let path = path.decode()?;
+        Some(path.strip_prefix("file://").unwrap_or(&path).to_owned())
+    };
+    Fact::Made(bare, path.node())
+}
+
+/// The changes of files, which are a list, or by path.
+pub(super) fn file_changes(changes: Value<'_>) -> Fact {
+    if changes.kind() == json::ValueKind::Array {
+        return Fact::Named(changes.node(), FILE);
+    }
+    let list = changes.entries().map(|(path, change)| {
+        let mut facts = vec![("path", Fact::Text(path.decode().into_owned()))];
+        // Newer versions name the kind, older ones have it as a key.
+        let known = change.get("type").and_then(Value::decode);
+        let kind =
+            known.or_else(|| change.entries().next().map(|(kind, _)| kind.decode())).unwrap_or_default();
+        let inside =
+            change.get(&kind).filter(|inside| inside.kind() == json::ValueKind::Object).unwrap_or(change);
+        facts.push(("kind", Fact::Text(kind.into_owned())));
+        for (theirs, ours) in [("move_path", "to"), ("unified_diff", "diff"), ("content", "content")] {
+            let field = inside.get(theirs).filter(|field| !field.is_null());
+            facts.extend(field.map(|field| (ours, Fact::Node(field.node()))));
+        }
+        Fact::Map(facts)
+    });
+    Fact::List(list.collect())
+}
+
+/// A file that was changed, in a stream.
+const FILE: &[InputPart] = &[InputPart::key("path", "path"), InputPart::key("kind", "kind")];
+
+/// The points of a plan that a call writes.
+pub(super) fn points(call: &Item) -> Option<Fact> {
+    let does = call.does();
+    let points = does.get("todos").filter(|_| call.deed == Some(Deed::Todos))?;
+    let point = |point: FactRef<'_>| {
+        let part = |name: &'static str| Some((name, Fact::Text(point.get(name)?.str()?.into_owned())));
+        Fact::Map(["content", "status"].into_iter().filter_map(part).collect())
+    };
+    let points: Vec<_> = points.list().into_iter().map(point).collect();
+    (!points.is_empty()).then_some(Fact::List(points))
+}

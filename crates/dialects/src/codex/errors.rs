@@ -1,0 +1,47 @@
+//! Errors: those that are tried again, those that end a turn, and what a message says that is the body of an answer.
+
+use crate::facts::leveled;
+use streamfmt_core::event::Event;
+use streamfmt_core::item::{Content, Fact};
+use streamfmt_core::json::{Record, Value, ValueKind};
+
+use super::{ItemBuilder, content};
+
+/// How an error begins that isn't the end: the model is asked again.
+pub(super) const RETRY: &str = "Reconnecting... ";
+
+/// The notice of an error, which says `message`.
+pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    let Some(text) = message.and_then(Value::decode) else {
+        return builder.unknown("error".into(), message.unwrap_or(builder.input.value), out);
+    };
+    let content = message.map_or(Content::None, content);
+    let notice = if let Some(retry) = text.strip_prefix(RETRY) {
+        let mut notice = builder.notice("retry", content);
+        let (count, error) = retry.split_once(' ').unwrap_or((retry, ""));
+        if let Some((attempt, of)) = count.split_once('/') {
+            for (name, number) in [("attempt", attempt), ("of", of)] {
+                notice.data.extend(number.parse().ok().map(|number| (name, Fact::Int(number))));
+            }
+        }
+        let error = error.strip_prefix('(').and_then(|error| error.strip_suffix(')')).unwrap_or(error);
+        if !error.is_empty() {
+            notice.data.push(("error", Fact::Text(error.to_owned())));
+        }
+        leveled(notice, "warning")
+    } else {
+        let mut notice = builder.notice("error", content);
+        notice.data.extend(inside(&text).map(|words| ("words", Fact::Text(words))));
+        leveled(notice, "error")
+    };
+    out.push(Event::Put(Box::new(notice)));
+}
+
+/// The message in the body of an API's answer, if a message is one.
+pub(super) fn inside(message: &str) -> Option<String> {
+    let start = message.find('{')?;
+    let record = Record::from_line(message[start..].trim_end().to_owned()).ok()?;
+    let error = record.root().get("error").filter(|error| error.kind() == ValueKind::Object);
+    let inside = error.unwrap_or(record.root()).get("message")?.decode()?;
+    Some([&message[..start], &*inside].concat())
+}

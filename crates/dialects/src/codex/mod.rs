@@ -1,0 +1,210 @@
+//! Codex: the stream of `codex exec --json`, that of versions before 0.44, and the files that its sessions are
+//! recorded in, through one decoder. Each line shows which of the three it is of.
+//!
+//! ```text
+//! {"type":"item.completed","item":{…}}                          [stream]
+//! {"id":"0","msg":{"type":"exec_command_end",…}}                [old]
+//! {"timestamp":…,"type":"response_item","payload":{…}}          [rollout]
+//! ```
+//!
+//! What is easy to get wrong stands where it is dealt with: calls that never end in [`stream`], what is recorded twice in
+//! [`rollout`].
+
+mod agents;
+mod call;
+mod command;
+mod errors;
+mod histories;
+mod launch;
+mod old;
+mod result;
+mod rollout;
+mod stream;
+mod tokens;
+pub(super) mod tools;
+pub(super) mod wrapped;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::calls::Calls;
+use crate::item_builder::{ItemBuilder, not_an_event};
+use streamfmt_core::budget::Budget;
+use streamfmt_core::dialect::{Decoder, Input};
+use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
+use streamfmt_core::json::{self, Value};
+use streamfmt_core::session::SessionId;
+use streamfmt_core::text::Text;
+
+pub(super) use agents::SIDE_FILES;
+pub(super) use histories::HISTORIES;
+pub(super) use launch::LAUNCH;
+
+use old::OldStream;
+use rollout::{Rollout, RolloutsInside};
+use stream::Stream;
+use tokens::Tokens;
+
+/// Whether a value is an event of Codex.
+pub(super) fn claim(value: Value<'_>) -> bool {
+    if value.kind() == json::ValueKind::Array {
+        return value.items().next().is_some_and(claim);
+    }
+    let [kind, payload, message, item, thread] =
+        value.get_all(["type", "payload", "msg", "item", "thread_id"]);
+    let is_object =
+        |value: Option<Value<'_>>| value.is_some_and(|value| value.kind() == json::ValueKind::Object);
+    match kind.and_then(Value::decode).as_deref() {
+        Some("thread.started") => thread.is_some(),
+        Some("turn.started" | "turn.completed" | "turn.failed") => true,
+        Some("item.started" | "item.updated" | "item.completed") => is_object(item),
+        Some(kind) => is_object(payload) && rollout::is_known(kind),
+        None => message.is_some_and(|message| message.get("type").is_some()) || old::is_settings(value),
+    }
+}
+
+/// Whether a value is a line of a stream that ends with an outcome. Lines of histories have a `payload`, and streams of versions up to
+/// 0.36, whose lines have a `msg`, end without a word.
+pub(super) fn is_stream(value: Value<'_>) -> bool {
+    value.get("type").is_some() && value.get("payload").is_none()
+}
+
+/// The decoder: what must be remembered from line to line.
+pub(super) struct Codex {
+    session: Option<SessionId>,
+    calls: Calls,
+    /// Tokens of all model calls, as the last line that counts them has them.
+    used: Option<Item>,
+    /// The same as numbers, and what they were when the last turn ended.
+    counted: Tokens,
+    settled: Tokens,
+    /// How often a process that resumed the session began to count from 0.
+    restarts: u64,
+    stream: Stream,
+    old: OldStream,
+    rollout: Rollout,
+    /// The same of the files of sub-agents, whose lines may come between any others.
+    inside: RolloutsInside,
+}
+
+impl Codex {
+    /// A decoder that remembers as much as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            session: None,
+            calls: Calls::new(budget),
+            used: None,
+            counted: Tokens::default(),
+            settled: Tokens::default(),
+            restarts: 0,
+            stream: Stream::default(),
+            old: OldStream::default(),
+            rollout: Rollout::new(budget),
+            inside: RolloutsInside::new(budget),
+        }
+    }
+}
+
+impl Decoder for Codex {
+    fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
+        let Some(call) = input.parent else { return self.line(input, out) };
+        self.swap_rollout(call, out);
+        self.line(input, out);
+        self.swap_rollout(call, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<Event>) {
+        self.open_rollout(out);
+        self.open_rollouts_inside(out);
+        out.extend(self.used.take().map(|totals| Event::Put(Box::new(totals))));
+    }
+}
+
+/// A string as an item's text.
+fn content(value: Value<'_>) -> Content {
+    if value.kind() == json::ValueKind::String { Content::Node(value.node()) } else { Content::None }
+}
+
+/// A line that is counted by this name, since others say the same or there is nothing to say.
+fn bookkeeping(name: impl Into<Cow<'static, str>>, out: &mut Vec<Event>) {
+    out.push(Event::Bookkeeping(name.into()));
+}
+
+impl Codex {
+    fn line(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
+        let [kind, payload, message, prompt] = input.value.get_all(["type", "payload", "msg", "prompt"]);
+        let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), self.session.clone());
+        let kind = kind.and_then(Value::decode);
+        match (kind.as_deref(), payload, message) {
+            (Some(kind), Some(payload), _) => self.rollout(kind, payload, &mut builder, out),
+            (Some(kind), None, _) => self.stream(kind, &mut builder, out),
+            (None, _, Some(message)) => self.old(message, &mut builder, out),
+            _ if old::is_settings(input.value) => self.settings(&mut builder, out),
+            _ => match prompt.filter(|prompt| prompt.str().is_some()) {
+                Some(prompt) => builder.put(Kind::Prompt, content(prompt), out),
+                None => not_an_event(input, out),
+            },
+        }
+    }
+
+    /// The session that lines belong to from here on.
+    fn begin(&mut self, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
+        let id = id.and_then(Value::decode).filter(|id| !id.is_empty());
+        if id.is_some() && id.as_deref() != self.session.as_deref() {
+            (self.counted, self.settled) = Default::default();
+        }
+        self.session = id.map(|id| Arc::from(&*id)).or_else(|| self.session.take());
+        builder.session.clone_from(&self.session);
+    }
+
+    /// What is known of the run, whose session the line names.
+    fn facts(&self) -> Facts {
+        Facts {
+            agent: Some(Text::own("codex")),
+            session: self.session.as_deref().map(Text::clean),
+            ..Facts::default()
+        }
+    }
+
+    /// Counts the tokens of all model calls of the session so far, which take the place of those counted before: unless another process
+    /// resumed the session and counts from 0.
+    fn count(&mut self, total: Value<'_>, out: &mut Vec<Event>) -> Tokens {
+        let tokens = Tokens::of(total);
+        if tokens.fact().is_some() {
+            self.restarts += u64::from(tokens.is_anew(self.counted));
+            self.counted = tokens;
+        }
+        let of_session = Id::below(self.session.as_deref().unwrap_or_default(), "tokens");
+        let message = match self.restarts {
+            0 => of_session,
+            count => Id::below(of_session.as_str(), &format!("~{count}")),
+        };
+        out.push(Event::Usage { message, usage: tokens.usage() });
+        tokens
+    }
+
+    /// Notes on an outcome what its turn took alone.
+    fn settle(&mut self, outcome: &mut Item) {
+        let usage = self.counted.since(self.settled).fact();
+        self.settled = self.counted;
+        let duration = outcome.data.iter().find(|(name, _)| *name == "duration_ms").cloned();
+        let turn: Vec<_> = duration.into_iter().chain(usage.map(|usage| ("usage", usage))).collect();
+        if !turn.is_empty() {
+            outcome.data.push(("turn", Fact::Map(turn)));
+        }
+    }
+
+    /// The same of a line that is no end, and may be the last.
+    fn count_so_far(&mut self, info: Option<Value<'_>>, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) {
+        // A sub-agent counts its own: how far it has come says nothing of the session.
+        let total = info.and_then(|info| info.get("total_token_usage"));
+        if let Some(total) = total.filter(|_| builder.input.parent.is_none()) {
+            let mut totals = builder.item("totals", Kind::Notice);
+            totals.data.push(("event", Fact::Text("totals".into())));
+            self.count(total, out).add_to(&mut totals);
+            self.used = Some(totals);
+        }
+        bookkeeping("token_count", out);
+    }
+}

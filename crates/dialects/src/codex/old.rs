@@ -1,0 +1,219 @@
+//! The stream of versions before 0.44. Its first line holds settings, its second one the prompt; the others name what
+//! happened and the call that it happened to. No line ends the turn: the stream just stops.
+
+use data_encoding::BASE64_NOPAD;
+
+use crate::facts::{leveled, minor};
+use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
+use streamfmt_core::json::{self, Value};
+use streamfmt_core::text::Text;
+
+use super::call::{self, CallSource};
+use super::{Codex, ItemBuilder, bookkeeping, content, errors, result, stream, tools};
+
+/// Bytes of outputs that are read while their commands run.
+const MAX_PIECE: usize = 1 << 20;
+
+/// What is remembered of an old stream.
+#[derive(Default)]
+pub(super) struct OldStream {
+    /// The result that grows as its command writes.
+    growing: Option<Id>,
+}
+
+/// Whether a value is the first line, which has no type.
+pub(super) fn is_settings(value: Value<'_>) -> bool {
+    let known = value.get_all(["model", "workdir", "sandbox", "type"]);
+    matches!(known, [Some(_), Some(_), Some(_), None])
+}
+
+impl Codex {
+    /// The first line.
+    pub(super) fn settings(&mut self, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let [model, cwd, mode] = builder.input.value.get_all(["model", "workdir", "approval"]);
+        let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
+        out.push(Event::Facts(Box::new(Facts {
+            model: text(model),
+            cwd: text(cwd),
+            mode: text(mode),
+            ..self.facts()
+        })));
+        let mut notice = builder.notice("session", Content::None);
+        for (name, value) in [("model", model), ("cwd", cwd), ("mode", mode)] {
+            notice.data.extend(value.map(|value| (name, Fact::Node(value.node()))));
+        }
+        out.push(Event::Put(Box::new(notice)));
+    }
+
+    /// A line that tells what happened.
+    pub(super) fn old(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let kind = message.get("type").and_then(Value::decode).unwrap_or_default();
+        let [call_id, text, words] = message.get_all(["call_id", "message", "text"]);
+        let said = text.or(words).filter(|text| text.kind() == json::ValueKind::String);
+        match &*kind {
+            "agent_message" | "agent_reasoning" if said.is_some() => {
+                let kind = if &*kind == "agent_message" { Kind::Reply } else { Kind::Thinking };
+                builder.put(kind, said.map_or(Content::None, content), out);
+            }
+            "error" | "stream_error" => errors::notice(text, builder, out),
+            "background_event" | "deprecation_notice" | "warning" if said.is_some() => {
+                let notice = builder.notice("info", said.map_or(Content::None, content));
+                let notice = if &*kind == "warning" { leveled(notice, "warning") } else { minor(notice) };
+                out.push(Event::Put(Box::new(notice)));
+            }
+            "exec_command_begin" | "patch_apply_begin" | "mcp_tool_call_begin" | "web_search_begin" => {
+                let id = builder.id_of(call_id);
+                let call = begin(&kind, message, id, builder);
+                self.calls.made(&call);
+                if &*kind == "web_search_begin" {
+                    // What is looked for is known at the end.
+                    bookkeeping("web_search_begin", out);
+                    out.push(Event::Open(Box::new(call)));
+                } else {
+                    out.push(Event::Put(Box::new(call)));
+                }
+            }
+            "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" | "web_search_end" => {
+                self.old_end(&kind, message, builder, out);
+            }
+            "exec_command_output_delta" => self.grow(message, builder, out),
+            "plan_update" => match message.get("plan") {
+                Some(points) => {
+                    let mut plan = stream::plan(points, builder.unnamed(), builder);
+                    plan.text = message.get("explanation").map_or(Content::None, content);
+                    out.push(Event::Put(Box::new(plan)));
+                }
+                None => builder.unknown("plan_update".into(), message, out),
+            },
+            "turn_aborted" => {
+                let notice = leveled(builder.notice("interrupt", Content::None), "warning");
+                out.push(Event::Put(Box::new(notice)));
+            }
+            "token_count" => self.count_so_far(message.get("info"), builder, out),
+            _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
+                Some(known) => bookkeeping(*known, out),
+                None => builder.unknown(format!("msg/{kind}"), message, out),
+            },
+        }
+    }
+
+    fn old_end(
+        &mut self,
+        kind: &str,
+        message: Value<'_>,
+        builder: &mut ItemBuilder<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = builder.id_of(message.get("call_id"));
+        if kind == "web_search_end" {
+            let call = begin(kind, message, id.clone(), builder);
+            self.calls.made(&call);
+            out.push(Event::Put(Box::new(call)));
+        }
+        let mut item = result::of_call(&id, &self.calls, builder);
+        self.calls.answered(&id);
+        let [success, answer] = message.get_all(["success", "result"]);
+        match kind {
+            "exec_command_end" => {
+                result::of_item(CallSource::Command, message, &mut item);
+            }
+            "patch_apply_end" => {
+                if success.and_then(Value::bool) == Some(false) {
+                    result::fail(&mut item);
+                }
+                result::of_item(CallSource::Patch, message, &mut item);
+            }
+            "mcp_tool_call_end" => {
+                let [answered, failed] = answer.map_or([None; 2], |answer| answer.get_all(["Ok", "Err"]));
+                if let Some(answered) = answered {
+                    result::mcp_answer(answered, &mut item);
+                }
+                if let Some(failed) = failed {
+                    result::fail(&mut item);
+                    item.text = content(failed);
+                }
+                result::add_duration(&mut item, message.get("duration"));
+            }
+            _ => {}
+        }
+        result::silent(&mut item);
+        self.old.growing.take_if(|growing| *growing == item.id);
+        out.push(Event::Put(Box::new(item)));
+    }
+
+    /// A piece of what a command writes. All of it comes again when the command ends, if it does.
+    fn grow(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let [call_id, chunk] = message.get_all(["call_id", "chunk"]);
+        let call = call_id.and_then(Value::decode).map(|id| Id::from(&*id));
+        let call = call.filter(|call| self.calls.awaits(call));
+        let piece = chunk.and_then(Value::decode).filter(|chunk| chunk.len() <= MAX_PIECE);
+        bookkeeping("exec_command_output_delta", out);
+        let (Some(call), Some(piece)) = (call, piece.and_then(|chunk| decoded(&chunk))) else { return };
+        let result = result::of_call(&call, &self.calls, builder);
+        let id = result.id.clone();
+        if self.old.growing.as_ref() != Some(&id) {
+            self.old.growing = Some(id.clone());
+            out.push(Event::Open(Box::new(result)));
+        }
+        out.push(Event::Append { id, text: String::from_utf8_lossy(&piece).into_owned() });
+    }
+}
+
+/// The call that begins with a line.
+fn begin(kind: &str, message: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
+    let source = match kind {
+        "patch_apply_begin" => CallSource::Patch,
+        "mcp_tool_call_begin" => {
+            return call::of_item(CallSource::Mcp, message.get("invocation").unwrap_or(message), id, builder);
+        }
+        "exec_command_begin" => {
+            let mut call = builder.item(id, Kind::Call);
+            let [command, cwd] = message.get_all(["command", "cwd"]);
+            call::run(&mut call, tools::SHELL[0], command, cwd);
+            return call;
+        }
+        _ => CallSource::Web,
+    };
+    call::of_item(source, message, id, builder)
+}
+
+/// What Base64 stands for, if it is that.
+fn decoded(base64: &str) -> Option<Vec<u8>> {
+    BASE64_NOPAD.decode(base64.trim_end_matches('=').as_bytes()).ok()
+}
+
+/// Types that repeat what other lines say, or say nothing of the conversation.
+const BOOKKEEPING: &[&str] = &[
+    "agent_message_delta",
+    "agent_reasoning_delta",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_raw_content_delta",
+    "agent_reasoning_section_break",
+    "mcp_list_tools_response",
+    "session_configured",
+    "shutdown_complete",
+    "task_complete",
+    "task_started",
+    "turn_diff",
+    "user_message",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_decoded() {
+        for (base64, expected) in [
+            ("", Some("")),
+            ("YQ==", Some("a")),
+            ("YWI=", Some("ab")),
+            ("YWJj", Some("abc")),
+            ("ICAwIHNob3A+Cg==", Some("  0 shop>\n")),
+            ("YWJj*", None),
+        ] {
+            assert_eq!(decoded(base64).as_deref(), expected.map(str::as_bytes), "{base64}");
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! Session files. They record most things twice: what the model said or saw (`response_item`), and what was shown of it
+//! (`event_msg`). Each is told once, whichever comes first: calls by their ids, texts by what they say.
+//!
+//! | | to 0.80 | 0.120 | 0.169 |
+//! |---|---|---|---|
+//! | prompts, replies, reasoning | both | both | both, shown as items |
+//! | commands, patches, MCP | for the model | for the model | both, shown as items |
+//! | end of a turn | – | shown | shown |
+//!
+//! Much of what the model reads as the user's was written by the program: a person's prompt is what was shown as one.
+
+mod shown;
+
+use crate::facts::{image, minor, result_content};
+use streamfmt_core::budget::Budget;
+use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::hash::hash;
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
+use streamfmt_core::json::{self, Value};
+use streamfmt_core::recent::Recent;
+use streamfmt_core::text::Text;
+
+use super::{Codex, ItemBuilder, bookkeeping, call, content, result, tools, wrapped};
+
+/// Texts that are known at most.
+const MAX_TEXTS: usize = 3_584;
+/// Items that wait for the lines after them, at most.
+const MAX_WAITING: usize = 64;
+/// Bytes of their lines.
+const MAX_WAITING_BYTES: usize = 1 << 20;
+/// Files of sub-agents that are read at the same time, at most.
+const MAX_INSIDE: usize = 32;
+
+/// What is remembered of a session file.
+pub(super) struct Rollout {
+    texts: RecordedTexts,
+    /// What was told of the run last: its model and folder.
+    known: [Option<String>; 2],
+    /// The first line, while what it begins waits for the model to be named.
+    head: Option<Box<Item>>,
+    /// Messages that may turn out to be prompts, and what must not stand before the head.
+    waiting: Vec<WaitingItem>,
+    /// A prompt was shown as one.
+    has_prompts: bool,
+    /// Scripts that call other tools and haven't ended.
+    scripts: Vec<Id>,
+    /// A call of this turn was stopped, which its result says.
+    was_stopped: bool,
+    /// The conversation was just compacted, which two lines tell.
+    was_compacted: bool,
+}
+
+/// What is remembered of the files of sub-agents, by the calls that started them: those read from last come last.
+pub(super) struct RolloutsInside {
+    budget: Budget,
+    files: Vec<(Id, Rollout)>,
+}
+
+impl RolloutsInside {
+    /// Of each file as much is remembered as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { budget, files: Vec::new() }
+    }
+}
+
+impl Rollout {
+    /// Remembers as much as the budget says.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            texts: RecordedTexts(Recent::of(budget.lines.min(MAX_TEXTS))),
+            known: [None, None],
+            head: None,
+            waiting: Vec::new(),
+            has_prompts: false,
+            scripts: Vec::new(),
+            was_stopped: false,
+            was_compacted: false,
+        }
+    }
+}
+
+/// Something that waits for the lines after it.
+struct WaitingItem {
+    item: Box<Item>,
+    /// What a prompt would say that is the same; `None`: it only waits for the head.
+    said: Option<u64>,
+}
+
+/// Who recorded a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Recorder {
+    Model,
+    Shown,
+}
+
+/// Texts that were recorded by one side and not yet by the other.
+struct RecordedTexts(Recent<i32, 1>);
+
+impl RecordedTexts {
+    /// Whether a text is recorded for the first time: the other side hasn't, or not as often.
+    fn is_new(&mut self, recorder: Recorder, text: u64) -> bool {
+        let step = if recorder == Recorder::Model { -1 } else { 1 };
+        self.0.add(text, || 0);
+        let Some(ahead) = self.0.get_mut(text) else { return true };
+        let is_new = *ahead * step >= 0;
+        *ahead = ahead.saturating_add(step);
+        is_new
+    }
+}
+
+/// Whether lines of a session file have this type.
+pub(super) fn is_known(kind: &str) -> bool {
+    matches!(kind, "session_meta" | "turn_context" | "response_item" | "event_msg" | "compacted")
+        || BOOKKEEPING.contains(&kind)
+}
+
+/// Types of lines that tell nothing of the conversation, or what others do.
+const BOOKKEEPING: &[&str] = &[
+    "dynamic_tools_updated",
+    "inter_agent_communication",
+    "inter_agent_communication_metadata",
+    "realtime_item",
+    "security_risk_score",
+    "token_usage_record",
+    "world_state",
+];
+
+impl Codex {
+    /// Goes over to what is remembered of the file of a call's sub-agent; and back, when it is called once more.
+    pub(super) fn swap_rollout(&mut self, call: &Id, out: &mut Vec<Event>) {
+        let RolloutsInside { files: inside, budget } = &mut self.inside;
+        let mut entry = match inside.iter().rposition(|(known, _)| known == call) {
+            Some(place) => inside.remove(place),
+            None => (call.clone(), Rollout::new(*budget)),
+        };
+        let forgotten = (inside.len() >= MAX_INSIDE).then(|| inside.remove(0));
+        std::mem::swap(&mut self.rollout, &mut entry.1);
+        inside.push(entry);
+        if let Some((_, forgotten)) = forgotten {
+            let now = std::mem::replace(&mut self.rollout, forgotten);
+            self.open_rollout(out);
+            self.rollout = now;
+        }
+    }
+
+    /// Waits no longer for lines of sub-agents' files.
+    pub(super) fn open_rollouts_inside(&mut self, out: &mut Vec<Event>) {
+        for (_, rollout) in std::mem::take(&mut self.inside.files) {
+            self.rollout = rollout;
+            self.open_rollout(out);
+        }
+    }
+
+    /// A line of a session file.
+    pub(super) fn rollout(
+        &mut self,
+        kind: &str,
+        payload: Value<'_>,
+        builder: &mut ItemBuilder<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let at = builder.input.value.get("timestamp");
+        builder.at = at.filter(|at| at.str().is_some()).map(Value::node);
+        match kind {
+            "session_meta" => self.meta(payload, builder, out),
+            "turn_context" => self.context(payload, builder, out),
+            "response_item" => self.response(payload, builder, out),
+            "event_msg" => self.shown(payload, builder, out),
+            "compacted" => self.compacted(payload.get("message"), builder, out),
+            _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
+                Some(known) => bookkeeping(*known, out),
+                None => builder.unknown(kind.to_owned(), builder.input.value, out),
+            },
+        }
+    }
+
+    /// The first line. The session is told when the model is known.
+    fn meta(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        self.open_rollout(out);
+        let [id, cwd, version, parent] = payload.get_all(["id", "cwd", "cli_version", "forked_from_id"]);
+        if builder.input.parent.is_some() {
+            return bookkeeping("session_meta", out);
+        }
+        self.begin(id, builder);
+        let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
+        let facts = Facts { cwd: text(cwd), version: text(version), resumes: text(parent), ..self.facts() };
+        out.push(Event::Facts(Box::new(facts)));
+        self.rollout.known = [None, cwd.and_then(Value::decode).map(Into::into)];
+        let mut notice = builder.notice("session", Content::None);
+        for (name, value) in [("cwd", cwd), ("version", version)] {
+            notice.data.extend(value.map(|value| (name, Fact::Node(value.node()))));
+        }
+        self.rollout.head = Some(Box::new(notice));
+    }
+
+    /// The settings of a turn, or, before 0.120, of each call of the model.
+    fn context(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let fields = payload.get_all(["model", "cwd", "approval_policy"]);
+        let [model, cwd, mode] = fields.map(|field| field.and_then(Value::decode));
+        let now = [model.as_deref(), cwd.as_deref()];
+        let is_new =
+            self.rollout.known.iter().zip(now).any(|(known, now)| now.is_some() && known.as_deref() != now);
+        let clean = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().map(Text::clean);
+        if is_new && builder.input.parent.is_none() {
+            let facts =
+                Facts { model: clean(&model), cwd: clean(&cwd), mode: clean(&mode), ..Facts::default() };
+            out.push(Event::Facts(Box::new(facts)));
+        }
+        if is_new && self.rollout.head.is_none() && builder.input.parent.is_none() {
+            out.push(Event::Put(Box::new(builder.notice("session", Content::None))));
+        } else {
+            bookkeeping("turn_context", out);
+        }
+        if let Some(head) = &mut self.rollout.head {
+            let told = [("model", &model), ("mode", &mode)];
+            let told = told
+                .into_iter()
+                .filter_map(|(name, text)| Some((name, Fact::Text(text.as_deref()?.to_owned()))));
+            head.data.extend(told);
+        }
+        for (known, now) in self.rollout.known.iter_mut().zip(now) {
+            *known = now.map(str::to_owned).or_else(|| known.take());
+        }
+        self.open_head(out);
+    }
+
+    /// What the model said or saw.
+    fn response(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let [kind, name, namespace, call_id, id] =
+            payload.get_all(["type", "name", "namespace", "call_id", "id"]);
+        let kind = kind.and_then(Value::decode).unwrap_or_default();
+        match &*kind {
+            "message" => return self.message(payload, builder, out),
+            "additional_tools" | "ghost_snapshot" => {
+                return bookkeeping(format!("response_item/{kind}"), out);
+            }
+            _ => self.open_rollout(out),
+        }
+        match &*kind {
+            "reasoning" => self.reasoning(Recorder::Model, payload.get("summary"), id, builder, out),
+            "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+                let [arguments, input, action] = payload.get_all(["arguments", "input", "action"]);
+                let name = name.and_then(Value::decode).unwrap_or_else(|| {
+                    let unnamed =
+                        if &*kind == "local_shell_call" { tools::SHELL[1] } else { tools::TOOLS_SEARCH };
+                    unnamed.into()
+                });
+                let server = namespace.and_then(Value::decode).filter(|space| space.starts_with("mcp__"));
+                let name = server.map_or(name.clone(), |server| [&*server, "__", &*name].concat().into());
+                let id = builder.id_of(call_id.or(id));
+                let call = call::of_tool(&name, arguments.or(input).or(action), id, builder);
+                self.called(call, builder, out);
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                self.output(call_id, payload.get("output"), builder, out);
+            }
+            "tool_search_output" => {
+                let tools = payload.get("tools").into_iter().flat_map(Value::items);
+                let names = tools.filter_map(|tool| Some(Fact::Node(tool.get("name")?.node()))).collect();
+                let id = builder.id_of(call_id);
+                let mut item = result::of_call(&id, &self.calls, builder);
+                item.data.push(("matches", Fact::List(names)));
+                self.calls.answered(&id);
+                out.push(Event::Put(Box::new(item)));
+            }
+            "web_search_call" => {
+                let id = builder.id_of(id);
+                let mut call = builder.item(id, Kind::Call);
+                call::web(&mut call, payload.get("action"), None);
+                self.called_and_done(call, builder, out);
+            }
+            "agent_message" => {
+                let [author, text] = payload.get_all(["author", "content"]);
+                let mut notice = builder.notice("teammate", Content::None);
+                result_content(&mut notice, text);
+                notice.data.extend(author.map(|author| ("from", Fact::Node(author.node()))));
+                out.push(Event::Put(Box::new(notice)));
+            }
+            "compaction" | "compaction_summary" | "context_compaction" => {
+                bookkeeping(format!("response_item/{kind}"), out);
+            }
+            _ => builder.unknown(format!("response_item/{kind}"), payload, out),
+        }
+    }
+
+    /// A message for the model, or of it.
+    fn message(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let [role, blocks, id] = payload.get_all(["role", "content", "id"]);
+        let role = role.and_then(Value::decode).unwrap_or_default();
+        let id = builder.id_of(id);
+        let mut item = builder.item(id, Kind::Reply);
+        if !said_in(&mut item, blocks) {
+            self.open_rollout(out);
+            return builder.unknown(format!("message/{role}"), payload, out);
+        }
+        let said = hash(&(&*role, &*item.text()));
+        if &*role == "assistant" {
+            self.open_rollout(out);
+            let is_new = self.rollout.texts.is_new(Recorder::Model, said);
+            return if is_new { put(item, out) } else { bookkeeping("response_item/message", out) };
+        }
+        if &*role != "user" {
+            return self.wait(as_notice(item), None, out);
+        }
+        if !self.rollout.texts.is_new(Recorder::Model, said) {
+            return bookkeeping("response_item/message", out);
+        }
+        self.wait(item, Some(said), out);
+    }
+
+    /// A prompt that was shown as one.
+    fn prompt(&mut self, mut prompt: Item, out: &mut Vec<Event>) {
+        prompt.kind = Kind::Prompt;
+        (self.rollout.has_prompts, self.rollout.was_compacted) = (true, false);
+        let said = hash(&("user", &*prompt.text()));
+        if !self.rollout.texts.is_new(Recorder::Shown, said) {
+            self.rollout.waiting.retain(|waiting| waiting.said != Some(said));
+            bookkeeping("response_item/message", out);
+        }
+        self.wait(prompt, None, out);
+        if self.rollout.head.is_none() {
+            self.open_rollout(out);
+        }
+    }
+
+    /// Puts an item when the lines after it have shown what it is and where it stands.
+    fn wait(&mut self, item: Item, said: Option<u64>, out: &mut Vec<Event>) {
+        let is_first = self.rollout.head.is_none() && self.rollout.waiting.is_empty();
+        if said.is_none() && is_first {
+            return put(item, out);
+        }
+        let sizes = self.rollout.waiting.iter().filter_map(|waiting| waiting.item.record.as_ref());
+        let bytes: usize = sizes.map(|record| record.text().len()).sum();
+        if self.rollout.waiting.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES {
+            self.open_rollout(out);
+        }
+        self.rollout.waiting.push(WaitingItem { item: Box::new(item), said });
+    }
+
+    /// Waits no longer: the conversation goes on.
+    pub(super) fn open_rollout(&mut self, out: &mut Vec<Event>) {
+        out.extend(self.rollout.head.take().map(Event::Put));
+        for WaitingItem { item, said } in std::mem::take(&mut self.rollout.waiting) {
+            let is_made = self.rollout.has_prompts || wrapped::is_made(&item.text());
+            put(
+                match said {
+                    None => *item,
+                    Some(_) if is_made => as_notice(*item),
+                    Some(_) => Item { kind: Kind::Prompt, ..*item },
+                },
+                out,
+            );
+        }
+    }
+
+    /// Tells the session, and what waited for that, if it is known what that is.
+    fn open_head(&mut self, out: &mut Vec<Event>) {
+        if self.rollout.has_prompts {
+            return self.open_rollout(out);
+        }
+        out.extend(self.rollout.head.take().map(Event::Put));
+    }
+
+    /// What the model thought: some parts, of which each may have been told.
+    fn reasoning(
+        &mut self,
+        recorder: Recorder,
+        parts: Option<Value<'_>>,
+        id: Option<Value<'_>>,
+        builder: &mut ItemBuilder<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let texts = parts.into_iter().flat_map(Value::items).map(|part| part.get("text").unwrap_or(part));
+        let mut new = Vec::new();
+        for text in texts.chain(parts).filter(|text| text.str().is_some_and(|text| !text.raw().is_empty())) {
+            let said = hash(&("thinking", &*text.decode().unwrap_or_default()));
+            if self.rollout.texts.is_new(recorder, said) {
+                new.push(text.node());
+            }
+        }
+        if new.is_empty() {
+            return bookkeeping("reasoning", out);
+        }
+        let id = builder.id_of(id);
+        let mut item = builder.item(id, Kind::Thinking);
+        item.text = Content::Parts(new);
+        put(item, out);
+    }
+
+    /// A call, unless it is known.
+    fn called(&mut self, call: Item, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) -> bool {
+        if self.calls.get(&call.id).is_some() {
+            bookkeeping("call", out);
+            return false;
+        }
+        self.calls.made(&call);
+        self.rollout.was_compacted = false;
+        if call.tool.as_deref() == Some(tools::SCRIPT) {
+            if self.rollout.scripts.len() >= MAX_WAITING {
+                self.rollout.scripts.remove(0);
+            }
+            self.rollout.scripts.push(call.id.clone());
+        }
+        let plan = call::points(&call).map(|points| {
+            let mut plan = builder.item(Id::below(call.id.as_str(), "plan"), Kind::Plan);
+            plan.parent.clone_from(&call.parent);
+            plan.data.push(("todos", points));
+            let explanation =
+                call.does().input().and_then(|input| input.get("explanation")?.decode().map(Into::into));
+            plan.text = explanation.map_or(Content::None, Content::Own);
+            plan
+        });
+        put(call, out);
+        if let Some(plan) = plan {
+            put(plan, out);
+        }
+        true
+    }
+
+    /// A call of which nothing but that it ended is told.
+    fn called_and_done(&mut self, call: Item, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let id = call.id.clone();
+        if self.called(call, builder, out) {
+            let mut item = result::of_call(&id, &self.calls, builder);
+            result::silent(&mut item);
+            self.calls.answered(&id);
+            put(item, out);
+        }
+    }
+
+    /// What the model was told of a call, unless that was shown.
+    fn output(
+        &mut self,
+        call: Option<Value<'_>>,
+        output: Option<Value<'_>>,
+        builder: &mut ItemBuilder<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = builder.id_of(call);
+        self.rollout.scripts.retain(|script| *script != id);
+        if self.calls.get(&id).is_some() && !self.calls.awaits(&id) {
+            return bookkeeping("output", out);
+        }
+        let mut item = result::of_call(&id, &self.calls, builder);
+        // Some versions wrap the content once more.
+        let body = output.map(|output| output.get("content").unwrap_or(output));
+        result_content(&mut item, body);
+        wrapped::add_facts(&mut item);
+        if output.and_then(|output| output.get("success")?.bool()) == Some(false) {
+            result::fail(&mut item);
+        }
+        result::silent(&mut item);
+        self.rollout.was_stopped |= item.fact("stopped").is_some();
+        self.calls.answered(&id);
+        put(item, out);
+    }
+
+    /// The conversation was compacted.
+    fn compacted(&mut self, summary: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        self.open_rollout(out);
+        if !std::mem::replace(&mut self.rollout.was_compacted, true) {
+            out.push(Event::Put(Box::new(builder.notice("compaction", Content::None))));
+        }
+        match summary.filter(|summary| summary.str().is_some_and(|text| !text.raw().is_empty())) {
+            Some(summary) => put(minor(builder.notice("summary", content(summary))), out),
+            None => bookkeeping("compacted", out),
+        }
+    }
+}
+
+/// Reads what a message says, of whatever types its parts are; `false` if there is something, but neither text nor picture.
+fn said_in(item: &mut Item, blocks: Option<Value<'_>>) -> bool {
+    let Some(blocks) = blocks.filter(|blocks| !blocks.is_null()) else { return true };
+    let (mut texts, mut images, mut is_known) =
+        (Vec::new(), Vec::new(), blocks.kind() == json::ValueKind::Array);
+    for part in blocks.items() {
+        match part.get("text").unwrap_or(part) {
+            text if text.str().is_some() => texts.push(text.node()),
+            _ if part.get("image_url").is_some() || part.get("path").is_some() => images.push(image(part)),
+            _ => is_known = false,
+        }
+    }
+    item.text = if texts.is_empty() { content(blocks) } else { Content::Parts(texts) };
+    if !images.is_empty() {
+        item.data.push(("images", Fact::List(images)));
+    }
+    is_known || !matches!(item.text, Content::None)
+}
+
+/// A message that the program wrote for the model.
+fn as_notice(mut message: Item) -> Item {
+    message.kind = Kind::Notice;
+    message.data.push(("event", Fact::Text("attachment".into())));
+    message.data.push(("type", Fact::Text("context".into())));
+    minor(message)
+}
+
+fn put(item: Item, out: &mut Vec<Event>) {
+    out.push(Event::Put(Box::new(item)));
+}

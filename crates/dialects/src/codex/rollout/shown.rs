@@ -1,0 +1,214 @@
+//! What was shown of a session while it ran: since 0.169 mostly as items, like those of the stream.
+
+use crate::facts::{image, leveled, minor};
+use streamfmt_core::event::Event;
+use streamfmt_core::hash::hash;
+use streamfmt_core::item::{Content, Fact, Id, Kind, Status};
+use streamfmt_core::json::Value;
+
+use super::super::call::{self, CallSource};
+use super::super::{Codex, ItemBuilder, bookkeeping, content, errors, result};
+use super::{Recorder, put, said_in};
+
+impl Codex {
+    /// Something that was shown.
+    pub(super) fn shown(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let [kind, message, text] = payload.get_all(["type", "message", "text"]);
+        let kind = kind.and_then(Value::decode).unwrap_or_default();
+        match &*kind {
+            "user_message" => {
+                let id = builder.unnamed();
+                let mut prompt = builder.item(id, Kind::Prompt);
+                if !said_in(&mut prompt, message) {
+                    return builder.unknown("event_msg/user_message".into(), payload, out);
+                }
+                let images = payload.get("images").into_iter().flat_map(Value::items);
+                let images: Vec<_> = images.map(image).collect();
+                if !images.is_empty() {
+                    prompt.data.push(("images", Fact::List(images)));
+                }
+                return self.prompt(prompt, out);
+            }
+            "item_completed" => {
+                let item = payload.get("item").unwrap_or(payload);
+                return self.shown_item(item, builder, out);
+            }
+            "token_count" if builder.input.parent.is_none() => {
+                return self.count_so_far(payload.get("info"), builder, out);
+            }
+            // What a sub-agent took is its own.
+            "token_count" | "task_started" | "turn_started" | "thread_settings_applied" => {
+                return bookkeeping(kind.into_owned(), out);
+            }
+            _ => self.open_rollout(out),
+        }
+        match &*kind {
+            "agent_message" => match message.filter(|message| message.str().is_some()) {
+                Some(message) => self.reply(content(message), None, builder, out),
+                None => builder.unknown("event_msg/agent_message".into(), payload, out),
+            },
+            "agent_reasoning" => self.reasoning(Recorder::Shown, text, None, builder, out),
+            "task_complete" | "turn_complete" => self.complete(payload, builder, out),
+            "turn_aborted" => {
+                self.rollout.scripts.clear();
+                let mut notice = builder.notice("interrupt", Content::None);
+                let reason = payload.get("reason");
+                if std::mem::take(&mut self.rollout.was_stopped) {
+                    notice.data.push(("echo", Fact::Bool(true)));
+                }
+                notice.data.extend(reason.map(|reason| ("reason", Fact::Node(reason.node()))));
+                put(leveled(notice, "warning"), out);
+            }
+            "context_compacted" => self.compacted(None, builder, out),
+            "error" | "stream_error" => errors::notice(message, builder, out),
+            "warning" => {
+                let notice = builder.notice("warning", message.map_or(Content::None, content));
+                put(leveled(notice, "warning"), out);
+            }
+            _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
+                Some(known) => bookkeeping(*known, out),
+                None => builder.unknown(format!("event_msg/{kind}"), payload, out),
+            },
+        }
+    }
+
+    fn reply(
+        &mut self,
+        text: Content,
+        id: Option<Value<'_>>,
+        builder: &mut ItemBuilder<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = builder.id_of(id);
+        let mut reply = builder.item(id, Kind::Reply);
+        reply.text = text;
+        let said = hash(&("assistant", &*reply.text()));
+        self.rollout.was_compacted = false;
+        if self.rollout.texts.is_new(Recorder::Shown, said) {
+            put(reply, out);
+        } else {
+            bookkeeping("agent_message", out);
+        }
+    }
+
+    /// How a turn ended.
+    fn complete(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        if builder.input.parent.is_some() {
+            return bookkeeping("task_complete", out);
+        }
+        self.rollout.scripts.clear();
+        self.rollout.was_stopped = false;
+        let [last, duration, error] = payload.get_all(["last_agent_message", "duration_ms", "error"]);
+        let [last, error] = [last, error].map(|value| value.filter(|value| !value.is_null()));
+        if last.is_none() && error.is_none() {
+            // Errors of the API are recorded since 0.169 only: this may be one, and is not taken for success.
+            let text = Content::Own("the turn ended without an answer".to_owned());
+            return put(leveled(builder.notice("turn-ended", text), "warning"), out);
+        }
+        let id = Id::below(builder.unnamed().as_str(), "outcome");
+        let mut outcome = builder.item(id, Kind::Outcome);
+        outcome.text = last.map_or(Content::None, content);
+        if let Some(error) = error {
+            (outcome.error, outcome.status) = (true, Status::Failed);
+            outcome
+                .data
+                .push(("errors", Fact::List(vec![Fact::Node(error.get("message").unwrap_or(error).node())])));
+        }
+        if let Some(duration) = duration.filter(|duration| duration.int().is_some_and(|ms| ms >= 0)) {
+            outcome.data.push(("duration_ms", Fact::Node(duration.node())));
+        }
+        if let Some(totals) = self.used.take() {
+            outcome.data.extend(totals.data.into_iter().filter(|(name, _)| *name != "event"));
+        }
+        self.settle(&mut outcome);
+        put(outcome, out);
+    }
+
+    /// An item that was shown.
+    fn shown_item(&mut self, value: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+        let [kind, id, blocks] = value.get_all(["type", "id", "content"]);
+        let kind = kind.and_then(Value::decode).unwrap_or_default();
+        if &*kind == "UserMessage" {
+            let id = builder.id_of(id);
+            let mut prompt = builder.item(id, Kind::Prompt);
+            if !said_in(&mut prompt, blocks) {
+                return builder.unknown("item_completed/UserMessage".into(), value, out);
+            }
+            return self.prompt(prompt, out);
+        }
+        self.open_rollout(out);
+        match &*kind {
+            "AgentMessage" => {
+                let mut reply = builder.item("", Kind::Reply);
+                if !said_in(&mut reply, blocks) {
+                    return builder.unknown("item_completed/AgentMessage".into(), value, out);
+                }
+                self.reply(reply.text, id, builder, out);
+            }
+            "Reasoning" => self.reasoning(Recorder::Shown, value.get("summary_text"), id, builder, out),
+            "ContextCompaction" => self.compacted(None, builder, out),
+            "EnteredReviewMode" => {
+                let hint = value.get("user_facing_hint").map_or(Content::None, content);
+                let mut notice = builder.notice("review", hint);
+                let words = format!("review: {}", notice.text());
+                notice.data.push(("words", Fact::Text(words)));
+                put(notice, out);
+            }
+            "ExitedReviewMode" => put(minor(builder.notice("review", Content::None)), out),
+            "SubAgentActivity" => {
+                let [what, path] = value.get_all(["kind", "agent_path"]);
+                let mut notice = builder.notice("task", path.map_or(Content::None, content));
+                notice.data.extend(what.map(|what| ("status", Fact::Node(what.node()))));
+                put(minor(notice), out);
+            }
+            _ => match CallSource::of_item(&kind) {
+                Some(source) => self.shown_call(source, value, id, builder, out),
+                None => builder.unknown(format!("item_completed/{kind}"), value, out),
+            },
+        }
+    }
+
+    /// A call that has ended: one that the model made, or one of a script.
+    fn shown_call(
+        &mut self,
+        source: CallSource,
+        value: Value<'_>,
+        id: Option<Value<'_>>,
+        builder: &mut ItemBuilder<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        let id = builder.id_of(id);
+        let mut parent = builder.input.parent.cloned();
+        if self.calls.get(&id).is_none() {
+            // What a script calls is shown while it runs, and the model has not called it.
+            parent = self.rollout.scripts.last().cloned().or(parent);
+            let mut call = call::of_item(source, value, id.clone(), builder);
+            call.parent.clone_from(&parent);
+            self.called(call, builder, out);
+        } else {
+            bookkeeping("item_completed", out);
+            // What the model was told has the picture itself, and says more of the agents.
+            if matches!(source, CallSource::Image | CallSource::Agents) || !self.calls.awaits(&id) {
+                return;
+            }
+        }
+        let mut item = result::of_call(&id, &self.calls, builder);
+        item.parent = parent;
+        result::of_item(source, value, &mut item);
+        self.calls.answered(&id);
+        put(item, out);
+    }
+}
+
+/// Types that repeat what other lines say, or say nothing of the conversation.
+const BOOKKEEPING: &[&str] = &[
+    "agent_reasoning_raw_content",
+    "agent_reasoning_section_break",
+    "entered_review_mode",
+    "exited_review_mode",
+    "item_started",
+    "thread_goal_updated",
+    "thread_name_updated",
+    "thread_rolled_back",
+    "turn_diff",
+];

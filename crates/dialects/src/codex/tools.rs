@@ -1,0 +1,99 @@
+//! The tools of Codex, by their exact names. The stream of `codex exec --json` has types of items in their place: those are
+//! called by the tools of newer versions that they come from.
+
+use std::sync::LazyLock;
+
+use crate::tool::{self, row, row_of};
+use streamfmt_core::dialect::Tool;
+use streamfmt_core::item::{Deed, InputPart};
+use streamfmt_core::json::Value;
+use streamfmt_core::name_table::NameTable;
+
+use super::command;
+
+/// Runs a command.
+pub(super) const COMMAND: &str = "exec_command";
+/// Changes files.
+pub(super) const PATCH: &str = "apply_patch";
+/// Searches the web, or gets a page.
+pub(super) const WEB: &str = "web_search";
+/// Looks at a picture.
+pub(super) const IMAGE: &str = "view_image";
+/// Ends a sub-agent.
+pub(super) const CLOSE: &str = "close_agent";
+/// Waits for sub-agents, or, in code mode, for a script.
+pub(super) const WAIT: [&str; 2] = ["wait", "wait_agent"];
+/// Finds tools that aren't loaded yet.
+pub(super) const TOOLS_SEARCH: &str = "tool_search";
+/// Runs a script that calls other tools.
+pub(super) const SCRIPT: &str = "exec";
+/// Runs a command, in versions before 0.80 and as a tool that the API knows.
+pub(super) const SHELL: [&str; 2] = ["shell", "local_shell"];
+
+/// The tool of this name, if it is one of its own.
+pub(crate) fn find(name: &str) -> Option<Tool> {
+    NAMES.get(name.as_bytes())
+}
+
+static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
+
+const COMMANDS: &[InputPart] = &[
+    InputPart::key("cmd", "command"),
+    InputPart::made("command", "command", command::meant),
+    InputPart::key("justification", "description"),
+    InputPart::key("workdir", "cwd"),
+    InputPart::key("working_directory", "cwd"),
+    InputPart::key("timeout_ms", "timeout_ms"),
+];
+
+const STDIN: &[InputPart] =
+    &[InputPart::made("session_id", "job", written), InputPart::key("chars", "stdin")];
+
+const PLAN: &[InputPart] = &[InputPart::within("plan", "todos", tool::TODO)];
+
+const TASK: &[InputPart] = &[
+    InputPart::key("agent_type", "agent"),
+    InputPart::key("task_name", "description"),
+    InputPart::key("message", "prompt"),
+];
+
+/// A number or a word as it is written.
+fn written(value: Value<'_>) -> Option<String> {
+    value.decode().map(Into::into).or_else(|| value.int().map(|number| number.to_string()))
+}
+
+/// Its tools. A stream may have others.
+pub(crate) static TOOLS: [(&str, Tool); 32] = [
+    row(PATCH, Deed::Edit),
+    row(CLOSE, Deed::Other),
+    row("create_goal", Deed::Other),
+    row(SCRIPT, Deed::Other),
+    row_of(COMMAND, Deed::Run, COMMANDS),
+    row("followup_task", Deed::Message),
+    row("get_goal", Deed::Other),
+    row("interrupt_agent", Deed::Other),
+    row("list_agents", Deed::Other),
+    row("list_mcp_resource_templates", Deed::Resource),
+    row("list_mcp_resources", Deed::Resource),
+    row_of(SHELL[1], Deed::Run, COMMANDS),
+    row("read_mcp_resource", Deed::Resource),
+    row("request_permissions", Deed::Other),
+    row("request_user_input", Deed::Ask),
+    row("request_user_input_async", Deed::Ask),
+    row("resume_agent", Deed::Other),
+    row("send_input", Deed::Message),
+    row("send_message", Deed::Message),
+    row_of(SHELL[0], Deed::Run, COMMANDS),
+    row_of("shell_command", Deed::Run, COMMANDS),
+    row("sleep", Deed::Other),
+    row_of("spawn_agent", Deed::Delegate, TASK),
+    row("spawn_agents_on_csv", Deed::Delegate),
+    row(TOOLS_SEARCH, Deed::FindTools),
+    row("update_goal", Deed::Other),
+    row_of("update_plan", Deed::Todos, PLAN),
+    row(IMAGE, Deed::Read),
+    row(WAIT[0], Deed::Other),
+    row(WAIT[1], Deed::Other),
+    row(WEB, Deed::Fetch),
+    row_of("write_stdin", Deed::Job, STDIN),
+];

@@ -1,0 +1,116 @@
+//! What dialects make items of: facts that are taken over from values, and the parts of a result's content.
+
+use streamfmt_core::item::{Content, Fact, Item};
+use streamfmt_core::json::{self, Value};
+
+/// Takes facts over from a value: its keys, and what ours are called.
+pub(super) fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&str, &'static str); N]) {
+    for (field, (_, ours)) in value.get_all(keys.map(|(theirs, _)| theirs)).into_iter().zip(keys) {
+        if let Some(field) = field.filter(|field| !field.is_null()) {
+            item.data.push((ours, Fact::Node(field.node())));
+        }
+    }
+}
+
+/// The notice, of little importance.
+pub(super) fn minor(mut notice: Item) -> Item {
+    notice.data.push(("minor", Fact::Bool(true)));
+    notice
+}
+
+/// The notice as one whose news something else brings, too.
+pub(super) fn echoed(notice: Item) -> Item {
+    let mut notice = minor(notice);
+    notice.data.push(("echo", Fact::Bool(true)));
+    notice
+}
+
+/// The notice at a level: `info`, `warning` or `error`.
+pub(super) fn leveled(mut notice: Item, level: &str) -> Item {
+    notice.error = level == "error";
+    notice.data.push(("level", Fact::Text(level.to_owned())));
+    notice
+}
+
+/// The text and pictures of a result block.
+pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
+    let Some(body) = content else { return };
+    match body.kind() {
+        json::ValueKind::String => item.text = Content::Node(body.node()),
+        json::ValueKind::Array => {
+            let mut texts = Vec::new();
+            let (mut images, mut hits, mut more) = (Vec::new(), Vec::new(), Vec::new());
+            for part in body.items() {
+                let kind = part.get("type").and_then(Value::decode).unwrap_or_default();
+                match &*kind {
+                    "text" | "Text" | "input_text" | "output_text"
+                        if part.get("text").is_some_and(|text| text.kind() == json::ValueKind::String) =>
+                    {
+                        texts.extend(part.get("text").map(Value::node));
+                    }
+                    "image" | "document" | "input_image" | "local_image" => images.push(image(part)),
+                    "web_search_result" => hits.push(Fact::Node(part.node())),
+                    _ if part.kind() == json::ValueKind::String => texts.push(part.node()),
+                    _ => more.push(Fact::Node(part.node())),
+                }
+            }
+            item.text = match texts[..] {
+                [] => Content::None,
+                [one] => Content::Node(one),
+                _ => Content::Parts(texts),
+            };
+            for (name, facts) in [("images", images), ("hits", hits), ("more", more)] {
+                if !facts.is_empty() {
+                    item.data.push((name, Fact::List(facts)));
+                }
+            }
+        }
+        json::ValueKind::Null => {}
+        _ => item.data.push(("more", Fact::List(vec![Fact::Node(body.node())]))),
+    }
+}
+
+/// What is told of a picture or document: never its bytes.
+pub(super) fn image(block: Value<'_>) -> Fact {
+    let source = block.get("source").unwrap_or(block);
+    let mut facts = Vec::new();
+    for (theirs, ours) in [
+        ("media_type", "media"),
+        ("mimeType", "media"),
+        ("url", "name"),
+        ("file_id", "name"),
+        ("path", "name"),
+    ] {
+        if let Some(value) = source.get(theirs) {
+            facts.push((ours, Fact::Node(value.node())));
+        }
+    }
+    if let Some(title) = block.get("title") {
+        facts.push(("name", Fact::Node(title.node())));
+    }
+    if let Some((data, base64)) = source.get("data").and_then(|data| Some((data, data.str()?))) {
+        facts.push(("bytes", Fact::Int(decoded_size(base64.raw()))));
+        facts.push(("data", Fact::Bytes(data.node())));
+    }
+    let address = block.get("image_url").unwrap_or(block);
+    if let Some(url) = address.decode() {
+        match url.strip_prefix("data:").and_then(|url| url.split_once(";base64,")) {
+            Some((media, base64)) => {
+                facts.push(("media", Fact::Text(media.to_owned())));
+                facts.push(("bytes", Fact::Int(decoded_size(base64))));
+                facts.push(("data", Fact::Bytes(address.node())));
+            }
+            None => facts.push(("name", Fact::Node(address.node()))),
+        }
+    }
+    if facts.is_empty() {
+        facts.push(("value", Fact::Node(block.node())));
+    }
+    Fact::Map(facts)
+}
+
+/// Bytes that Base64 stands for: three for four characters, less the padding.
+fn decoded_size(base64: &str) -> i64 {
+    let padding = base64.len() - base64.trim_end_matches('=').len();
+    (base64.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()
+}

@@ -1,0 +1,36 @@
+//! Streams of programs whose dialect isn't here: they are named, so that the user knows what was read.
+
+use streamfmt_core::dialect::ForeignProgram;
+use streamfmt_core::json::{Value, ValueKind};
+
+/// The program that a value comes from, if its form gives it away.
+pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
+    let is =
+        |key: &str, text: &str| value.get(key).and_then(Value::str).is_some_and(|string| string.is(text));
+    let has = |key: &str| value.get(key).is_some();
+    let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
+    // Qwen Code writes a stream in the form of Claude Code's.
+    let qwen = || Some(ForeignProgram { name: "qwen", resembles: Some("claude") });
+    let named = |name| Some(ForeignProgram { name, resembles: None });
+    let has_parts = || value.get("message").is_some_and(|message| message.get("parts").is_some());
+    match &*kind {
+        "system" if has("qwen_code_version") || has("systemPayload") => qwen(),
+        "user" | "assistant" if has_parts() => qwen(),
+        "tool_result" if has("toolCallResult") => qwen(),
+        "step_start" | "step_finish" | "tool_use" | "text" | "reasoning" | "error" if has("sessionID") => {
+            named("opencode")
+        }
+        "init" if has("session_id") && has("model") => named("gemini"),
+        "message" if has("role") && has("content") && has("timestamp") => named("gemini"),
+        "" if has("sessionId") && has("projectHash") => named("gemini"),
+        "say" | "ask" | "hook_event" | "agent_event" | "run_result" if has("ts") => named("cline"),
+        "session" if has("version") && has("cwd") => named("pi"),
+        kind if kind.contains('.') && has("parentId") && is_object(value.get("data")) => named("copilot"),
+        _ if is("jsonrpc", "2.0") => named("acp"),
+        _ => None,
+    }
+}
+
+fn is_object(value: Option<Value<'_>>) -> bool {
+    value.is_some_and(|value| value.kind() == ValueKind::Object)
+}

@@ -1,0 +1,72 @@
+//! The dialects: each product's events, made into ours.
+//!
+//! A dialect is a row of [`ROWS`] and a folder. What a dialect is, and what a row has, is in [`streamfmt_core::dialect`]; no
+//! dialect knows how anything is shown.
+
+mod arguments;
+mod calls;
+mod claude;
+mod codex;
+mod facts;
+mod foreign;
+mod item_builder;
+mod items;
+mod patch;
+mod records;
+mod tool;
+
+use streamfmt_core::dialect::{Dialect, Dialects, TypedRecord};
+
+#[doc(hidden)]
+pub use claude::wrapped::add_facts as add_wrapped_facts;
+pub use items::{ReadError, read_item};
+pub use tool::{action_of, fact, set_action, set_tool};
+
+/// The known dialects.
+pub const DIALECTS: Dialects = Dialects { rows: ROWS, recognise: foreign::recognise };
+
+/// The dialects, in the order in which they are asked for a claim.
+const ROWS: &[Dialect] = &[
+    Dialect {
+        name: "claude",
+        claim: claude::claim,
+        ends_with_outcome: claude::is_stream,
+        decoder: |budget| Box::new(claude::Claude::new(budget)),
+        pure: Some(|value| TypedRecord::new(claude::Envelope::of(value))),
+        tools: &claude::tools::TOOLS,
+        tool: claude::tools::find,
+        sentences: claude::wrapped::sentences,
+        side_files: Some(claude::SIDE_FILES),
+        histories: Some(claude::HISTORIES),
+        launch: Some(claude::LAUNCH),
+        cumulative: &["cost_usd", "api_ms", "models"],
+    },
+    Dialect {
+        name: "codex",
+        claim: codex::claim,
+        ends_with_outcome: codex::is_stream,
+        decoder: |budget| Box::new(codex::Codex::new(budget)),
+        pure: None,
+        tools: &codex::tools::TOOLS,
+        tool: codex::tools::find,
+        sentences: codex::wrapped::sentences,
+        side_files: Some(codex::SIDE_FILES),
+        histories: Some(codex::HISTORIES),
+        launch: Some(codex::LAUNCH),
+        cumulative: &["usage"],
+    },
+    Dialect {
+        name: "records",
+        claim: records::claim,
+        ends_with_outcome: records::is_stream,
+        decoder: |_| Box::new(records::Records),
+        pure: None,
+        tools: &[],
+        tool: |_| None,
+        sentences: Vec::new,
+        side_files: None,
+        histories: None,
+        launch: None,
+        cumulative: &[],
+    },
+];

@@ -1,0 +1,259 @@
+//! The tools of products: what each is called, what it does, and how its input is read.
+
+use streamfmt_core::dialect::Tool;
+use streamfmt_core::item::{Action, Deed, Fact, InputPart, Item};
+use streamfmt_core::json::Value;
+
+/// A tool whose input is read as is usual for what it does.
+pub(crate) const fn usual(name: &'static str, deed: Deed) -> Tool {
+    Tool { name, deed, parts: parts_of(deed) }
+}
+
+/// A row of a table for [`NameTable`](streamfmt_core::name_table::NameTable).
+pub(crate) const fn row(name: &'static str, deed: Deed) -> (&'static str, Tool) {
+    (name, usual(name, deed))
+}
+
+/// The same with an input of its own.
+pub(crate) const fn row_of(
+    name: &'static str,
+    deed: Deed,
+    parts: &'static [InputPart],
+) -> (&'static str, Tool) {
+    (name, Tool { name, deed, parts })
+}
+
+/// A value of the record as a fact of this name: the points of a plan are read by our names, whatever theirs are.
+pub fn fact(name: &'static str, node: u32) -> (&'static str, Fact) {
+    match name {
+        "todos" | "tasks" => (name, Fact::Named(node, TODO)),
+        // What these were called before.
+        "quiet" => ("minor", Fact::Node(node)),
+        "say" => ("words", Fact::Node(node)),
+        _ => (name, Fact::Node(node)),
+    }
+}
+
+/// Sets what a call or result does, where only its action is known.
+pub fn set_action(item: &mut Item, action: Action) {
+    usual("", action.into()).apply_to(item);
+}
+
+/// Sets on a call what the tool of this name does, as far as a product is known to have one.
+pub fn set_tool(item: &mut Item, name: &str) {
+    tool(name).apply_to(item);
+    if let Some((server, own)) = mcp(name) {
+        item.data.push(("server", Fact::Text(server.to_owned())));
+        item.data.push(("tool", Fact::Text(own.to_owned())));
+    }
+    item.tool = Some(name.into());
+}
+
+/// What a tool does, as far as its name tells: that of a known product or of an MCP server.
+pub fn action_of(name: &str) -> Action {
+    tool(name).deed.action()
+}
+
+/// The tool of this name.
+fn tool(name: &str) -> Tool {
+    let unknown = || usual("", if name.starts_with(MCP) { Deed::Mcp } else { Deed::Other });
+    known(name).unwrap_or_else(unknown)
+}
+
+fn known(name: &str) -> Option<Tool> {
+    crate::DIALECTS.rows.iter().find_map(|dialect| (dialect.tool)(name))
+}
+
+/// How the names of tools of MCP servers begin.
+const MCP: &str = "mcp__";
+
+/// Server and tool of an MCP tool's name.
+pub(crate) fn mcp(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix(MCP)?.split_once("__")
+}
+
+/// Whether a name is that of a tool of an MCP server.
+pub(crate) fn is_mcp(name: &str) -> bool {
+    name.starts_with(MCP)
+}
+
+/// How an input is usually made that asks for this.
+const fn parts_of(deed: Deed) -> &'static [InputPart] {
+    match deed {
+        Deed::Run | Deed::Watch | Deed::Command => RUN,
+        Deed::Job | Deed::EndJob => JOB,
+        Deed::Read => READ,
+        Deed::Resource => RESOURCE,
+        Deed::List => FILE,
+        Deed::Write => WRITE,
+        Deed::Edit => EDIT,
+        Deed::EditCell => EDIT_CELL,
+        Deed::Find => FIND,
+        Deed::Grep => GREP,
+        Deed::FindTools => QUERY,
+        Deed::Fetch => FETCH,
+        Deed::Delegate => DELEGATE,
+        Deed::Todos | Deed::Plan => TODOS,
+        Deed::Task => TASK,
+        Deed::PlanMode => PLAN_MODE,
+        Deed::Ask => ASK,
+        Deed::Skill => SKILL,
+        _ => &[],
+    }
+}
+
+const fn key(key: &'static str, name: &'static str) -> InputPart {
+    InputPart::key(key, name)
+}
+
+const RUN: &[InputPart] = &[
+    key("command", "command"),
+    key("cmd", "command"),
+    key("script", "command"),
+    key("description", "description"),
+    key("run_in_background", "background"),
+    key("dangerouslyDisableSandbox", "unsandboxed"),
+    key("timeout", "timeout_ms"),
+    key("cwd", "cwd"),
+    key("workdir", "cwd"),
+];
+
+const JOB: &[InputPart] = &[
+    key("bash_id", "job"),
+    key("shell_id", "job"),
+    key("task_id", "job"),
+    key("filter", "filter"),
+    key("stdin", "stdin"),
+];
+
+const FILE: &[InputPart] = &[
+    key("file_path", "path"),
+    key("path", "path"),
+    key("absolute_path", "path"),
+    key("notebook_path", "path"),
+];
+
+const READ: &[InputPart] = &[
+    FILE[0],
+    FILE[1],
+    FILE[2],
+    FILE[3],
+    InputPart::here(
+        "range",
+        &[key("offset", "start"), key("limit", "lines"), key("start_line", "start"), key("end_line", "end")],
+    ),
+    key("pages", "pages"),
+];
+
+const RESOURCE: &[InputPart] = &[key("server", "server"), key("uri", "uri")];
+
+const WRITE: &[InputPart] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "content")];
+
+const CHANGE: &[InputPart] =
+    &[key("old_string", "old"), key("new_string", "new"), key("replace_all", "everywhere")];
+
+/// A change that names its file.
+const FILE_CHANGE: &[InputPart] = &[
+    FILE[0],
+    FILE[1],
+    key("kind", "kind"),
+    key("to", "to"),
+    key("diff", "diff"),
+    key("content", "content"),
+    CHANGE[0],
+    CHANGE[1],
+];
+
+const EDIT: &[InputPart] = &[
+    FILE[0],
+    FILE[1],
+    FILE[2],
+    FILE[3],
+    InputPart::within("edits", "changes", CHANGE),
+    InputPart::within("changes", "changes", FILE_CHANGE),
+    InputPart::sole("changes", CHANGE),
+];
+
+const EDIT_CELL: &[InputPart] = &[
+    FILE[0],
+    FILE[1],
+    FILE[2],
+    FILE[3],
+    key("edit_mode", "mode"),
+    key("cell_id", "cell"),
+    key("new_source", "source"),
+];
+
+const FIND: &[InputPart] =
+    &[InputPart::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
+
+const GREP: &[InputPart] = &[
+    InputPart::word("by", "content"),
+    key("pattern", "pattern"),
+    key("query", "pattern"),
+    key("path", "path"),
+    key("dir_path", "path"),
+    key("glob", "glob"),
+    key("include", "glob"),
+    key("type", "type"),
+];
+
+const QUERY: &[InputPart] = &[key("query", "query")];
+
+const FETCH: &[InputPart] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
+
+const DELEGATE: &[InputPart] = &[
+    key("subagent_type", "agent"),
+    key("agent", "agent"),
+    key("agent_type", "agent"),
+    key("description", "description"),
+    key("run_in_background", "background"),
+    key("prompt", "prompt"),
+];
+
+/// A point of a list of things to do.
+pub(crate) const TODO: &[InputPart] = &[
+    key("content", "content"),
+    key("subject", "content"),
+    key("text", "content"),
+    key("step", "content"),
+    key("status", "status"),
+    InputPart::made("completed", "status", done),
+    key("activeForm", "active"),
+    key("active", "active"),
+    key("id", "id"),
+    key("owner", "owner"),
+    key("blockedBy", "blocked_by"),
+];
+
+/// The status of a point that tells only whether it is done.
+fn done(value: Value<'_>) -> Option<String> {
+    Some(if value.bool()? { "completed" } else { "pending" }.to_owned())
+}
+
+const TODOS: &[InputPart] = &[InputPart::within("todos", "todos", TODO)];
+
+const TASK: &[InputPart] = &[
+    key("taskId", "id"),
+    key("task_id", "id"),
+    key("id", "id"),
+    key("subject", "subject"),
+    key("status", "status"),
+    key("owner", "owner"),
+    key("addBlocks", "blocks"),
+    key("addBlockedBy", "blocked_by"),
+    key("description", "description"),
+];
+
+const PLAN_MODE: &[InputPart] = &[key("plan", "plan")];
+
+const QUESTION: &[InputPart] = &[
+    key("question", "question"),
+    key("header", "head"),
+    key("multiSelect", "several"),
+    InputPart::within("options", "options", &[key("label", "label"), key("description", "description")]),
+];
+
+const ASK: &[InputPart] = &[InputPart::within("questions", "questions", QUESTION)];
+
+const SKILL: &[InputPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];

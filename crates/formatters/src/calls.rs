@@ -1,0 +1,671 @@
+//! What is said of calls: the tool, what it is asked to do, and, in full, all of its input.
+
+#![expect(clippy::unnecessary_wraps, reason = "the rows of the table of tools have one type")]
+
+use std::borrow::Cow;
+
+use crate::changed_files::ChangedFiles;
+use crate::file_diff::FileDiff;
+use crate::generic::{self, is_short};
+use crate::standard::ItemContext;
+use crate::{results, tools};
+use streamfmt_core::entry::{Block, Line, ListItem, Point, Span, View};
+use streamfmt_core::figures;
+use streamfmt_core::item::{DoesRef, FactRef, GrowingInput, Status};
+use streamfmt_core::json::{Cut, Value, ValueKind, left_out};
+use streamfmt_core::text::Text;
+
+/// Longest path that stands in a title, in bytes.
+const LONG_PATH: usize = 300;
+
+/// A call while it is being said. Remembers which fields were said, so that in full the rest can follow.
+pub(super) struct CallContext<'a> {
+    context: ItemContext<'a>,
+    does: &'a DoesRef<'a>,
+    input: Value<'a>,
+    /// While the input is being written: how far it is.
+    growing: Option<&'a GrowingInput>,
+    /// Where nothing is left out: nodes of the fields that were said.
+    known: Vec<u32>,
+    /// A known field had a type that it shouldn't: the whole input is said as it is.
+    odd: bool,
+    hidden: bool,
+    title: Line,
+    body: Vec<Block>,
+}
+
+/// Says a call.
+pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
+    let does = context.item.does();
+    let growing = context.item.growing.as_deref();
+    let Some(input) = does.input() else {
+        let mut view = View::titled("call", name(context));
+        let text = context.item.clean_text();
+        if !text.is_empty() {
+            view.body.push(Block::text("call.input", text));
+        }
+        return Some(view);
+    };
+    let (form, _) = tools::form(context.item.deed());
+    let mut call = CallContext {
+        context,
+        does: &does,
+        input,
+        known: Vec::new(),
+        growing,
+        odd: input.kind() != ValueKind::Object && !does.is_made(),
+        hidden: false,
+        title: name(context),
+        body: Vec::new(),
+    };
+    let is_said = !call.odd && form(&mut call).is_some();
+    if !is_said || call.odd {
+        call.title = name(context);
+        call.body.clear();
+        call.known.clear();
+        call.hidden = false;
+        generic(&mut call);
+    }
+    call.finish()
+}
+
+/// The tool's name: `Bash`, `github · list_issues`.
+pub(super) fn name(context: ItemContext<'_>) -> Line {
+    // Room for what nearly always follows: an argument, a detail, and the blanks between.
+    let mut line = Line { spans: Vec::with_capacity(5) };
+    match (context.text("server"), context.text("tool")) {
+        (Some(server), Some(own)) if !context.full => {
+            line.spans.push(Span::new("tool.server", server));
+            line.push("tool.note", Text::own("·"));
+            line.push("tool.name", own);
+        }
+        _ => {
+            let tool = context.item.tool.as_deref().map_or(Text::own("call"), Text::clean);
+            line.spans.push(Span::new("tool.name", tool));
+        }
+    }
+    line
+}
+
+impl<'a> CallContext<'a> {
+    /// While the input is being written: how far it is.
+    pub(super) fn growing(&self) -> Option<&'a GrowingInput> {
+        self.growing
+    }
+
+    /// Whether it says what its result will say, too: in full, and while it is being written.
+    pub(super) fn says_content(&self) -> bool {
+        self.context.full || self.growing.is_some()
+    }
+
+    /// Notes that the part called `name` is left to the result.
+    fn leave(&mut self, name: &str) {
+        if let Some(part) = self.does.get(name).filter(|part| part.is_text()) {
+            self.know(part);
+        }
+    }
+
+    /// The text that the part called `name` is.
+    fn text(&mut self, name: &str) -> Option<Text> {
+        let part = self.does.get(name)?;
+        let text = part.text();
+        self.said(part, text)
+    }
+
+    /// The text that the part called `name` is, for the body. Of one whose end alone is there, what is left out is said first.
+    fn content(&mut self, name: &str) -> Option<Text> {
+        let part = self.does.get(name)?;
+        let text = self.said(part, part.text())?;
+        let Some(cut) = self.cut(part) else { return Some(text) };
+        self.body.push(elided(cut));
+        let start = text.len() - after_cut(&text, cut).len();
+        Some(text.without_start(start))
+    }
+
+    /// The text of a part as far as it is there, and what is left out before it.
+    fn end_of<'v>(&self, part: Option<FactRef<'v>>) -> (Cow<'v, str>, Option<Cut>) {
+        let text = part.and_then(FactRef::str).unwrap_or_default();
+        match part.and_then(|part| self.cut(part)) {
+            Some(cut) => (after_cut(&text, cut).to_owned().into(), Some(cut)),
+            None => (text, None),
+        }
+    }
+
+    /// What is left out at the start of a part that is being written.
+    fn cut(&self, part: FactRef<'_>) -> Option<Cut> {
+        self.growing?.cut(part.value()?.node())
+    }
+
+    fn flag(&mut self, name: &str) -> bool {
+        let Some(part) = self.does.get(name) else { return false };
+        self.said(part, part.bool()).unwrap_or(false)
+    }
+
+    /// Notes that a part was said, if it is of its type.
+    fn said<T>(&mut self, part: FactRef<'_>, told: Option<T>) -> Option<T> {
+        self.odd |= told.is_none();
+        if told.is_some() {
+            self.know(part);
+        }
+        told
+    }
+
+    /// Notes that a part was said.
+    fn know(&mut self, part: FactRef<'_>) {
+        if self.context.whole {
+            self.known.extend(self.does.source(part));
+        }
+    }
+
+    fn path(&mut self) -> Option<Text> {
+        let path = self.text("path")?;
+        Some(self.context.path(path))
+    }
+
+    pub(super) fn title(&mut self) -> &mut Line {
+        &mut self.title
+    }
+
+    pub(super) fn body(&mut self) -> &mut Vec<Block> {
+        &mut self.body
+    }
+
+    /// Says something in the title, or under it if it is long.
+    pub(super) fn say(&mut self, role: &'static str, text: Text) {
+        if is_short(&text) {
+            self.title.push(role, text);
+        } else {
+            self.body.push(Block::text("call.input", text.trimmed_end()));
+        }
+    }
+
+    /// The file that the call is about.
+    fn file(&mut self) -> Option<Text> {
+        let path = self.path()?;
+        if path.len() <= LONG_PATH {
+            self.title.push("call.arg", path.clone());
+        } else {
+            self.say("call.arg", path.clone());
+        }
+        Some(path)
+    }
+
+    fn finish(mut self) -> Option<View> {
+        if self.context.whole {
+            let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
+            if !self.known.contains(&self.input.node()) {
+                self.body.extend(generic::fields(self.input, &self.known, cut));
+            }
+        }
+        // What is left of the input of a hidden call is shown where nothing is left out.
+        if self.hidden && !self.context.full && (!self.context.whole || self.body.is_empty()) {
+            return None;
+        }
+        let is_over = self.context.item.status != Status::Open;
+        if is_over && self.context.is("partial") {
+            self.title.push("call.detail", Text::own("(input incomplete)"));
+        }
+        // What was streamed of an input that its whole message leaves out.
+        let streamed = if is_over { self.context.item.clean_text() } else { Text::EMPTY };
+        if !streamed.is_empty() {
+            self.body.push(Block::text("call.input", streamed));
+        }
+        Some(View { body: self.body, ..View::titled("call", self.title) })
+    }
+}
+
+/// Any tool.
+pub(super) fn generic(call: &mut CallContext<'_>) -> Option<()> {
+    let cut = call.context.item.record.as_ref().is_some_and(|record| record.is_cut());
+    let laid = generic::input(call.input, cut);
+    if let Some(arg) = laid.arg {
+        call.title.push("call.arg", arg);
+    }
+    call.body.extend(laid.blocks);
+    let values = call.input.entries().map(|(_, value)| value.node());
+    call.known.extend(values);
+    Some(())
+}
+
+/// A tool whose name says it all.
+pub(super) fn bare(_: &mut CallContext<'_>) -> Option<()> {
+    Some(())
+}
+
+pub(super) fn run(call: &mut CallContext<'_>) -> Option<()> {
+    let command = call.text("command")?.trimmed_end();
+    match call.text("description").filter(|text| !text.trim().is_empty()) {
+        None if is_short(&command) => call.title.push("call.command", command),
+        description => {
+            if let Some(text) = description {
+                call.say("call.arg", text);
+            }
+            let lang = Some(Text::own("sh"));
+            call.body.push(Block::Code { text: command, lang, start: None, role: "call.command".into() });
+        }
+    }
+    folder(call);
+    in_background(call);
+    if call.flag("unsandboxed") {
+        call.title.push("call.detail", Text::own("outside of the sandbox"));
+    }
+    if call.context.whole
+        && let Some(timeout) = call.does.get("timeout_ms")
+        && let Some(ms) = timeout.count()
+    {
+        call.know(timeout);
+        call.title.push("call.detail", format!("timeout {}", &*figures::duration(ms)));
+    }
+    Some(())
+}
+
+/// The folder that a command runs in, unless that is the session's.
+fn folder(call: &mut CallContext<'_>) {
+    let Some(part) = call.does.get("cwd") else { return };
+    let folder = part.text().map(|folder| call.context.path(folder));
+    if let Some(folder) = folder.filter(|folder| !matches!(&**folder, "" | ".")) {
+        call.know(part);
+        call.say("call.detail", Text::clean_owned(["in ", &folder].concat()));
+    }
+}
+
+fn in_background(call: &mut CallContext<'_>) {
+    if !call.flag("background") {
+        return;
+    }
+    // A description may say so itself.
+    let says_it = |span: &Span| span.text.trim_end_matches('.').to_lowercase().ends_with("in the background");
+    if !call.title.spans.last().is_some_and(says_it) {
+        call.title.push("call.detail", Text::own("in the background"));
+    }
+}
+
+/// A job in the background that is looked at, written to or stopped.
+pub(super) fn job(call: &mut CallContext<'_>) -> Option<()> {
+    let id = call.text("job")?;
+    call.say("call.arg", id);
+    if let Some(filter) = call.text("filter") {
+        call.say("call.detail", filter);
+    }
+    if let Some(input) = call.text("stdin").filter(|input| !input.is_empty()) {
+        call.say("call.command", input.trimmed_end());
+    }
+    Some(())
+}
+
+pub(super) fn read(call: &mut CallContext<'_>) -> Option<()> {
+    call.file()?;
+    let range = call.does.get("range");
+    let mut number = |name: &str| {
+        let part = range?.get(name)?;
+        call.said(part, part.is_number().then_some(part.int()))?
+    };
+    let [start, lines, end] = ["start", "lines", "end"].map(&mut number);
+    let end = end.or_else(|| Some(start?.saturating_add(lines?).saturating_sub(1)));
+    let range = match (start, end, lines) {
+        (Some(from), Some(to), _) => format!("lines {from}–{to}"),
+        (Some(from), None, _) => format!("from line {from}"),
+        (None, Some(1), _) | (None, None, Some(1)) => "first line".to_owned(),
+        (None, Some(number), _) | (None, None, Some(number)) => format!("first {number} lines"),
+        (None, None, None) => String::new(),
+    };
+    call.title.push("call.detail", range);
+    if let Some(pages) = call.text("pages") {
+        call.say("call.detail", Text::clean_owned(format!("pages {}", &*pages)));
+    }
+    Some(())
+}
+
+pub(super) fn list(call: &mut CallContext<'_>) -> Option<()> {
+    call.file().map(|_| ())
+}
+
+pub(super) fn write(call: &mut CallContext<'_>) -> Option<()> {
+    let path = call.file()?;
+    if call.says_content() {
+        let Some(text) = call.content("content") else { return call.growing.map(|_| ()) };
+        let text = text.trimmed_end();
+        call.body.push(Block::Code { text, lang: extension(&path), start: None, role: "call.input".into() });
+    } else {
+        call.leave("content");
+    }
+    Some(())
+}
+
+pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
+    let changes = call.does.get("changes");
+    if let Some(files) = changes.and_then(|changes| ChangedFiles::of(changes, call.context)) {
+        files.call(call)?;
+        if files.is_all_known() {
+            call.know(changes?);
+        }
+        return Some(());
+    }
+    let path = call.file()?;
+    let Some(changes) = changes else { return (!call.context.full).then_some(()) };
+    let list = changes.list();
+    let sole = if let FactRef::Sole(..) = changes { list.first().copied() } else { None };
+    let is_list = sole.is_none() && changes.value().is_some();
+    if is_list && !is_array(&changes) {
+        return None;
+    }
+    let number = list.len();
+    if is_list || number > 1 {
+        call.title.push("call.detail", figures::count_of(number as u64, "edit", "edits"));
+    }
+    if let Some(all) = sole.and_then(|change| change.get("everywhere")) {
+        call.said(all, all.bool())?;
+    }
+    let everywhere = |change: &FactRef<'_>| change.get("everywhere").and_then(FactRef::bool) == Some(true);
+    let places: Vec<_> = (1..).zip(&list).filter(|(_, change)| everywhere(change)).collect();
+    match places.len() {
+        0 => {}
+        all if all == number => call.title.push("call.detail", Text::own("everywhere")),
+        _ => {
+            let places: Vec<_> = places.iter().map(|(place, _): &(usize, _)| format!("#{place}")).collect();
+            call.title.push("call.detail", format!("({} everywhere)", places.join(", ")));
+        }
+    }
+    if let Some(growing) = call.growing {
+        for change in &list {
+            growing_change(call, *change, growing, &path);
+        }
+        know_changes(call, sole, changes);
+    } else if call.context.full {
+        let mut all = FileDiff::default();
+        for change in &list {
+            // An edit with anything else in it is shown as it is.
+            if sole.is_none() && !change.has_only(&["old", "new", "everywhere"]) {
+                return None;
+            }
+            all.extend(FileDiff::asked(*change, None)?);
+        }
+        know_changes(call, sole, changes);
+        call.body.extend(all.block(Some(path)));
+    } else if list.iter().all(|change| sole.is_some() || change.has_only(&["old", "new", "everywhere"])) {
+        know_changes(call, sole, changes);
+    }
+    Some(())
+}
+
+/// Notes that the changes were said: those of the only one stand among the call's own fields.
+fn know_changes(call: &mut CallContext<'_>, sole: Option<FactRef<'_>>, changes: FactRef<'_>) {
+    match sole {
+        Some(change) => {
+            ["old", "new"].iter().filter_map(|name| change.get(name)).for_each(|part| call.know(part));
+        }
+        None => call.know(changes),
+    }
+}
+
+/// Kept lines that are shown behind what was written last of a change.
+const CONTEXT: usize = 3;
+
+/// Says a change that is being written. What it leaves as it is isn't known before its end: what it hasn't come to of the old
+/// text stands there as kept.
+fn growing_change(call: &mut CallContext<'_>, change: FactRef<'_>, growing: &GrowingInput, path: &Text) {
+    let [old_part, new_part] = ["old", "new"].map(|name| change.get(name).filter(|part| part.is_text()));
+    let ((old, old_cut), (new, new_cut)) = (call.end_of(old_part), call.end_of(new_part));
+    let is_open = new_part.is_none_or(|new| new.value().map(Value::node) == growing.open);
+    let changes = if let Some(cut) = new_cut.or(old_cut) {
+        // Of two texts of which one begins in the middle nobody knows what changes.
+        call.body.push(elided(cut));
+        if new_part.is_some() {
+            FileDiff::between("", &new, None)
+        } else {
+            FileDiff::growing(&old, "", usize::MAX)
+        }
+    } else if is_open {
+        let rest = if call.context.full || new_part.is_none() { usize::MAX } else { CONTEXT };
+        FileDiff::growing(&old, &new, rest)
+    } else {
+        FileDiff::between(&old, &new, None)
+    };
+    call.body.extend(changes.block(Some(path.clone())));
+}
+
+/// What of a text stands behind the line that says how much is left out.
+fn after_cut(text: &str, cut: Cut) -> &str {
+    let end = text.strip_prefix(&*left_out(cut.bytes));
+    end.map_or(text, |end| end.strip_prefix('\n').unwrap_or(end))
+}
+
+/// What is left out.
+fn elided(cut: Cut) -> Block {
+    Block::Elided { lines: cut.lines as u64, bytes: cut.bytes as u64 }
+}
+
+pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
+    call.file()?;
+    if let Some(mode) = call.text("mode") {
+        call.say("call.detail", mode);
+    }
+    if let Some(cell) = call.text("cell") {
+        call.say("call.detail", Text::clean_owned(format!("cell {}", &*cell)));
+    }
+    if call.says_content() {
+        let source = call.content("source").filter(|text| !text.is_empty());
+        call.body.extend(source.map(|text| Block::text("call.input", text.trimmed_end())));
+    } else {
+        call.leave("source");
+    }
+    Some(())
+}
+
+pub(super) fn find(call: &mut CallContext<'_>) -> Option<()> {
+    let pattern = call.text("pattern")?;
+    call.say("call.arg", pattern);
+    place(call);
+    Some(())
+}
+
+pub(super) fn grep(call: &mut CallContext<'_>) -> Option<()> {
+    let pattern = call.text("pattern")?;
+    call.say("call.arg", Text::clean_owned(["\"", &pattern, "\""].concat()));
+    place(call);
+    for name in ["glob", "type"] {
+        if let Some(files) = call.text(name) {
+            call.say("call.detail", Text::clean_owned(format!("({})", &*files)));
+        }
+    }
+    Some(())
+}
+
+/// Where a search looks.
+fn place(call: &mut CallContext<'_>) {
+    if let Some(path) = call.path() {
+        call.say("call.detail", Text::clean_owned(["in ", &path].concat()));
+    }
+}
+
+pub(super) fn fetch(call: &mut CallContext<'_>) -> Option<()> {
+    match call.text("url") {
+        Some(url) if is_short(&url) => {
+            call.title.spans.push(Span::new("text", Text::own(" ")));
+            call.title.spans.push(Span::new("call.arg", url.clone()).linked(url));
+        }
+        Some(url) => call.say("call.arg", url),
+        None => {
+            let query = call.text("query")?;
+            call.say("call.arg", query);
+        }
+    }
+    prompt(call)
+}
+
+pub(super) fn delegate(call: &mut CallContext<'_>) -> Option<()> {
+    let agent = call.text("agent");
+    let description = call.text("description");
+    if agent.is_none() && description.is_none() {
+        return None;
+    }
+    let both = agent.is_some() && description.is_some();
+    if let Some(agent) = agent {
+        call.say("tool.agent", agent);
+    }
+    if both {
+        call.title.push("tool.note", Text::own("·"));
+    }
+    if let Some(description) = description {
+        call.say("call.arg", description);
+    }
+    in_background(call);
+    prompt(call)
+}
+
+/// A prompt for another model: left out where calls are one line, but for one that is being written.
+fn prompt(call: &mut CallContext<'_>) -> Option<()> {
+    if call.context.whole || call.says_content() {
+        let prompt = call.content("prompt");
+        call.body.extend(prompt.map(|prompt| Block::prose("prompt.task", prompt)));
+    }
+    Some(())
+}
+
+/// A list of things to do: hidden, since the list itself follows.
+pub(super) fn todos(call: &mut CallContext<'_>) -> Option<()> {
+    let todos = call.does.get("todos").filter(is_array)?;
+    let points = todos.list();
+    if let Some(growing) = call.growing {
+        return growing_todos(call, todos, growing);
+    }
+    if !points.iter().all(|point| ["content", "status"].iter().all(|name| has_text(*point, name))) {
+        return None;
+    }
+    // The list says the parts that it knows, no others.
+    if points.iter().all(|point| point.has_only(&["content", "status", "active"])) {
+        call.know(todos);
+    }
+    call.hidden = true;
+    Some(())
+}
+
+/// The points so far, until the list itself follows.
+fn growing_todos(call: &mut CallContext<'_>, todos: FactRef<'_>, growing: &GrowingInput) -> Option<()> {
+    let mut items = results::points(todos, call.context.full);
+    let status = todos.list().last().and_then(|point| point.get("status")?.value());
+    if let (Some(point), true) = (items.last_mut(), status.is_some_and(|it| Some(it.node()) == growing.open))
+    {
+        // Half a status is none.
+        point.line.spans.retain(|span| span.role.name() != "plan.note");
+    }
+    call.know(todos);
+    call.body.push(Block::List { items });
+    Some(())
+}
+
+fn has_text(part: FactRef<'_>, name: &str) -> bool {
+    part.get(name).is_some_and(FactRef::is_text)
+}
+
+/// Whether it is no value of another type than a list.
+fn is_array(part: &FactRef<'_>) -> bool {
+    part.value().is_none_or(|value| value.kind() == ValueKind::Array)
+}
+
+/// One task of a list: a new one, or one that is changed or looked at.
+pub(super) fn task(call: &mut CallContext<'_>) -> Option<()> {
+    let id = call.text("id");
+    let is_new = id.is_none();
+    if let Some(id) = id {
+        call.say("call.arg", Text::clean_owned(format!("#{}", &*id)));
+    }
+    if let Some(status) = call.text("status") {
+        call.say("call.detail", Text::clean_owned(format!("→ {}", status.replace('_', " "))));
+    }
+    match call.text("subject") {
+        Some(subject) => call.say("call.arg", subject),
+        None if is_new => return None,
+        None => {}
+    }
+    if let Some(owner) = call.text("owner") {
+        call.say("call.detail", Text::clean_owned(format!("for {}", &*owner)));
+    }
+    for (name, words) in [("blocks", "blocks"), ("blocked_by", "blocked by")] {
+        let Some(others) = call.does.get(name) else { continue };
+        let ids: Vec<_> = others.list().into_iter().map(FactRef::text).collect();
+        let ids: Option<Vec<_>> = ids.into_iter().collect();
+        let ids = ids.filter(|_| is_array(&others));
+        if ids.as_ref().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        if let Some(ids) = call.said(others, ids) {
+            let ids: Vec<_> = ids.iter().map(|id| format!("#{}", &**id)).collect();
+            call.say("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
+        }
+    }
+    if !call.context.whole && !is_new && call.text("description").is_some() {
+        call.say("call.detail", Text::own("with a new description"));
+    }
+    Some(())
+}
+
+pub(super) fn plan(call: &mut CallContext<'_>) -> Option<()> {
+    if let Some(plan) = call.text("plan") {
+        call.body.push(Block::prose("plan", plan));
+    }
+    Some(())
+}
+
+pub(super) fn ask(call: &mut CallContext<'_>) -> Option<()> {
+    let questions = call.does.get("questions").filter(is_array)?;
+    let mut has_more = false;
+    for question in questions.list() {
+        let Some(text) = question.text_at("question") else {
+            if call.growing.is_some() {
+                continue;
+            }
+            return None;
+        };
+        let mut line = Line::of("ask.question", text);
+        if question.get("several").and_then(FactRef::bool) == Some(true) {
+            line.push("call.detail", Text::own("(several)"));
+        }
+        call.body.push(Block::line(line));
+        has_more |= !question.has_only(&["question", "several", "options"]);
+        let mut items = Vec::new();
+        for option in question.get("options").filter(is_array).map(FactRef::list).unwrap_or_default() {
+            let label = option.text_at("label").or_else(|| call.growing.map(|_| Text::default()))?;
+            let mut line = Line::of("ask.option", label);
+            if let Some(text) = option.text_at("description") {
+                line.push("muted", Text::own("–"));
+                line.push("call.note", text);
+            }
+            has_more |= !option.has_only(&["label", "description"]);
+            items.push(ListItem { point: Point::Plain, line });
+        }
+        if !items.is_empty() {
+            call.body.push(Block::List { items });
+        }
+    }
+    // Where nothing is left out, what has no place above, such as heads and previews, follows with the rest.
+    if !call.context.whole || !has_more {
+        call.know(questions);
+    }
+    Some(())
+}
+
+pub(super) fn skill(call: &mut CallContext<'_>) -> Option<()> {
+    let skill = call.text("skill")?;
+    call.say("call.arg", skill);
+    if let Some(args) = call.text("args") {
+        call.say("call.detail", args);
+    }
+    Some(())
+}
+
+pub(super) fn find_tools(call: &mut CallContext<'_>) -> Option<()> {
+    let query = call.text("query")?;
+    call.say("call.arg", query);
+    Some(())
+}
+
+/// The extension of a file's name, for highlighting.
+pub(super) fn extension(path: &str) -> Option<Text> {
+    let name = path.rsplit('/').next()?;
+    let (stem, extension) = name.rsplit_once('.')?;
+    let is_word = !extension.is_empty()
+        && extension.len() <= 12
+        && extension.bytes().all(|b| b.is_ascii_alphanumeric());
+    (!stem.is_empty() && is_word).then(|| Text::clean(extension))
+}

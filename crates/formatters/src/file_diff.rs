@@ -1,0 +1,408 @@
+//! Changes of files as hunks: from a patch that the stream tells, or found between two texts.
+
+use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
+
+use streamfmt_core::entry::{Block, DiffLines, Hunk, Line, LineChange};
+use streamfmt_core::figures;
+use streamfmt_core::item::FactRef;
+use streamfmt_core::text::Text;
+
+/// Texts with more lines than this together are not compared: the old one goes, the new one comes.
+/// Comparing takes time by lines × changes.
+const COMPARED: usize = 4000;
+
+/// The same for texts that are compared again and again while one of them is being written.
+const COMPARED_WHILE_GROWING: usize = 1000;
+/// So many old lines may be passed over for a new one that equals one of them.
+const REACH: usize = 4;
+
+/// The changes of one file.
+#[derive(Default)]
+pub(super) struct FileDiff {
+    hunks: Vec<Hunk>,
+    added: u64,
+    removed: u64,
+    /// The last line of the file before ended without a line feed.
+    was_open: bool,
+    /// That of the file after does.
+    is_open: bool,
+}
+
+impl FileDiff {
+    /// Reads hunks as the stream tells them; `None` if there are none.
+    pub(super) fn of_patch(patch: FactRef<'_>) -> Option<Self> {
+        let mut changes = Self::default();
+        for told in patch.list() {
+            let mut lines = DiffLines::default();
+            for line in told.get("lines").map(FactRef::list).unwrap_or_default() {
+                let Some(line) = line.str() else { continue };
+                changes.marked(&line, &mut lines);
+            }
+            let [old_start, new_start] = ["oldStart", "newStart"].map(|name| told.count_at(name));
+            changes.hunks.push(Hunk { old_start, new_start, lines });
+        }
+        changes.hunks.retain(|hunk| !hunk.lines.is_empty());
+        (!changes.hunks.is_empty()).then_some(changes)
+    }
+
+    /// Reads a diff of one file in the unified format. Hunks need not have line numbers: of one without them the heading, if
+    /// there is one, is a line of the file. `None`: it has no hunk, though it has text.
+    pub(super) fn of_diff(diff: &str) -> Option<Self> {
+        let mut changes = Self::default();
+        let mut open: Option<(Hunk, LinesLeft)> = None;
+        for line in diff.lines() {
+            if let Some(head) = line.strip_prefix("@@") {
+                let hunk = changes.hunk(head);
+                changes.hunks.extend(open.replace(hunk).map(|(hunk, _)| hunk));
+            } else if let Some((hunk, left)) = &mut open
+                && left.takes(line)
+            {
+                changes.marked(line, &mut hunk.lines);
+            }
+        }
+        changes.hunks.extend(open.map(|(hunk, _)| hunk));
+        changes.hunks.retain(|hunk| !hunk.lines.is_empty());
+        (!changes.hunks.is_empty() || diff.trim().is_empty()).then_some(changes)
+    }
+
+    /// The hunk that begins with this line, its first two signs left out: ` -1,2 +1,3 @@ heading`.
+    fn hunk(&mut self, head: &str) -> (Hunk, LinesLeft) {
+        let mut lines = DiffLines::default();
+        let (ranges, heading) = head.split_once("@@").unwrap_or((head, ""));
+        let range = |mark| ranges.split(' ').find_map(|range| range_of(range.strip_prefix(mark)?));
+        let Some(((old_start, old), (new_start, new))) = range('-').zip(range('+')) else {
+            let heading = heading.trim();
+            if !heading.is_empty() {
+                self.line(LineChange::Keep, heading, &mut lines);
+            }
+            return (Hunk { old_start: None, new_start: None, lines }, LinesLeft::All);
+        };
+        let hunk = Hunk { old_start: Some(old_start), new_start: Some(new_start), lines };
+        (hunk, LinesLeft::Lines { old, new })
+    }
+
+    /// Takes in a line with its mark.
+    fn marked(&mut self, line: &str, lines: &mut DiffLines) {
+        let (change, text) = match line.as_bytes().first() {
+            Some(b'+') => (LineChange::Add, &line[1..]),
+            Some(b'-') => (LineChange::Remove, &line[1..]),
+            Some(b' ') => (LineChange::Keep, &line[1..]),
+            // What is said of a missing final line feed is no line of the file, but of the line before.
+            Some(b'\\') => {
+                let last = lines.len().checked_sub(1).and_then(|last| lines.get(last));
+                let before = last.map(|line| line.change);
+                self.was_open |= before != Some(LineChange::Add);
+                self.is_open |= before != Some(LineChange::Remove);
+                return;
+            }
+            _ => (LineChange::Keep, line),
+        };
+        self.line(change, text, lines);
+    }
+
+    /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
+    pub(super) fn between(old: &str, new: &str, context: Option<usize>) -> Self {
+        let mut changes = Self::default();
+        let number = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
+        if number(old) + number(new) > COMPARED || old.is_empty() || new.is_empty() {
+            let mut lines = DiffLines::default();
+            changes.all(LineChange::Remove, old, &mut lines);
+            changes.all(LineChange::Add, new, &mut lines);
+            changes.push(lines);
+            return changes;
+        }
+        let diff = TextDiff::from_lines(old, new);
+        for group in diff.grouped_ops(context.unwrap_or(usize::MAX / 4)) {
+            let mut lines = DiffLines::default();
+            for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+                let tag = match change.tag() {
+                    ChangeTag::Equal => LineChange::Keep,
+                    ChangeTag::Delete => LineChange::Remove,
+                    ChangeTag::Insert => LineChange::Add,
+                };
+                let text = change.value();
+                changes.line(tag, text.strip_suffix('\n').unwrap_or(text), &mut lines);
+            }
+            changes.push(lines);
+        }
+        changes
+    }
+
+    /// What has changed from `old` so far, while `new` is being written. Lines of `old` that it hasn't come to stand there as kept,
+    /// no more than `rest` of them.
+    pub(super) fn growing(old: &str, new: &str, rest: usize) -> Self {
+        let (new, last) = new.rsplit_once('\n').map_or((None, new), |(new, last)| (Some(new), last));
+        let old: Vec<&str> = old.lines().collect();
+        let new: Vec<&str> = new.map(|new| new.split('\n').collect()).unwrap_or_default();
+        let ops = if old.len() + new.len() > COMPARED_WHILE_GROWING {
+            let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+            vec![DiffOp::Equal { old_index: 0, new_index: 0, len: same }]
+        } else {
+            capture_diff_slices(Algorithm::Myers, &old, &new)
+        };
+        // An equal line far down may be another one: each must be worth the old lines that are passed over for it.
+        let (mut same, mut best, mut come_to) = (0, 0, (0, 0, 0));
+        for (index, op) in ops.iter().enumerate() {
+            if let DiffOp::Equal { old_index, new_index, len } = *op {
+                same += len;
+                let worth = (REACH * same).saturating_sub(old_index + len);
+                if worth > best {
+                    (best, come_to) = (worth, (index + 1, old_index + len, new_index + len));
+                }
+            }
+        }
+        let (ops_used, old_used, new_used) = come_to;
+        let mut changes = Self::default();
+        let mut lines = DiffLines::default();
+        for op in &ops[..ops_used] {
+            let (tag, old_range, new_range) = op.as_tag_tuple();
+            let change = if tag == similar::DiffTag::Equal { LineChange::Keep } else { LineChange::Remove };
+            old[old_range].iter().for_each(|line| changes.line(change, line, &mut lines));
+            if change == LineChange::Remove {
+                new[new_range].iter().for_each(|line| changes.line(LineChange::Add, line, &mut lines));
+            }
+        }
+        new[new_used..].iter().for_each(|line| changes.line(LineChange::Add, line, &mut lines));
+        // A line that begins as an old one may become it.
+        if !last.is_empty() && !old[old_used..].iter().take(REACH).any(|line| line.starts_with(last)) {
+            changes.line(LineChange::Add, last, &mut lines);
+        }
+        old[old_used..].iter().take(rest).for_each(|line| changes.line(LineChange::Keep, line, &mut lines));
+        changes.push(lines);
+        changes
+    }
+
+    /// The change that a call asks for: one text in place of another, a patch, or a diff. `None` if it tells none of them.
+    pub(super) fn asked(change: FactRef<'_>, context: Option<usize>) -> Option<Self> {
+        if let Some(patch) = change.get("patch") {
+            return Self::of_patch(patch);
+        }
+        if let Some(diff) = change.get("diff") {
+            return Self::of_diff(&diff.str()?);
+        }
+        let [old, new] = ["old", "new"].map(|name| change.get(name).and_then(FactRef::str));
+        Some(Self::between(&old?, &new?, context))
+    }
+
+    /// All lines of a new file.
+    pub(super) fn created(content: &str) -> Self {
+        Self::whole(LineChange::Add, content)
+    }
+
+    /// All lines of a file that is no more.
+    pub(super) fn deleted(content: &str) -> Self {
+        Self::whole(LineChange::Remove, content)
+    }
+
+    fn whole(change: LineChange, content: &str) -> Self {
+        let mut changes = Self::default();
+        let mut lines = DiffLines::default();
+        changes.all(change, content, &mut lines);
+        if !lines.is_empty() {
+            let [old_start, new_start] =
+                [LineChange::Remove, LineChange::Add].map(|side| (change == side).then_some(1));
+            changes.hunks.push(Hunk { old_start, new_start, lines });
+        }
+        changes
+    }
+
+    /// Numbers the lines of the only hunk, if a snippet of the changed file, its lines numbered, holds them at one place.
+    pub(super) fn place(&mut self, snippet: &str) {
+        const MOST: usize = 400;
+        let [hunk] = &mut self.hunks[..] else { return };
+        let new = hunk.lines.iter().filter(|line| line.change != LineChange::Remove);
+        let new: Vec<&str> = new.map(|line| line.text).collect();
+        let [Some(first), Some(last)] = [new.first(), new.last()] else { return };
+        let snippet: Vec<(u64, &str)> = snippet.lines().map_while(number_of).take(MOST).collect();
+        // An edit may begin and end within a line.
+        let is_here = |lines: &[(u64, &str)]| match lines {
+            [(_, line)] => line.contains(first),
+            [(_, begin), .., (_, end)] => {
+                begin.ends_with(first)
+                    && end.starts_with(last)
+                    && lines.iter().zip(&new).skip(1).take(new.len() - 2).all(|((_, line), new)| line == new)
+            }
+            [] => false,
+        };
+        let mut places =
+            snippet.windows(new.len().min(MOST)).filter(|lines| lines.len() == new.len() && is_here(lines));
+        if let (Some([(number, _), ..]), None) = (places.next(), places.next()) {
+            hunk.old_start = Some(*number);
+            hunk.new_start = Some(*number);
+        }
+    }
+
+    /// Takes in further changes of the same file.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.hunks.extend(more.hunks);
+        self.added += more.added;
+        self.removed += more.removed;
+        self.was_open |= more.was_open;
+        self.is_open |= more.is_open;
+    }
+
+    /// Counts the lines of another file, too.
+    pub(super) fn count(&mut self, other: &Self) {
+        self.added += other.added;
+        self.removed += other.removed;
+    }
+
+    /// Whether nothing changes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.added == 0 && self.removed == 0 && self.was_open == self.is_open
+    }
+
+    fn push(&mut self, lines: DiffLines) {
+        if !lines.is_empty() {
+            self.hunks.push(Hunk { old_start: None, new_start: None, lines });
+        }
+    }
+
+    fn all(&mut self, change: LineChange, text: &str, lines: &mut DiffLines) {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        if !text.is_empty() {
+            text.split('\n').for_each(|line| self.line(change, line, lines));
+        }
+    }
+
+    fn line(&mut self, change: LineChange, text: &str, lines: &mut DiffLines) {
+        match change {
+            LineChange::Add => self.added += 1,
+            LineChange::Remove => self.removed += 1,
+            LineChange::Keep => {}
+        }
+        lines.push(change, text.strip_suffix('\r').unwrap_or(text));
+    }
+
+    /// Number of lines that came.
+    pub(super) fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// `+2 −1`
+    pub(super) fn title(&self) -> Line {
+        let mut line = Line::default();
+        self.push_counts(&mut line);
+        line
+    }
+
+    /// Adds `+2 −1` to a line, and what became of the final line feed: lines that differ in nothing else look the same.
+    pub(super) fn push_counts(&self, line: &mut Line) {
+        if self.added > 0 || self.removed == 0 {
+            line.push("change.add", ["+", &figures::count(self.added)].concat());
+        }
+        if self.removed > 0 {
+            line.push("change.remove", ["−", &figures::count(self.removed)].concat());
+        }
+        if self.was_open != self.is_open {
+            line.push("result.note", Text::own("·"));
+            let what = if self.is_open { "final line feed removed" } else { "final line feed added" };
+            line.push("result.note", Text::own(what));
+        }
+    }
+
+    /// The hunks of it.
+    pub(super) fn into_hunks(self) -> Vec<Hunk> {
+        self.hunks
+    }
+
+    /// The changes as a block; `None` if there are none.
+    pub(super) fn block(self, path: Option<Text>) -> Option<Block> {
+        (!self.hunks.is_empty()).then_some(Block::Diff { path, hunks: self.hunks })
+    }
+}
+
+/// Lines that are still to come of a hunk.
+enum LinesLeft {
+    /// So many of the file before and after.
+    Lines { old: u64, new: u64 },
+    /// All up to the next hunk.
+    All,
+}
+
+impl LinesLeft {
+    /// Whether a line is of the hunk. What follows its last line is of no hunk: the head of the next file.
+    fn takes(&mut self, line: &str) -> bool {
+        let Self::Lines { old, new } = self else { return true };
+        let (is_old, is_new) = match line.as_bytes().first() {
+            Some(b'\\') => return true,
+            Some(b'-') => (true, false),
+            Some(b'+') => (false, true),
+            _ => (true, true),
+        };
+        let is_left = (!is_old || *old > 0) && (!is_new || *new > 0);
+        if is_left {
+            *old -= u64::from(is_old);
+            *new -= u64::from(is_new);
+        }
+        is_left
+    }
+}
+
+/// First line and number of lines: `3,5`, or `3` for a single one.
+fn range_of(range: &str) -> Option<(u64, u64)> {
+    let (start, count) = range.split_once(',').unwrap_or((range, "1"));
+    Some((start.parse().ok()?, count.parse().ok()?))
+}
+
+/// The number at the start of a line, and what follows it: `    12→`, or `12` and a tab.
+pub(super) fn number_of(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start_matches(' ');
+    let end = text.bytes().take(12).position(|byte| !byte.is_ascii_digit())?;
+    let number = text[..end].parse().ok()?;
+    let rest = text[end..].strip_prefix('\t').or_else(|| text[end..].strip_prefix('→'))?;
+    Some((number, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(changes: FileDiff) -> String {
+        let title: String = changes.title().spans.iter().map(|span| span.text.as_str()).collect();
+        let mut out = title + "\n";
+        for hunk in changes.hunks {
+            hunk.unified(None, &mut out);
+        }
+        out
+    }
+
+    #[test]
+    fn differences_are_found_line_by_line() {
+        for (old, new, context, expected) in [
+            ("a\nb\nc", "a\nB\nc", None, "+1 −1\n a\n-b\n+B\n c\n"),
+            ("", "x\ny\n", None, "+2\n+x\n+y\n"),
+            ("x\r\n", "", None, "−1\n-x\n"),
+            ("1\n2\n3\n4\n5\nold", "1\n2\n3\n4\n5\nnew", Some(1), "+1 −1\n 5\n-old\n+new\n"),
+            ("same", "same", None, "+0\n"),
+        ] {
+            assert_eq!(shown(FileDiff::between(old, new, context)), expected);
+        }
+    }
+
+    #[test]
+    fn diffs_are_read_hunk_by_hunk() {
+        for (diff, expected) in [
+            ("@@ -1,2 +1,2 @@\n a\n-b\n+B\n", Some("+1 −1\n a\n-b\n+B\n")),
+            // What stands around hunks is no line of the file, however it begins; in a hunk it is.
+            ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +0,0 @@\n--- y\n--- a/z\n", Some("−1\n--- y\n")),
+            // Without numbers the heading is a line of the file.
+            ("@@ @@ fn a()\n-x\n@@\n+y\n\n", Some("+1 −1\n fn a()\n-x\n+y\n \n")),
+            ("@@ -1,0 +1 @@ fn a()\r\n+y\r\n", Some("+1\n+y\n")),
+            ("@@ -x +1 @@\n+y", Some("+1\n+y\n")),
+            ("@@ -1,99999999999999999999 +1 @@\n+y", Some("+1\n+y\n")),
+            ("@@ -1,2 +1,2 @@\n a\n@@ -7 +7 @@\n-b\n+c", Some("+1 −1\n a\n-b\n+c\n")),
+            ("", Some("+0\n")),
+            ("Binary files differ", None),
+        ] {
+            assert_eq!(FileDiff::of_diff(diff).map(shown).as_deref(), expected, "{diff}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_replaced_as_a_whole() {
+        let old = "a\n".repeat(COMPARED);
+        let changes = FileDiff::between(&old, "b", None);
+        assert_eq!((changes.removed, changes.added), (COMPARED as u64, 1));
+    }
+}

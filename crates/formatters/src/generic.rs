@@ -1,0 +1,458 @@
+//! Says values that nobody knows the meaning of: inputs and results of unknown and MCP tools.
+//!
+//! Keys stand with their values, in the order and with the numbers as written. A text of several
+//! lines keeps its lines. Short containers stay on one line, longer ones are indented:
+//!
+//! ```text
+//! filter:
+//!   tags: [red, "7"]
+//!   range:
+//!     - from: 2024-01-01
+//!       note: |
+//!         two
+//!         lines
+//! ```
+//!
+//! Nothing recurses. What lies deeper than [`DEPTH`] stands as it was written.
+
+use streamfmt_core::entry::{Block, Line};
+use streamfmt_core::json::{Entries, Items, MAX_ELEMENTS, Record, Str, Value, ValueKind};
+use streamfmt_core::text::Text;
+
+/// Containers deeper than this are shown as they were written.
+const DEPTH: usize = 64;
+/// Longest text that stands beside its key or in a title, in bytes.
+pub(super) const SHORT: usize = 100;
+/// Longest container that stays on one line, in bytes.
+const INLINE: usize = 60;
+
+/// An input laid out: something short for the title, and the rest.
+#[derive(Default)]
+pub(super) struct InputLayout {
+    /// The only value, if it is short.
+    pub(super) arg: Option<Text>,
+    /// Everything else.
+    pub(super) blocks: Vec<Block>,
+}
+
+/// Lays out an input of any type. `cut`: its record was cut at a limit.
+pub(super) fn input(value: Value<'_>, cut: bool) -> InputLayout {
+    if value.kind() == ValueKind::Object {
+        return match brief(value) {
+            Some(arg) => InputLayout { arg: Some(arg), blocks: Vec::new() },
+            None => InputLayout { arg: None, blocks: fields(value, &[], cut) },
+        };
+    }
+    if let Some(arg) = short(value) {
+        return InputLayout { arg: Some(arg), blocks: Vec::new() };
+    }
+    // A text by itself needs no marks that set it off from others.
+    let text = value.str().map(|text| Text::from_json(text).trimmed_end());
+    let text = text.unwrap_or_else(|| laid_out(value, cut));
+    InputLayout { arg: None, blocks: vec![Block::text("call.input", text)] }
+}
+
+/// The fields of an object, but for those whose values are at the nodes `known`.
+pub(super) fn fields(value: Value<'_>, known: &[u32], cut: bool) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut lines = Vec::new();
+    let mut number = 0;
+    for (key, field) in value.entries() {
+        number += 1;
+        if known.contains(&field.node()) {
+            continue;
+        }
+        let name = Text::clean_owned([&*key.decode(), ":"].concat());
+        let mut line = Line::of("call.key", name);
+        let below = match field.str() {
+            Some(text) => {
+                let text = Text::from_json(text);
+                if is_short(&text) {
+                    line.push("call.value", text);
+                    None
+                } else {
+                    let lang = language(&key.decode(), &text, value);
+                    Some(Block::Code { text: text.trimmed_end(), lang, start: None, role: VALUE.into() })
+                }
+            }
+            None => match inline(field) {
+                Some(text) => {
+                    line.push("call.value", text);
+                    None
+                }
+                None => Some(Block::text(VALUE, laid_out(field, cut))),
+            },
+        };
+        lines.push(line);
+        if let Some(block) = below {
+            blocks.push(Block::Lines { lines: std::mem::take(&mut lines) });
+            blocks.push(block);
+        }
+    }
+    if cut && number >= MAX_ELEMENTS {
+        lines.push(Line::of("call.detail", CUT));
+    }
+    if !lines.is_empty() {
+        blocks.push(Block::Lines { lines });
+    }
+    blocks
+}
+
+/// What stands below a key: writers of lines set it further in than the key.
+const VALUE: &str = "call.value";
+
+const CUT: &str = "… cut after 10,000 elements";
+
+/// Lays out a value as text of its own.
+pub(super) fn laid_out(value: Value<'_>, cut: bool) -> Text {
+    let mut out = String::with_capacity(value.raw().len() + value.raw().len() / 4);
+    lay_out(value, cut, &mut out);
+    Text::clean_owned(out)
+}
+
+/// Lays out a text that is one JSON container and nothing else; `None` if it isn't.
+pub(super) fn json_text(text: &str) -> Option<Text> {
+    let first = text.trim_start().as_bytes().first()?;
+    if !matches!(first, b'{' | b'[') {
+        return None;
+    }
+    let record = Record::from_line(text.to_owned()).ok()?;
+    // What was cut could not be shown; the text itself can.
+    (!record.is_cut()).then(|| laid_out(record.root(), false))
+}
+
+/// Whether a text may stand in a line with others.
+pub(super) fn is_short(text: &str) -> bool {
+    text.len() <= SHORT && !text.contains('\n')
+}
+
+/// The fields of an object in a few words: a single text without its key, else `key: value` after another.
+fn brief(value: Value<'_>) -> Option<Text> {
+    if value.raw().len() > 2 * SHORT {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for (key, field) in value.entries() {
+        let key = key.decode();
+        parts.push((key, field.kind() == ValueKind::String, short(field)?));
+    }
+    match parts.as_slice() {
+        [] => None,
+        [(_, true, only)] => Some(only.clone()),
+        _ => {
+            let parts: Vec<_> = parts.iter().map(|(key, _, part)| format!("{key}: {}", &**part)).collect();
+            Some(Text::clean_owned(parts.join(", "))).filter(|arg| is_short(arg))
+        }
+    }
+}
+
+/// A scalar in words, if it is short.
+fn short(value: Value<'_>) -> Option<Text> {
+    let text = match value.kind() {
+        ValueKind::String => Text::from_json(value.str()?),
+        ValueKind::Number | ValueKind::True | ValueKind::False => Text::clean(value.raw()),
+        ValueKind::Null | ValueKind::Array | ValueKind::Object => return None,
+    };
+    (!text.is_empty() && is_short(&text)).then_some(text)
+}
+
+/// Children of an open container that are still to be written.
+enum Children<'a> {
+    Fields(Entries<'a>),
+    Elements(Items<'a>),
+}
+
+impl<'a> Children<'a> {
+    fn of(value: Value<'a>) -> Option<Self> {
+        match value.kind() {
+            ValueKind::Object => Some(Self::Fields(value.entries())),
+            ValueKind::Array => Some(Self::Elements(value.items())),
+            _ => None,
+        }
+    }
+
+    fn next(&mut self) -> Option<(Option<Str<'a>>, Value<'a>)> {
+        match self {
+            Self::Fields(entries) => entries.next().map(|(key, value)| (Some(key), value)),
+            Self::Elements(items) => items.next().map(|value| (None, value)),
+        }
+    }
+}
+
+fn lay_out(value: Value<'_>, cut: bool, out: &mut String) {
+    let Some(children) = Children::of(value) else {
+        scalar(value, 0, out);
+        return;
+    };
+    if let Some(text) = inline(value) {
+        out.push_str(&text);
+        return;
+    }
+    let mut open = vec![(children, 0)];
+    // The first child of an element stands beside the dash of the element.
+    let mut beside = true;
+    while let Some(depth) = open.len().checked_sub(1) {
+        let (children, number) = &mut open[depth];
+        let Some((key, child)) = children.next() else {
+            if cut && *number >= MAX_ELEMENTS {
+                new_line(depth, out);
+                out.push_str(CUT);
+            }
+            open.pop();
+            continue;
+        };
+        *number += 1;
+        if !std::mem::take(&mut beside) {
+            new_line(depth, out);
+        }
+        match key {
+            Some(key) => {
+                push_line(&key.decode(), out);
+                out.push(':');
+            }
+            None => out.push('-'),
+        }
+        let Some(inner) = Children::of(child) else {
+            out.push(' ');
+            scalar(child, depth + 1, out);
+            continue;
+        };
+        if let Some(text) = inline(child) {
+            out.push(' ');
+            out.push_str(&text);
+        } else if open.len() == DEPTH {
+            out.push(' ');
+            out.push_str(child.raw());
+        } else {
+            if key.is_none() {
+                out.push(' ');
+                beside = true;
+            }
+            open.push((inner, 0));
+        }
+    }
+}
+
+fn new_line(depth: usize, out: &mut String) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
+}
+
+/// Writes text that must not end the line.
+fn push_line(text: &str, out: &mut String) {
+    for (index, part) in text.split('\n').enumerate() {
+        if index > 0 {
+            out.push('␊');
+        }
+        out.push_str(part);
+    }
+}
+
+/// Writes a scalar; a text of several lines below, indented.
+fn scalar(value: Value<'_>, depth: usize, out: &mut String) {
+    let Some(text) = value.decode() else {
+        out.push_str(value.raw());
+        return;
+    };
+    if !text.contains('\n') {
+        word(&text, out);
+        return;
+    }
+    out.push('|');
+    for line in text.strip_suffix('\n').unwrap_or(&text).split('\n') {
+        new_line(if line.is_empty() { 0 } else { depth }, out);
+        out.push_str(line);
+    }
+}
+
+/// Writes a string in quotes only if it would be taken for something else without.
+fn word(text: &str, out: &mut String) {
+    let looks_other = text.is_empty()
+        || text.starts_with([' ', '"', '[', '{'])
+        || text.ends_with(' ')
+        || matches!(text, "true" | "false" | "null")
+        || (text.len() < 32 && text.parse::<f64>().is_ok());
+    if looks_other {
+        quoted(text, out);
+    } else {
+        out.push_str(text);
+    }
+}
+
+/// Writes a string in quotes that it doesn't have itself; if it has both kinds, as JSON spells it.
+fn quoted(text: &str, out: &mut String) {
+    let [has_double, has_single] = ['"', '\''].map(|quote| text.contains(quote));
+    let quote = if has_double && !has_single { '\'' } else { '"' };
+    let has_both = has_double && has_single;
+    out.push(quote);
+    for ch in text.chars() {
+        if has_both && (ch == quote || ch == '\\') {
+            out.push('\\');
+        }
+        out.push(ch);
+    }
+    out.push(quote);
+}
+
+/// A value on one line, if it is short enough for that.
+fn inline(value: Value<'_>) -> Option<Text> {
+    let is_container = matches!(value.kind(), ValueKind::Array | ValueKind::Object);
+    // With this the work for nested containers stays linear.
+    if is_container && value.raw().len() > 4 * INLINE {
+        return None;
+    }
+    let mut out = String::new();
+    if !is_container {
+        scalar(value, 0, &mut out);
+        return Some(Text::clean_owned(out));
+    }
+    let mut open: Vec<(Children<'_>, char)> = Vec::new();
+    let mut next = Some(value);
+    loop {
+        if let Some(value) = next.take() {
+            match Children::of(value) {
+                Some(children) => {
+                    let is_object = value.kind() == ValueKind::Object;
+                    out.push(if is_object { '{' } else { '[' });
+                    open.push((children, if is_object { '}' } else { ']' }));
+                }
+                None => match value.decode() {
+                    Some(text) if text.contains('\n') => return None,
+                    Some(text) => inline_word(&text, &mut out),
+                    None => out.push_str(value.raw()),
+                },
+            }
+        }
+        if out.len() > INLINE || open.len() > 3 {
+            return None;
+        }
+        let Some((children, end)) = open.last_mut() else { return Some(Text::clean_owned(out)) };
+        let Some((key, child)) = children.next() else {
+            out.push(*end);
+            open.pop();
+            continue;
+        };
+        if !out.ends_with(['{', '[']) {
+            out.push_str(", ");
+        }
+        if let Some(key) = key {
+            push_line(&key.decode(), &mut out);
+            out.push_str(": ");
+        }
+        next = Some(child);
+    }
+}
+
+/// Within a line of several values, what separates them must not stand in a bare word.
+fn inline_word(text: &str, out: &mut String) {
+    if text.contains([',', ':', '[', ']', '{', '}']) {
+        quoted(text, out);
+    } else {
+        word(text, out);
+    }
+}
+
+/// The language of a text, by its key, by a sibling that tells, or by how it begins.
+fn language(key: &str, text: &str, siblings: Value<'_>) -> Option<Text> {
+    let told = ["language", "lang"].iter().find_map(|name| siblings.get(name)?.str());
+    let begins = |words: &[&str]| words.iter().any(|word| text.trim_start().starts_with(word));
+    let lang = match key {
+        "command" | "cmd" | "shell" | "bash" => "sh",
+        "sql" => "sql",
+        "html" => "html",
+        "css" => "css",
+        "json" => "json",
+        "yaml" | "yml" => "yaml",
+        "markdown" | "md" | "body" => "md",
+        "diff" | "patch" => "diff",
+        "python" | "py" => "py",
+        "javascript" | "js" => "js",
+        "typescript" | "ts" => "ts",
+        "code" | "script" | "source" | "snippet" | "content" | "query" | "function" | "expression"
+        | "program" => {
+            if let Some(told) = told {
+                return Some(Text::from_json(told));
+            }
+            if begins(&["#!/bin", "set -e"]) {
+                "sh"
+            } else if begins(&["import ", "from ", "def ", "class ", "print("]) {
+                "py"
+            } else if begins(&[
+                "const ", "let ", "function", "async ", "() =>", "(async", "await ", "return ",
+            ]) {
+                "js"
+            } else if begins(&["SELECT", "select", "WITH", "with ", "INSERT", "UPDATE", "DELETE", "CREATE"]) {
+                "sql"
+            } else if begins(&["<!DOCTYPE", "<html", "<div"]) {
+                "html"
+            } else {
+                return None;
+            }
+        }
+        _ => return None,
+    };
+    Some(Text::own(lang))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn laid(json: &str) -> String {
+        let record = Record::from_line(json.to_owned()).unwrap();
+        laid_out(record.root(), record.is_cut()).as_str().to_owned()
+    }
+
+    #[test]
+    fn a_long_text_is_quoted_in_linear_time() {
+        let text = "\\".repeat(4 << 20) + "\" ";
+        let mut out = String::new();
+        quoted(&text, &mut out);
+        assert_eq!(out.len(), text.len() + 2);
+    }
+
+    #[test]
+    fn values_are_laid_out_readably() {
+        for (json, expected) in [
+            ("42", "42"),
+            (r#""plain""#, "plain"),
+            ("{}", "{}"),
+            (r#"{"a":[1,2.50,1e400],"b":{"c":null}}"#, "{a: [1, 2.50, 1e400], b: {c: null}}"),
+            (r#"["7","true",""," x","a, b"]"#, r#"["7", "true", "", " x", "a, b"]"#),
+            (
+                r#"{"filter":{"tags":["red","7"],"range":[{"from":"2024-01-01","note":"two\nlines\n"},{"from":"x"}]},"z":1}"#,
+                "filter:\n  tags: [red, \"7\"]\n  range:\n    - from: 2024-01-01\n      note: |\n        two\n        lines\n    - {from: x}\nz: 1",
+            ),
+            (
+                r#"[["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","b"]]"#,
+                "- - aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n  - b",
+            ),
+            (r#"{"text":"[{\"sku\":\"tea\"}]"}"#, r#"{text: '[{"sku":"tea"}]'}"#),
+            (r#"{"text":"{'a': \"\\b\"}"}"#, r#"{text: "{'a': \"\\b\"}"}"#),
+            (r#"{"k\ney":"\u001b[2Jx"}"#, "{k␊ey: \"␛[2Jx\"}"),
+        ] {
+            assert_eq!(laid(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn deep_values_are_written_as_they_are_from_the_limit_on() {
+        let deep = format!("{}\"{}\"{}", r#"{"k":"#.repeat(90), "m".repeat(80), "}".repeat(90));
+        let out = laid(&deep);
+        assert_eq!(out.lines().count(), DEPTH);
+        assert!(out.ends_with(&"}".repeat(90 - DEPTH)) && out.contains(&"m".repeat(80)));
+    }
+
+    #[test]
+    fn a_cut_container_says_so() {
+        let long = laid(&format!(r#"{{"v":[{}1]}}"#, "1,".repeat(20_000)));
+        assert!(long.ends_with("\n  … cut after 10,000 elements"), "{}", &long[long.len() - 40..]);
+    }
+
+    #[test]
+    fn only_whole_json_is_laid_out() {
+        assert_eq!(json_text(r#" {"a":1} "#).as_deref(), Some("{a: 1}"));
+        assert_eq!(json_text(r#"{"a":1} and more"#), None);
+        assert_eq!(json_text("7"), None);
+    }
+}

@@ -1,0 +1,433 @@
+//! What is said of notices: what the agent's program tells beside the conversation.
+
+use crate::standard::{ItemContext, images};
+use crate::{calls, generic, outcome, sentence};
+use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::figures;
+use streamfmt_core::find::find;
+use streamfmt_core::home::home;
+use streamfmt_core::item::{Action, FactRef};
+use streamfmt_core::text::Text;
+
+/// Says a notice; `None` hides it.
+pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
+    if !context.full && ["repeated", "echo"].iter().any(|name| context.is(name)) {
+        return None;
+    }
+    if !context.whole && context.is("minor") {
+        return None;
+    }
+    let event = context.text("event").unwrap_or(Text::own("notice"));
+    if &*event == "session" {
+        // One that changes nothing says again what the one before said.
+        let is_again = context.is("minor") && !context.full;
+        return (!is_again).then(|| session(context));
+    }
+    if &*event == "totals" {
+        return Some(outcome::totals(context));
+    }
+    let level = context.fact("level").and_then(FactRef::str);
+    let (mark, role) = match level.as_deref() {
+        _ if context.item.error => ("error", "notice.error"),
+        Some("error") => ("error", "notice.error"),
+        Some("warning") => ("warning", "notice.warning"),
+        _ => ("notice", "notice.info"),
+    };
+    let mut view = View::titled(mark, Line::default());
+    let known = words(context, &event);
+    let said = context.text("words").filter(|_| !context.full);
+    let mut text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
+    if !context.full && mark != "error" && known.is_some() && TOLD.contains(&&*event) {
+        text = Text::EMPTY;
+    }
+    if !context.full && &*event == "open-calls" {
+        text = open_calls(context).unwrap_or(text);
+    }
+    if !context.full && &*event == "damaged" {
+        text = runs_counted(&text);
+    }
+    let mut reason = None;
+    if mark == "error" && known.is_none() && !context.full {
+        text = sentence::without_json(text);
+        reason = sentence::first_sentence(&text);
+    }
+    let first = find(b'\n', text.as_bytes()).unwrap_or(0);
+    let longest = if context.item.error { LONG_ERROR } else { 2 * generic::SHORT };
+    let is_line = first == 0 && text.len() <= longest && reason.is_none();
+    match known.or_else(|| {
+        let (sentence, rest) = reason?;
+        text = rest;
+        Some(sentence)
+    }) {
+        Some(words) => view.title.push(role, words),
+        None if is_line && !text.is_empty() && !context.full => {}
+        // Of a longer text the first line is the title.
+        None if !context.full && (1..=longest).contains(&first) && !is_tag(&text[..first]) => {
+            view.title.push(role, text.slice(0, first));
+            text = text.slice(first + 1, text.len());
+        }
+        None => view.title.push(role, Text::clean_owned(event.replace(['_', '-'], " "))),
+    }
+    if text.is_empty() {
+        if let (None, true, Some(record)) = (known_record(&event), context.whole, &context.item.record) {
+            view.body.push(Block::text("notice.record", generic::laid_out(record.root(), record.is_cut())));
+        }
+    } else if is_line {
+        let before = view.title.spans.last().map(|span| &*span.text);
+        if before.is_some_and(|before| !before.ends_with([':', '!'])) {
+            view.title.push("notice.note", Text::own("·"));
+        }
+        view.title.push(if mark == "error" { role } else { "notice.text" }, text);
+    } else {
+        view.body.push(Block::text("notice.text", text));
+    }
+    for name in ["stdout", "stderr"] {
+        if let Some(output) = context.text(name).filter(|output| !output.trim().is_empty()) {
+            let is_said =
+                memchr::memmem::find(context.item.text().as_bytes(), output.trim().as_bytes()).is_some();
+            if !is_said {
+                view.body.push(Block::text("notice.text", output.trimmed_end()));
+            }
+        }
+    }
+    if context.whole && !context.full && &*event == "open-calls" {
+        view.body.extend(unanswered_changes(context));
+    }
+    images(context, &mut view.body);
+    Some(view)
+}
+
+/// `claude-opus-4-5 · ~/shop-api · 0123abcd`
+fn session(context: ItemContext<'_>) -> View {
+    let facts = context.session.facts();
+    let has_only_mode = context.fact("changed").is_some();
+    if let (false, true, Some(mode)) = (context.full, has_only_mode, context.text("mode")) {
+        return View::titled("notice", Line::of("notice.info", format!("permission mode: {}", &*mode)));
+    }
+    let mut line = Line::default();
+    let mut add = |role: &'static str, text: Option<Text>| {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            if !line.is_empty() {
+                line.push("session.note", Text::own("·"));
+            }
+            line.push(role, text);
+        }
+    };
+    add("session.model", context.text("model").or_else(|| facts.model.clone()));
+    add("session.folder", context.text("cwd").or_else(|| facts.cwd.clone()).map(home));
+    let id = context.item.session.as_deref().map(Text::clean).or_else(|| facts.session.clone());
+    add("session.id", id.map(|id| if context.full { id } else { short_id(id) }));
+    if context.full {
+        add("session.mode", context.text("mode"));
+        add("session.version", context.text("version"));
+    }
+    let mut view = View::titled("session", line);
+    if view.title.is_empty() {
+        view.title.push("session.note", Text::own("session"));
+    }
+    if context.whole && !context.full {
+        let mut line = Line::default();
+        let id = context.item.session.as_deref().map(Text::clean);
+        let told = [("id:", "id", id), ("mode:", "session.mode", context.text("mode"))];
+        let told = told.into_iter().chain([("version:", "session.version", context.text("version"))]);
+        for (name, role, text) in told {
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
+                if !line.is_empty() {
+                    line.push("session.note", Text::own("·"));
+                }
+                line.push("session.note", Text::own(name));
+                line.push(role, text);
+            }
+        }
+        if !line.is_empty() {
+            view.body.push(Block::line(line));
+        }
+    }
+    if !context.whole {
+        let servers = context.fact("servers").map(FactRef::list).unwrap_or_default();
+        for (status, told) in [("failed", "that failed"), ("needs-auth", "that want a login")] {
+            let such = servers.iter().filter(|server| server.text_at("status").as_deref() == Some(status));
+            let names: Vec<_> =
+                such.filter_map(|server| server.text_at("name")).map(Text::into_string).collect();
+            if !names.is_empty() {
+                let told = format!("MCP servers {told}: {}", names.join(", "));
+                view.body.push(Block::line(Line::of("notice.warning", told)));
+            }
+        }
+    }
+    if context.whole {
+        for name in ["tools", "servers"] {
+            let names = context.fact(name).map(FactRef::list).unwrap_or_default();
+            let mut line = Line::of("session.note", format!("{name}:"));
+            for part in names {
+                line.push("session.tool", part.words().or_else(|| part.text_at("name")).unwrap_or_default());
+                if let Some(status) = part.text_at("status") {
+                    line.push("session.note", format!("({})", &*status));
+                }
+            }
+            if line.spans.len() > 1 {
+                view.body.push(Block::line(line));
+            }
+        }
+        let text = context.item.clean_text();
+        if !text.trim().is_empty() {
+            view.body.push(Block::text("notice.text", text));
+        }
+    }
+    view
+}
+
+/// Whether a line is nothing but a tag that the agent's program puts around its words.
+fn is_tag(line: &str) -> bool {
+    let name = line.trim().strip_prefix('<').and_then(|line| line.strip_suffix('>'));
+    name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_/".contains(&byte)))
+}
+
+/// The calls that have no result by their titles, as far as they are listed and still known. Where a title is the tool's name
+/// alone, the id tells calls of one tool apart.
+fn open_calls(context: ItemContext<'_>) -> Option<Text> {
+    let ids = context.fact("calls").map(FactRef::list)?;
+    let title = |id: &FactRef<'_>| {
+        let id = id.text()?;
+        let call = context.session.call(&id.as_str().into())?;
+        let mut title = calls::view(ItemContext { item: call, ..context })?.title;
+        if title.spans.len() == 1 {
+            title.push("call.detail", id);
+        }
+        Some(title.spans.iter().map(|span| &*span.text).collect::<String>())
+    };
+    let titles: Option<Vec<String>> = ids.iter().map(title).collect();
+    let rest = context.count("count")?.saturating_sub(ids.len() as u64);
+    let more = if rest > 0 { format!("; and {} more", &*figures::count(rest)) } else { String::new() };
+    Some(Text::clean_owned(titles?.join("; ") + &more))
+}
+
+/// What the calls without a result were to change. Where nothing is left out that is shown once elsewhere, a call leaves that to
+/// its result, which didn't come.
+fn unanswered_changes(context: ItemContext<'_>) -> impl Iterator<Item = Block> {
+    let calls = context.session.unanswered_calls();
+    let changes = calls.filter(|call| matches!(call.action, Some(Action::Write | Action::Edit)));
+    changes.filter_map(move |call| {
+        let summary = calls::view(ItemContext { item: call, ..context })?.title;
+        let body = calls::view(ItemContext { item: call, full: true, ..context })?.body;
+        (!body.is_empty()).then_some(Block::Details { summary, body })
+    })
+}
+
+/// The text with long runs of one control character counted: `␀ × 512`.
+fn runs_counted(text: &str) -> Text {
+    const LONG: usize = 8;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_control = ('\u{2400}'..='\u{2421}').contains(&first);
+        let end = rest.find(|char| !is_control || char != first).unwrap_or(rest.len()).max(first.len_utf8());
+        let (run, after) = rest.split_at(end);
+        let count = end / first.len_utf8();
+        if count > LONG {
+            let blank = |is_needed: bool| if is_needed { " " } else { "" };
+            let (before, behind) = (blank(!out.is_empty()), blank(!after.is_empty()));
+            out.extend([before, first.encode_utf8(&mut [0; 4]), " × ", &count.to_string(), behind]);
+        } else {
+            out.push_str(run);
+        }
+        rest = after;
+    }
+    Text::clean_owned(out)
+}
+
+/// The first group of a UUID; other ids as they are, if they aren't long.
+fn short_id(id: Text) -> Text {
+    match id.split_once('-') {
+        Some((first, _)) if first.len() == 8 && id.len() == 36 => id.slice(0, 8),
+        _ => id,
+    }
+}
+
+/// Longest first line of an error that is a title, in bytes.
+const LONG_ERROR: usize = 500;
+
+/// Events whose text says no more than the words made of their facts.
+const TOLD: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "retracted"];
+
+/// Events whose facts are said in words, so that their records need no showing.
+fn known_record(event: &str) -> Option<()> {
+    const KNOWN: [&str; 17] = [
+        "session-change",
+        "cut",
+        "retracted",
+        "retry",
+        "compaction",
+        "limit",
+        "denied",
+        "task",
+        "damaged",
+        "oversized",
+        "foreign",
+        "open-calls",
+        "count",
+        "fallback",
+        "mode",
+        "interrupt",
+        "no-outcome",
+    ];
+    KNOWN.contains(&event).then_some(())
+}
+
+/// Whether the text of a task's notice says how it ended: `Background command "Build" completed (exit code 0)`. Of some
+/// tasks it is their description alone.
+fn tells_state(context: ItemContext<'_>) -> bool {
+    let text = context.text("words").unwrap_or_else(|| context.item.clean_text());
+    let status = context.fact("status").and_then(FactRef::str);
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    !text.is_empty()
+        && match status.as_deref() {
+            None => true,
+            Some("completed") => has(&["completed", "finished", "ended"]),
+            Some("stopped" | "killed") => has(&["stopped", "killed"]),
+            Some(other) => has(&[other]),
+        }
+}
+
+/// What an event means, in a few words with its figures; `None` if its text or its name must do.
+fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
+    let text = |name: &str| context.fact(name).and_then(FactRef::words);
+    let said = match event {
+        "no-outcome" => "the stream ended without a result".to_owned(),
+        "retry" => {
+            let mut said = "trying again".to_owned();
+            if let (Some(attempt), Some(of)) = (text("attempt"), text("of")) {
+                said = format!("{said} ({} of {})", &*attempt, &*of);
+            }
+            if let Some(ms) = context.count("delay_ms") {
+                said = format!("{said} in {}", &*figures::duration(ms));
+            }
+            let (status, error) = (text("status"), text("error"));
+            // The error may begin with the status.
+            let status =
+                status.filter(|status| !error.as_ref().is_some_and(|error| error.starts_with(&**status)));
+            for told in [status, error].into_iter().flatten() {
+                said = format!("{said} · {}", &*told);
+            }
+            said
+        }
+        "compaction" if !context.item.text().is_empty() => {
+            "the conversation could not be compacted".to_owned()
+        }
+        "compaction" => match (context.count("before"), context.count("after")) {
+            (Some(before), Some(after)) => {
+                format!(
+                    "conversation compacted · {} → {} tokens",
+                    &*figures::tokens(before),
+                    &*figures::tokens(after)
+                )
+            }
+            (Some(before), None) => {
+                format!("conversation compacted · {} tokens before", &*figures::tokens(before))
+            }
+            _ => "conversation compacted".to_owned(),
+        },
+        "damaged" => match (context.count("count"), context.is("incomplete")) {
+            (Some(count), _) => format!("{count} damaged records in all, only the first were shown"),
+            (None, true) => format!("line {}: incomplete record", context.item.line),
+            (None, false) => format!("line {}: damaged record", context.item.line),
+        },
+        "oversized" => {
+            let size = context.count("bytes").map(figures::size)?;
+            format!("line {}: {}, over the limit: not read", context.item.line, &*size)
+        }
+        "cut" => format!("line {}: a value is cut: nested too deep, or too many elements", context.item.line),
+        "open-calls" => match context.count("count")? {
+            1 => "1 call has no result:".to_owned(),
+            count => format!("{count} calls have no result:"),
+        },
+        "retracted" => match context.fact("items").map(|items| items.list().len())? {
+            1 => "the model withdrew what it said before".to_owned(),
+            count => format!("the model withdrew {count} things it said before"),
+        },
+        "limit" => {
+            let mut said = "rate limit".to_owned();
+            for name in ["type", "status"] {
+                if let Some(told) = text(name) {
+                    said = format!("{said} · {}", told.replace('_', " "));
+                }
+            }
+            if let Some(used) = context.fact("utilization").and_then(FactRef::float) {
+                said = format!("{said} · {:.0}% used", used * 100.0);
+            }
+            if let Some(time) = context.fact("resets_at").and_then(FactRef::int).and_then(figures::moment) {
+                said = format!("{said} · resets {}", &*time);
+            }
+            said
+        }
+        "denied" => {
+            let told = [text("tool"), text("reason")].into_iter().flatten().map(Text::into_string);
+            let told = told.collect::<Vec<_>>().join(" · ");
+            if told.is_empty() { "denied".to_owned() } else { format!("denied: {told}") }
+        }
+        "session-change" => {
+            let id = context.text("session")?;
+            format!("session {}", &*if context.full { id } else { short_id(id) })
+        }
+        "mode" => format!("permission mode: {}", &*text("mode")?),
+        // The agent's own words say it all: which models, and why.
+        "fallback" if !context.full && !context.item.text().is_empty() => return None,
+        "task" if !context.full && tells_state(context) => return None,
+        "task" => match text("status") {
+            Some(status) => format!("task {}", status.replace('_', " ")),
+            None => "task".to_owned(),
+        },
+        "hook" => {
+            let mut said = "hook".to_owned();
+            for name in ["name", "outcome"] {
+                if let Some(told) = text(name) {
+                    said = format!("{said} {}", &*told);
+                }
+            }
+            match text("exit").filter(|code| &**code != "0") {
+                Some(code) => format!("{said} · exit {}", &*code),
+                None => said,
+            }
+        }
+        "command" => {
+            let name = text("name")?;
+            let args = text("args").unwrap_or_default();
+            format!("{} {}", &*name, &*args)
+        }
+        "fallback" => match (text("from"), text("to")) {
+            (Some(from), Some(to)) => format!("model {} → {}", &*from, &*to),
+            _ => return None,
+        },
+        "skill" => format!("skill {}", &*text("path")?),
+        "attachment" if context.whole && !context.full => text("type")?.replace('_', " "),
+        "attachment" => format!("attachment · {}", text("type")?.replace('_', " ")),
+        "teammate" | "session-message" | "channel" | "memory" => {
+            let what = match event {
+                "session-message" => "another session",
+                "memory" => "to be remembered",
+                other => other,
+            };
+            match text("from") {
+                Some(from) => format!("{what} {}:", &*from),
+                None => format!("{what}:"),
+            }
+        }
+        "interrupt" if context.item.text().trim().is_empty() => "interrupted".to_owned(),
+        "summary" => "summary".to_owned(),
+        "shell-input" => "shell".to_owned(),
+        "shell-output" => "output of the shell".to_owned(),
+        "refusal" => {
+            let mut said = "the model refused to answer".to_owned();
+            for name in ["category", "explanation"] {
+                if let Some(told) = text(name).filter(|told| !context.item.text().contains(&**told)) {
+                    said = format!("{said} · {}", &*told);
+                }
+            }
+            said
+        }
+        "synthetic" if context.full => "from the agent's program".to_owned(),
+        "interrupt" if !context.full => "interrupted by the user".to_owned(),
+        _ => return None,
+    };
+    Some(Text::clean_owned(said).trimmed_end())
+}

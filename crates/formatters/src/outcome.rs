@@ -1,0 +1,320 @@
+//! What is said of how a run ended.
+
+use crate::generic;
+use crate::sentence::{first_sentence, without_json};
+use crate::standard::ItemContext;
+use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::figures;
+use streamfmt_core::item::FactRef;
+use streamfmt_core::item::Status;
+use streamfmt_core::text::Text;
+
+/// Says an outcome: figures that aren't known are left out, never taken for 0.
+pub(super) fn view(context: ItemContext<'_>) -> View {
+    let is_failed = context.item.error || context.item.status == Status::Failed;
+    let (mark, role) =
+        if is_failed { ("outcome-error", "outcome.error") } else { ("outcome-ok", "outcome.ok") };
+    let mut reason = if is_failed { Reason::of(context) } else { Reason::default() };
+    let mut title =
+        Line::of(role, if is_failed { why(context, reason.sentence.take()) } else { Text::own("done") });
+    if let Some(turns) = context.count("turns") {
+        let said = figures::count_of(turns, "turn", "turns");
+        let is_of_turn = context.fact("turn").is_none_or(|turn| turn.get("turns").is_some());
+        figure(&mut title, if is_of_turn { said } else { Text::clean_owned(format!("{} so far", &*said)) });
+    }
+    if let Some(ms) = context.count("duration_ms") {
+        figure(&mut title, figures::duration(ms));
+    }
+    if !push_cost(context, &mut title) && !context.full {
+        // In full they follow one by one.
+        push_tokens(context, &mut title);
+    }
+    let denials = context.fact("denials").map(FactRef::list).unwrap_or_default();
+    // Each is shown where it happened; in full the denied ones are listed below.
+    let denied = if context.full { 0 } else { denials.len() as u64 };
+    if let Some(failed) = failures(context.count("failed_calls").unwrap_or(0), denied) {
+        warning(&mut title, failed);
+    }
+    let mut view = View::titled(mark, title);
+    let text = if reason.is_text { reason.rest.clone() } else { context.item.clean_text() };
+    if !context.is("repeated") && !text.trim().is_empty() {
+        let role = match (is_failed, reason.is_text) {
+            (true, true) => "outcome.note",
+            (true, false) => "outcome.error",
+            (false, _) => "reply",
+        };
+        // A structured answer is data, not Markdown.
+        view.body.push(if text.trim_start().starts_with(['{', '[']) {
+            Block::Code {
+                text: text.trimmed_end(),
+                lang: Some(Text::own("json")),
+                start: None,
+                role: role.into(),
+            }
+        } else {
+            Block::prose(role, text)
+        });
+    }
+    for odd in context.fact("more").map(FactRef::list).unwrap_or_default() {
+        if let FactRef::Json(value) = odd {
+            view.body.push(Block::text("reply", generic::laid_out(value, false)));
+        }
+    }
+    let mut lines = Vec::new();
+    for (index, error) in problems(context).into_iter().enumerate() {
+        let (role, error) = if reason.is_error && index == 0 {
+            ("outcome.note", reason.rest.clone())
+        } else {
+            (reason.role_of_others(), error)
+        };
+        if error.trim().is_empty() {
+            continue;
+        }
+        if error.contains('\n') {
+            view.body.push(Block::text(role, error.trimmed_end()));
+        } else {
+            lines.push(Line::of(role, error));
+        }
+    }
+    for denial in denials.into_iter().filter(|_| context.full) {
+        let tool = denial.text_at("tool").unwrap_or(Text::own("a call"));
+        lines.push(Line::of("notice.warning", "denied").with("tool.name", tool));
+    }
+    if context.whole {
+        accounts(context, &mut lines);
+    }
+    if !lines.is_empty() {
+        view.body.push(Block::Lines { lines });
+    }
+    view
+}
+
+/// Says what a run came to over all of its turns: `6 prompts · 30 turns · 6.0s · $0.0856 · 2 of 18 calls failed`.
+pub(super) fn totals(context: ItemContext<'_>) -> View {
+    let mut title = Line::default();
+    for (name, one, many) in [("prompts", "prompt", "prompts"), ("turns", "turn", "turns")] {
+        if let Some(count) = context.count(name) {
+            figure(&mut title, figures::count_of(count, one, many));
+        }
+    }
+    if let Some(ms) = context.count("duration_ms") {
+        figure(&mut title, figures::duration(ms));
+    }
+    if !push_cost(context, &mut title) {
+        push_tokens(context, &mut title);
+    }
+    let calls = context.count("call_count").filter(|count| *count > 0);
+    let calls = calls.map(|count| figures::count_of(count, "call", "calls"));
+    match (calls, context.count("failed_calls").filter(|failed| *failed > 0)) {
+        (Some(calls), Some(failed)) => {
+            warning(&mut title, format!("{} of {} failed", &*figures::count(failed), &*calls));
+        }
+        (Some(calls), None) => figure(&mut title, calls),
+        (None, _) => {}
+    }
+    if title.is_empty() {
+        title.push("outcome.figure", Text::own("totals"));
+    }
+    View::titled("totals", title)
+}
+
+/// Adds the price: that of the turn, and that of all turns so far if it is another. Whether there is one.
+fn push_cost(context: ItemContext<'_>, title: &mut Line) -> bool {
+    let Some(all) = context.fact("cost_usd").and_then(FactRef::float) else { return false };
+    let turn = context.fact("turn").and_then(|turn| turn.get("cost_usd")).and_then(FactRef::float);
+    push_of_all(turn, all, figures::money, title)
+}
+
+/// Adds the tokens that were used, those of the turn and those of all turns so far alike.
+fn push_tokens(context: ItemContext<'_>, title: &mut Line) {
+    let spent = |used: FactRef<'_>| {
+        let counts = ["input", "output"].into_iter().filter_map(|name| used.count_at(name));
+        counts.fold(0, u64::saturating_add)
+    };
+    let all = context.fact("usage").map_or(0, spent);
+    if all > 0 {
+        let turn = context.fact("turn").and_then(|turn| turn.get("usage")).map(spent);
+        let said = |tokens| Some(Text::clean_owned(format!("{} tokens", &*figures::tokens(tokens))));
+        push_of_all(turn, all, said, title);
+    }
+}
+
+/// Adds a figure of a turn, unless it is nothing, and that of all turns so far if it is larger: `$0.0334 · $0.0492 so far`.
+fn push_of_all<T: Copy + Default + PartialOrd>(
+    turn: Option<T>,
+    all: T,
+    said: impl Fn(T) -> Option<Text>,
+    title: &mut Line,
+) -> bool {
+    let Some(so_far) = said(all) else { return false };
+    match turn.filter(|turn| *turn < all) {
+        None => figure(title, so_far),
+        Some(turn) => {
+            if let Some(turn) = said(turn).filter(|_| turn > T::default()) {
+                figure(title, turn);
+            }
+            dot(title);
+            title.push("outcome.note", format!("{} so far", &*so_far));
+        }
+    }
+    true
+}
+
+/// How many calls failed, and how many of them were denied, in words.
+fn failures(failed: u64, denied: u64) -> Option<String> {
+    let calls = || figures::count_of(failed, "call", "calls");
+    match (failed > denied, denied) {
+        (true, 0) => Some(format!("{} failed", &*calls())),
+        (true, _) => Some(format!("{} failed, {} of them denied", &*calls(), &*figures::count(denied))),
+        (false, 0) => None,
+        (false, _) => Some(format!("{} denied", &*figures::count(denied))),
+    }
+}
+
+fn warning(title: &mut Line, text: String) {
+    dot(title);
+    title.push("outcome.warning", text);
+}
+
+fn figure(title: &mut Line, text: Text) {
+    dot(title);
+    title.push("outcome.figure", text);
+}
+
+fn dot(title: &mut Line) {
+    if !title.is_empty() {
+        title.push("outcome.note", Text::own("·"));
+    }
+}
+
+/// The errors that are worth showing, in words.
+fn problems(context: ItemContext<'_>) -> Vec<Text> {
+    let problems = context.fact("problems").filter(|_| !context.full).or_else(|| context.fact("errors"));
+    let errors = problems.map(FactRef::list).unwrap_or_default();
+    errors.into_iter().filter_map(FactRef::words).filter(|error| !error.trim().is_empty()).collect()
+}
+
+/// What a failed run says of its failure.
+#[derive(Default)]
+struct Reason {
+    /// The first sentence of it, if the cause alone doesn't say it.
+    sentence: Option<Text>,
+    /// What is left of the text or error that it is of.
+    rest: Text,
+    /// Whether it is of the outcome's text.
+    is_text: bool,
+    /// Whether it is the first of the errors.
+    is_error: bool,
+    /// Whether the cause says it all.
+    is_known: bool,
+}
+
+impl Reason {
+    fn of(context: ItemContext<'_>) -> Self {
+        if known_cause(context).is_some() {
+            return Self { is_known: true, ..Self::default() };
+        }
+        let text = context.item.clean_text();
+        let is_answer = text.trim_start().starts_with(['{', '[']);
+        if let (false, Some((sentence, rest))) = (is_answer, first_sentence(&without_json(text))) {
+            return Self { sentence: Some(sentence), rest, is_text: true, ..Self::default() };
+        }
+        match problems(context).into_iter().next().and_then(|error| first_sentence(&without_json(error))) {
+            Some((sentence, rest)) => {
+                Self { sentence: Some(sentence), rest, is_error: true, ..Self::default() }
+            }
+            None => Self::default(),
+        }
+    }
+
+    /// The role of errors beside it.
+    fn role_of_others(&self) -> &'static str {
+        if self.is_known { "outcome.note" } else { "outcome.error" }
+    }
+}
+
+/// Why a run ended early, if that has a name.
+fn known_cause(context: ItemContext<'_>) -> Option<&'static str> {
+    let cause = context.fact("cause").and_then(FactRef::str);
+    match cause.as_deref() {
+        Some("interrupted") => Some("interrupted"),
+        _ if context.is("interrupted") => Some("interrupted"),
+        Some("turns") => Some("stopped: too many turns"),
+        Some("budget") => Some("stopped: over budget"),
+        Some("blocked") => Some("blocked by a hook"),
+        Some("structure") => Some("failed: no valid structured output"),
+        _ => None,
+    }
+}
+
+/// Why a run failed, in words: by its cause, else by the first sentence of what it says.
+fn why(context: ItemContext<'_>, sentence: Option<Text>) -> Text {
+    if let Some(cause) = known_cause(context) {
+        return Text::own(cause);
+    }
+    let cause = context.fact("cause").and_then(FactRef::str);
+    let subtype = context.fact("subtype").and_then(FactRef::str);
+    let failed = match (cause.as_deref(), subtype.as_deref()) {
+        (Some("running"), _) => "failed while running".to_owned(),
+        (_, None | Some("success" | "error")) => "failed".to_owned(),
+        (_, Some(other)) => format!("failed: {}", other.replace('_', " ")),
+    };
+    Text::clean_owned(match sentence {
+        Some(sentence) => format!("{failed}: {}", sentence.trim_end_matches('.')),
+        None => failed,
+    })
+}
+
+/// Reason, time at the model, tokens, and what each model took.
+fn accounts(context: ItemContext<'_>, lines: &mut Vec<Line>) {
+    let told =
+        |name: &'static str| Some(Line::of("outcome.note", name).with("outcome.figure", context.text(name)?));
+    // Of a run that went well they say no more than its title.
+    if context.full || context.item.error {
+        lines.extend(["subtype", "reason"].into_iter().filter_map(told));
+    }
+    if let Some(ms) = context.count("api_ms") {
+        lines.push(
+            Line::of("outcome.note", "waiting for the model").with("outcome.figure", figures::duration(ms)),
+        );
+    }
+    if let Some(usage) = context.fact("usage") {
+        let mut line = Line::of("outcome.note", "tokens");
+        tokens(usage, &mut line);
+        if line.spans.len() > 1 {
+            lines.push(line);
+        }
+    }
+    let models = context.fact("models");
+    let named = models.map(FactRef::parts).unwrap_or_default();
+    let listed = models.map(FactRef::list).unwrap_or_default().into_iter();
+    let listed = listed.map(|usage| (usage.text_at("model").unwrap_or_default(), usage));
+    for (model, usage) in named.into_iter().chain(listed) {
+        let mut line = Line::of("session.model", model);
+        tokens(usage, &mut line);
+        if let Some(cost) = usage.get("cost_usd").and_then(FactRef::float).and_then(figures::money) {
+            separate(&mut line);
+            line.push("outcome.figure", cost);
+        }
+        lines.push(line);
+    }
+}
+
+fn tokens(usage: FactRef<'_>, line: &mut Line) {
+    let names =
+        [("input", "in"), ("output", "out"), ("cache_read", "from cache"), ("cache_write", "to cache")];
+    for (name, word) in names {
+        if let Some(number) = usage.count_at(name) {
+            separate(line);
+            line.push("outcome.figure", figures::count(number));
+            line.push("outcome.note", word);
+        }
+    }
+}
+
+/// Parts a figure with its word from the one before.
+fn separate(line: &mut Line) {
+    if line.spans.len() > 1 {
+        line.push("outcome.note", Text::own("·"));
+    }
+}

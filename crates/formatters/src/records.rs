@@ -1,0 +1,93 @@
+//! Says the nodes of a tree of records: the label first, what kind of record it is behind it, and all that it has else.
+//!
+//! ```text
+//! ≡ Website relaunch · project · startDate: 2026-01-05
+//!     A new site by March.
+//!   • Design · tasklist tl-1
+//!     • Wireframes · task t-1 · priority: high
+//! ```
+
+use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::json::Value;
+use streamfmt_core::records::{RecordTree, RecordType, TreeNode};
+use streamfmt_core::text::Text;
+
+use crate::generic;
+
+/// What stands between parts of a title.
+const BETWEEN: &str = "·";
+
+/// What is said of a node.
+pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
+    let schema = tree.schema();
+    let kind = schema.types.get(node.kind)?;
+    let record = node.record.root();
+    let mut known = SaidFields::default();
+    // The type itself.
+    known.take(record, "type");
+    let mark = if kind.parent.is_none() { "plan" } else { "plain" };
+    let mut view = View::titled(mark, Line::default());
+    let label = known.take(record, &kind.label).map(shown).filter(|label| !label.trim().is_empty());
+    view.title.push("record.label", label.unwrap_or(Text::own("(no name)")));
+    let mut about = kind.name.clone();
+    if let Some(id) = kind.id.as_ref().and_then(|field| known.take(record, field)) {
+        about = format!("{about} {}", shown(id));
+    }
+    push_note(&mut view.title, Text::clean_owned(about));
+    if let Some(field) = parent_field(kind).filter(|_| node.parent.is_some()) {
+        known.take(record, field);
+    }
+    let text = kind.text.as_ref().and_then(|field| known.take(record, field)).map(shown);
+    for field in &kind.fields {
+        let value = record.get(&field.name).filter(|value| !known.nodes.contains(&value.node()));
+        let Some(text) = value.map(shown).filter(|text| generic::is_short(text)) else { continue };
+        known.take(record, &field.name);
+        push_note(&mut view.title, Text::clean_owned(format!("{}: {text}", field.name)));
+    }
+    if node.updates > 0 {
+        push_note(&mut view.title, Text::clean_owned(format!("updated {}", times(node.updates))));
+    }
+    if kind.parent.is_none()
+        && let Some(end) = schema.end.as_ref().filter(|_| tree.is_complete())
+    {
+        push_note(&mut view.title, Text::clean(end));
+    }
+    if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+        view.body.push(Block::prose("record.text", text));
+    }
+    view.body.extend(generic::fields(record, &known.nodes, node.record.is_cut()));
+    Some(view)
+}
+
+/// The nodes of fields that are said.
+#[derive(Default)]
+struct SaidFields {
+    nodes: Vec<u32>,
+}
+
+impl SaidFields {
+    /// The value of a field, which needn't be said again.
+    fn take<'r>(&mut self, record: Value<'r>, field: &str) -> Option<Value<'r>> {
+        let value = record.get(field)?;
+        self.nodes.push(value.node());
+        Some(value)
+    }
+}
+
+fn parent_field(kind: &RecordType) -> Option<&str> {
+    kind.parent.as_ref()?.field.as_deref()
+}
+
+fn push_note(title: &mut Line, note: Text) {
+    title.push("record.note", Text::own(BETWEEN));
+    title.push("record.note", note);
+}
+
+fn times(count: u32) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+/// A value as text: a string by itself, anything else as it is written.
+fn shown(value: Value<'_>) -> Text {
+    value.str().map_or_else(|| Text::clean(value.raw()), Text::from_json)
+}

@@ -1,0 +1,113 @@
+//! Results of commands, and how jobs in the background go.
+
+use memchr::memmem;
+
+use super::{FAILED, ResultContext, holds};
+use crate::file_diff::FileDiff;
+use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::figures;
+use streamfmt_core::item::FactRef;
+use streamfmt_core::text::Text;
+
+pub(crate) fn run(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let stdout = context.text("stdout").map(Text::trimmed_end);
+    let stderr = context.text("stderr").unwrap_or_default();
+    let is_background = context.fact("background").is_some();
+    // What the model was told holds all that was written, and often notes after it.
+    let told = if context.full || (stdout.is_none() && !is_background) { answer.text() } else { Text::EMPTY };
+    let is_parted = stdout.as_ref().is_some_and(|stdout| is_joined(&told, stdout, &stderr));
+    let is_apart = is_parted || !holds_lines(&told, stderr.trim());
+    let output = match stdout {
+        Some(stdout) if is_parted || !holds(&told, &stdout) => stdout,
+        _ => told,
+    };
+    if let Some(code) = context.fact("exit").and_then(FactRef::int).filter(|code| *code != 0) {
+        answer.trouble(Text::clean_owned(format!("exit {code}")));
+    }
+    if context.is("interrupted") {
+        answer.trouble(Text::own("interrupted"));
+    }
+    if let Some(id) = context.text("background") {
+        let what = if answer.was_asked_for("background") { "started as" } else { "in the background:" };
+        answer.note(Text::clean_owned(format!("{what} {}", &*id)));
+    }
+    if let Some(ms) = context.count("timed_out_ms") {
+        answer.note(Text::clean_owned(format!("after {}", &*figures::duration(ms))));
+    }
+    if let Some(note) = context.text("note") {
+        answer.note(note);
+    }
+    let is_image = context.is("image");
+    if is_image {
+        answer.note(Text::own("a picture"));
+    }
+    if !is_image || context.full {
+        answer.code("result.text", output);
+    }
+    if is_apart {
+        answer.errors(&stderr);
+    }
+    if let Some(whole) = context.fact("persisted") {
+        let mut line = Line::of("result.note", "whole output:");
+        if let Some(bytes) = whole.count_at("bytes").or_else(|| context.count("bytes")) {
+            line.push("result.note", figures::size(bytes));
+        }
+        if let Some(path) = whole.text().or_else(|| whole.text_at("path")) {
+            line.push("result.file", context.path(path));
+        }
+        answer.body.push(Block::line(line));
+    }
+    for file in context.fact("files").map(FactRef::list).unwrap_or_default() {
+        let either = |names: [&str; 2]| names.iter().find_map(|name| file.get(name));
+        let path = either(["path", "filePath"]).and_then(FactRef::text).map(|path| context.path(path));
+        if let Some(changes) = either(["patch", "hunks"]).and_then(FileDiff::of_patch) {
+            let mut line = path.clone().map(|path| Line::of("result.file", path)).unwrap_or_default();
+            changes.push_counts(&mut line);
+            answer.body.push(Block::line(line));
+            answer.body.extend(changes.block(path));
+        }
+    }
+    if let Some(more) = context.count("more_files") {
+        let more = figures::count_of(more, "more file", "more files");
+        answer.body.push(Block::line(Line::of("result.note", format!("and {}", &*more))));
+    }
+    if answer.says_nothing() {
+        answer.note(Text::own("no output"));
+    }
+    if is_parted { Some(answer.finish_all_but_text()) } else { answer.done() }
+}
+
+/// Whether a text is what a command wrote, and nothing else: first to standard output, then to standard error.
+fn is_joined(text: &str, stdout: &str, stderr: &str) -> bool {
+    let stderr = stderr.trim();
+    !stderr.is_empty()
+        && text.trim_end().strip_suffix(stderr).is_some_and(|before| before.trim_end() == stdout.trim_end())
+}
+
+/// How a job in the background goes, and what it has written so far.
+pub(crate) fn job(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let told = |name: &str| context.fact("job")?.get(name)?.words();
+    if let Some(state) = context.text("state").or_else(|| told("state")) {
+        if &*state == FAILED { answer.trouble(state) } else { answer.note(state) }
+    }
+    if context.full || context.fact("stdout").is_some() || answer.title.is_empty() {
+        return run(answer);
+    }
+    if let Some(code) = told("exit").filter(|code| &**code != "0") {
+        answer.trouble(Text::clean_owned(format!("exit {}", &*code)));
+    }
+    answer.code("result.text", told("output").unwrap_or_default().trimmed_end());
+    answer.errors(&told("stderr").unwrap_or_default());
+    answer.done()
+}
+
+/// Whether these lines stand somewhere in `text`, one below the other.
+fn holds_lines(text: &str, lines: &str) -> bool {
+    lines.is_empty()
+        || memmem::find_iter(text.as_bytes(), lines.as_bytes()).any(|at| {
+            let (before, behind) = (&text[..at], &text[at + lines.len()..]);
+            (before.is_empty() || before.ends_with('\n')) && (behind.is_empty() || behind.starts_with('\n'))
+        })
+}

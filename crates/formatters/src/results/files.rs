@@ -1,0 +1,464 @@
+//! Results about files: what was read, changed and found.
+
+use std::borrow::Cow;
+
+use super::{ResultContext, TITLE};
+use crate::calls::extension;
+use crate::changed_files::ChangedFiles;
+use crate::file_diff::{FileDiff, number_of};
+use crate::generic;
+use crate::standard::{ItemContext, images};
+use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::figures;
+use streamfmt_core::find::find;
+use streamfmt_core::item::FactRef;
+use streamfmt_core::item::{Action, DoesRef, Item};
+use streamfmt_core::text::Text;
+
+pub(crate) fn read(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let kind = context.fact("type").and_then(FactRef::str);
+    let images = context.fact("images").map(FactRef::list).unwrap_or_default();
+    let bytes = context.count("bytes");
+    match kind.as_deref() {
+        Some("image") => answer.note(Text::own("image")),
+        Some("pdf") => answer.note(Text::own("PDF")),
+        Some("parts") => answer.note(match context.count("count") {
+            Some(pages) => figures::count_of(pages, "page", "pages"),
+            None => Text::own("in parts"),
+        }),
+        Some("unchanged") => answer.note(Text::own("unchanged")),
+        Some("notebook") => {
+            let number = context.fact("cells").map_or(0, |cells| cells.list().len() as u64);
+            answer.note(figures::count_of(number, "cell", "cells"));
+            if let (true, Some(FactRef::Json(cells))) = (context.whole, context.fact("cells")) {
+                answer.body.push(Block::text("result.text", generic::laid_out(cells, false)));
+            }
+        }
+        _ => return read_lines(answer),
+    }
+    // Of a picture that stands below as it was, the size is told there.
+    if let Some(bytes) = bytes.filter(|_| !images.iter().any(|image| image.count_at("bytes") == bytes)) {
+        answer.note(figures::size(bytes));
+    }
+    answer.done()
+}
+
+/// Where a file's part starts, how many lines it has, and how many the file has. Some agents count one more behind a
+/// final line feed, where nothing is.
+fn counted(context: ItemContext<'_>) -> (u64, Option<u64>, Option<u64>) {
+    let start = context.count("start").unwrap_or(1);
+    let (lines, total) = (context.count("lines"), context.count("total"));
+    let text = || context.fact("content");
+    match lines {
+        Some(lines @ 1..) if text().is_some_and(|text| line_feed_ends(text, lines)) => {
+            let is_last = total == Some(start.saturating_add(lines - 1));
+            (start, Some(lines - 1), total.map(|total| if is_last { total - 1 } else { total }))
+        }
+        _ => (start, lines, total),
+    }
+}
+
+/// Whether nothing stands on the last of so many lines: the text is empty, or ends in the line feed before it. What the
+/// stream holds is not decoded for that.
+fn line_feed_ends(text: FactRef<'_>, lines: u64) -> bool {
+    let FactRef::Json(value) = text else {
+        return text.str().is_some_and(|text| {
+            (text.is_empty() || text.ends_with('\n')) && text.split('\n').count() as u64 == lines
+        });
+    };
+    let written = value.raw().as_bytes();
+    if written.len() > 2 && !written.ends_with(b"\\n\"") {
+        return false;
+    }
+    let (mut at, mut feeds, mut is_at_end) = (0, 0, written.len() == 2);
+    while let Some(next) = find(b'\\', &written[at..]) {
+        let is_feed = written.get(at + next + 1) == Some(&b'n');
+        at = (at + next + 2).min(written.len());
+        feeds += u64::from(is_feed);
+        is_at_end = is_feed && at + 1 == written.len();
+    }
+    is_at_end && feeds + 1 == lines
+}
+
+/// The lines of a file: how many, and all of them where nothing is left out.
+fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let (start, lines, total) = counted(context);
+    if let (Some(lines), false) = (lines, context.whole) {
+        if !asks_for(answer, start, lines) {
+            answer.note(lines_read(start, lines, total));
+        } else if let Some(total) = total {
+            answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
+        } else {
+            return None;
+        }
+        return answer.done();
+    }
+    let is_once = context.whole && !context.full;
+    let text = if is_once { Cow::Owned(answer.text().into_string()) } else { context.item.text() };
+    let asked = answer.call.map(Item::does);
+    let range = asked.as_ref().and_then(|asked| asked.get("range"));
+    let has_limit = asked.as_ref().is_none_or(|asked| asked.input().is_none())
+        || range.is_some_and(|range| ["lines", "end"].iter().any(|name| range.get(name).is_some()));
+    let told = context.text("content").map(Text::trimmed_end);
+    // The file's own text makes the one for the model needless, unless that is said, too.
+    let is_needed = told.is_none() || !is_once;
+    let numbered = is_needed.then(|| NumberedText::of(&text, !has_limit)).flatten();
+    let is_told = lines.is_some();
+    let (start, lines, total) = match &numbered {
+        Some(numbered) if !is_told => (numbered.start, numbered.lines, None),
+        _ => (start, lines.unwrap_or(0), total),
+    };
+    let is_asked = asks_for(answer, start, lines);
+    if !context.whole && is_asked && numbered.is_some() && total.is_none() {
+        return None;
+    }
+    if is_asked && is_once {
+        if let Some(total) = total {
+            answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
+        }
+    } else if lines > 0 || is_told {
+        answer.note(lines_read(start, lines, total));
+    }
+    if !context.whole || (told.is_none() && numbered.is_none()) {
+        if numbered.is_none() {
+            if let Some(cells) = context.count("cell_count") {
+                answer.note(figures::count_of(cells, "cell", "cells"));
+                if !context.whole {
+                    return answer.done();
+                }
+            }
+            let text = answer.text();
+            if text.trim().is_empty() && answer.says_nothing() {
+                let start = range.and_then(|range| range.get("start")?.int());
+                answer.note(Text::own(if start.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
+            }
+            answer.code("result.text", text);
+        }
+        return answer.done();
+    }
+    let path = asked.and_then(|asked| asked.text("path")).or_else(|| context.text("path"));
+    let lang = path.as_deref().and_then(extension);
+    let bare = numbered.as_ref().map(|numbered| Text::clean(numbered.bare.trim_end()));
+    if let Some(text) = told.or(bare).filter(|text| !text.is_empty()) {
+        answer.body.push(Block::Code { text, lang, start: Some(start), role: "result.text".into() });
+    }
+    match numbered {
+        // The numbered lines stand there already; what follows them does not.
+        Some(numbered) => {
+            answer.code("result.text", Text::clean(numbered.rest.trim()));
+            images(context, &mut answer.body);
+            if context.full {
+                answer.structured();
+            }
+            Some(View {
+                mark: None,
+                title: std::mem::take(&mut answer.title),
+                body: std::mem::take(&mut answer.body),
+                goes_on: answer.goes_on,
+            })
+        }
+        None => answer.done(),
+    }
+}
+
+/// Whether the call named just these lines: its own line told them.
+fn asks_for(answer: &ResultContext<'_>, start: u64, lines: u64) -> bool {
+    let Some(call) = answer.call.filter(|_| !answer.context.is_apart && lines > 0) else { return false };
+    let does = call.does();
+    let Some(range) = does.get("range") else { return false };
+    let told = |name: &str| range.count_at(name);
+    let asked = match (told("start"), told("lines"), told("end")) {
+        (from, None, Some(end)) => {
+            let from = from.unwrap_or(1);
+            Some((from, end.saturating_add(1).saturating_sub(from)))
+        }
+        (from, lines, _) => from.zip(lines),
+    };
+    asked == Some((start, lines))
+}
+
+/// `lines 1–50 of 533`, `11 lines`, `empty file`
+fn lines_read(start: u64, lines: u64, total: Option<u64>) -> Text {
+    // A final line feed makes some agents count one more line than there is.
+    let is_whole = start <= 1 && total.is_none_or(|total| total <= lines + 1);
+    if lines == 0 {
+        return Text::own(if is_whole { "empty file" } else { "no lines" });
+    }
+    if is_whole {
+        return figures::count_of(lines, "line", "lines");
+    }
+    let last = start.saturating_add(lines - 1);
+    let of = total.map(|total| format!(" of {}", &*figures::count(total))).unwrap_or_default();
+    Text::clean_owned(format!("lines {}–{}{of}", &*figures::count(start), &*figures::count(last)))
+}
+
+/// A text whose lines begin with their numbers: `     1→` or `1` and a tab.
+struct NumberedText<'a> {
+    start: u64,
+    lines: u64,
+    /// The lines without their numbers.
+    bare: String,
+    /// What follows them.
+    rest: Cow<'a, str>,
+}
+
+impl<'a> NumberedText<'a> {
+    /// Reads the lines. `to_end`: they are those up to the end of the file, so that nothing stands on one of them that is
+    /// empty and the last: a line feed ends the one before.
+    fn of(text: &'a str, to_end: bool) -> Option<Self> {
+        let (start, _) = number_of(text)?;
+        let mut bare = String::with_capacity(text.len());
+        let (mut lines, mut at, mut is_empty) = (0, 0, false);
+        while let Some((number, line)) = number_of(&text[at..]) {
+            if number != start.saturating_add(lines) {
+                break;
+            }
+            let line_start = text.len() - line.len();
+            let end = find(b'\n', line.as_bytes()).map_or(text.len(), |end| line_start + end + 1);
+            bare.push_str(&text[line_start..end]);
+            is_empty = text[line_start..end].trim_end_matches(['\n', '\r']).is_empty();
+            lines += 1;
+            at = end;
+        }
+        // The tab behind the last number is gone where blanks at the end of a text were taken off.
+        if at > 0 && text[at..].trim_end() == start.saturating_add(lines).to_string() {
+            (lines, at, is_empty) = (lines + 1, text.len(), true);
+        }
+        if to_end && is_empty && lines > 1 {
+            lines -= 1;
+        }
+        Some(Self { start, lines, bare, rest: Cow::Borrowed(&text[at..]) })
+    }
+}
+
+pub(crate) fn change(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let call = answer.call.map(Item::does);
+    let told = context.fact("changes");
+    let changes = told.or_else(|| call.as_ref()?.get("changes"));
+    if let Some(files) = changes.and_then(|changes| ChangedFiles::of(changes, context)) {
+        return change_files(answer, &files, told.is_none());
+    }
+    let path = context.text("path").or_else(|| call.as_ref()?.text("path"));
+    let path = path.map(|path| context.path(path));
+    let is_patched = context.fact("patch").is_some();
+    let is_created = context.is("created");
+    let changes = context.fact("patch").and_then(FileDiff::of_patch).or_else(|| {
+        if is_created {
+            let written = context.fact("content").or_else(|| call.as_ref()?.get("content"));
+            return Some(FileDiff::created(&written.and_then(FactRef::str)?));
+        }
+        let mut changes = asked(call.as_ref()?)?;
+        if let Some(snippet) = context.text("snippet").filter(|_| !is_patched) {
+            changes.place(&snippet);
+        }
+        Some(changes)
+    });
+    let Some(changes) = changes else {
+        if is_created {
+            answer.note(Text::own("created, empty"));
+            return answer.done();
+        }
+        // Without any changes the words for the model are all there is.
+        let text = answer.text();
+        let first = find(b'\n', text.as_bytes()).unwrap_or(text.len());
+        if !context.whole && !text.is_empty() && first <= TITLE {
+            answer.note(text.slice(0, first));
+        } else {
+            answer.code("result.text", text);
+        }
+        return answer.done();
+    };
+    if is_created {
+        let lines = figures::count_of(changes.added(), "line", "lines");
+        answer.note(Text::clean_owned(format!("created, {}", &*lines)));
+    } else if is_patched || !call.as_ref().is_some_and(is_everywhere) {
+        answer.title = changes.title();
+    }
+    answer.by_the_user();
+    answer.body.extend(changes.block(path));
+    answer.done()
+}
+
+/// Changes that name their files. `is_asked`: they are those that the call asked for.
+fn change_files(answer: &mut ResultContext<'_>, files: &ChangedFiles<'_>, is_asked: bool) -> Option<View> {
+    let context = answer.context;
+    // In full the call has said its changes already.
+    let is_new = !is_asked || context.is_apart || !context.full;
+    if is_new && files.result(&mut answer.title, &mut answer.body).is_some() {
+        answer.by_the_user();
+        return answer.done();
+    }
+    if context.is_apart {
+        answer.body.push(Block::Lines { lines: files.lines("result.file", "result.note") });
+    }
+    let text = answer.text();
+    if !context.full && text.trim().is_empty() && answer.says_nothing() {
+        return None;
+    }
+    if !text.trim().is_empty() && generic::is_short(&text) {
+        answer.note(text);
+    } else {
+        answer.code("result.text", text);
+    }
+    answer.done()
+}
+
+/// A cell of a notebook: what it held, as far as that is told, and what it holds now.
+pub(crate) fn cell(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let call = answer.call.map(Item::does);
+    let asked = |name: &str| call.as_ref()?.get(name)?.str();
+    let told = |name: &str| context.fact(name).and_then(FactRef::str);
+    let mode = told("edit_mode").or_else(|| asked("mode"));
+    let is_deleted = mode.as_deref() == Some("delete");
+    let old = told("old_source").unwrap_or_default();
+    let new =
+        if is_deleted { Some(Cow::Borrowed("")) } else { told("new_source").or_else(|| asked("source")) };
+    let Some(new) = new else { return change(answer) };
+    let changes = FileDiff::between(&old, &new, CONTEXT);
+    if is_deleted {
+        answer.note(Text::own("cell deleted"));
+    }
+    if !is_deleted || !old.is_empty() {
+        changes.push_counts(&mut answer.title);
+    }
+    answer.by_the_user();
+    let path = context.text("path").or_else(|| asked("path").map(|path| Text::clean(&path)));
+    answer.body.extend(changes.block(path.map(|path| context.path(path))));
+    answer.done()
+}
+
+/// Kept lines around a change.
+const CONTEXT: Option<usize> = Some(3);
+
+/// What a call asked for that failed: where its result says what a call changes, nothing else would.
+pub(super) fn proposed(answer: &mut ResultContext<'_>) {
+    let (context, Some(call)) = (answer.context, answer.call) else { return };
+    if !matches!(call.action, Some(Action::Edit | Action::Write)) {
+        return;
+    }
+    let does = call.does();
+    let changes = does.get("changes");
+    if let Some(files) = changes.and_then(|changes| ChangedFiles::of(changes, context)) {
+        // Its title would be that of a change which was made.
+        files.result(&mut Line::default(), &mut answer.body);
+        return;
+    }
+    let written = || ["content", "source"].iter().find_map(|name| does.get(name)?.str());
+    let changes = asked(&does).or_else(|| Some(FileDiff::created(&written()?)));
+    let path = does.text("path").map(|path| context.path(path));
+    answer.body.extend(changes.and_then(|changes| changes.block(path)));
+}
+
+/// Whether a call asked for a change of every place, of which there may be any number.
+fn is_everywhere(call: &DoesRef<'_>) -> bool {
+    let changes = call.get("changes").map(FactRef::list).unwrap_or_default();
+    changes.into_iter().any(|change| change.get("everywhere").and_then(FactRef::bool) == Some(true))
+}
+
+/// The changes that a call asked for.
+fn asked(call: &DoesRef<'_>) -> Option<FileDiff> {
+    let mut all = FileDiff::default();
+    for change in call.get("changes")?.list() {
+        all.extend(FileDiff::asked(change, CONTEXT)?);
+    }
+    Some(all)
+}
+
+/// `2 files`, `100 of 4,321 files`
+fn found(shown: u64, total: Option<u64>, one: &str, many: &str) -> Text {
+    match total.filter(|total| *total > shown) {
+        Some(total) => {
+            let of = figures::count_of(total, one, many);
+            Text::clean_owned(format!("{} of {}", &*figures::count(shown), &*of))
+        }
+        None => figures::count_of(shown, one, many),
+    }
+}
+
+/// The listing of a folder.
+pub(crate) fn list(answer: &mut ResultContext<'_>) -> Option<View> {
+    let text = answer.text();
+    if generic::is_short(&text) {
+        answer.note(if text.is_empty() { Text::own("nothing") } else { text });
+    } else {
+        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1;
+        answer.note(figures::count_of(lines, "line", "lines"));
+        answer.code("result.text", text);
+    }
+    answer.done()
+}
+
+pub(crate) fn search(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let files = context.fact("files").map(FactRef::list).unwrap_or_default();
+    let number = context.count("count").unwrap_or(files.len() as u64);
+    let total = context.count("total");
+    let mode = context.fact("mode").and_then(FactRef::str);
+    let hits = context.text("content").map(Text::trimmed_end).filter(|text| !text.is_empty());
+    let text = answer.text();
+    let is_told = context.fact("files").is_some() || hits.is_some() || context.fact("count").is_some();
+    match mode.as_deref() {
+        _ if !is_told => {
+            // In full the text follows as it is.
+            let is_listed = context.is("listed") && !context.full;
+            if let Some((found, paths)) = text.split_once('\n').filter(|_| is_listed) {
+                answer.note(Text::clean(found));
+                answer.files(paths.split('\n').map(Text::clean));
+                return answer.done();
+            }
+            let is_one_line = !text.is_empty() && text.len() <= TITLE && !text.contains('\n');
+            if is_one_line {
+                answer.note(text.clone());
+            } else {
+                let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1;
+                answer.note(if text.is_empty() {
+                    Text::own("nothing")
+                } else {
+                    figures::count_of(lines, "line", "lines")
+                });
+                answer.code("result.text", text.clone());
+            }
+            return answer.done();
+        }
+        Some("content") => {
+            let lines = context.count("lines").or_else(|| {
+                hits.as_ref().map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1)
+            });
+            match lines {
+                Some(lines) if lines > 0 => answer.note(found(lines, total, "line", "lines")),
+                _ => answer.note(Text::own("no matches")),
+            }
+        }
+        Some("count") => match context.count("matches") {
+            Some(0) => answer.note(Text::own("no matches")),
+            Some(matches) => {
+                let places = figures::count_of(number, "file", "files");
+                let matches = figures::count_of(matches, "match", "matches");
+                answer.note(Text::clean_owned(format!("{} in {}", &*matches, &*places)));
+            }
+            None => answer.note(figures::count_of(number, "file", "files")),
+        },
+        _ if number == 0 => answer.note(Text::own("no files")),
+        _ => answer.note(found(number, total, "file", "files")),
+    }
+    if context.is("truncated") && total.is_none() {
+        answer.note(Text::own("not all"));
+    }
+    if context.is("timed_out") {
+        answer.trouble(Text::own("timed out"));
+    }
+    if context.full && !text.is_empty() {
+        answer.code("result.text", text);
+    }
+    if let Some(hits) = hits {
+        answer.code_if_new("result.text", hits);
+    }
+    if !context.full {
+        answer.files(files.into_iter().filter_map(FactRef::text));
+    }
+    answer.done()
+}

@@ -1,0 +1,500 @@
+//! What is said of results: what came of a call, or why nothing did.
+//!
+//! The structured facts say it best. The text is what the model was told: it stands in where facts are
+//! missing, and in full it is never left out.
+
+mod commands;
+mod files;
+mod others;
+
+pub(super) use commands::{job, run};
+pub(super) use files::{cell, change, list, read, search};
+pub(super) use others::{ask, delegate, fetch, find_tools, plan_mode, points, skill, tasks, todos};
+
+use memchr::memmem;
+
+use crate::sentence::first_sentence;
+use crate::standard::{ItemContext, images};
+use crate::{generic, tools};
+use streamfmt_core::entry::{Block, GOES_ON, Line, Span, View};
+use streamfmt_core::figures;
+use streamfmt_core::find::find;
+use streamfmt_core::item::FactRef;
+use streamfmt_core::item::{Action, Item, Status};
+use streamfmt_core::json::{Record, Value, ValueKind};
+use streamfmt_core::text::Text;
+
+/// Longest first line of an error that becomes a title, in bytes.
+const TITLE: usize = 160;
+
+/// Longest error of a single line that is a title.
+const LONG_TITLE: usize = 500;
+
+/// A result while it is being said.
+pub(super) struct ResultContext<'a> {
+    context: ItemContext<'a>,
+    call: Option<&'a Item>,
+    /// Its text tells of a failure that no fact does.
+    has_failed: bool,
+    title: Line,
+    /// The title ends what its call's began.
+    goes_on: bool,
+    body: Vec<Block>,
+}
+
+/// Says a result; `None` hides it.
+pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
+    let item = context.item;
+    let call = item.call.as_ref().and_then(|id| context.session.call(id));
+    let (title, body) = (Line::default(), Vec::new());
+    let mut answer = ResultContext { context, call, has_failed: false, title, goes_on: false, body };
+    if item.error {
+        answer.failure();
+        if context.whole && !context.full {
+            files::proposed(&mut answer);
+        }
+        return Some(answer.finish());
+    }
+    if is_without_success(item) {
+        answer.no_success();
+        return Some(answer.finish());
+    }
+    let (_, form) = tools::form(item.deed().or_else(|| call?.deed()));
+    let said = match form(&mut answer) {
+        None if context.full => answer.finish(),
+        said => said?,
+    };
+    Some(if said.is_blank() { View { title: Line::of("result.note", "no output"), ..said } } else { said })
+}
+
+/// The mark of what is said of a result.
+pub(super) fn mark(item: &Item) -> Option<&'static str> {
+    let is_stray = || item.call.is_none() && item.fact("orphan").and_then(FactRef::bool) == Some(true);
+    if item.error || has_failed(item) {
+        Some("error")
+    } else if is_without_success(item) {
+        Some("warning")
+    } else {
+        is_stray().then_some("result")
+    }
+}
+
+/// Whether what was asked for was cut short or failed, though the call went well: a command that was stopped, a job in
+/// the background that is looked at, a page that isn't there.
+fn has_failed(item: &Item) -> bool {
+    item.data.iter().any(|(name, _)| {
+        let fact = || item.fact(name);
+        match *name {
+            "interrupted" | "timed_out" => fact().and_then(FactRef::bool) == Some(true),
+            "exit" => fact().and_then(FactRef::int).is_some_and(|code| code != 0),
+            "code" => fact().and_then(FactRef::count).is_some_and(is_refusal),
+            "state" => fact().and_then(FactRef::str).is_some_and(|state| state == FAILED),
+            _ => false,
+        }
+    })
+}
+
+/// Whether a status of HTTP says that the address gave nothing.
+fn is_refusal(status: u64) -> bool {
+    status >= 400
+}
+
+/// The state of a job that failed.
+const FAILED: &str = "failed";
+
+/// Whether it says that it came to nothing, though without an error.
+fn is_without_success(item: &Item) -> bool {
+    item.fact("success").and_then(FactRef::bool) == Some(false)
+}
+
+impl ResultContext<'_> {
+    /// The text as it is worth reading: in full all of it, else what it says to people.
+    fn text(&self) -> Text {
+        if self.context.full {
+            self.context.item.clean_text().trimmed_end()
+        } else {
+            self.context.item.words()
+        }
+    }
+
+    /// Whether a flag of its call asked for something: the call's title says so.
+    fn was_asked_for(&self, name: &str) -> bool {
+        self.call.is_some_and(|call| call.does().get(name).and_then(FactRef::bool) == Some(true))
+    }
+
+    fn note(&mut self, text: impl Into<Text>) {
+        self.remark("result.note", text);
+    }
+
+    /// A note on what went wrong.
+    fn trouble(&mut self, text: impl Into<Text>) {
+        self.has_failed = true;
+        self.remark("result.error", text);
+    }
+
+    fn remark(&mut self, role: &'static str, text: impl Into<Text>) {
+        if !self.title.is_empty() {
+            self.title.spans.push(Span::new("result.note", Text::own(" · ")));
+        }
+        self.title.spans.push(Span::new(role, text));
+    }
+
+    /// A note that ends the call's own phrase: `lines 14–17` … `of 22`.
+    fn goes_on(&mut self, text: Text) {
+        if self.title.is_empty() {
+            self.title.spans.push(Span::new(GOES_ON, text));
+            self.goes_on = true;
+        } else {
+            self.note(text);
+        }
+    }
+
+    /// Notes that a person changed what the agent had proposed, before it was done.
+    fn by_the_user(&mut self) {
+        if self.context.is("user_modified") {
+            self.note(Text::own("changed by the user"));
+        }
+    }
+
+    fn code(&mut self, role: &'static str, text: Text) {
+        if !text.trim().is_empty() {
+            self.body.push(Block::text(role, text));
+        }
+    }
+
+    fn code_if_new(&mut self, role: &'static str, text: Text) {
+        if !self.has(&text) {
+            self.code(role, text);
+        }
+    }
+
+    /// What went to standard error, said to be that.
+    fn errors(&mut self, text: &Text) {
+        let start = text.len() - text.trim_start_matches('\n').len();
+        let text = text.slice(start, text.len()).trimmed_end();
+        if self.context.fact("cwd").is_some() {
+            // Nothing but the folder that the next command will run in.
+            self.body.push(Block::line(Line::of("result.note", text)));
+        } else if !text.trim().is_empty() {
+            self.body.push(Block::line(Line::of("result.note", "stderr:")));
+            self.body.push(Block::text("result.error.text", text));
+        }
+    }
+
+    /// Paths, one a line.
+    fn files(&mut self, paths: impl Iterator<Item = Text>) {
+        let mut list = String::new();
+        for path in paths {
+            if !list.is_empty() {
+                list.push('\n');
+            }
+            list.push_str(&self.context.path(path));
+        }
+        self.code("result.file", Text::clean_owned(list));
+    }
+
+    /// Why a call failed. Nothing of it is ever hidden.
+    fn failure(&mut self) {
+        let context = self.context;
+        let mut text = self.text();
+        let exit = context.fact("exit").and_then(FactRef::int);
+        let stopped = context.fact("stopped").and_then(FactRef::str).filter(|_| !context.full);
+        if let Some(code) = exit {
+            self.title.push("result.error", format!("exit {code}"));
+            if let Some(how) = stopped {
+                self.trouble(by_the_user(&how));
+            }
+        } else if let Some(how) = stopped {
+            let how = by_the_user(&how);
+            // A person's reason, if it is short.
+            if generic::is_short(&text) && !text.trim().is_empty() {
+                self.title.push("result.error", [&how, ": ", text.trim()].concat());
+                text = Text::EMPTY;
+            } else {
+                self.title.push("result.error", how);
+            }
+        } else if let Some(ms) = context.count("timed_out_ms") {
+            self.title.push("result.error", format!("timed out after {}", &*figures::duration(ms)));
+        } else if let Some(by) = context.fact("denied") {
+            let denied = by.text().map_or_else(|| "denied".to_owned(), |by| format!("denied by {}", &*by));
+            // The reason, if it is short; of a longer one its first sentence.
+            if generic::is_short(&text) && !text.trim().is_empty() {
+                self.title.push("result.error", [&denied, ": ", text.trim()].concat());
+                text = Text::EMPTY;
+            } else if let Some((sentence, rest)) = first_sentence(&text).filter(|_| !context.full) {
+                self.title.push("result.error", [&denied, ": ", &sentence].concat());
+                self.code("result.note", rest);
+                text = Text::EMPTY;
+            } else {
+                self.title.push("result.error", denied);
+            }
+        } else if context.is("interrupted") {
+            self.title.push("result.error", Text::own("interrupted"));
+        } else {
+            let reason = if context.full { None } else { first_sentence(&text) };
+            let end = find(b'\n', text.as_bytes()).unwrap_or(text.len());
+            if let Some((sentence, rest)) = reason {
+                self.title.push("result.error", sentence);
+                // What a command wrote is no remark.
+                let is_output = context.item.action == Some(Action::Run);
+                self.code(if is_output { "result.error.text" } else { "result.note" }, rest);
+                text = Text::EMPTY;
+            } else if !says_something(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {
+                self.title.push("result.error", Text::own("failed"));
+            } else {
+                self.title.push("result.error", text.slice(0, end));
+                text = text.slice((end + 1).min(text.len()), text.len());
+            }
+        }
+        self.code("result.error.text", text);
+        if let Some(output) = context.text("stdout") {
+            self.code_if_new("result.error.text", output.trimmed_end());
+        }
+        if let Some(errors) = context.text("stderr").filter(|errors| !self.has(errors)) {
+            self.errors(&errors);
+        }
+    }
+
+    /// Why a call that is no error came to nothing.
+    fn no_success(&mut self) {
+        let text = self.text();
+        let text = if self.context.full { text } else { message_of(&text).unwrap_or(text) };
+        if generic::is_short(&text) && !text.is_empty() {
+            self.title.push("result.error", text);
+        } else if let Some((sentence, rest)) = first_sentence(&text).filter(|_| !self.context.full) {
+            self.title.push("result.error", sentence);
+            self.code("result.error.text", rest);
+        } else {
+            self.title.push("result.error", Text::own("failed"));
+            self.code("result.error.text", text);
+        }
+    }
+
+    /// Values that no form knows what to do with: parts of the content, facts of a wrong type.
+    fn odd(&self) -> Vec<Text> {
+        let item = self.context.item;
+        let cut = item.record.as_ref().is_some_and(|record| record.is_cut());
+        let mut odd = Vec::new();
+        for part in self.context.fact("more").map(FactRef::list).unwrap_or_default() {
+            if let FactRef::Json(value) = part {
+                odd.push(generic::laid_out(value, cut));
+            }
+        }
+        for (name, _) in &item.data {
+            match self.context.fact(name) {
+                Some(FactRef::Json(value)) if !has_its_type(name, value.kind()) => {
+                    let laid = generic::laid_out(value, cut);
+                    let between = if laid.contains('\n') { "\n" } else { " " };
+                    odd.push(Text::clean_owned(format!("{name}:{between}{}", &*laid)));
+                }
+                _ => {}
+            }
+        }
+        odd
+    }
+
+    /// Whether there is nothing to be said of the result.
+    fn says_nothing(&self) -> bool {
+        self.title.is_empty()
+            && self.body.is_empty()
+            && self.context.fact("images").is_none()
+            && self.odd().is_empty()
+    }
+
+    /// Whether a text already stands in the body or in the title.
+    fn has(&self, text: &str) -> bool {
+        let text = text.trim();
+        let within = |shown: &str| holds(shown, text);
+        self.title.spans.iter().any(|span| within(&span.text))
+            || self.body.iter().any(|block| match block {
+                Block::Code { text: shown, .. } | Block::Prose { text: shown, .. } => within(shown),
+                _ => false,
+            })
+    }
+
+    fn finish(&mut self) -> View {
+        if self.context.full && !self.context.item.error {
+            let text = self.text();
+            self.code_if_new("result.text", text);
+        }
+        self.finish_all_but_text()
+    }
+
+    /// Everything but `said`, a part of the text that stands elsewhere.
+    fn finish_but_for(&mut self, said: &str) -> View {
+        let rest = self.text().replacen(said, "", 1);
+        self.code("result.text", Text::clean(rest.trim()));
+        self.finish_all_but_text()
+    }
+
+    fn finish_all_but_text(&mut self) -> View {
+        let context = self.context;
+        images(context, &mut self.body);
+        if context.whole || (self.title.is_empty() && self.body.is_empty()) {
+            for text in self.odd() {
+                self.code("result.text", text);
+            }
+        }
+        if context.whole {
+            self.structured();
+        }
+        let is_blank = |block: &Block| match block {
+            Block::Code { text, .. } | Block::Prose { text, .. } => text.trim().is_empty(),
+            _ => false,
+        };
+        if self.title.is_empty() && self.body.iter().all(is_blank) {
+            self.note(Text::own(if context.is("success") { "done" } else { "no output" }));
+        }
+        // What was written before the stream broke off must not read as if it had been all.
+        if context.item.status == Status::Cancelled {
+            self.body.push(Block::line(Line::of("muted", "… cut off")));
+        }
+        if context.is("again") {
+            self.note(Text::own("another result of the call"));
+        } else if context.is("orphan") && context.item.call.is_some() {
+            self.note(Text::own("of an unknown call"));
+        } else if context.is("orphan") {
+            // Under whatever call stands above it would be taken for that one's.
+            let title = std::mem::replace(&mut self.title, Line::of("muted", "result of an unknown call"));
+            if !title.is_empty() {
+                self.title.spans.push(Span::new("result.note", Text::own(" · ")));
+                self.title.spans.extend(title.spans);
+            }
+            self.goes_on = false;
+        }
+        View {
+            mark: if self.has_failed { Some("error") } else { mark(context.item) },
+            title: std::mem::take(&mut self.title),
+            body: std::mem::take(&mut self.body),
+            goes_on: self.goes_on,
+        }
+    }
+
+    /// The tool's own structured value, but for what already stands there: in full all of it, else only what is beyond that,
+    /// folded.
+    fn structured(&mut self) {
+        let Some(FactRef::Json(value)) = self.context.fact("structured") else { return };
+        let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
+        let is_text = |value: Value<'_>| value.str().is_some_and(|text| self.has(&Text::from_json(text)));
+        let is_block =
+            |value: Value<'_>| value.get("text").is_some_and(is_text) || value.get("source").is_some();
+        let is_list = value.kind() == ValueKind::Array;
+        if is_text(value) || (is_list && value.items().all(is_block)) {
+            return;
+        }
+        if self.context.full {
+            let laid = generic::laid_out(value, cut);
+            if !self.has(&laid) {
+                self.body.push(Block::text("result.structured", laid));
+            }
+            return;
+        }
+        let is_json = |value: Value<'_>| {
+            let text = value.str().and_then(|text| generic::json_text(&Text::from_json(text)));
+            text.is_some_and(|laid| self.has(&laid))
+        };
+        let is_said = |value: Value<'_>| {
+            let is_blocks = || value.kind() == ValueKind::Array && value.items().all(is_block);
+            is_text(value) || is_json(value) || is_blocks() || self.has(&generic::laid_out(value, cut))
+        };
+        let is_known =
+            |value: Value<'_>| is_said(value) || is_block(value) || value.get("text").is_some_and(is_json);
+        let body: Vec<_> = if value.kind() == ValueKind::Object && !is_said(value) {
+            let known: Vec<_> = value
+                .entries()
+                .map(|(_, field)| field)
+                .filter(|field| is_said(*field))
+                .map(Value::node)
+                .collect();
+            generic::fields(value, &known, cut)
+        } else {
+            let parts = value.items().filter(|part| is_list && !is_known(*part));
+            let parts = parts.chain((!is_list && !is_said(value)).then_some(value));
+            parts.map(|part| Block::text("result.structured", generic::laid_out(part, cut))).collect()
+        };
+        if !body.is_empty() {
+            self.body.push(Block::Details { summary: Line::of("muted", "record"), body });
+        }
+    }
+
+    /// What is said; nothing if all that is known is that it went well.
+    fn done(&mut self) -> Option<View> {
+        let is_odd = ["orphan", "again"].iter().any(|name| self.context.is(name));
+        if !self.context.full && self.context.is("success") && !is_odd && self.says_nothing() {
+            return None;
+        }
+        Some(self.finish())
+    }
+}
+
+/// How a person stopped a call: `interrupted by the user`.
+fn by_the_user(how: &str) -> Text {
+    Text::clean_owned(format!("{how} by the user"))
+}
+
+/// What one sentence says.
+pub(super) fn note(answer: &mut ResultContext<'_>) -> Option<View> {
+    let text = answer.text();
+    match message_of(&text) {
+        Some(message) if !answer.context.full && generic::is_short(&message) => {
+            answer.note(message);
+            answer.done()
+        }
+        _ => other(answer),
+    }
+}
+
+/// Some tools answer with a message inside of JSON.
+fn message_of(text: &Text) -> Option<Text> {
+    let record = Record::from_line(text.as_str().to_owned()).ok()?;
+    record.root().get("message")?.str().map(Text::from_json)
+}
+
+/// Whether a fact called `name` may be of this type.
+fn has_its_type(name: &str, kind: ValueKind) -> bool {
+    match name {
+        "stdout" | "stderr" | "note" | "path" | "content" | "mode" | "url" | "answer" | "query" | "plan"
+        | "state" | "original" | "background" => kind == ValueKind::String,
+        "count" | "lines" | "total" | "start" | "bytes" | "duration_ms" | "tokens" | "tool_uses" => {
+            kind == ValueKind::Number
+        }
+        "interrupted" | "image" | "truncated" | "success" => {
+            matches!(kind, ValueKind::True | ValueKind::False)
+        }
+        "files" | "patch" | "cells" => kind == ValueKind::Array,
+        _ => true,
+    }
+}
+
+/// Any tool.
+pub(super) fn other(answer: &mut ResultContext<'_>) -> Option<View> {
+    say_text(answer);
+    answer.done()
+}
+
+/// The text: in the title if it is one short line; laid out if it is JSON.
+fn say_text(answer: &mut ResultContext<'_>) {
+    let text = answer.text();
+    if text.trim().is_empty() {
+        return;
+    }
+    match generic::json_text(&text) {
+        Some(laid) => {
+            answer.body.push(Block::text("result.text", laid));
+        }
+        None if generic::is_short(&text) => answer.note(text),
+        None => answer.code("result.text", text),
+    }
+}
+
+/// Whether `part` stands somewhere in `text`.
+fn holds(text: &str, part: &str) -> bool {
+    // Mostly it is the start or all of it, which is found much faster than any other place.
+    text.starts_with(part)
+        || (part.len() < text.len() && memmem::find(text.as_bytes(), part.as_bytes()).is_some())
+}
+
+/// Whether a line is more than a bracket or a rule.
+fn says_something(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric)
+}

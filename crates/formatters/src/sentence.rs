@@ -1,0 +1,84 @@
+//! The first sentence of a message: what stands behind the mark of a failure, with the rest below it.
+
+use streamfmt_core::find::find;
+use streamfmt_core::json::{Record, Value};
+use streamfmt_core::text::Text;
+
+/// Longest sentence that fits a title, in bytes.
+const LONGEST: usize = 500;
+
+/// Parts a message after its first sentence, which never goes beyond its first line with anything in it. `None` if that is too
+/// long for a title, or says nothing.
+pub fn first_sentence(text: &Text) -> Option<(Text, Text)> {
+    let start = text.len() - text.trim_start().len();
+    let line = find(b'\n', &text.as_bytes()[start..]).map_or(text.len(), |end| start + end);
+    let end = start + sentence_end(&text[start..line]);
+    let sentence = &text[start..end];
+    if sentence.len() > LONGEST || !sentence.chars().any(char::is_alphanumeric) {
+        return None;
+    }
+    let rest = text[end..].trim_start_matches(' ');
+    let rest = rest.strip_prefix('\n').unwrap_or(rest);
+    Some((text.slice(start, end).trimmed_end(), text.slice(text.len() - rest.len(), text.len())))
+}
+
+/// An error whose text ends in a JSON object with a message, as APIs answer: that message in place of the object. Other texts
+/// as they are.
+pub(super) fn without_json(text: Text) -> Text {
+    let Some(start) = find(b'{', text.as_bytes()).filter(|_| text.trim_end().ends_with('}')) else {
+        return text;
+    };
+    let Ok(record) = Record::from_line(text[start..].to_owned()) else { return text };
+    let root = record.root();
+    let message = root.get("error").and_then(|error| error.get("message")).or_else(|| root.get("message"));
+    match message.and_then(Value::str).map(Text::from_json) {
+        Some(message) => Text::clean_owned([&text[..start], &message].concat()),
+        None => text,
+    }
+}
+
+/// Where the first sentence of a line ends: at its sign, if what follows begins as a sentence does.
+fn sentence_end(line: &str) -> usize {
+    let ends = line.match_indices(['.', '!', '?']).map(|(at, _)| at + 1);
+    let is_end = |end: &usize| {
+        let rest = &line[*end..];
+        let next = rest.trim_start();
+        // `e.g. this`, `1. that`: no sentence ends there.
+        let word = line[..*end - 1].rsplit(' ').next().unwrap_or_default();
+        next.len() < rest.len()
+            && !next.starts_with(char::is_lowercase)
+            && !word.chars().all(|ch| ch.is_ascii_digit())
+            && !word.contains('.')
+    };
+    ends.into_iter().find(is_end).unwrap_or(line.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &'static str) -> Option<(String, String)> {
+        first_sentence(&Text::own(text)).map(|(first, rest)| (first.to_string(), rest.to_string()))
+    }
+
+    #[test]
+    fn a_message_is_parted_after_its_first_sentence() {
+        for (text, first, rest) in [
+            ("Too many tokens", "Too many tokens", ""),
+            ("File does not exist. Note: it moved.", "File does not exist.", "Note: it moved."),
+            ("Not found in file.\nString: a. B", "Not found in file.", "String: a. B"),
+            ("Use head, e.g. here. Or not.", "Use head, e.g. here.", "Or not."),
+            ("Error: 400 tools.0: bad", "Error: 400 tools.0: bad", ""),
+            ("Step 1. Open it! Then", "Step 1. Open it!", "Then"),
+            ("\n  Indented.\n\n  Rest", "Indented.", "\n  Rest"),
+        ] {
+            assert_eq!(parts(text), Some((first.to_owned(), rest.to_owned())), "{text}");
+        }
+        let answer =
+            Text::own(r#"Error: 400 {"type":"error","error":{"message":"no \u001b[0m such model"}}"#);
+        assert_eq!(without_json(answer).as_str(), "Error: 400 no  such model");
+        assert_eq!(without_json(Text::own("a {b}")).as_str(), "a {b}");
+        assert_eq!(parts("{\n}"), None);
+        assert_eq!(parts(""), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! The formatter that decides everything.
+
+use crate::{calls, generic, notices, outcome, results};
+use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
+use streamfmt_core::home::home_of;
+use streamfmt_core::item::FactRef;
+use streamfmt_core::item::{Item, Kind, Status};
+use streamfmt_core::profile::{Detail, Profile, Selector};
+use streamfmt_core::session::Session;
+use streamfmt_core::text::Text;
+
+/// Says something of every item: it never passes and never fails.
+#[derive(Clone, Debug)]
+pub struct Standard {
+    detail: Detail,
+    /// Of these groups it leaves nothing out.
+    shown: Vec<Selector>,
+}
+
+impl Standard {
+    /// A formatter that says so much.
+    pub fn new(detail: Detail) -> Self {
+        Self { detail, shown: Vec::new() }
+    }
+
+    /// The formatter that a profile wants.
+    pub fn of(profile: &Profile) -> Self {
+        Self { detail: profile.detail, shown: profile.filter.shown() }
+    }
+
+    /// The name of a call's tool, as it begins the call's title.
+    pub fn label(&self, call: &Item, session: &Session) -> Line {
+        calls::name(self.context(call, session))
+    }
+
+    /// The mark of what it says of a result.
+    pub fn mark(&self, result: &Item) -> Option<&'static str> {
+        results::mark(result)
+    }
+
+    /// Says a result whose call others say, so that nothing is left out because the call's title tells it.
+    pub fn format_apart(&self, result: &Item, session: &Session) -> Verdict {
+        self.verdict(ItemContext { is_apart: true, ..self.context(result, session) })
+    }
+
+    /// What it says of an item; `None` hides it.
+    pub fn view(&self, item: &Item, session: &Session) -> Option<View> {
+        self.shown_view(self.context(item, session))
+    }
+
+    fn context<'a>(&self, item: &'a Item, session: &'a Session) -> ItemContext<'a> {
+        ItemContext {
+            item,
+            session,
+            whole: self.detail != Detail::Compact,
+            full: self.detail == Detail::Full,
+            is_apart: false,
+        }
+    }
+
+    fn verdict(&self, context: ItemContext<'_>) -> Verdict {
+        self.shown_view(context).map_or(Verdict::Hide, Verdict::Show)
+    }
+
+    /// What is said of an item: in full, if it is to be shown and would be left out.
+    fn shown_view(&self, context: ItemContext<'_>) -> Option<View> {
+        view(context).or_else(|| {
+            if !self.shown.iter().any(|group| group.matches(context.item)) {
+                return None;
+            }
+            // Its text stands in the reply that it is of, in full too.
+            if context.item.kind == Kind::Record {
+                return Some(record(context.item));
+            }
+            if context.full { None } else { view(ItemContext { whole: true, full: true, ..context }) }
+        })
+    }
+}
+
+impl Formatter for Standard {
+    fn name(&self) -> &'static str {
+        "built-in"
+    }
+
+    fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
+        Ok(self.verdict(self.context(item, session)))
+    }
+}
+
+/// What is said of an item; `None` hides it.
+fn view(context: ItemContext<'_>) -> Option<View> {
+    let item = context.item;
+    let said = match item.kind {
+        Kind::Reply => context.said("reply", None),
+        Kind::Prompt if context.whole && context.is_task_of_call() => return None,
+        Kind::Prompt if item.parent.is_some() => context.said("prompt.task", Some("prompt")),
+        Kind::Prompt => context.said("prompt", Some("prompt")),
+        Kind::Thinking => thinking(context),
+        Kind::Call => calls::view(context),
+        Kind::Result => results::view(context),
+        Kind::Plan => Some(plan(context)),
+        Kind::Notice => notices::view(context),
+        Kind::Outcome => Some(outcome::view(context)),
+        // The text of a record of a reply is in that reply.
+        Kind::Record if item.text().is_empty() => return None,
+        Kind::Record => Some(record(item)),
+        Kind::Unknown if context.item.is_blank() => return None,
+        Kind::Unknown => Some(unknown(context)),
+    };
+    said.or_else(|| {
+        let text = item.clean_text();
+        (context.full && !text.trim().is_empty()).then(|| View::of(vec![Block::text("text", text)]))
+    })
+}
+
+/// What the parts of this formatter know when they decide. `None` from one of them hides the item.
+#[derive(Clone, Copy)]
+pub(super) struct ItemContext<'a> {
+    /// The item in question.
+    pub(super) item: &'a Item,
+    /// All before it.
+    pub(super) session: &'a Session,
+    /// Whether nothing is left out that people read.
+    pub(super) whole: bool,
+    /// Whether everything is said as the stream has it, and so more than once. Then `whole` is true, too.
+    pub(super) full: bool,
+    /// On a result: whether others say its call, so that the call's title may tell nothing of what was asked for.
+    pub(super) is_apart: bool,
+}
+
+impl<'a> ItemContext<'a> {
+    /// The fact called `name`.
+    pub(super) fn fact(self, name: &str) -> Option<FactRef<'a>> {
+        self.item.fact(name)
+    }
+
+    /// The fact called `name`, as text.
+    pub(super) fn text(self, name: &str) -> Option<Text> {
+        self.fact(name)?.text()
+    }
+
+    /// The fact called `name`, as a number from 0.
+    pub(super) fn count(self, name: &str) -> Option<u64> {
+        self.fact(name)?.count()
+    }
+
+    /// Whether the fact called `name` is true.
+    pub(super) fn is(self, name: &str) -> bool {
+        self.fact(name).and_then(FactRef::bool) == Some(true)
+    }
+
+    /// A path, relative if it lies in the session's folder, and below `~` if it lies in the same home folder as that.
+    pub(super) fn path(self, path: Text) -> Text {
+        let facts = self.session.facts();
+        let path = facts.relative(path);
+        let home = facts.cwd.as_deref().filter(|_| path.starts_with('/')).and_then(home_of);
+        let below = home.and_then(|home| path.strip_prefix(home)).filter(|below| below.starts_with('/'));
+        match below {
+            Some(below) => Text::clean_owned(["~", below].concat()),
+            None => path,
+        }
+    }
+
+    /// On a prompt: whether the call that it is inside of has said it as its input.
+    fn is_task_of_call(self) -> bool {
+        let call = self.item.parent.as_ref().and_then(|id| self.session.call(id));
+        let prompt = call.and_then(|call| call.does().text("prompt"));
+        prompt.is_some_and(|prompt| prompt == self.item.clean_text()) && self.fact("images").is_none()
+    }
+
+    fn said(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
+        let mut body = Vec::new();
+        let short = self.text("words").filter(|_| !self.full);
+        let text = short.unwrap_or_else(|| self.item.clean_text());
+        if !text.trim().is_empty() {
+            body.push(Block::prose(role, text));
+        }
+        // A thought or reply that was never ended must not read as if it had been.
+        if self.item.status == Status::Cancelled && !body.is_empty() {
+            body.push(Block::line(Line::of("muted", "… cut off")));
+        }
+        images(self, &mut body);
+        (!body.is_empty()).then(|| View { mark, ..View::of(body) })
+    }
+}
+
+/// Pictures and documents that came with the item: told, not shown.
+pub(super) fn images(context: ItemContext<'_>, body: &mut Vec<Block>) {
+    for image in context.fact("images").map(FactRef::list).unwrap_or_default() {
+        body.push(Block::Image {
+            media: image.text_at("media").unwrap_or(Text::own("image")),
+            bytes: image.count_at("bytes"),
+            name: image.text_at("name"),
+            picture: image.get("data").and_then(FactRef::picture),
+        });
+    }
+}
+
+fn thinking(context: ItemContext<'_>) -> Option<View> {
+    if !context.whole {
+        return None;
+    }
+    context.said("thinking", Some("thinking")).or_else(|| {
+        if !context.full {
+            return None;
+        }
+        let note = if context.is("redacted") { "thinking, not shown by the model" } else { "empty thinking" };
+        Some(View::titled("thinking", Line::of("thinking", note)))
+    })
+}
+
+fn plan(context: ItemContext<'_>) -> View {
+    let items = context.fact("todos").map(|todos| results::points(todos, context.full)).unwrap_or_default();
+    let done = items.iter().filter(|item| item.point == streamfmt_core::entry::Point::Done).count();
+    let mut view = View::titled("plan", Line::of("plan", "Plan"));
+    if items.is_empty() {
+        let text = context.item.clean_text();
+        view.title.push("plan.note", if text.is_empty() { Text::own("empty") } else { text });
+    } else {
+        view.title.push("plan.note", format!("{done} of {} done", items.len()));
+        let text = context.item.clean_text();
+        if !text.trim().is_empty() {
+            view.body.push(Block::prose("plan", text));
+        }
+        view.body.push(Block::List { items });
+    }
+    view
+}
+
+fn record(item: &Item) -> View {
+    let written = item.record.as_deref().map_or("", |record| record.text());
+    View::of(vec![Block::text("record", Text::clean(written))])
+}
+
+fn unknown(context: ItemContext<'_>) -> View {
+    let text = context.item.clean_text();
+    if context.is("raw") {
+        return View::of(vec![Block::text("unknown", text.trimmed_end())]);
+    }
+    let kind = context.text("type").filter(|kind| !kind.trim().is_empty());
+    let mut view = View::titled("notice", Line::of("unknown", kind.unwrap_or(Text::own("unknown"))));
+    if !text.is_empty() {
+        view.body.push(Block::text("unknown", text.trimmed_end()));
+    } else if let (true, Some(FactRef::Json(value))) = (context.whole, context.fact("value")) {
+        let is_cut = context.item.record.as_ref().is_some_and(|record| record.is_cut());
+        view.body.push(Block::text("unknown", generic::laid_out(value, is_cut)));
+    } else if let Some(said) = context.fact("value").and_then(words_of) {
+        view.title.push("notice.note", Text::own("·"));
+        view.title.push("unknown", said);
+    }
+    view
+}
+
+/// What an event of an unknown type probably says: the first text under one of the usual names.
+fn words_of(event: FactRef<'_>) -> Option<Text> {
+    let names = ["message", "content", "text", "summary", "error", "reason", "description"];
+    names
+        .iter()
+        .find_map(|name| event.text_at(name))
+        .filter(|text| !text.is_empty() && generic::is_short(text))
+}
