@@ -1,6 +1,6 @@
 //! The dialects: each product's events, made into ours.
 //!
-//! A dialect is a row of [`ROWS`] and a folder. What a dialect is, and what a row has, is in [`streamfmt_core::dialect`]; no
+//! A dialect is a row of [`DIALECTS`] and a folder. What a dialect is, and what a row has, is in [`streamfmt_core::dialect`]; no
 //! dialect knows how anything is shown.
 
 mod arguments;

@@ -17,7 +17,7 @@ mod outcome;
 mod records;
 mod results;
 mod sentence;
-mod standard;
+pub mod standard;
 mod tools;
 
 #[cfg(test)]
@@ -26,8 +26,9 @@ mod tests;
 use streamfmt_core::entry::Hunk;
 use streamfmt_core::formatter::Presentation;
 
+use standard::Standard;
+
 pub use sentence::first_sentence;
-pub use standard::Standard;
 
 /// The built-in presentation.
 pub const PRESENTATION: Presentation =

@@ -14,7 +14,7 @@ use streamfmt_core::pipeline::{Output, Pipeline, Setup};
 use streamfmt_core::profile::{Filter, Layout, Profile};
 use streamfmt_core::redact::Redactor;
 use streamfmt_core::session::Session;
-use streamfmt_formatters::Standard;
+use streamfmt_formatters::standard::Standard;
 
 use crate::engine::Engine;
 use crate::json;

@@ -24,7 +24,7 @@ use streamfmt::core::session::Session;
 use streamfmt::core::text::Text;
 use streamfmt::dialect::read_item;
 use streamfmt::engine::Engine;
-use streamfmt::formatter::Standard;
+use streamfmt::formatter::standard::Standard;
 use streamfmt::writer::json::Json;
 
 use inputs::inputs;

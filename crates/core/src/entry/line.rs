@@ -173,12 +173,9 @@ impl Span {
         Self { text: text.into(), role: role.into(), link: None, is_spelled: false }
     }
 
-    /// The same span, with a text that a writer on top of another one has spelled itself. The writer below ([`Terminal`] or
-    /// [`Markdown`]) writes it as it is, never parts it, and sets its further lines as far in as the first. Others take it
+    /// The same span, with a text that a writer on top of another one has spelled itself. The writer below (`Terminal` or
+    /// `Markdown`) writes it as it is, never parts it, and sets its further lines as far in as the first. Others take it
     /// for text like any other.
-    ///
-    /// [`Terminal`]: crate::writer::terminal::Terminal
-    /// [`Markdown`]: crate::writer::markdown::Markdown
     #[must_use]
     pub fn spelled(&self, text: Text) -> Self {
         Self { text: OneLine(text), role: self.role.clone(), link: self.link.clone(), is_spelled: true }

@@ -7,7 +7,7 @@ use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
-use streamfmt_formatters::Standard;
+use streamfmt_formatters::standard::Standard;
 
 use super::layer::{NativeLayer, RestOf, call_of};
 use crate::plugin::Chosen;

@@ -16,7 +16,7 @@ use streamfmt_core::profile::{Detail, Profile};
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme;
-use streamfmt_formatters::Standard;
+use streamfmt_formatters::standard::Standard;
 
 use super::field::ToolField;
 use super::filled::filled;
