@@ -80,7 +80,9 @@ pub(super) fn name(context: ItemContext<'_>) -> Line {
             line.push("tool.name", own);
         }
         _ => {
-            let tool = context.item.tool.as_deref().map_or(Text::own("call"), Text::clean);
+            // A call without a name is one all the same.
+            let tool = context.item.tool.as_deref().filter(|tool| !tool.trim().is_empty());
+            let tool = tool.map_or(Text::own("call"), Text::clean);
             line.spans.push(Span::new("tool.name", tool));
         }
     }

@@ -187,6 +187,14 @@ fn calls_of_tools_that_no_product_is_known_to_have() {
     assert!(matches!(&verdict, Ok(Verdict::Show(view)) if shown(view) == "<call> t 7 yes\n"), "{verdict:?}");
 }
 
+#[test]
+fn a_call_without_a_name_is_shown_all_the_same() {
+    for tool in ["", " "] {
+        let call = format!(r#"{{"kind":"call","tool":"{tool}","input":{{}}}}"#);
+        assert_eq!(said(Detail::Compact, None, &call), "<call> call\n");
+    }
+}
+
 /// A call of a tool that changes the files named in its input.
 fn changing(changes: &str) -> String {
     format!(r#"{{"kind":"call","tool":"patch","action":"edit","input":{{"changes":[{changes}]}}}}"#)
