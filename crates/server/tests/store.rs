@@ -473,6 +473,79 @@ fn histories_of_resumed_and_forked_sessions_are_summed_and_linked() {
 }
 
 #[test]
+fn what_a_run_added_to_a_history_is_counted_once() {
+    let claude = |kind: &str, time: &str, message: &str| {
+        format!(
+            r#"{{"type":"{kind}","sessionId":"s-1","cwd":"/home/dev/shop","uuid":"u-{time}","parentUuid":null,"isSidechain":false,"timestamp":"2026-11-23T{time}.000Z","message":{message}}}"#
+        ) + "\n"
+    };
+    let of_claude = |time: &str, tokens: u64| {
+        let reply = format!(
+            r#"{{"id":"m-{time}","role":"assistant","model":"model-1","content":[{{"type":"tool_use","id":"t-{time}","name":"Bash","input":{{"command":"ls"}}}}],"usage":{{"input_tokens":{tokens},"output_tokens":{tokens}}}}}"#
+        );
+        claude("user", &format!("{time}:10"), r#"{"role":"user","content":"Go on"}"#)
+            + &claude("assistant", &format!("{time}:15"), &reply)
+    };
+    let codex = |time: &str, kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"2026-11-23T{time}.000Z","type":"{kind}","payload":{payload}}}"#) + "\n"
+    };
+    // Its sums go on.
+    let of_codex = |time: &str, sum: u64| {
+        let begin = if time == "20:00" {
+            r#"{"id":"s-1","cwd":"/home/dev/shop","cli_version":"0.45.0"}"#
+        } else {
+            ""
+        };
+        let meta = codex("20:00:00", "session_meta", begin);
+        let prompt = r#"{"type":"user_message","message":"Go on"}"#;
+        let call = format!(
+            r#"{{"type":"function_call","name":"shell","arguments":"{{\"command\":[\"ls\"]}}","call_id":"c-{time}"}}"#
+        );
+        let count = format!(
+            r#"{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":{sum},"cached_input_tokens":0,"output_tokens":{sum}}}}}}}"#
+        );
+        let parts = [
+            if begin.is_empty() { String::new() } else { meta },
+            codex(&format!("{time}:11"), "event_msg", prompt),
+            codex(&format!("{time}:15"), "response_item", &call),
+            codex(&format!("{time}:16"), "event_msg", &count),
+        ];
+        parts.concat()
+    };
+    // A person at 20:00, a run at 22:41:03 until 22:42:03, a person again at 23:00.
+    let histories = [
+        [of_claude("20:00", 30), of_claude("22:41", 40), of_claude("23:00", 50)],
+        [of_codex("20:00", 30), of_codex("22:41", 70), of_codex("23:00", 120)],
+    ];
+    for [before, within, after] in histories {
+        let folder = folder();
+        let history = folder.path().join("history.jsonl");
+        let mut store = Store::open(folder.path()).unwrap();
+        let import = |store: &mut Store, text: String| {
+            fs::write(&history, text).unwrap();
+            store.import(std::slice::from_ref(&history), |_| ()).unwrap();
+        };
+        let own = |store: &Store| {
+            let FoundSession::One(found) = store.find("last~1").unwrap() else { panic!() };
+            (found.row.tokens.unwrap().input, found.calls.values().sum::<u64>(), found.row.ended)
+        };
+        import(&mut store, before.clone());
+        leave_run(folder.path(), IDS[0], "s-1", &format!("{LOG}{}", outcome(0.5, 300, 40, 40, None)));
+        let side = folder.path().join(format!("sessions/{}.json", IDS[0]));
+        let text = fs::read_to_string(&side).unwrap();
+        fs::write(side, text.replace(r#""ended":"2026-11-23T22:41"#, r#""ended":"2026-11-23T22:42"#))
+            .unwrap();
+        store.catch_up().unwrap();
+        import(&mut store, format!("{before}{within}"));
+        assert_eq!((own(&store).0, own(&store).1), (30, 1));
+        assert!(own(&store).2 < list(&store)[0].ended, "{:?}", own(&store));
+        import(&mut store, format!("{before}{within}{after}"));
+        assert_eq!((own(&store).0, own(&store).1), (80, 2));
+        assert_eq!(list(&store)[0].tokens.unwrap().input, 40);
+    }
+}
+
+#[test]
 fn figures_that_no_outcome_reports_are_unknown() {
     let folder = folder();
     leave_run(folder.path(), "20261123-224103-k3x9qa", "s-1", LOG);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -116,20 +116,31 @@ impl SessionFigures {
         })
     }
 
-    /// Reads a part of a file: `size` bytes from `start` on, or all to its end. `finds_subagents`: whether it is a history, beside
-    /// which lie the files of its sub-agents. Fails if the file can't be read.
-    pub fn read(path: &Path, start: u64, size: Option<u64>, finds_subagents: bool) -> io::Result<Self> {
+    /// Reads a part of a file: `size` bytes from `start` on, or all to its end. Fails if the file can't be read.
+    pub fn read(path: &Path, start: u64, size: Option<u64>) -> io::Result<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(start))?;
-        let mut reader = FigureReader::new(finds_subagents.then_some(path), false);
+        let mut reader = FigureReader::new(None, Vec::new());
         reader.read(file.take(size.unwrap_or(u64::MAX)))?;
+        Ok(reader.finish())
+    }
+
+    /// Reads the first `size` bytes of a history, or all of it, with the files of its sub-agents beside it. What was added to it within
+    /// `elsewhere`, times from and to, isn't counted. Fails if the file can't be read.
+    pub fn read_history(
+        path: &Path,
+        size: Option<u64>,
+        elsewhere: Vec<RangeInclusive<Timestamp>>,
+    ) -> io::Result<Self> {
+        let mut reader = FigureReader::new(Some(path), elsewhere);
+        reader.read(File::open(path)?.take(size.unwrap_or(u64::MAX)))?;
         Ok(reader.finish())
     }
 
     /// Reads only the first and last part of a history: enough to describe it, but without figures.
     pub fn read_ends(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
-        let mut reader = FigureReader::new(None, false);
+        let mut reader = FigureReader::new(None, Vec::new());
         reader.read((&mut file).take(FIRST))?;
         let size = file.seek(SeekFrom::End(0))?;
         let last = size.saturating_sub(LAST).max(FIRST);
@@ -164,8 +175,9 @@ struct FigureReader {
 }
 
 impl FigureReader {
-    fn new(history: Option<&Path>, is_run: bool) -> Self {
-        let (collector, output) = FiguresCollector::new(!is_run);
+    fn new(history: Option<&Path>, elsewhere: Vec<RangeInclusive<Timestamp>>) -> Self {
+        let (collector, output) =
+            FiguresCollector::new(Collected { has_times: true, elsewhere, ..Collected::default() });
         let pipeline = Pipeline::new(Setup {
             dialects: DIALECTS,
             presentation: PRESENTATION,
@@ -214,6 +226,12 @@ struct Collected {
     figures: SessionFigures,
     /// Whether the times of all items are of interest.
     has_times: bool,
+    /// When the session went on elsewhere, which is counted there.
+    elsewhere: Vec<RangeInclusive<Timestamp>>,
+    /// What had been counted when it went on elsewhere, if it still does.
+    left: Option<SpentSoFar>,
+    /// What was counted elsewhere.
+    spent_elsewhere: SpentSoFar,
     /// What the first prompt of a person and the first reply say.
     prompt: Option<String>,
     reply: Option<String>,
@@ -234,8 +252,7 @@ struct Collected {
 
 impl FiguresCollector {
     /// A collector, and the output of a pipeline that feeds it.
-    fn new(has_times: bool) -> (Self, Output) {
-        let collected = Collected { has_times, ..Collected::default() };
+    fn new(collected: Collected) -> (Self, Output) {
         let collector = Self(Arc::new(Mutex::new(collected)));
         let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(collector.clone())];
         (collector, Output::Entries { formatters, writer: Box::new(DiscardedText) })
@@ -243,7 +260,7 @@ impl FiguresCollector {
 
     /// A collector, and the output to add to a pipeline ([`Setup::also`]).
     pub fn sink() -> (Self, Sink) {
-        let (collector, output) = Self::new(false);
+        let (collector, output) = Self::new(Collected::default());
         let sink = Sink {
             profile: Profile::default(),
             output,
@@ -271,14 +288,20 @@ impl FiguresCollector {
         figures.folder = named(&facts.cwd);
         let prompt = collected.prompt.as_deref().and_then(title_of);
         figures.title = prompt.or_else(|| collected.reply.as_deref().and_then(title_of_reply));
-        (figures.num_turns, figures.duration_ms) = (totals.turns, totals.duration_ms);
-        figures.cost_usd = totals.cost_usd;
+        let now = SpentSoFar::of(session);
+        let mut spent = now.less(collected.spent_elsewhere);
+        if let Some(left) = collected.left {
+            spent = spent.less(now.less(left));
+        }
+        figures.num_turns = totals.turns.map(|_| spent.turns);
+        figures.duration_ms = totals.duration_ms.map(|_| spent.duration_ms);
+        figures.cost_usd = totals.cost_usd.map(|_| spent.cost_usd);
         for (model, earlier) in &collected.earlier {
             add(figures.usage.entry(model.clone()).or_default(), *earlier);
         }
-        if !collected.has_models && session.usage() != Usage::default() {
+        if !collected.has_models && spent.usage != Usage::default() {
             let model = figures.model.clone().unwrap_or_else(|| "unknown".to_owned());
-            figures.usage.insert(model, session.usage());
+            figures.usage.insert(model, spent.usage);
         }
         if collected.is_base_reported {
             for (model, usage) in &mut figures.usage {
@@ -313,15 +336,75 @@ impl Formatter for FiguresCollector {
         Ok(Verdict::Hide)
     }
 
-    fn observe(&self, observation: Observation<'_>, _: &Session) -> Vec<Block> {
+    fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
         if let Observation::Complete(item) = observation {
-            self.collected().take(item);
+            let mut collected = self.collected();
+            if !collected.is_elsewhere(item, session) {
+                collected.take(item);
+            }
         }
         Vec::new()
     }
 }
 
+/// What a session had spent at some point.
+#[derive(Clone, Copy, Debug, Default)]
+struct SpentSoFar {
+    usage: Usage,
+    turns: u64,
+    duration_ms: u64,
+    cost_usd: f64,
+}
+
+impl SpentSoFar {
+    fn of(session: &Session) -> Self {
+        let totals = session.totals();
+        Self {
+            usage: session.usage(),
+            turns: totals.turns.unwrap_or(0),
+            duration_ms: totals.duration_ms.unwrap_or(0),
+            cost_usd: totals.cost_usd.unwrap_or(0.0),
+        }
+    }
+
+    fn plus(self, more: Self) -> Self {
+        let mut usage = self.usage;
+        add(&mut usage, more.usage);
+        Self {
+            usage,
+            turns: self.turns.saturating_add(more.turns),
+            duration_ms: self.duration_ms.saturating_add(more.duration_ms),
+            cost_usd: self.cost_usd + more.cost_usd,
+        }
+    }
+
+    fn less(self, part: Self) -> Self {
+        Self {
+            usage: less(self.usage, part.usage),
+            turns: self.turns.saturating_sub(part.turns),
+            duration_ms: self.duration_ms.saturating_sub(part.duration_ms),
+            cost_usd: self.cost_usd - part.cost_usd,
+        }
+    }
+}
+
 impl Collected {
+    /// Whether an item was added while the session went on elsewhere. One without a time is where the one before it is.
+    fn is_elsewhere(&mut self, item: &Item, session: &Session) -> bool {
+        if let Some(at) = item.at().filter(|_| !self.elsewhere.is_empty()) {
+            let is_elsewhere = self.elsewhere.iter().any(|times| times.contains(&at));
+            match self.left {
+                None if is_elsewhere => self.left = Some(SpentSoFar::of(session)),
+                Some(left) if !is_elsewhere => {
+                    self.left = None;
+                    self.spent_elsewhere = self.spent_elsewhere.plus(SpentSoFar::of(session).less(left));
+                }
+                _ => {}
+            }
+        }
+        self.left.is_some()
+    }
+
     fn take(&mut self, item: &Item) {
         let figures = &mut self.figures;
         if self.has_times

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -120,6 +121,26 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(fail)
     }
 
+    /// When our own runs of a session went on with it: what they added to its history is counted in their rows.
+    fn runs_of(&self, id: &str) -> Result<Vec<RangeInclusive<Timestamp>>, StoreError> {
+        let fail = self.fail();
+        let sql = "SELECT s.started, s.ended, o.path FROM sessions AS s JOIN sources AS o ON o.session = s.id \
+                   WHERE o.kind = 'run' AND s.agent_session = (SELECT agent_session FROM sessions WHERE id = ?1)";
+        let mut statement = self.connection.prepare(sql).map_err(&fail)?;
+        let mut rows = statement.query([id]).map_err(&fail)?;
+        let mut runs = Vec::new();
+        while let Some(row) = rows.next().map_err(&fail)? {
+            let (started, ended): (i64, Option<i64>) =
+                (row.get(0).map_err(&fail)?, row.get(1).map_err(&fail)?);
+            let log: String = row.get(2).map_err(&fail)?;
+            // One that was killed has no end; it wrote to its log last.
+            let ended = ended.or_else(|| fs::metadata(log).ok().map(|about| changed(&about)));
+            let time = |nanoseconds: i64| Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or_default();
+            runs.push(time(started)..=ended.map_or(Timestamp::MAX, time));
+        }
+        Ok(runs)
+    }
+
     /// Adds a file: to the entry of its session, or as a new one.
     fn add_history(
         &mut self,
@@ -187,7 +208,7 @@ impl Store {
             let size = about.len();
             let sources = self.sources(&id)?;
             let has_run = sources.iter().any(|source| source.kind == SourceKind::Run);
-            let figures = if has_run { None } else { best(file, size, &sources) };
+            let figures = if has_run { None } else { best(file, size, &sources, &self.runs_of(&id)?) };
             let fail = self.fail();
             let transaction = self.connection.transaction().map_err(&fail)?;
             if let Some(figures) = figures {
@@ -223,12 +244,17 @@ enum Added {
 }
 
 /// The figures of the best source: one that has an outcome goes before one without, then the larger one.
-fn best(file: &Path, size: u64, sources: &[SourceRow]) -> Option<SessionFigures> {
+fn best(
+    file: &Path,
+    size: u64,
+    sources: &[SourceRow],
+    runs: &[RangeInclusive<Timestamp>],
+) -> Option<SessionFigures> {
     let others = sources.iter().filter(|source| source.path != file && !is_gone(&source.path));
     let others = others.map(|source| (source.path.as_path(), None));
     let all = others.chain([(file, Some(size))]);
     let read = all.filter_map(|(path, size)| {
-        let figures = SessionFigures::read(path, 0, size, true).ok()?;
+        let figures = SessionFigures::read_history(path, size, runs.to_vec()).ok()?;
         let size = size.unwrap_or_else(|| fs::metadata(path).map_or(0, |about| about.len()));
         Some((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned()), figures))
     });

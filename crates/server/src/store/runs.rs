@@ -34,7 +34,7 @@ impl EndedRun {
     fn read(&self) -> io::Result<SessionFigures> {
         let to_next = self.next.map(|next| next.saturating_sub(self.side.log_start));
         let size = self.side.log_bytes.or(to_next);
-        SessionFigures::read(&self.side.log, self.side.log_start, size, false)
+        SessionFigures::read(&self.side.log, self.side.log_start, size)
     }
 }
 
