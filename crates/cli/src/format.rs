@@ -262,7 +262,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             live.leave(&mut self.output);
         }
         if self.is_wanted() {
-            if self.signals.caught().is_none() {
+            if self.signals.caught().is_none() && !input.is_in_progress() {
                 pipeline.require_outcome();
             }
             let _ = pipeline.finish(&mut self.output);
@@ -305,7 +305,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let report = pipeline.report();
         // A command that `run` starts needn't be an agent.
         let is_unclaimed = report.events == 0 && !source.goes_on();
-        self.unsuccessful += u64::from(report.failed || report.lacks_outcome() || is_unclaimed);
+        let lacks_outcome = report.lacks_outcome() && !input.is_in_progress();
+        self.unsuccessful += u64::from(report.failed || lacks_outcome || is_unclaimed);
         let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
         if report.events == 0 && (report.lines > report.blank_lines || !is_empty_by_choice) {
             let hint = input.named_agent().map(|name| format!(" (if it starts {name}, use --agent {name})"));

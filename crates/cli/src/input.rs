@@ -28,7 +28,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(crate) enum InputSource {
     Stdin,
     File(PathBuf),
-    /// A part of a file: `size` bytes from `start`, or everything to its end.
+    /// The log of a run: `size` bytes from `start`, or everything to its end while the run is in progress.
     Part {
         path: PathBuf,
         start: u64,
@@ -157,6 +157,11 @@ impl InputSource {
             Self::Stdin | Self::Newest(_) | Self::Agent { .. } => None,
             Self::File(path) | Self::Part { path, .. } | Self::Session(path, _) => Some(path),
         }
+    }
+
+    /// Whether it is the log of a run in progress, which has no result yet.
+    pub(crate) fn is_in_progress(&self) -> bool {
+        matches!(self, Self::Part { size: None, .. })
     }
 
     /// Whether it has an end and can be read again from its beginning.

@@ -95,11 +95,13 @@ pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
 
 fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
     let optional = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
+    // A run that nobody gave a task is known by its command.
+    let title = row.title.as_deref().map_or_else(|| one_line(&row.command.join(" ")), one_line);
     [
         one_line(&row.id),
         row.status.name().to_owned(),
         optional(&row.agent),
-        optional(&row.title),
+        title,
         optional(&row.folder),
         row.num_turns.map(|turns| turns.to_string()).unwrap_or_default(),
         row.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(),

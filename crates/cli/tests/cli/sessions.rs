@@ -117,6 +117,12 @@ fn a_run_whose_recorder_is_killed_is_interrupted() {
     until(|| "the agent".to_owned(), || folder.path("begun").exists());
     assert_eq!(rows(&folder, "--status running").len(), 1);
     let id = rows(&folder, "")[0]["id"].as_str().unwrap().to_owned();
+    assert!(run(&folder, "sessions list").stdout.contains("  ./agent  "), "its command is its title");
+    let lacks_result = || {
+        let shown = run(&folder, "sessions show last --fail");
+        (shown.code, shown.stdout.contains("the stream ended without a result"))
+    };
+    assert_eq!(lacks_result(), (Some(0), false));
     let refused = run(&folder, &format!("sessions rm {id} --yes"));
     assert_eq!(
         (refused.code, refused.stderr),
@@ -126,6 +132,7 @@ fn a_run_whose_recorder_is_killed_is_interrupted() {
     rustix::process::kill_process(pid, Signal::KILL).unwrap();
     child.wait().unwrap();
     until(|| "the status".to_owned(), || rows(&folder, "")[0]["status"] == "interrupted");
+    assert_eq!(lacks_result(), (Some(1), true));
     let row = details(&folder, "last");
     assert_eq!(
         (row["title"].as_str(), row.get("num_turns"), row.get("ended")),
