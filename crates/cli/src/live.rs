@@ -113,8 +113,8 @@ impl LiveTerminal {
         // In the background another program uses the terminal, so only finished text is written. Likewise after a signal, since another one
         // ends the program at once, and would leave the frame.
         let is_ours = echo::is_in_foreground() && signals.caught().is_none();
-        if signals.caught().is_some() {
-            self.echo = None;
+        if signals.caught().is_some() && self.echo.is_some() {
+            self.leave(output);
         }
         if is_ours && self.echo.is_none() {
             self.echo = Some(Echo::off());
@@ -143,7 +143,7 @@ impl LiveTerminal {
         output.show(size, rows);
     }
 
-    /// Erases the rows below the text, and restores the terminal.
+    /// Erases the rows below the text, and then restores the terminal: what is typed would move them.
     pub(crate) fn leave(&mut self, output: &mut TextOutput) {
         output.show(size().unwrap_or(self.size), Vec::new());
         self.echo = None;
