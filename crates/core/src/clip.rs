@@ -11,7 +11,7 @@ pub use failed_lines::first_failure;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::entry::{Block, FOLDED, HIDDEN, Hunk, Line, View};
+use crate::entry::{Block, BlockSize, FOLDED, HIDDEN, Line, View};
 use crate::item::Kind;
 use crate::profile::{Keep, Limits};
 use crate::text::Text;
@@ -53,10 +53,7 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
         let bytes = bytes(diff_lines);
         BlockLimit { diffs: true, lines: diff_lines, bytes, keep: keep_of_diffs, reports_failure: false }
             .apply(body);
-        open.extend(body.iter_mut().filter_map(|block| match block {
-            Block::Details { body, .. } => Some(body),
-            _ => None,
-        }));
+        open.extend(body.iter_mut().filter_map(Block::inside_mut));
         next = open.pop();
     }
 }
@@ -90,7 +87,7 @@ pub fn fold_unseen(view: &mut View, keeps_title: bool) {
 }
 
 fn folded_away(body: &[Block]) -> Text {
-    let lines: usize = body.iter().map(|block| size(block).lines.max(1)).sum();
+    let lines: usize = body.iter().map(|block| block.size().lines.max(1)).sum();
     let unit = if lines == 1 { "line" } else { "lines" };
     Text::clean_owned(format!("{lines} {unit} folded away"))
 }
@@ -106,29 +103,18 @@ struct BlockLimit {
     reports_failure: bool,
 }
 
-/// How much of a block: lines, and bytes of its text.
-#[derive(Clone, Copy, Default, PartialEq)]
-struct Size {
-    lines: usize,
-    bytes: usize,
-}
-
 impl BlockLimit {
     fn apply(&self, body: &mut Vec<Block>) {
         if self.lines.is_none() && self.bytes.is_none() {
             return;
         }
-        let size = |block: &Block| (matches!(block, Block::Diff { .. }) == self.diffs).then(|| size(block));
-        let sum = |body: &[Block]| {
-            body.iter().filter_map(size).fold(Size::default(), |all, size| Size {
-                lines: all.lines + size.lines,
-                bytes: all.bytes + size.bytes,
-            })
-        };
+        let size = |block: &Block| (matches!(block, Block::Diff { .. }) == self.diffs).then(|| block.size());
+        let sum = |body: &[Block]| body.iter().filter_map(size).sum::<BlockSize>();
         let mut all = sum(body);
-        let limit = Size { lines: self.lines.unwrap_or(usize::MAX), bytes: self.bytes.unwrap_or(usize::MAX) };
+        let limit =
+            BlockSize { lines: self.lines.unwrap_or(usize::MAX), bytes: self.bytes.unwrap_or(usize::MAX) };
         let hides_one = limit.lines > 0 && all.lines == limit.lines.saturating_add(1);
-        let fits = |all: Size| (all.lines <= limit.lines || hides_one) && all.bytes <= limit.bytes;
+        let fits = |all: BlockSize| (all.lines <= limit.lines || hides_one) && all.bytes <= limit.bytes;
         if fits(all) {
             return;
         }
@@ -143,26 +129,26 @@ impl BlockLimit {
             }
             all.bytes += taken_out;
         }
-        let sizes: Vec<Option<Size>> = body.iter().map(size).collect();
+        let sizes: Vec<Option<BlockSize>> = body.iter().map(size).collect();
         if self.reports_failure && failed_lines::keep(body, &sizes, limit, self.keep) {
             return;
         }
         let (mut head, mut tail) = match self.keep {
-            Keep::Head => (limit, Size::default()),
-            Keep::Tail => (Size::default(), limit),
+            Keep::Head => (limit, BlockSize::default()),
+            Keep::Tail => (BlockSize::default(), limit),
             Keep::HeadTail => {
-                let half = Size { lines: limit.lines.div_ceil(2), bytes: limit.bytes.div_ceil(2) };
-                (half, Size { lines: limit.lines - half.lines, bytes: limit.bytes - half.bytes })
+                let half = BlockSize { lines: limit.lines.div_ceil(2), bytes: limit.bytes.div_ceil(2) };
+                (half, BlockSize { lines: limit.lines - half.lines, bytes: limit.bytes - half.bytes })
             }
         };
-        let heads: Vec<Size> = body
+        let heads: Vec<BlockSize> = body
             .iter()
             .zip(&sizes)
             .map(|(block, size)| {
-                size.map_or(Size::default(), |size| take(&mut head, size, |room| head_of(block, room)))
+                size.map_or(BlockSize::default(), |size| take(&mut head, size, |room| head_of(block, room)))
             })
             .collect();
-        let mut tails = vec![Size::default(); body.len()];
+        let mut tails = vec![BlockSize::default(); body.len()];
         for (index, block) in body.iter().enumerate().rev() {
             if let Some(size) = sizes[index] {
                 tails[index] = take(&mut tail, size, |room| tail_of(block, room));
@@ -173,23 +159,26 @@ impl BlockLimit {
 }
 
 /// Takes as much of a block as the room allows; after a cut there is no room.
-fn take(room: &mut Size, size: Size, part: impl FnOnce(Size) -> Size) -> Size {
+fn take(room: &mut BlockSize, size: BlockSize, part: impl FnOnce(BlockSize) -> BlockSize) -> BlockSize {
     if size.lines <= room.lines && size.bytes <= room.bytes {
         room.lines -= size.lines;
         room.bytes -= size.bytes;
         return size;
     }
-    let taken = if room.lines == 0 || room.bytes == 0 { Size::default() } else { part(*room) };
-    *room = Size::default();
+    let taken = if room.lines == 0 || room.bytes == 0 { BlockSize::default() } else { part(*room) };
+    *room = BlockSize::default();
     taken
 }
 
 /// Puts the body together again from what is kept of the start and of the end.
-fn rebuild(body: &mut Vec<Block>, sizes: &[Option<Size>], heads: &[Size], tails: &[Size], all: Size) {
-    let kept = heads.iter().chain(tails).fold(Size::default(), |kept, size| Size {
-        lines: kept.lines + size.lines,
-        bytes: kept.bytes + size.bytes,
-    });
+fn rebuild(
+    body: &mut Vec<Block>,
+    sizes: &[Option<BlockSize>],
+    heads: &[BlockSize],
+    tails: &[BlockSize],
+    all: BlockSize,
+) {
+    let kept: BlockSize = heads.iter().chain(tails).copied().sum();
     let mut gap = Some(Block::Elided {
         lines: all.lines.saturating_sub(kept.lines) as u64,
         bytes: all.bytes.saturating_sub(kept.bytes) as u64,
@@ -204,9 +193,9 @@ fn rebuild(body: &mut Vec<Block>, sizes: &[Option<Size>], heads: &[Size], tails:
             body.push(block);
             continue;
         }
-        let end = (tail.lines > 0).then(|| end_of(&block, size, tail)).flatten();
+        let end = (tail.lines > 0).then(|| block.split_end(size, tail)).flatten();
         if head.lines > 0 {
-            keep_head(&mut block, head);
+            block.truncate(head);
             body.push(block);
         }
         if let Some(gap) = gap.take() {
@@ -228,165 +217,56 @@ fn push_gap(body: &mut Vec<Block>, gap: Block) {
     body.push(gap);
 }
 
-fn size(block: &Block) -> Size {
-    match block {
-        Block::Code { text, .. } | Block::Prose { text, .. } => {
-            Size { lines: memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1, bytes: text.len() }
-        }
-        Block::Lines { lines } => Size { lines: lines.len(), bytes: lines.iter().map(line_bytes).sum() },
-        Block::List { items } => {
-            Size { lines: items.len(), bytes: items.iter().map(|item| line_bytes(&item.line)).sum() }
-        }
-        Block::Table { rows, .. } => {
-            Size { lines: rows.len(), bytes: rows.iter().flatten().map(line_bytes).sum() }
-        }
-        Block::Diff { hunks, .. } => {
-            hunks.iter().flat_map(|hunk| hunk.lines.iter()).fold(Size::default(), |all, line| Size {
-                lines: all.lines + 1,
-                bytes: all.bytes + line.text.len(),
-            })
-        }
-        // A picture is one line, what is folded has limits of its own, and a gap is none.
-        Block::Image { .. } | Block::Details { .. } | Block::Elided { .. } => Size::default(),
-    }
-}
-
-fn line_bytes(line: &Line) -> usize {
-    line.spans.iter().map(|span| span.text.len()).sum()
-}
-
 /// How much of the start of a block there is room for.
-fn head_of(block: &Block, room: Size) -> Size {
-    match block {
-        Block::Code { text, .. } | Block::Prose { text, .. } => {
+fn head_of(block: &Block, room: BlockSize) -> BlockSize {
+    match block.source() {
+        Some((_, text)) => {
             let reach = text.len().min(room.bytes.saturating_add(1));
             let ends = memchr::memchr_iter(b'\n', &text.as_bytes()[..reach]);
             let (lines, end) =
                 ends.take(room.lines).fold((0, None), |(lines, _), end| (lines + 1, Some(end)));
             match end {
-                Some(end) if lines == room.lines || end >= room.bytes / 2 => Size { lines, bytes: end },
+                Some(end) if lines == room.lines || end >= room.bytes / 2 => BlockSize { lines, bytes: end },
                 // The line that doesn't fit is cut, if too little would be left without it.
-                _ => Size { lines: lines + 1, bytes: floor(text, room.bytes) },
+                _ => BlockSize { lines: lines + 1, bytes: floor(text, room.bytes) },
             }
         }
-        _ => rows(block).scan_while(room),
+        None => rows_within(block.row_bytes(), room),
     }
 }
 
 /// How much of the end of a block there is room for.
-fn tail_of(block: &Block, room: Size) -> Size {
-    match block {
-        Block::Code { text, .. } | Block::Prose { text, .. } => {
+fn tail_of(block: &Block, room: BlockSize) -> BlockSize {
+    match block.source() {
+        Some((_, text)) => {
             let from = text.len() - text.len().min(room.bytes.saturating_add(1));
             let starts = memchr::memrchr_iter(b'\n', &text.as_bytes()[from..]).map(|at| from + at + 1);
             let (lines, start) =
                 starts.take(room.lines).fold((0, None), |(lines, _), start| (lines + 1, Some(start)));
             match start {
                 Some(start) if lines == room.lines || text.len() - start >= room.bytes / 2 => {
-                    Size { lines, bytes: text.len() - start }
+                    BlockSize { lines, bytes: text.len() - start }
                 }
-                _ => Size {
+                _ => BlockSize {
                     lines: lines + 1,
                     bytes: text.len() - ceil(text, text.len() - room.bytes.min(text.len())),
                 },
             }
         }
-        _ => {
-            let mut rows = rows(block);
-            rows.0.reverse();
-            rows.scan_while(room)
-        }
+        None => rows_within(block.row_bytes().rev(), room),
     }
 }
 
-/// Bytes of each row of a block that is made of rows.
-struct RowSizes(Vec<usize>);
-
-fn rows(block: &Block) -> RowSizes {
-    RowSizes(match block {
-        Block::Lines { lines } => lines.iter().map(line_bytes).collect(),
-        Block::List { items } => items.iter().map(|item| line_bytes(&item.line)).collect(),
-        Block::Table { rows, .. } => rows.iter().map(|row| row.iter().map(line_bytes).sum()).collect(),
-        Block::Diff { hunks, .. } => {
-            hunks.iter().flat_map(|hunk| hunk.lines.iter()).map(|line| line.text.len()).collect()
+/// How many of these rows there is room for.
+fn rows_within(rows: impl Iterator<Item = usize>, room: BlockSize) -> BlockSize {
+    let mut taken = BlockSize::default();
+    for bytes in rows {
+        if taken.lines == room.lines || taken.bytes + bytes > room.bytes {
+            break;
         }
-        _ => Vec::new(),
-    })
-}
-
-impl RowSizes {
-    fn scan_while(&self, room: Size) -> Size {
-        let mut taken = Size::default();
-        for bytes in &self.0 {
-            if taken.lines == room.lines || taken.bytes + bytes > room.bytes {
-                break;
-            }
-            taken = Size { lines: taken.lines + 1, bytes: taken.bytes + bytes };
-        }
-        taken
+        taken = taken + BlockSize { lines: 1, bytes };
     }
-}
-
-/// Leaves only the start of a block, in place.
-fn keep_head(block: &mut Block, head: Size) {
-    match block {
-        Block::Code { text, .. } | Block::Prose { text, .. } => text.truncate(head.bytes),
-        Block::Lines { lines } => lines.truncate(head.lines),
-        Block::List { items } => items.truncate(head.lines),
-        Block::Table { rows, .. } => rows.truncate(head.lines),
-        Block::Diff { hunks, .. } => {
-            let mut left = head.lines;
-            hunks.retain_mut(|hunk| {
-                hunk.lines.truncate(left);
-                left -= hunk.lines.len();
-                !hunk.lines.is_empty()
-            });
-        }
-        Block::Image { .. } | Block::Details { .. } | Block::Elided { .. } => {}
-    }
-}
-
-/// The end of a block as one of its own.
-fn end_of(block: &Block, size: Size, tail: Size) -> Option<Block> {
-    let skipped = size.lines - tail.lines;
-    let end = |text: &Text| Text::clean(&text[text.len() - tail.bytes..]);
-    Some(match block {
-        Block::Code { text, lang, start, role } => Block::Code {
-            text: end(text),
-            lang: lang.clone(),
-            start: start.map(|start| start.saturating_add(skipped as u64)),
-            role: role.clone(),
-        },
-        Block::Prose { text, role } => Block::Prose { text: end(text), role: role.clone() },
-        Block::Lines { lines } => Block::Lines { lines: lines[skipped..].to_vec() },
-        Block::List { items } => Block::List { items: items[skipped..].to_vec() },
-        Block::Table { head, rows } => Block::Table { head: head.clone(), rows: rows[skipped..].to_vec() },
-        Block::Diff { path, hunks } => {
-            Block::Diff { path: path.clone(), hunks: end_of_hunks(hunks, skipped) }
-        }
-        Block::Image { .. } | Block::Details { .. } | Block::Elided { .. } => return None,
-    })
-}
-
-fn end_of_hunks(hunks: &[Hunk], mut skipped: usize) -> Vec<Hunk> {
-    use crate::entry::LineChange;
-    let mut out = Vec::new();
-    for hunk in hunks {
-        let cut = skipped.min(hunk.lines.len());
-        skipped -= cut;
-        if cut == hunk.lines.len() {
-            continue;
-        }
-        let gone = |other: LineChange| {
-            hunk.lines.iter().take(cut).filter(|line| line.change != other).count() as u64
-        };
-        out.push(Hunk {
-            old_start: hunk.old_start.map(|start| start.saturating_add(gone(LineChange::Add))),
-            new_start: hunk.new_start.map(|start| start.saturating_add(gone(LineChange::Remove))),
-            lines: hunk.lines.iter_from(cut).collect(),
-        });
-    }
-    out
+    taken
 }
 
 /// How far back a grapheme is looked for.
@@ -434,7 +314,7 @@ fn character(text: &str, limit: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{DiffLine, LineChange};
+    use crate::entry::{DiffLine, Hunk, LineChange};
     use proptest::prelude::*;
 
     fn text_view(texts: &[&str]) -> View {

@@ -3,6 +3,7 @@
 //! An entry knows no colour, width or output format. Its spans name what they are (a
 //! [`Role`]), its blocks what they hold; a writer spells them.
 
+mod block;
 mod diff;
 mod line;
 mod read;
@@ -15,153 +16,12 @@ use crate::item::{Action, Id, Kind, Status};
 use crate::text::Text;
 
 pub use crate::item::Picture;
+pub use block::{Block, BlockSize, ListItem, Point, text_size};
 pub use diff::{DiffLine, DiffLines, Hunk, LineChange};
 pub(crate) use line::{FOLDED, HIDDEN};
 
 pub use line::{GOES_ON, Line, OneLine, Role, Span, TextLayout};
 pub(crate) use read::{blocks as read_blocks, mark as read_mark};
-
-/// State of a point of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Point {
-    /// A plain point.
-    Plain,
-    /// To be done.
-    Open,
-    /// Being done.
-    Active,
-    /// Done.
-    Done,
-    /// Given up or failed.
-    Failed,
-}
-
-impl Point {
-    /// Its name in the machine formats.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Open => "open",
-            Self::Active => "active",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-/// A point of a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ListItem {
-    /// Its state.
-    pub point: Point,
-    /// What it says.
-    pub line: Line,
-}
-
-/// A part of an entry's body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum Block {
-    /// Short lines with roles of their own.
-    Lines {
-        /// The lines.
-        lines: Vec<Line>,
-    },
-    /// Markdown, as a model writes it.
-    Prose {
-        /// Its source.
-        text: Text,
-        /// What it is: `reply`, `prompt`, `thinking`, …
-        role: Role,
-    },
-    /// Verbatim text: output, file contents, commands.
-    Code {
-        /// The text, without a final line feed.
-        text: Text,
-        /// Language or file extension, for highlighting.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lang: Option<Text>,
-        /// Number of its first line, if its lines are numbered.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        start: Option<u64>,
-        /// What it is: `call.command`, `result.text`, `result.error`, …
-        role: Role,
-    },
-    /// Changes of a file.
-    Diff {
-        /// The file, for highlighting and headings.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        path: Option<Text>,
-        /// Its hunks.
-        hunks: Vec<Hunk>,
-    },
-    /// Points, with states.
-    List {
-        /// The points.
-        items: Vec<ListItem>,
-    },
-    /// Rows and columns.
-    Table {
-        /// Column heads; may be empty.
-        head: Vec<Line>,
-        /// Rows.
-        rows: Vec<Vec<Line>>,
-    },
-    /// A picture or document: told, and shown by writers that can.
-    Image {
-        /// Its media type, as claimed.
-        media: Text,
-        /// Its size in bytes, if known.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bytes: Option<u64>,
-        /// Its name, place or address, if it has one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        name: Option<Text>,
-        /// Where its bytes are, if the stream holds them; JSON has no place for them.
-        #[serde(skip)]
-        picture: Option<Picture>,
-    },
-    /// Something that may be folded.
-    Details {
-        /// What stands for it when it is folded.
-        summary: Line,
-        /// What is inside.
-        #[serde(deserialize_with = "read::blocks")]
-        body: Vec<Block>,
-    },
-    /// Something was left out here, by a limit of the profile.
-    Elided {
-        /// Whole lines that were left out.
-        lines: u64,
-        /// Bytes that were left out.
-        bytes: u64,
-    },
-}
-
-impl Block {
-    /// What the types of blocks are called in the machine formats.
-    pub const TYPES: [&str; 9] =
-        ["lines", "prose", "code", "diff", "list", "table", "image", "details", "elided"];
-
-    /// Verbatim text without language or line numbers.
-    pub fn text(role: impl Into<Role>, text: impl Into<Text>) -> Self {
-        Self::Code { text: text.into(), lang: None, start: None, role: role.into() }
-    }
-
-    /// Markdown.
-    pub fn prose(role: impl Into<Role>, text: impl Into<Text>) -> Self {
-        Self::Prose { text: text.into(), role: role.into() }
-    }
-
-    /// One line of spans.
-    pub fn line(line: Line) -> Self {
-        Self::Lines { lines: vec![line] }
-    }
-}
 
 /// What a formatter says of an item.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -202,7 +62,7 @@ impl View {
 
     /// About how many bytes of text it holds.
     pub fn size(&self) -> usize {
-        self.title.spans.iter().map(|span| span.text.len()).sum::<usize>() + text_size(&self.body)
+        self.title.bytes() + text_size(&self.body)
     }
 
     /// Whether it shows nothing of its item: neither its title nor its body holds anything but blanks.
@@ -218,34 +78,7 @@ impl View {
 
     /// Whether any of its texts is one that counts; what is no text always does.
     fn holds(&self, counts: impl Fn(&str) -> bool) -> bool {
-        let line = |line: &Line| line.spans.iter().any(|span| counts(&span.text));
-        if line(&self.title) {
-            return true;
-        }
-        // A list of its own, not the stack: details may nest to any depth. Nearly always it stays empty.
-        let mut open = Vec::new();
-        let mut next = Some(self.body.as_slice());
-        while let Some(blocks) = next {
-            for block in blocks {
-                let is_found = match block {
-                    Block::Details { summary, body } => {
-                        open.push(body.as_slice());
-                        line(summary)
-                    }
-                    Block::Lines { lines } => lines.iter().any(line),
-                    Block::Prose { text, .. } | Block::Code { text, .. } => counts(text),
-                    Block::Diff { hunks, .. } => hunks.iter().any(|hunk| !hunk.lines.is_empty()),
-                    Block::List { items } => items.iter().any(|item| line(&item.line)),
-                    Block::Table { head, rows } => head.iter().chain(rows.iter().flatten()).any(line),
-                    Block::Image { .. } | Block::Elided { .. } => true,
-                };
-                if is_found {
-                    return true;
-                }
-            }
-            next = open.pop();
-        }
-        false
+        self.title.holds(&counts) || any_block(&self.body, |block| block.holds(&counts))
     }
 
     /// Whether it heads what follows: a session begins.
@@ -336,17 +169,19 @@ pub struct Figures {
 
 impl Eq for Figures {}
 
-/// About how many bytes of text are in blocks. What is folded in another counts as little.
-pub fn text_size(blocks: &[Block]) -> usize {
-    let line = |line: &Line| line.spans.iter().map(|span| span.text.len()).sum::<usize>();
-    let bytes = |block: &Block| match block {
-        Block::Prose { text, .. } | Block::Code { text, .. } => text.len(),
-        Block::Lines { lines } => lines.iter().map(line).sum(),
-        Block::List { items } => items.iter().map(|item| line(&item.line)).sum(),
-        Block::Table { rows, .. } => rows.iter().flatten().map(line).sum(),
-        Block::Diff { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.text.len()).sum(),
-        Block::Image { picture, .. } => picture.as_ref().map_or(0, Picture::size),
-        Block::Details { .. } | Block::Elided { .. } => 0,
-    };
-    blocks.iter().map(|block| 100 + bytes(block)).sum()
+/// Whether any of the blocks, or of those inside of them, is one that `is_wanted`.
+pub(crate) fn any_block(blocks: &[Block], is_wanted: impl Fn(&Block) -> bool) -> bool {
+    // A list of its own, not the stack: details may nest to any depth. Nearly always it stays empty.
+    let mut open = Vec::new();
+    let mut next = Some(blocks);
+    while let Some(blocks) = next {
+        for block in blocks {
+            if is_wanted(block) {
+                return true;
+            }
+            open.extend(Some(block.inside()).filter(|inside| !inside.is_empty()));
+        }
+        next = open.pop();
+    }
+    false
 }

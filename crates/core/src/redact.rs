@@ -181,43 +181,17 @@ impl Redactor {
         self.blocks(&mut view.body);
     }
 
-    /// Masks blocks. What is folded stands in a list of its own, not on the stack.
+    /// Masks blocks. Those inside of others wait in a list, not on the stack.
     pub fn blocks(&mut self, blocks: &mut [Block]) {
         let mut open = vec![blocks];
         while let Some(blocks) = open.pop() {
             for block in blocks {
-                match block {
-                    Block::Lines { lines } => self.lines(lines),
-                    Block::Prose { text, .. } | Block::Code { text, .. } => self.whole(text),
-                    Block::Diff { path, hunks } => {
-                        if let Some(path) = path {
-                            self.whole(path);
-                        }
-                        self.hunks(hunks);
-                    }
-                    Block::List { items } => {
-                        for item in items {
-                            self.line(&mut item.line);
-                        }
-                    }
-                    Block::Table { head, rows } => {
-                        self.lines(head);
-                        for row in rows {
-                            self.lines(row);
-                        }
-                    }
-                    Block::Image { name, media, .. } => {
-                        self.whole(media);
-                        if let Some(name) = name {
-                            self.whole(name);
-                        }
-                    }
-                    Block::Details { summary, body } => {
-                        self.line(summary);
-                        open.push(body);
-                    }
-                    Block::Elided { .. } => {}
+                block.texts_mut().for_each(|text| self.whole(text));
+                if let Block::Diff { hunks, .. } = block {
+                    self.hunks(hunks);
                 }
+                block.lines_mut().for_each(|lines| self.lines(lines));
+                open.extend(block.inside_mut().map(Vec::as_mut_slice));
             }
         }
     }

@@ -525,7 +525,7 @@ fn session_title(title: &Line) -> String {
 
 /// Whether a title is too long for the end of a line.
 fn is_long(title: &Line) -> bool {
-    title.spans.iter().map(|span| span.text.len()).sum::<usize>() > 60
+    title.bytes() > 60
 }
 
 fn class_of(entry: &Entry) -> &'static str {
@@ -540,11 +540,8 @@ fn class_of(entry: &Entry) -> &'static str {
 
 /// The first words of what blocks say, for the line that they are folded behind.
 fn beginning(blocks: &[Block]) -> String {
-    let text = blocks.iter().find_map(|block| match block {
-        Block::Prose { text, .. } | Block::Code { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
-    let line = text.unwrap_or("").trim_start().lines().next().unwrap_or("");
+    let text = blocks.iter().find_map(Block::source).map_or("", |(_, text)| text);
+    let line = text.trim_start().lines().next().unwrap_or("");
     match line.char_indices().nth(100) {
         Some((end, _)) => format!("{}…", streamfmt_core::text::clean(&line[..end])),
         None => line.to_owned(),

@@ -232,11 +232,8 @@ fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> Vie
 
 /// The first line of a text, and all of it below.
 fn first_line(mut line: Line, view: &View) -> View {
-    let text = view.body.iter().find_map(|block| match block {
-        Block::Prose { text, role } | Block::Code { text, role, .. } => {
-            text.split('\n').map(str::trim).find(|line| !line.is_empty()).map(|line| (role, line))
-        }
-        _ => None,
+    let text = view.body.iter().filter_map(Block::source).find_map(|(role, text)| {
+        text.split('\n').map(str::trim).find(|line| !line.is_empty()).map(|line| (role, line))
     });
     if let Some((role, text)) = text {
         line.push(role.clone(), text.to_owned());
@@ -346,7 +343,7 @@ fn last_lines<'t>(text: &'t str, room: usize, hidden: &mut u64) -> &'t str {
 
 /// Adds a line that is told, if there is room for it. `is_apart`: what is before it is another one.
 fn add(told: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mut Line) {
-    let length: usize = told.spans.iter().map(|span| span.text.len()).sum();
+    let length = told.bytes();
     if *room == 0 || (length > *room && *room < LONGEST) {
         *hidden += 1;
         return;
@@ -366,16 +363,10 @@ fn failing_line(entry: &Entry) -> Option<(String, Option<u32>)> {
     let path = entry.view.title.spans.iter().find(|span| span.role.name() == "call.arg");
     let path = path.filter(|_| is_of_file).map(|span| span.text.as_str());
     let is_wanted = |place: FileLine<'_>| path.is_none_or(|path| is_same(path, place.file));
-    let of_block = |block: &Block| match block {
-        Block::Prose { text, .. } | Block::Code { text, .. } => {
-            file_line::first(text, is_wanted).map(|place| (place.file.to_owned(), place.line))
-        }
-        _ => None,
-    };
-    let title = entry.view.title.plain();
-    let found = entry.view.body.iter().find_map(of_block);
-    let found = found
-        .or_else(|| file_line::first(&title, is_wanted).map(|place| (place.file.to_owned(), place.line)));
+    let first =
+        |text: &str| file_line::first(text, is_wanted).map(|place| (place.file.to_owned(), place.line));
+    let found = entry.view.body.iter().filter_map(Block::source).find_map(|(_, text)| first(text));
+    let found = found.or_else(|| first(&entry.view.title.plain()));
     match (path, found) {
         // As it is called in the call: that is what the project knows it as.
         (Some(path), found) => Some((path.to_owned(), found.map(|(_, line)| line))),
@@ -396,12 +387,10 @@ fn is_same(one: &str, other: &str) -> bool {
 fn lines(blocks: &[Block]) -> u64 {
     let count = |block: &Block| match block {
         Block::Prose { text, .. } | Block::Code { text, .. } => page::lines(text.trim_end()) as u64,
-        Block::Lines { lines } => lines.len() as u64,
-        Block::Diff { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.len() as u64).sum(),
-        Block::List { items } => items.len() as u64,
         Block::Table { rows, .. } => rows.len() as u64 + 1,
         Block::Elided { lines, .. } => *lines,
         Block::Image { .. } | Block::Details { .. } => 1,
+        _ => block.size().lines as u64,
     };
     blocks.iter().map(count).sum()
 }

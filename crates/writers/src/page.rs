@@ -155,7 +155,7 @@ pub(super) fn below_title(entry: &Entry, title: &str) -> Option<Entry> {
 pub(super) fn says_only(view: &View, title: &str) -> bool {
     match &view.body[..] {
         [] => true,
-        [Block::Prose { text, .. } | Block::Code { text, .. }] => text.trim() == title,
+        [block] => block.source().is_some_and(|(_, text)| text.trim() == title),
         _ => false,
     }
 }
@@ -230,12 +230,10 @@ pub(super) fn amount(lines: u64, bytes: u64) -> Text {
 /// About how many lines blocks take.
 pub(super) fn lines_of(blocks: &[Block]) -> usize {
     let lines = |block: &Block| match block {
-        Block::Prose { text, .. } | Block::Code { text, .. } => lines(text),
-        Block::Diff { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.iter().count() + 1).sum(),
-        Block::Lines { lines } => lines.len(),
-        Block::List { items } => items.len(),
+        Block::Diff { hunks, .. } => block.size().lines + hunks.len(),
         Block::Table { rows, .. } => rows.len() + 2,
         Block::Image { .. } | Block::Details { .. } | Block::Elided { .. } => 1,
+        _ => block.size().lines,
     };
     blocks.iter().map(lines).sum()
 }

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use memchr::{memchr, memchr_iter, memrchr};
 use regex::Regex;
 
-use super::{Size, push_gap};
-use crate::entry::Block;
+use super::push_gap;
+use crate::entry::{Block, BlockSize};
 use crate::profile::Keep;
 
 /// A gap of one line that is no longer than this is shown instead: the line in its place would say how much is left out.
@@ -29,19 +29,16 @@ static FAILURE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Leaves of a text in a body what reports failures, and of the rest what there is room for. `false`, and nothing done: the
 /// body holds no such text, or it takes too little of the body's room.
-pub(super) fn keep(body: &mut Vec<Block>, sizes: &[Option<Size>], limit: Size, keep: Keep) -> bool {
-    let counted = |block: &Block, size: &Option<Size>| match (block, size) {
+pub(super) fn keep(body: &mut Vec<Block>, sizes: &[Option<BlockSize>], limit: BlockSize, keep: Keep) -> bool {
+    let counted = |block: &Block, size: &Option<BlockSize>| match (block, size) {
         (Block::Code { .. }, Some(size)) => size.lines,
         _ => 0,
     };
     let lines = body.iter().zip(sizes).map(|(block, size)| counted(block, size));
     let Some((at, _)) = lines.enumerate().max_by_key(|(_, lines)| *lines) else { return false };
     let others = sizes.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, size)| *size);
-    let others = others.fold(Size::default(), |all, size| Size {
-        lines: all.lines + size.lines,
-        bytes: all.bytes + size.bytes,
-    });
-    let room = Size {
+    let others: BlockSize = others.sum();
+    let room = BlockSize {
         lines: limit.lines.saturating_sub(others.lines),
         bytes: limit.bytes.saturating_sub(others.bytes),
     };
@@ -83,22 +80,22 @@ pub(super) fn keep(body: &mut Vec<Block>, sizes: &[Option<Size>], limit: Size, k
 /// Lines that are chosen of a text.
 struct KeptLines<'t> {
     text: &'t str,
-    room: Size,
+    room: BlockSize,
     /// Where each begins and ends, without its line feed.
     lines: BTreeMap<usize, usize>,
 }
 
 impl<'t> KeptLines<'t> {
     /// `None`: no line reports a failure.
-    fn of(text: &'t str, room: Size, keep: Keep) -> Option<Self> {
+    fn of(text: &'t str, room: BlockSize, keep: Keep) -> Option<Self> {
         let (certain, likely) = failures(text, room.lines);
         if certain.is_empty() && likely.is_empty() {
             return None;
         }
         let mut kept = Self { text, room, lines: BTreeMap::new() };
         // The end nearly always sums up, and the start says what ran: both keep a part of the room.
-        let for_ends = Size { lines: room.lines / 3, bytes: room.bytes / 3 };
-        kept.room = Size { lines: room.lines - for_ends.lines, bytes: room.bytes - for_ends.bytes };
+        let for_ends = BlockSize { lines: room.lines / 3, bytes: room.bytes / 3 };
+        kept.room = BlockSize { lines: room.lines - for_ends.lines, bytes: room.bytes - for_ends.bytes };
         let failures = || certain.iter().chain(&likely).cloned();
         for line in failures() {
             kept.choose(line.clone());
@@ -293,7 +290,7 @@ mod tests {
     }
 
     fn kept(text: &str, lines: usize, keep: Keep) -> Vec<&str> {
-        let room = Size { lines, bytes: usize::MAX };
+        let room = BlockSize { lines, bytes: usize::MAX };
         let kept = KeptLines::of(text, room, keep).unwrap();
         kept.parts().into_iter().map(|part| &text[part]).collect()
     }

@@ -220,7 +220,7 @@ impl Line {
 
     /// Its text alone.
     pub fn plain(&self) -> String {
-        let mut text = String::with_capacity(self.spans.iter().map(|span| span.text.len()).sum());
+        let mut text = String::with_capacity(self.bytes());
         self.spans.iter().for_each(|span| text.push_str(&span.text));
         text
     }
@@ -246,6 +246,16 @@ impl Line {
     pub fn with(mut self, role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
         self.push(role, text);
         self
+    }
+
+    /// How many bytes of text it has.
+    pub fn bytes(&self) -> usize {
+        self.spans.iter().map(|span| span.text.len()).sum()
+    }
+
+    /// Whether any of its texts is one that `counts`.
+    pub(super) fn holds(&self, counts: impl Fn(&str) -> bool) -> bool {
+        self.spans.iter().any(|span| counts(&span.text))
     }
 
     /// Whether it has no text.

@@ -52,10 +52,7 @@ impl Entry {
     /// Whether it is a result that went well, with a title of a few words that may be behind its call: `22 lines`.
     pub fn is_note(&self) -> bool {
         let title = &self.view.title;
-        self.kind == Kind::Result
-            && self.view.mark.is_none()
-            && !title.is_empty()
-            && title.spans.iter().map(|span| span.text.len()).sum::<usize>() <= SHORT
+        self.kind == Kind::Result && self.view.mark.is_none() && !title.is_empty() && title.bytes() <= SHORT
     }
 }
 

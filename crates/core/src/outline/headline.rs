@@ -7,11 +7,8 @@ const LONG_TITLE: usize = 100;
 
 /// What a prompt says in a line: its first, without marks of Markdown.
 pub fn headline(view: &View) -> Option<String> {
-    let text = view.body.iter().find_map(|block| match block {
-        Block::Prose { text, .. } | Block::Code { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
-    let body = text.unwrap_or_default().lines().map(unmarked).find(|line| !line.is_empty());
+    let text = view.body.iter().find_map(Block::source).map_or("", |(_, text)| text);
+    let body = text.lines().map(unmarked).find(|line| !line.is_empty());
     body.or_else(|| Some(one_line(&view.title.plain())).filter(|title| !title.is_empty()))
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::contract::write_item;
-use crate::entry::{Block, Entry, View};
+use crate::entry::{Block, Entry, View, any_block};
 use crate::formatter::{Formatter, Observation, Presentation};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
@@ -702,18 +702,5 @@ fn note_failures(failures: &mut BTreeSet<String>, formatter: &dyn Formatter) {
 
 /// Whether a limit left something out.
 fn is_elided(blocks: &[Block]) -> bool {
-    // Without a list of its own where nothing is folded, which is nearly always.
-    let mut open: Vec<&[Block]> = Vec::new();
-    let mut next = Some(blocks);
-    while let Some(blocks) = next {
-        for block in blocks {
-            match block {
-                Block::Elided { .. } => return true,
-                Block::Details { body, .. } => open.push(body),
-                _ => {}
-            }
-        }
-        next = open.pop();
-    }
-    false
+    any_block(blocks, |block| matches!(block, Block::Elided { .. }))
 }

@@ -109,10 +109,7 @@ fn is_same(one: &Line, other: &Line) -> bool {
 
 /// The lines of a command or another long argument, which are all that may be told in a few words.
 fn lines(body: &[Block]) -> impl Iterator<Item = (Role, &str)> {
-    let texts = body.iter().filter_map(|block| match block {
-        Block::Code { text, role, .. } | Block::Prose { text, role } => Some((role, text)),
-        _ => None,
-    });
+    let texts = body.iter().filter_map(Block::source);
     let lines = texts.flat_map(|(role, text)| text.split('\n').map(|line| (role.clone(), line.trim())));
     lines.filter(|(_, line)| !line.is_empty())
 }

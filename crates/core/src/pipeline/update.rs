@@ -147,7 +147,7 @@ impl AwaitedCalls {
 
 /// About how many bytes an entry takes.
 fn size(entry: &Entry) -> usize {
-    let title: usize = entry.view.title.spans.iter().map(|span| span.text.len()).sum();
+    let title: usize = entry.view.title.bytes();
     size_of::<Entry>() + title + text_size(&entry.view.body)
 }
 

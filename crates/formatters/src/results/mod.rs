@@ -306,10 +306,7 @@ impl ResultContext<'_> {
         let text = text.trim();
         let within = |shown: &str| holds(shown, text);
         self.title.spans.iter().any(|span| within(&span.text))
-            || self.body.iter().any(|block| match block {
-                Block::Code { text: shown, .. } | Block::Prose { text: shown, .. } => within(shown),
-                _ => false,
-            })
+            || self.body.iter().filter_map(Block::source).any(|(_, shown)| within(shown))
     }
 
     fn finish(&mut self) -> View {
@@ -338,10 +335,7 @@ impl ResultContext<'_> {
         if context.whole {
             self.structured();
         }
-        let is_blank = |block: &Block| match block {
-            Block::Code { text, .. } | Block::Prose { text, .. } => text.trim().is_empty(),
-            _ => false,
-        };
+        let is_blank = |block: &Block| block.source().is_some_and(|(_, text)| text.trim().is_empty());
         if self.title.is_empty() && self.body.iter().all(is_blank) {
             self.note(Text::own(if context.is("success") { "done" } else { "no output" }));
         }

@@ -327,7 +327,7 @@ impl Scripts {
             Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),
             value => {
                 let line = reader.line(&value, role)?;
-                let length: usize = line.spans.iter().map(|span| span.text.len()).sum();
+                let length = line.bytes();
                 if length <= SHORT {
                     return Ok(Some(Argument::Short(line)));
                 }

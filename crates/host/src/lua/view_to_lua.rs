@@ -154,21 +154,6 @@ pub(super) fn typed(lua: &Lua, kind: &str) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// The name that a writer in Lua has for a block.
-pub(super) fn name(block: &Block) -> &'static str {
-    match block {
-        Block::Lines { .. } => "lines",
-        Block::Prose { .. } => "prose",
-        Block::Code { .. } => "code",
-        Block::Diff { .. } => "diff",
-        Block::List { .. } => "list",
-        Block::Table { .. } => "table",
-        Block::Image { .. } => "image",
-        Block::Details { .. } => "details",
-        Block::Elided { .. } => "elided",
-    }
-}
-
 /// One block as a table; lines are a list of them.
 pub(super) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
     let list = match to_lua(lua, &View::of(vec![block.clone()]))? {

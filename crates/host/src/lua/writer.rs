@@ -342,7 +342,7 @@ impl WriterState {
 
     /// A block in which what the script spells is spelled; `None` if that is nothing.
     fn spelled_block(&self, block: &Block, w: Option<&Table>) -> Option<Block> {
-        let part = view_to_lua::name(block);
+        let part = block.type_name();
         if let (Some(function), Some(plugin)) = (self.asked(part), self.plugin()) {
             let said = bounded(plugin.lua(), || view_to_lua::block(plugin.lua(), block)).ok();
             let said = said.and_then(|table| self.ask(part, function, Value::Table(table), w));
@@ -357,15 +357,10 @@ impl WriterState {
                 self.spell_line(line);
                 was_empty || !line.is_empty()
             }),
-            Block::List { items } => items.iter_mut().for_each(|it| self.spell_line(&mut it.line)),
-            Block::Table { head, rows } => {
-                head.iter_mut().chain(rows.iter_mut().flatten()).for_each(|cell| self.spell_line(cell));
-            }
-            Block::Details { summary, body } => {
-                self.spell_line(summary);
-                *body = self.spelled_blocks(body, w);
-            }
-            _ => {}
+            block => block.lines_mut().flatten().for_each(|line| self.spell_line(line)),
+        }
+        if let Some(body) = block.inside_mut() {
+            *body = self.spelled_blocks(body, w);
         }
         Some(block)
     }
