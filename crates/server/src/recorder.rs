@@ -131,7 +131,6 @@ impl RunRecorder {
                 end.open(Channel::Output, log);
             }
         }
-        let errors_path = self.paths.errors(&id);
         let side_path = self.paths.side_file(&id);
         let side = KeptSideFile::new(self.paths.clone(), self.side_file(id, started, &log));
         let side = Arc::new(side);
@@ -181,11 +180,8 @@ impl RunRecorder {
             kept,
             keeper: Some(keeper.map_err(StartFailure::Recorder)?),
             side: Arc::clone(&side),
-            log,
-            errors_log: None,
-            errors_path,
-            output,
-            errors,
+            output: AgentOutput { pipe: output, log: Some(log) },
+            errors: AgentOutput { pipe: errors, log: None },
             exit: Some(exit),
             requests: Some(requests),
             state: RunState::new(self.kill_after, now),
@@ -284,6 +280,14 @@ impl Recording {
     }
 }
 
+/// One of the agent's outputs.
+struct AgentOutput {
+    /// Where it comes from, until its end.
+    pipe: Option<PipeReader>,
+    /// Where it is kept. That of standard error is opened at the first byte.
+    log: Option<RawLog>,
+}
+
 /// The loop of a run; see [`run_loop`].
 struct RunLoop<W> {
     options: RunRecorder,
@@ -294,12 +298,8 @@ struct RunLoop<W> {
     kept: FeedEnd,
     keeper: Option<JoinHandle<StreamVerdict>>,
     side: Arc<KeptSideFile>,
-    log: RawLog,
-    /// The log of standard error, opened at its first byte.
-    errors_log: Option<RawLog>,
-    errors_path: PathBuf,
-    output: Option<PipeReader>,
-    errors: Option<PipeReader>,
+    output: AgentOutput,
+    errors: AgentOutput,
     /// Reaches its end when the agent has exited.
     exit: Option<PipeReader>,
     /// Requests of the keeper.

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 
 use super::run_state::RunOver;
 use super::run_world::RunWorld;
-use super::{RunEnd, RunLoop};
+use super::{AgentOutput, RunEnd, RunLoop};
 use crate::feed::Channel;
 use crate::findings::StreamVerdict;
 use crate::keeper::{REPORT_LINGERING, STOP};
@@ -63,7 +63,8 @@ impl<W: RunWorld> RunLoop<W> {
             let now = self.world.now();
             let withheld = [Channel::Output, Channel::Errors].map(|channel| self.is_withheld(channel));
             self.state.note_withheld(withheld.contains(&true), now);
-            if let Some(over) = self.state.over(self.output.is_none() && self.errors.is_none(), now) {
+            let is_read = self.output.pipe.is_none() && self.errors.pipe.is_none();
+            if let Some(over) = self.state.over(is_read, now) {
                 return over;
             }
             for waker in self.wait(withheld, self.patience(now)) {
@@ -91,24 +92,31 @@ impl<W: RunWorld> RunLoop<W> {
 
     /// Whether nothing is read of an output because its bytes would have to be kept in memory: the agent waits until there is room.
     fn is_withheld(&self, channel: Channel) -> bool {
-        let is_kept = |log: &RawLog| log.is_whole_so_far() && log.can_be_read();
+        let AgentOutput { pipe, log } = self.agent_output(channel);
+        let is_kept = log.as_ref().is_none_or(|log| log.is_whole_so_far() && log.can_be_read());
+        let has_room = self.display.has_room() && (channel == Channel::Errors || self.kept.has_room());
+        pipe.is_some() && !is_kept && !has_room
+    }
+
+    fn agent_output(&self, channel: Channel) -> &AgentOutput {
         match channel {
-            Channel::Output => {
-                self.output.is_some()
-                    && !is_kept(&self.log)
-                    && !(self.display.has_room() && self.kept.has_room())
-            }
-            Channel::Errors => {
-                let is_kept = self.errors_log.as_ref().is_none_or(is_kept);
-                self.errors.is_some() && !is_kept && !self.display.has_room()
-            }
+            Channel::Output => &self.output,
+            Channel::Errors => &self.errors,
+        }
+    }
+
+    fn agent_output_mut(&mut self, channel: Channel) -> &mut AgentOutput {
+        match channel {
+            Channel::Output => &mut self.output,
+            Channel::Errors => &mut self.errors,
         }
     }
 
     /// How long until something is due even if nothing wakes the loop.
     fn patience(&self, now: Instant) -> Option<Duration> {
         let is_unwritten = |log: &RawLog| !log.is_open() || !log.is_whole_so_far();
-        let has_backlog = is_unwritten(&self.log) || self.errors_log.as_ref().is_some_and(is_unwritten);
+        let has_backlog =
+            [&self.output, &self.errors].into_iter().filter_map(|it| it.log.as_ref()).any(is_unwritten);
         let retry = has_backlog.then(|| self.last_retry + RETRY);
         let first = [retry, self.state.due()].into_iter().flatten().min()?;
         Some(first.saturating_duration_since(now))
@@ -128,15 +136,14 @@ impl<W: RunWorld> RunLoop<W> {
 
     /// Writes what couldn't be written, and opens logs that couldn't be opened.
     fn retry_logs(&mut self) {
-        let errors_log = self.errors_log.as_ref().is_some_and(|log| !log.is_open());
-        if errors_log || !self.log.is_open() {
-            // If this fails, so does opening the log.
-            let _ = self.options.paths.create();
+        for channel in [Channel::Output, Channel::Errors] {
+            if self.agent_output(channel).log.as_ref().is_some_and(|log| !log.is_open()) {
+                // If this fails, so does opening the log.
+                let _ = self.options.paths.create();
+            }
+            let events = self.agent_output_mut(channel).log.as_mut().map(RawLog::retry).unwrap_or_default();
+            self.report(channel, events);
         }
-        let events = self.log.retry();
-        self.report(Channel::Output, events);
-        let events = self.errors_log.as_mut().map(RawLog::retry).unwrap_or_default();
-        self.report(Channel::Errors, events);
     }
 
     fn take_request(&mut self) {
@@ -156,13 +163,7 @@ impl<W: RunWorld> RunLoop<W> {
     /// Passes on what happened to a log.
     fn report(&mut self, channel: Channel, events: Vec<LogEvent>) {
         for event in events {
-            let log = match channel {
-                Channel::Output => &self.log,
-                Channel::Errors => match &self.errors_log {
-                    Some(log) => log,
-                    None => return,
-                },
-            };
+            let Some(log) = &self.agent_output(channel).log else { return };
             let path = log.path.clone();
             if let LogEvent::Resumed | LogEvent::Anew = event {
                 let (start, place) = (log.start, path.clone());
@@ -202,10 +203,10 @@ impl<W: RunWorld> RunLoop<W> {
         sources.extend(self.exit.as_ref().map(|exit| (Waker::Exit, exit.as_fd())));
         sources.extend(self.requests.as_ref().map(|line| (Waker::Request, line.as_fd())));
         if !withheld[0] {
-            sources.extend(self.output.as_ref().map(|it| (Waker::Read(Channel::Output), it.as_fd())));
+            sources.extend(self.output.pipe.as_ref().map(|it| (Waker::Read(Channel::Output), it.as_fd())));
         }
         if !withheld[1] {
-            sources.extend(self.errors.as_ref().map(|it| (Waker::Read(Channel::Errors), it.as_fd())));
+            sources.extend(self.errors.pipe.as_ref().map(|it| (Waker::Read(Channel::Errors), it.as_fd())));
         }
         sources.extend(self.display.room().map(|room| (Waker::Room, room)));
         sources.extend(self.kept.room().map(|room| (Waker::KeptRoom, room)));
@@ -218,33 +219,17 @@ impl<W: RunWorld> RunLoop<W> {
 
     /// Reads what is available; it goes to the log first, then to the display.
     fn read(&mut self, channel: Channel, buffer: &mut [u8]) {
-        let read = match channel {
-            Channel::Output => self.output.as_mut().map(|pipe| pipe.read(buffer)),
-            Channel::Errors => self.errors.as_mut().map(|pipe| pipe.read(buffer)),
-        };
-        let bytes = match read {
+        let pipe = &mut self.agent_output_mut(channel).pipe;
+        let bytes = match pipe.as_mut().map(|pipe| pipe.read(buffer)) {
             Some(Ok(count @ 1..)) => &buffer[..count],
             Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => return,
-            _ => {
-                match channel {
-                    Channel::Output => self.output = None,
-                    Channel::Errors => self.errors = None,
-                }
-                return;
-            }
+            _ => return *pipe = None,
         };
         self.state.note_bytes(self.world.now());
-        let log = match channel {
-            Channel::Output => &mut self.log,
-            Channel::Errors => {
-                if self.errors_log.is_none() {
-                    let log = self.open_errors();
-                    self.errors_log = Some(log);
-                }
-                let Some(log) = &mut self.errors_log else { return };
-                log
-            }
-        };
+        if self.agent_output(channel).log.is_none() {
+            self.errors.log = Some(self.open_errors());
+        }
+        let Some(log) = &mut self.agent_output_mut(channel).log else { return };
         let (place, events) = log.append(bytes);
         self.report(channel, events);
         self.display.push(channel, bytes, place);
@@ -254,7 +239,8 @@ impl<W: RunWorld> RunLoop<W> {
     }
 
     fn open_errors(&mut self) -> RawLog {
-        let (log, opened) = RawLog::open(&self.errors_path, self.options.sync);
+        let path = self.options.paths.errors(&self.side.content().id);
+        let (log, opened) = RawLog::open(&path, self.options.sync);
         if let Err(error) = opened {
             self.display.notice(RunNotice::Unwritten(log.path.clone(), error));
         }
@@ -291,7 +277,7 @@ impl<W: RunWorld> RunLoop<W> {
 
     fn finish(mut self) -> RunEnd {
         // Other processes may still write there: nothing of that is heard.
-        (self.output, self.errors) = (None, None);
+        (self.output.pipe, self.errors.pipe) = (None, None);
         let (missing, is_log_whole) = self.finish_logs();
         for (path, bytes) in missing {
             self.display.notice(RunNotice::Missing(path, bytes));
@@ -319,20 +305,21 @@ impl<W: RunWorld> RunLoop<W> {
         if status == RunStatus::Failed && is_agent && !verdict.is_known {
             self.display.notice(RunNotice::NoResult);
         }
-        let (log_bytes, gaps) = (self.log.bytes(), std::mem::take(&mut self.log.gaps));
-        let log = self.log.can_be_read().then(|| self.log.path.clone());
-        let (log_path, log_start) = (std::mem::take(&mut self.log.path), self.log.start);
+        let raw_log = self.output.log.take();
         self.side.change(|side| {
             side.status = status;
             side.ended = Some(Timestamp::now());
             side.exit = Some(exit);
             side.stopped_after_result = is_stopped;
-            // They are known only now if the log couldn't be opened at the start, or was written anew.
-            side.log = side.folder.join(log_path);
-            side.log_start = log_start;
-            side.log_bytes = Some(log_bytes);
-            side.gaps = gaps;
+            if let Some(log) = &raw_log {
+                // They are known only now if the log couldn't be opened at the start, or was written anew.
+                side.log = side.folder.join(&log.path);
+                side.log_start = log.start;
+                side.log_bytes = Some(log.bytes());
+                side.gaps.clone_from(&log.gaps);
+            }
         });
+        let log = raw_log.filter(RawLog::can_be_read).map(|log| log.path);
         if let Err(error) = self.side.write() {
             let path = self.options.paths.side_file(&self.side.content().id);
             self.display.notice(RunNotice::NoSideFile(path, error));
@@ -354,8 +341,7 @@ impl<W: RunWorld> RunLoop<W> {
         let mut missing = Vec::new();
         let mut is_whole = true;
         for channel in [Channel::Output, Channel::Errors] {
-            let log = if channel == Channel::Output { Some(&mut self.log) } else { self.errors_log.as_mut() };
-            let Some(log) = log else { continue };
+            let Some(log) = &mut self.agent_output_mut(channel).log else { continue };
             let (bytes, events) = log.finish();
             is_whole &= bytes == 0 && log.is_flushed();
             if bytes > 0 {

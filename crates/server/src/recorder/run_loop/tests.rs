@@ -158,6 +158,14 @@ impl Ends {
         self.shown.iter().map(|(from, bytes)| (*from, text(bytes))).collect()
     }
 
+    /// What is kept of standard error.
+    fn errors_log(&self) -> String {
+        let names = fs::read_dir(self.folder.path().join("sessions")).unwrap();
+        let mut paths = names.map(|entry| entry.unwrap().path());
+        let path = paths.find(|path| path.extension().is_some_and(|ending| ending == "stderr")).unwrap();
+        fs::read_to_string(path).unwrap()
+    }
+
     fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -217,6 +225,7 @@ impl Scripted {
             waits: Rc::clone(&waits),
         };
         let paths = SessionPaths { folder: ends.borrow().folder.path().join("sessions") };
+        paths.create().unwrap();
         let options = RunRecorder {
             command: Vec::new(),
             added: Vec::new(),
@@ -245,11 +254,8 @@ impl Scripted {
             kept,
             keeper: Some(thread::spawn(move || verdict)),
             side: Arc::new(KeptSideFile::new(paths, side)),
-            log,
-            errors_log: None,
-            errors_path: ends.borrow().folder.path().join("errors"),
-            output: Some(output),
-            errors: Some(errors),
+            output: AgentOutput { pipe: Some(output), log: Some(log) },
+            errors: AgentOutput { pipe: Some(errors), log: None },
             exit: Some(exit),
             requests: Some(requests),
             state: RunState::new(options.kill_after, begun),
@@ -302,7 +308,7 @@ fn pieces_cut_anywhere_are_in_the_log_before_they_are_shown() {
     assert_eq!(scripted.listen(), (RunOver::Heard, 50));
     let (end, asked, ends) = scripted.finish();
     let whole = "{\"a\":1}\n{\"b\":2}\n";
-    assert_eq!((ends.log().as_str(), read(ends.folder.path(), "errors").as_str()), (whole, "caf\u{e9}\n"));
+    assert_eq!((ends.log().as_str(), ends.errors_log().as_str()), (whole, "caf\u{e9}\n"));
     let of = |from: &str| -> Vec<u8> {
         ends.shown.iter().filter(|(of, _)| *of == from).flat_map(|(_, bytes)| bytes.clone()).collect()
     };
@@ -364,7 +370,7 @@ fn what_the_pipe_holds_when_the_agent_ends_is_read_however_much_it_is() {
     );
     assert_eq!(scripted.listen(), (RunOver::Heard, 5));
     let (_, _, ends) = scripted.finish();
-    assert_eq!((ends.log().len(), read(ends.folder.path(), "errors").len()), (60_000, 60_000));
+    assert_eq!((ends.log().len(), ends.errors_log().len()), (60_000, 60_000));
 }
 
 #[test]
