@@ -58,21 +58,38 @@ pub trait Formatter: Send {
     /// Says what to show of `item`. Depends on its arguments alone, so that a replay says the same.
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError>;
 
-    /// Whether [`Self::frame`] says anything.
-    fn reads_frames(&self) -> bool {
-        false
+    /// Its part that says something of whole records, if it does.
+    fn frames(&self) -> Option<&dyn FrameFormatter> {
+        None
     }
 
-    /// Says what to show of a whole record of the stream, in place of all items that are made of it. `frame` is an item that
-    /// has nothing but the record. If all formatters pass, the items are formatted.
-    fn frame(&self, _frame: &Item, _session: &Session) -> Result<Verdict, FormatError> {
-        Ok(Verdict::Pass)
+    /// Its part that is told of what happens beside the items that it formats, if it listens.
+    fn observer(&self) -> Option<&dyn Observer> {
+        None
     }
 
-    /// Sees each once, before the item of it is formatted; gives what is to be said after that item.
-    fn observe(&self, _observation: Observation<'_>, _session: &Session) -> Vec<Block> {
-        Vec::new()
+    /// Its part that runs plugins, if it does.
+    fn plugins(&self) -> Option<&dyn PluginFormatter> {
+        None
     }
+}
+
+/// A formatter that may say something of a whole record of the stream, in place of all items that are made of it.
+pub trait FrameFormatter {
+    /// Says what to show of the record that `frame` has, an item that has nothing else. If all formatters pass, the items are formatted.
+    fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError>;
+}
+
+/// A formatter that listens.
+pub trait Observer {
+    /// Sees each observation once, before the item of it is formatted; gives what is to be said after that item.
+    fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block>;
+}
+
+/// A formatter that runs plugins, which know something of the run, fail, and may be replaced in the middle of it.
+pub trait PluginFormatter {
+    /// What went wrong since this was last asked, though something could be said: it is counted.
+    fn take_failures(&self) -> Vec<FormatError>;
 
     /// What it knows of the run so far, for the version of it that takes its place in the middle of the run.
     fn memory(&self) -> Option<Box<dyn Any>> {
@@ -80,16 +97,12 @@ pub trait Formatter: Send {
     }
 
     /// Takes the place of a version before it in the middle of a run. `memory` is what that one knew.
-    fn resume(&self, _memory: Option<Box<dyn Any>>, _session: &Session) {}
+    fn resume(&self, memory: Option<Box<dyn Any>>, session: &Session);
 
     /// A new accumulator of this name, if it has one.
-    fn accumulator(&self, _name: &str) -> Option<Box<dyn Accumulator>> {
+    fn accumulator(&self, name: &str) -> Option<Box<dyn Accumulator>> {
+        let _ = name;
         None
-    }
-
-    /// What went wrong since this was last asked, though something could be said: it is counted.
-    fn take_failures(&self) -> Vec<FormatError> {
-        Vec::new()
     }
 }
 

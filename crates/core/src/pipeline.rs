@@ -113,7 +113,7 @@ pub struct Sink {
     /// [`Pipeline::take_updates_of`].
     pub take: TakeText,
     /// Where the document's head goes that belongs before all of the text, once, when that is complete. Without it the writer
-    /// does without a head, or writes what it holds at the end: see [`Writer::hold_head`].
+    /// does without a head, or writes what it holds at the end: see [`HeadWriter`](crate::writer::HeadWriter).
     pub take_head: Option<TakeText>,
 }
 
@@ -150,7 +150,7 @@ pub struct Setup {
     /// and may bring such a machine with it says so here as well.
     pub is_thread_bound: bool,
     /// Whether the head of a document is kept for [`Pipeline::head`], to be put before the text of the main output by whoever
-    /// holds that back until then. See [`Writer::hold_head`].
+    /// holds that back until then. See [`HeadWriter`](crate::writer::HeadWriter).
     pub holds_head: bool,
     /// Further outputs. The input is read as all of the above asks for.
     pub also: Vec<Sink>,
@@ -436,7 +436,7 @@ impl Pipeline {
     }
 
     /// Writes nodes as they would stand behind what the main output has written, and forgets it again: see
-    /// [`Writer::preview`].
+    /// [`LiveWriter::preview`](crate::writer::LiveWriter::preview).
     pub fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
         self.stages.write_stage.preview(nodes, rows, out)
     }

@@ -51,81 +51,36 @@ pub trait Writer: Send {
         Ok(())
     }
 
-    /// Keeps for [`Writer::head`] whatever belongs before all else but is known last: the title, the answer, totals. Returns whether
-    /// the writer has such a head. Called before `begin`, and only where the head can be put before what was written until then;
-    /// else the writer writes a document that is complete without it.
-    fn hold_head(&mut self) -> bool {
-        false
+    /// Its part that writes the head of a document, if it has such a head.
+    fn head(&mut self) -> Option<&mut dyn HeadWriter> {
+        None
     }
 
-    /// Writes what [`Writer::hold_head`] kept, after `end`; it is put before all that was written.
-    fn head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result {
-        let _ = (head, out);
-        Ok(())
-    }
-
-    /// Writes nodes that aren't done, as they would stand behind what was written, from the start of a row to the end of one, and
-    /// forgets that it did. Of long texts only what may be in the last `rows` rows need be written. A writer that can't do that
-    /// writes nothing.
-    fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
-        let _ = (nodes, rows, out);
-        Ok(())
-    }
-
-    /// From here on, rows that are wrapped are wrapped at this many columns.
-    fn set_width(&mut self, columns: usize) {
-        let _ = columns;
+    /// Its part that writes what isn't done, if it writes rows.
+    fn live(&mut self) -> Option<&mut dyn LiveWriter> {
+        None
     }
 }
 
-impl Writer for Box<dyn Writer> {
-    fn wants(&self) -> Wants {
-        (**self).wants()
-    }
+/// A writer of documents that have a head: what belongs before all else but is known last, such as the title, the answer, totals. It is
+/// asked only where the head can be put before what was written until then; otherwise the writer writes a document that is complete
+/// without it.
+pub trait HeadWriter {
+    /// Keeps from now on what belongs to the head. Called before [`Writer::begin`].
+    fn hold(&mut self);
 
-    fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).begin(out)
-    }
+    /// Writes what was kept, after [`Writer::end`]; it is put before all that was written.
+    fn write_head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result;
+}
 
-    fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).node(node, out)
-    }
+/// A writer of rows, which a terminal shows while they grow.
+pub trait LiveWriter {
+    /// Writes nodes that aren't done, as they would stand behind what was written, from the start of a row to the end of one, and
+    /// forgets that it did. Of long texts only what may be in the last `rows` rows need be written.
+    fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result;
 
-    fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).enter(nest, out)
-    }
-
-    fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).leave(out)
-    }
-
-    fn notices(&mut self, nodes: &[Node], out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).notices(nodes, out)
-    }
-
-    fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).answer(answer, out)
-    }
-
-    fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).end(out)
-    }
-
-    fn hold_head(&mut self) -> bool {
-        (**self).hold_head()
-    }
-
-    fn head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).head(head, out)
-    }
-
-    fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
-        (**self).preview(nodes, rows, out)
-    }
-
-    fn set_width(&mut self, columns: usize) {
-        (**self).set_width(columns);
-    }
+    /// From here on, rows that are wrapped are wrapped at this many columns.
+    fn set_width(&mut self, columns: usize);
 }
 
 impl DocumentPart {
@@ -157,7 +112,7 @@ pub struct Wants {
     pub nests: bool,
     /// Notices in a row, as one part.
     pub notices: bool,
-    /// What heads a document ([`Writer::head`]).
+    /// What heads a document ([`HeadWriter`]).
     pub head: bool,
     /// With every result the title of its call, also right below that.
     pub names: bool,

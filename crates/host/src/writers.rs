@@ -232,7 +232,7 @@ impl Format<'_> {
     fn logged(&self, rows: impl Writer + 'static) -> FormatOutput {
         match self.layout.ci {
             Ci::None => self.entries(rows),
-            _ => self.entries(CiSafe::new(rows)),
+            _ => self.entries(CiSafe::new(Box::new(rows))),
         }
     }
 

@@ -9,18 +9,18 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use streamfmt_core::outline::{Answer, DocumentHead, Nest, Node};
-use streamfmt_core::writer::{Wants, Writer};
+use streamfmt_core::writer::{HeadWriter, Wants, Writer};
 
 /// Writes what another writer does, with no command to a CI service in it.
-pub struct CiSafe<W> {
-    rows: W,
+pub struct CiSafe<W: ?Sized> {
     /// Whether what was written last is not yet a whole row.
     is_begun: bool,
+    rows: Box<W>,
 }
 
-impl<W: Writer> CiSafe<W> {
+impl<W: Writer + ?Sized> CiSafe<W> {
     /// Keeps the rows of `rows` free of commands.
-    pub fn new(rows: W) -> Self {
+    pub fn new(rows: Box<W>) -> Self {
         Self { rows, is_begun: false }
     }
 
@@ -40,7 +40,7 @@ impl<W: Writer> CiSafe<W> {
     }
 }
 
-impl<W: Writer> Writer for CiSafe<W> {
+impl<W: Writer + ?Sized> Writer for CiSafe<W> {
     fn wants(&self) -> Wants {
         self.rows.wants()
     }
@@ -58,7 +58,7 @@ impl<W: Writer> Writer for CiSafe<W> {
     }
 
     fn leave(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.safely("", out, Writer::leave)
+        self.safely("", out, |rows, out| rows.leave(out))
     }
 
     fn notices(&mut self, nodes: &[Node], out: &mut dyn Write) -> fmt::Result {
@@ -76,12 +76,18 @@ impl<W: Writer> Writer for CiSafe<W> {
         Ok(())
     }
 
-    fn hold_head(&mut self) -> bool {
-        self.rows.hold_head()
+    fn head(&mut self) -> Option<&mut dyn HeadWriter> {
+        if self.rows.head().is_some() { Some(self) } else { None }
+    }
+}
+
+impl<W: Writer + ?Sized> HeadWriter for CiSafe<W> {
+    fn hold(&mut self) {
+        self.rows.head().into_iter().for_each(HeadWriter::hold);
     }
 
-    fn head(&mut self, head: &DocumentHead, out: &mut dyn Write) -> fmt::Result {
-        self.safely("", out, |rows, out| rows.head(head, out))
+    fn write_head(&mut self, head: &DocumentHead, out: &mut dyn Write) -> fmt::Result {
+        self.safely("", out, |rows, out| rows.head().map_or(Ok(()), |writer| writer.write_head(head, out)))
     }
 }
 

@@ -34,7 +34,7 @@ use crate::page::{self, PageOptions, UtcTime};
 use streamfmt_core::entry::{Block, Entry, Line};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::outline::{Answer, DocumentHead, Nest, Node, Relation};
-use streamfmt_core::writer::{Order, Wants, Writer};
+use streamfmt_core::writer::{HeadWriter, Order, Wants, Writer};
 
 pub use self::fragment::HtmlFragments;
 pub use self::index::IndexedPage;
@@ -489,14 +489,19 @@ impl Writer for Html {
         })
     }
 
-    fn hold_head(&mut self) -> bool {
+    fn head(&mut self) -> Option<&mut dyn HeadWriter> {
+        Some(self)
+    }
+}
+
+impl HeadWriter for Html {
+    fn hold(&mut self) {
         self.kept = Some(Box::default());
-        true
     }
 
-    fn head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result {
+    fn write_head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result {
         let Some(kept) = self.kept.take() else { return Ok(()) };
-        self.buffered(out, |page, out| page.write_head(&kept, head, out))
+        self.buffered(out, |page, out| page.write_kept(&kept, head, out))
     }
 }
 

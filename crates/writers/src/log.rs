@@ -52,7 +52,7 @@ pub struct Log {
 impl Log {
     /// Writes rows as `rows` does, which has no gap and no margin, for the log of this service.
     pub fn new(rows: Terminal, ci: Ci) -> Self {
-        Self { rows: CiSafe::new(rows), ci, sections: 0 }
+        Self { rows: CiSafe::new(Box::new(rows)), ci, sections: 0 }
     }
 
     /// `is_answer`: it is of the answer of a run.

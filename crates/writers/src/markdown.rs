@@ -33,7 +33,7 @@ use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Answer, DocumentHead, Group, Node, Relation};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::{self, Glyphs};
-use streamfmt_core::writer::{Order, Wants, Writer};
+use streamfmt_core::writer::{HeadWriter, Order, Wants, Writer};
 
 use self::block::MarkdownBlocks;
 use self::head::KeptHead;
@@ -249,15 +249,20 @@ impl Writer for Markdown {
         }
     }
 
-    fn hold_head(&mut self) -> bool {
-        self.is_page = self.has_head;
-        self.kept = self.has_head.then(Box::default);
-        self.has_head
+    fn head(&mut self) -> Option<&mut dyn HeadWriter> {
+        if self.has_head { Some(self) } else { None }
+    }
+}
+
+impl HeadWriter for Markdown {
+    fn hold(&mut self) {
+        self.is_page = true;
+        self.kept = Some(Box::default());
     }
 
-    fn head(&mut self, head: &DocumentHead, out: &mut dyn Write) -> fmt::Result {
+    fn write_head(&mut self, head: &DocumentHead, out: &mut dyn Write) -> fmt::Result {
         let kept = self.kept.take();
-        kept.map_or(Ok(()), |kept| self.write_head(*kept, head, out))
+        kept.map_or(Ok(()), |kept| self.write_kept(*kept, head, out))
     }
 }
 

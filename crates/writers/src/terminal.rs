@@ -37,7 +37,7 @@ use streamfmt_core::outline::{Group, Node, Relation, Subagent};
 use streamfmt_core::profile::{Layout, Wrap};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::{ColorDepth, Glyphs, Style, Theme};
-use streamfmt_core::writer::{Wants, Writer};
+use streamfmt_core::writer::{LiveWriter, Wants, Writer};
 
 pub(super) use self::diff::changed;
 use self::rows::{RowBuffers, RowWriter, glyph};
@@ -245,6 +245,12 @@ impl Writer for Terminal {
         if self.open.take().is_some() { out.write_char('\n') } else { Ok(()) }
     }
 
+    fn live(&mut self) -> Option<&mut dyn LiveWriter> {
+        Some(self)
+    }
+}
+
+impl LiveWriter for Terminal {
     fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result {
         let written = (self.before.clone(), self.open.take(), self.look.width, self.named);
         self.look.width = self.screen;

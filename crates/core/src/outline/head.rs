@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::text::Text;
 
 /// What is known of a run as a whole once its input has ended, for a writer that heads a document with it
-/// ([`crate::writer::Writer::head`]). Figures are of all items, also of those that a filter hides, unless it
+/// ([`crate::writer::HeadWriter`]). Figures are of all items, also of those that a filter hides, unless it
 /// says that they are of what is shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentHead {

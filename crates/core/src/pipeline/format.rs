@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::budget::Budget;
 use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
-use crate::formatter::{Formatter, Observation, Presentation};
+use crate::formatter::{Formatter, Observation, PluginFormatter, Presentation};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{DrawnRecords, Pairs, Profile};
@@ -535,7 +535,9 @@ impl FormatStage {
     fn observe(&mut self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
         let mut blocks = Vec::new();
         for formatter in &self.formatters {
-            blocks.extend(formatter.observe(observation, session));
+            let observer = formatter.observer();
+            blocks
+                .extend(observer.map(|observer| observer.observe(observation, session)).unwrap_or_default());
             note_failures(&mut self.failures, &**formatter);
         }
         blocks
@@ -606,9 +608,10 @@ impl FormatStage {
             return None;
         }
         if self.has_met {
-            let mut memories = self.formatters.iter().map(|before| before.memory());
-            for formatter in &new {
-                formatter.resume(memories.next().flatten(), session);
+            let mut memories =
+                self.formatters.iter().filter_map(|before| before.plugins()).map(PluginFormatter::memory);
+            for plugins in new.iter().filter_map(|formatter| formatter.plugins()) {
+                plugins.resume(memories.next().flatten(), session);
             }
         }
         if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.output_kind) {
@@ -695,7 +698,8 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
 
 /// Notes what a formatter contained.
 fn note_failures(failures: &mut BTreeSet<String>, formatter: &dyn Formatter) {
-    for failure in formatter.take_failures() {
+    let failed = formatter.plugins().map(PluginFormatter::take_failures);
+    for failure in failed.unwrap_or_default() {
         failures.insert(format!("{}: {failure}", formatter.name()));
     }
 }

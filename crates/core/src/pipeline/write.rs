@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
 use crate::outline::{DocumentHead, DocumentPart, Node};
-use crate::writer::Writer;
+use crate::writer::{HeadWriter, Writer};
 
 use super::TakeText;
 
@@ -97,13 +97,14 @@ impl WriteStage {
 
     /// See [`super::Pipeline::preview`].
     pub(super) fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
-        self.output_writer.writer.as_deref_mut().map_or(Ok(()), |writer| writer.preview(nodes, rows, out))
+        let live = self.output_writer.writer.as_deref_mut().and_then(Writer::live);
+        live.map_or(Ok(()), |live| live.preview(nodes, rows, out))
     }
 
     /// See [`super::Pipeline::set_width`].
     pub(super) fn set_width(&mut self, columns: usize) {
-        if let Some(writer) = &mut self.output_writer.writer {
-            writer.set_width(columns);
+        if let Some(live) = self.output_writer.writer.as_deref_mut().and_then(Writer::live) {
+            live.set_width(columns);
         }
     }
 
@@ -171,8 +172,8 @@ impl OutputWriter {
 
     fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
         let writer = self.writer.as_deref_mut().filter(|_| std::mem::take(&mut self.holds_head));
-        match (writer, &self.head) {
-            (Some(writer), Some(head)) => writer.head(head, out),
+        match (writer.and_then(Writer::head), &self.head) {
+            (Some(writer), Some(head)) => writer.write_head(head, out),
             _ => Ok(()),
         }
     }
@@ -181,7 +182,8 @@ impl OutputWriter {
     fn begun(&mut self, out: &mut dyn Write) -> Result<Option<&mut dyn Writer>, fmt::Error> {
         let Some(writer) = self.writer.as_deref_mut() else { return Ok(None) };
         if !std::mem::replace(&mut self.is_begun, true) {
-            self.holds_head = self.is_head_wanted && writer.hold_head();
+            let head = if self.is_head_wanted { writer.head() } else { None };
+            self.holds_head = head.map(HeadWriter::hold).is_some();
             writer.begin(out)?;
         }
         Ok(Some(writer))

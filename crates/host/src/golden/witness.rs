@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 
 use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::session::Session;
 
@@ -19,6 +19,12 @@ impl Formatter for Witness {
         Ok(Verdict::Pass)
     }
 
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+}
+
+impl Observer for Witness {
     fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
         if let Observation::Complete(item) = moment {
             // Nobody listens any longer once the run is over.

@@ -9,7 +9,9 @@ use std::rc::Rc;
 use mlua::{Function, Lua, Table, Value};
 use send_wrapper::SendWrapper;
 use streamfmt_core::entry::{Block, Line, Role, View};
-use streamfmt_core::formatter::{Accumulator, FormatError, Formatter, Observation, Verdict};
+use streamfmt_core::formatter::{
+    Accumulator, FormatError, Formatter, FrameFormatter, Observation, Observer, PluginFormatter, Verdict,
+};
 use streamfmt_core::item::{Item, Kind, Status};
 use streamfmt_core::json;
 use streamfmt_core::profile::Profile;
@@ -400,23 +402,35 @@ impl Formatter for Scripts {
         if item.status != Status::Open {
             self.resting.wake(&item.id);
         }
-        self.plugins.meter().enter(&item.id, || !self.reads_frames() && ladder.is_lone(item));
+        self.plugins.meter().enter(&item.id, || self.frames.views.is_empty() && ladder.is_lone(item));
         let asked = ScriptItem { item, session, call, ladder, is_frame: false };
         Ok(self.asked(&asked))
     }
 
-    fn reads_frames(&self) -> bool {
+    fn frames(&self) -> Option<&dyn FrameFormatter> {
         assert_on_thread(&self.plugins);
-        !self.frames.views.is_empty()
+        (!self.frames.views.is_empty()).then_some(self as &dyn FrameFormatter)
     }
 
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+
+    fn plugins(&self) -> Option<&dyn PluginFormatter> {
+        Some(self)
+    }
+}
+
+impl FrameFormatter for Scripts {
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError> {
         self.plugins.meter().enter(&frame.id, || false);
         let ladder = Rc::clone(&self.frames);
         let asked = ScriptItem { item: frame, session, call: None, ladder, is_frame: true };
         Ok(self.asked(&asked))
     }
+}
 
+impl Observer for Scripts {
     fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
         assert_on_thread(&self.plugins);
         let event = match moment {
@@ -449,7 +463,9 @@ impl Formatter for Scripts {
         }
         said
     }
+}
 
+impl PluginFormatter for Scripts {
     fn memory(&self) -> Option<Box<dyn Any>> {
         let all = self.plugins.all().iter();
         let kept: Vec<(String, Memory)> =

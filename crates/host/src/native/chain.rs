@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use streamfmt_core::entry::Block;
-use streamfmt_core::formatter::{FormatError, Formatter, Observation, Verdict};
+use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, PluginFormatter, Verdict};
 use streamfmt_core::item::Item;
 use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
@@ -106,11 +106,23 @@ impl Formatter for NativeChain {
         Ok(verdict)
     }
 
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+
+    fn plugins(&self) -> Option<&dyn PluginFormatter> {
+        Some(self)
+    }
+}
+
+impl Observer for NativeChain {
     fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
         let plugins = self.plugins.all().iter();
         plugins.flat_map(|plugin| plugin.observed_moment(moment, session)).collect()
     }
+}
 
+impl PluginFormatter for NativeChain {
     fn resume(&self, _: Option<Box<dyn std::any::Any>>, session: &Session) {
         for plugin in self.plugins.all() {
             // What it shows at a beginning was shown at the beginning.

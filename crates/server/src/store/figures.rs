@@ -21,7 +21,9 @@ use streamfmt::core::session::Session;
 use streamfmt::core::text::Text;
 use streamfmt::core::writer::{Order, Wants, Writer};
 use streamfmt::dialect::DIALECTS;
-use streamfmt::formatter::{FormatError, Formatter, Observation, PRESENTATION, Verdict, first_sentence};
+use streamfmt::formatter::{
+    FormatError, Formatter, Observation, Observer, PRESENTATION, Verdict, first_sentence,
+};
 use streamfmt::subagents;
 
 /// Bytes that are read at once.
@@ -336,6 +338,12 @@ impl Formatter for FiguresCollector {
         Ok(Verdict::Hide)
     }
 
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+}
+
+impl Observer for FiguresCollector {
     fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
         if let Observation::Complete(item) = observation {
             let mut collected = self.collected();

@@ -36,7 +36,7 @@ impl KeptPage {
 
 impl Html {
     /// Writes all of the page that is above its activity.
-    pub(super) fn write_head(&mut self, kept: &KeptPage, head: &DocumentHead, out: &mut HtmlOut<'_>) {
+    pub(super) fn write_kept(&mut self, kept: &KeptPage, head: &DocumentHead, out: &mut HtmlOut<'_>) {
         let title = page::title(head);
         super::head(title, out);
         out.raw("<header class=\"top\"><h1>");

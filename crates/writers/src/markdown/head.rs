@@ -75,7 +75,7 @@ impl KeptHead {
 
 impl Markdown {
     /// Writes the head, and begins the fold of the activity below it.
-    pub(super) fn write_head(
+    pub(super) fn write_kept(
         &mut self,
         mut kept: KeptHead,
         head: &DocumentHead,

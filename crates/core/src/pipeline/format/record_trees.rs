@@ -128,7 +128,8 @@ impl RecordTrees {
         let mut tree = match &self.drawn {
             DrawnRecords::Schema(schema) => GrowingTree::Records(RecordTree::new(Arc::clone(schema))),
             DrawnRecords::Accumulator(name) => {
-                let accumulator = stage.formatters.iter().find_map(|formatter| formatter.accumulator(name));
+                let accumulator =
+                    stage.formatters.iter().find_map(|formatter| formatter.plugins()?.accumulator(name));
                 GrowingTree::View(AccumulatedView::new(accumulator.ok_or(RecordMisfit::Foreign)?))
             }
         };

@@ -34,7 +34,7 @@ impl FormatStage {
         formatted: &mut Vec<FormattedPart>,
     ) {
         self.end_frame(session, formatted);
-        if self.formatters.iter().any(|formatter| formatter.reads_frames()) {
+        if self.formatters.iter().any(|formatter| formatter.frames().is_some()) {
             self.ask_of_frame(dialect_record, session, formatted);
         }
     }
@@ -48,7 +48,7 @@ impl FormatStage {
         self.meet(session, formatted);
         let Some(frame) = frame_of(dialect_record) else { return };
         let answers = self.formatters.iter().find_map(|formatter| {
-            let verdict = formatter.frame(&frame, session);
+            let verdict = formatter.frames()?.frame(&frame, session);
             note_failures(&mut self.failures, &**formatter);
             match verdict {
                 Ok(Verdict::Show(view)) => Some(Some(view)),
