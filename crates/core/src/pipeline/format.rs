@@ -1,12 +1,11 @@
 //! From items to entries, for one output: the filter, the formatters, the masking of secrets, the limits, and the outline.
 
-mod entries;
+mod chain;
 mod growing_tree;
 mod record_trees;
 mod whole_records;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::budget::Budget;
@@ -26,18 +25,15 @@ use super::growing::GrowingTexts;
 use super::head::HeadNotes;
 use super::heading::WaitingHeading;
 use super::result_of_call::self_contained;
-use super::titles::CallTitles;
 use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
+use chain::FormatterChain;
 use record_trees::RecordTrees;
 use whole_records::ReplacedRecord;
 
-/// Formatters, asked in this order before the standard one.
-type FormatterChain = Vec<Box<dyn Formatter>>;
-
 /// What an output takes.
 #[derive(Clone, Copy)]
-enum OutputKind {
+pub(super) enum OutputKind {
     /// A writer that wants these.
     Writer(Wants),
     /// A sink that can change what it shows.
@@ -48,7 +44,7 @@ enum OutputKind {
 
 impl OutputKind {
     /// The parts of an output: what it takes, its formatters, its writer.
-    fn of(output: Output) -> (Self, FormatterChain, Option<Box<dyn Writer>>) {
+    fn of(output: Output) -> (Self, Vec<Box<dyn Formatter>>, Option<Box<dyn Writer>>) {
         match output {
             Output::Entries { formatters, writer } => {
                 (Self::Writer(writer.wants()), formatters, Some(writer))
@@ -59,23 +55,14 @@ impl OutputKind {
     }
 }
 
-/// From items to entries of one output: the formatter chain, the clip.
+/// From items to entries of one output.
 pub(super) struct FormatStage {
     /// The output's number; 0 is the main one.
     output: usize,
-    profile: Profile,
-    output_kind: OutputKind,
-    formatters: FormatterChain,
-    presentation: Presentation,
-    /// The formatter that is asked last.
-    standard: Box<dyn Formatter>,
-    /// Masks what is to be masked, if anything is.
-    pub(super) redactor: Option<Redactor>,
+    pub(super) chain: FormatterChain,
     /// Whether the whole input is there already.
     is_whole: bool,
-    /// Lies apart, so that it can be taken out for a while without being moved.
-    pub(super) outline: Option<Box<Outline>>,
-    titles: CallTitles,
+    pub(super) outline: Outline,
     /// Whether a heading may wait for the name of the model.
     pub(super) headings_wait: bool,
     /// The heading that waits for the name of the model, if one does.
@@ -89,8 +76,6 @@ pub(super) struct FormatStage {
     /// What is known of the run as a whole, if the writer wants that.
     head: Option<Box<HeadNotes>>,
     pub(super) report: Report,
-    /// What formatters failed at since something was counted last.
-    failures: BTreeSet<String>,
     /// Whether the formatters were told of the beginning.
     has_met: bool,
     /// Of long texts that grow, where the end begins that is shown.
@@ -113,22 +98,15 @@ impl FormatStage {
         let stage = Self {
             output: number,
             is_whole,
-            outline: Some(Box::new(Outline::new(shape(&profile, output_kind, is_whole)))),
-            presentation,
-            standard: (presentation.formatter)(&profile),
-            redactor: Redactor::new(&profile.redaction),
+            outline: Outline::new(shape(&profile, output_kind, is_whole)),
             trees: trees_of(&profile),
-            profile,
-            output_kind,
-            formatters,
-            titles: CallTitles::default(),
+            chain: FormatterChain::new(profile, output_kind, formatters, presentation),
             headings_wait: false,
             heading: None,
             frame: None,
             last_session: None,
             head: head_of(output_kind),
             report: Report::default(),
-            failures: BTreeSet::new(),
             has_met: false,
             growing_texts: GrowingTexts::default(),
             updates: PendingUpdates::new(budget.calls, budget.call_bytes),
@@ -138,24 +116,12 @@ impl FormatStage {
 
     /// Takes other choices and another output, before anything was said. Gives the writer.
     pub(super) fn settle(&mut self, profile: Profile, output: Output) -> Option<Box<dyn Writer>> {
-        self.choose(profile);
         let (output_kind, formatters, writer) = OutputKind::of(output);
-        (self.output_kind, self.formatters) = (output_kind, formatters);
+        self.trees = self.trees.take().or_else(|| trees_of(&profile));
         self.head = head_of(output_kind);
-        self.outline = Some(Box::new(Outline::new(shape(&self.profile, output_kind, self.is_whole))));
+        self.outline = Outline::new(shape(&profile, output_kind, self.is_whole));
+        self.chain = FormatterChain::new(profile, output_kind, formatters, self.chain.presentation);
         writer
-    }
-
-    /// Takes other choices.
-    fn choose(&mut self, profile: Profile) {
-        self.standard = (self.presentation.formatter)(&profile);
-        self.redactor = Redactor::new(&profile.redaction);
-        // What is drawn stays drawn: a tree goes on as it began.
-        if self.trees.is_none() {
-            self.trees = trees_of(&profile);
-        }
-        self.profile = profile;
-        self.titles.clear();
     }
 
     pub(super) fn take(
@@ -173,7 +139,7 @@ impl FormatStage {
                     _ => self.item(item, session, formatted),
                 }
                 if let (OutputKind::Updates, Kind::Result, Some(call)) =
-                    (self.output_kind, item.kind, &item.call)
+                    (self.chain.output_kind, item.kind, &item.call)
                 {
                     self.updates.answer(call);
                 }
@@ -183,12 +149,12 @@ impl FormatStage {
                 self.item_again(item, session, formatted);
             }
             SessionChange::Grew(id) => {
-                if let (OutputKind::Updates, None) = (self.output_kind, &self.frame)
+                if let (OutputKind::Updates, None) = (self.chain.output_kind, &self.frame)
                     && self.updates.grow(id)
                 {
                     // Ids are told apart in the order in which they come, whenever somebody looks.
-                    self.uncounted(|stage| {
-                        if let (Some(redactor), Some(item)) = (&mut stage.redactor, session.open_item(id)) {
+                    self.chain.uncounted(|chain| {
+                        if let (Some(redactor), Some(item)) = (&mut chain.redactor, session.open_item(id)) {
                             redactor.id(&mut item.id.clone());
                         }
                     });
@@ -204,7 +170,7 @@ impl FormatStage {
                 self.take_back(id);
             }
             SessionChange::Record { item, reply, line, is_early: true } => {
-                if self.draws_records() && !matches!(self.output_kind, OutputKind::Items) {
+                if self.draws_records() && !matches!(self.chain.output_kind, OutputKind::Items) {
                     self.grow_tree(item, reply, line, session);
                 } else {
                     self.early_record(item, session);
@@ -223,11 +189,11 @@ impl FormatStage {
 
     /// Shows a record of a reply that still grows, where what is shown can be changed.
     fn early_record(&mut self, record: &Item, session: &Session) {
-        if !matches!(self.output_kind, OutputKind::Updates) || self.frame.is_some() {
+        if !matches!(self.chain.output_kind, OutputKind::Updates) || self.frame.is_some() {
             return;
         }
         // It is counted once its reply is complete.
-        if let Ok(entry) = self.uncounted(|stage| stage.entry(record, session)) {
+        if let Ok(entry) = self.chain.uncounted(|chain| chain.entry(record, session)) {
             self.updates.put_early(entry);
         }
     }
@@ -235,14 +201,14 @@ impl FormatStage {
     /// What was said of an item, if it was, holds no longer.
     fn take_back(&mut self, id: &Id) {
         self.growing_texts.forget(id);
-        if let OutputKind::Updates = self.output_kind {
+        if let OutputKind::Updates = self.chain.output_kind {
             self.updates.take_back(id);
         }
     }
 
     fn item(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
         self.begin_item(item, session, formatted);
-        let outcome = match self.output_kind {
+        let outcome = match self.chain.output_kind {
             OutputKind::Items => self.tell(item, session, formatted),
             OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, formatted),
         };
@@ -262,7 +228,7 @@ impl FormatStage {
         if let Some(head) = &mut self.head {
             head.note(item);
         }
-        if !matches!(self.output_kind, OutputKind::Items) {
+        if !matches!(self.chain.output_kind, OutputKind::Items) {
             self.meet(session, formatted);
         }
         self.report.items += 1;
@@ -280,27 +246,15 @@ impl FormatStage {
     /// Counts what failed and what was masked, each kind of it once, whatever it took to say what it happened at.
     #[inline]
     fn count_once(&mut self) {
-        if self.failures.is_empty() && self.redactor.is_none() {
+        if self.chain.failures.is_empty() && self.chain.redactor.is_none() {
             return;
         }
-        while let Some(failure) = self.failures.pop_first() {
+        while let Some(failure) = self.chain.failures.pop_first() {
             count(&mut self.report.failures, &failure);
         }
-        for name in self.redactor.iter_mut().flat_map(|redactor| redactor.take_counts().into_keys()) {
+        for name in self.chain.redactor.iter_mut().flat_map(|redactor| redactor.take_counts().into_keys()) {
             count(&mut self.report.redacted, &name);
         }
-    }
-
-    /// Does something of which nothing is to be counted: it is counted elsewhere.
-    pub(super) fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        let failures = std::mem::take(&mut self.failures);
-        let noted = self.redactor.as_ref().map(|redactor| redactor.noted().clone());
-        let result = work(self);
-        self.failures = failures;
-        if let (Some(redactor), Some(noted)) = (&mut self.redactor, noted) {
-            redactor.restore(noted);
-        }
-        result
     }
 
     /// Says what is to be said of an item that is whole. The error is the rule that hides it.
@@ -310,10 +264,10 @@ impl FormatStage {
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) -> Result<(), &'static str> {
-        let mut after = if self.formatters.is_empty() {
+        let mut after = if self.chain.formatters.is_empty() {
             Vec::new()
         } else {
-            self.observe(Observation::Complete(item), session)
+            self.chain.observe(Observation::Complete(item), session)
         };
         let (entry, is_replaced) = match self.frame.take() {
             Some(mut replaced) => {
@@ -321,7 +275,7 @@ impl FormatStage {
                 self.frame = Some(replaced);
                 (entry, true)
             }
-            None => (self.entry(item, session), false),
+            None => (self.chain.entry(item, session), false),
         };
         let outcome = match entry {
             Ok(mut entry) => {
@@ -340,7 +294,7 @@ impl FormatStage {
                     return Ok(());
                 }
                 if !after.is_empty() {
-                    if let Some(redactor) = &mut self.redactor {
+                    if let Some(redactor) = &mut self.chain.redactor {
                         redactor.blocks(&mut after);
                     }
                     entry.view.body.append(&mut after);
@@ -350,7 +304,7 @@ impl FormatStage {
             }
             Err(rule) => {
                 self.updates.hide(&item.id);
-                if item.parent.is_none() && self.profile.filter.is_answer_alone() {
+                if item.parent.is_none() && self.chain.profile.filter.is_answer_alone() {
                     self.outlined(session, formatted, |outline, _, each| outline.pass_over(item.kind, each));
                 }
                 Err(rule)
@@ -365,7 +319,7 @@ impl FormatStage {
     /// Tells the formatters of the beginning, once.
     fn meet(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         if !std::mem::replace(&mut self.has_met, true) {
-            let before = self.observe(Observation::Begin, session);
+            let before = self.chain.observe(Observation::Begin, session);
             self.aside("begin", None, before, session, formatted);
             self.count_once();
         }
@@ -388,7 +342,7 @@ impl FormatStage {
         session: &Session,
         formatted: &mut Vec<FormattedPart>,
     ) -> Result<(), &'static str> {
-        self.admits(item)?;
+        self.chain.admits(item)?;
         // Of a line of the input on which nothing stands only a plugin may have something to say.
         let is_blank_line = item.kind == Kind::Unknown && item.is_blank();
         if is_blank_line || item.fact("counted").is_some() {
@@ -402,7 +356,7 @@ impl FormatStage {
             line
         };
         let mut line = line_of(&whole);
-        if let Some(redactor) = &mut self.redactor {
+        if let Some(redactor) = &mut self.chain.redactor {
             if let Cow::Owned(_) = whole {
                 // What is masked of its call's counts with the call.
                 redactor.json(&mut line_of(item));
@@ -419,7 +373,7 @@ impl FormatStage {
 
     /// Says what is shown of an item.
     fn show(&mut self, entry: Box<Entry>, session: &Session, formatted: &mut Vec<FormattedPart>) {
-        self.remember(&entry, session);
+        self.chain.remember(&entry, session);
         self.say(entry, false, session, formatted);
     }
 
@@ -428,17 +382,17 @@ impl FormatStage {
         self.headings_wait
             && entry.view.is_heading()
             && self.heading.is_none()
-            && matches!(self.output_kind, OutputKind::Writer(_))
+            && matches!(self.chain.output_kind, OutputKind::Writer(_))
             && session.facts().model.is_none()
             && item.fact("model").is_none()
-            && !self.profile.filter.is_answer_alone()
+            && !self.chain.profile.filter.is_answer_alone()
     }
 
     /// Shows the heading that waits, with all that is known now, and what is below it.
     fn show_heading(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
         let Some(waiting) = self.heading.take() else { return };
         let WaitingHeading { item, entries, .. } = *waiting;
-        if let Ok(heading) = self.uncounted(|stage| stage.entry(&item, session)) {
+        if let Ok(heading) = self.chain.uncounted(|chain| chain.entry(&item, session)) {
             self.show(heading, session, formatted);
         }
         for (entry, is_aside) in entries {
@@ -461,7 +415,7 @@ impl FormatStage {
             }
             return;
         }
-        if let Some(redactor) = &mut self.redactor {
+        if let Some(redactor) = &mut self.chain.redactor {
             // What is masked in ids counts with the item, whenever its node is written.
             [Some(&entry.id), entry.parent.as_ref()]
                 .into_iter()
@@ -471,7 +425,7 @@ impl FormatStage {
         if let Some(head) = &mut self.head {
             head.show(&entry);
         }
-        match self.output_kind {
+        match self.chain.output_kind {
             OutputKind::Writer(_) => {
                 self.outlined(session, formatted, |outline, title_of, each| {
                     if is_aside {
@@ -493,18 +447,17 @@ impl FormatStage {
         formatted: &mut Vec<FormattedPart>,
         work: impl FnOnce(&mut Outline, TitleOf<'_>, TakePart<'_>),
     ) {
-        let Some(mut outline) = self.outline.take() else { return };
         let before = formatted.len();
-        let output = self.output;
+        let Self { output, chain, outline, .. } = self;
+        let output = *output;
         let mut parts = |part| formatted.push(FormattedPart { output, kind: FormattedPartKind::Part(part) });
-        work(&mut outline, &mut |call| self.title_of(call, session), &mut parts);
+        work(outline, &mut |call| chain.title_of(call, session), &mut parts);
         let left_out = outline.take_left_out();
-        self.outline = Some(outline);
         if left_out > 0 {
             self.count_left_out(left_out);
         }
         // Only now: until here ids tell what belongs together. They were counted with their items.
-        if let Some(redactor) = &mut self.redactor {
+        if let Some(redactor) = &mut self.chain.redactor {
             let noted = redactor.noted().clone();
             for formatted in &mut formatted[before..] {
                 if let FormattedPartKind::Part(part) = &mut formatted.kind {
@@ -522,25 +475,6 @@ impl FormatStage {
         }
         self.report.shown.retain(|_, shown| *shown > 0);
         *self.report.hidden.entry("filter".to_owned()).or_default() += replies;
-    }
-
-    /// Notes what the accumulators of formatters contained.
-    fn note_formatters(&mut self) {
-        for formatter in &self.formatters {
-            note_failures(&mut self.failures, &**formatter);
-        }
-    }
-
-    /// Hands an observation to the formatters; gives what is to be said there.
-    fn observe(&mut self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
-        let mut blocks = Vec::new();
-        for formatter in &self.formatters {
-            let observer = formatter.observer();
-            blocks
-                .extend(observer.map(|observer| observer.observe(observation, session)).unwrap_or_default());
-            note_failures(&mut self.failures, &**formatter);
-        }
-        blocks
     }
 
     /// Says, in an entry of its own, what no shown item can carry: at the beginning or the end, or after an
@@ -561,7 +495,7 @@ impl FormatStage {
             return;
         }
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
-        if let Some(redactor) = &mut self.redactor {
+        if let Some(redactor) = &mut self.chain.redactor {
             redactor.view(&mut view);
         }
         let entry = Entry {
@@ -589,7 +523,7 @@ impl FormatStage {
             ("event", Fact::Text("session-change".to_owned())),
             ("session", Fact::Text((**now).to_owned())),
         ];
-        let mut entry = self.entry(&notice, session).ok()?;
+        let mut entry = self.chain.entry(&notice, session).ok()?;
         (entry.parent, entry.place) = (item.parent.clone(), item.place);
         Some(entry)
     }
@@ -602,26 +536,32 @@ impl FormatStage {
         is_writer_replaced: bool,
         session: &Session,
     ) -> Option<Box<dyn Writer>> {
-        self.choose(profile);
+        // What is drawn stays drawn: a tree goes on as it began.
+        self.trees = self.trees.take().or_else(|| trees_of(&profile));
+        self.chain.choose(profile);
         let (output_kind, new, writer) = OutputKind::of(output);
         if let OutputKind::Items = output_kind {
             return None;
         }
         if self.has_met {
-            let mut memories =
-                self.formatters.iter().filter_map(|before| before.plugins()).map(PluginFormatter::memory);
+            let mut memories = self
+                .chain
+                .formatters
+                .iter()
+                .filter_map(|before| before.plugins())
+                .map(PluginFormatter::memory);
             for plugins in new.iter().filter_map(|formatter| formatter.plugins()) {
                 plugins.resume(memories.next().flatten(), session);
             }
         }
-        if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.output_kind) {
+        if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.chain.output_kind) {
             return None;
         }
-        self.formatters = new;
+        self.chain.formatters = new;
         if !is_writer_replaced {
             return None;
         }
-        self.output_kind = output_kind;
+        self.chain.output_kind = output_kind;
         writer
     }
 
@@ -630,13 +570,13 @@ impl FormatStage {
         self.show_heading(session, formatted);
         self.end_trees(session, formatted);
         if self.has_met {
-            let last = self.observe(Observation::End, session);
+            let last = self.chain.observe(Observation::End, session);
             self.aside("end", None, last, session, formatted);
             self.count_once();
         }
         self.outlined(session, formatted, Outline::end);
         if let Some(head) = self.head.take() {
-            let head = Box::new(head.complete(session, self.redactor.as_mut()));
+            let head = Box::new(head.complete(session, self.chain.redactor.as_mut()));
             formatted.push(FormattedPart { output: self.output, kind: FormattedPartKind::Head(head) });
         }
         self.updates.end();
@@ -693,14 +633,6 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
             nest.node.iter_mut().for_each(|each| node(each, redactor));
         }
         DocumentPart::Leave => {}
-    }
-}
-
-/// Notes what a formatter contained.
-fn note_failures(failures: &mut BTreeSet<String>, formatter: &dyn Formatter) {
-    let failed = formatter.plugins().map(PluginFormatter::take_failures);
-    for failure in failed.unwrap_or_default() {
-        failures.insert(format!("{}: {failure}", formatter.name()));
     }
 }
 

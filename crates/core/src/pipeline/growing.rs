@@ -112,17 +112,17 @@ impl FormatStage {
         item: &Item,
         session: &Session,
     ) -> Result<Box<Entry>, &'static str> {
-        self.uncounted(|stage| {
-            let mut elided = None;
-            let shown = match &item.text {
-                Content::Own(text) if item.kind != Kind::Call => Some(stage.end_of(item, text, &mut elided)),
-                _ => None,
-            };
-            let shown = match (&mut stage.redactor, shown) {
+        let mut elided = None;
+        let shown = match &item.text {
+            Content::Own(text) if item.kind != Kind::Call => Some(self.end_of(item, text, &mut elided)),
+            _ => None,
+        };
+        self.chain.uncounted(|chain| {
+            let shown = match (&mut chain.redactor, shown) {
                 (Some(redactor), shown) => Some(settled(item, shown, redactor).ok_or("growing")?),
                 (None, shown) => shown,
             };
-            let mut entry = stage.entry(shown.as_ref().unwrap_or(item), session)?;
+            let mut entry = chain.entry(shown.as_ref().unwrap_or(item), session)?;
             if let Some(elided) = elided {
                 entry.view.body.insert(0, elided);
             }
@@ -138,7 +138,7 @@ impl FormatStage {
             *elided = Some(Block::Elided { lines: end.lines, bytes: end.start as u64 });
         }
         let is_at_line = end.start == 0 || text.as_bytes()[end.start - 1] == b'\n';
-        let settled = match &self.redactor {
+        let settled = match &self.chain.redactor {
             None => text[end.start..].to_owned(),
             // Its line began before, so that it isn't known what it is.
             Some(redactor) => {

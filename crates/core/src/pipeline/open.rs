@@ -37,18 +37,15 @@ impl FormatStage {
             let item = self.growing_passage(&item);
             growing.extend(self.growing_entry(&item, session).ok());
         }
-        let mut nodes = Vec::new();
-        if let Some(outline) = self.outline.take() {
-            nodes = outline.open_nodes(growing, &mut |call| self.title_of(call, session));
-            self.outline = Some(outline);
-        }
+        let Self { outline, chain, .. } = self;
+        let nodes = outline.open_nodes(growing, &mut |call| chain.title_of(call, session));
         let mut running: Vec<_> = session.running_agents().map(|call| (call.line, &call.id)).collect();
         running.sort_by_key(|(line, _)| *line);
         // One that waits stands in its place already.
         running.retain(|(_, id)| nodes.iter().all(|node: &Node| node.entry.id != **id));
         let agents = running.into_iter().filter_map(|(_, id)| {
-            let agent = self.outline.as_ref().and_then(|outline| outline.agent(id));
-            Some(OpenAgent { call: id.clone(), title: self.title_of(id, session)?, agent })
+            let agent = outline.agent(id);
+            Some(OpenAgent { call: id.clone(), title: chain.title_of(id, session)?, agent })
         });
         OpenNodes { nodes, agents: agents.collect() }
     }

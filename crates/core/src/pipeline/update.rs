@@ -195,7 +195,7 @@ impl FormatStage {
 
     /// Masks ids last: until here they tell what belongs together.
     fn mask_ids(&mut self, change: &mut EntryChange) {
-        let Some(redactor) = &mut self.redactor else { return };
+        let Some(redactor) = &mut self.chain.redactor else { return };
         // They were counted with their items.
         let noted = redactor.noted().clone();
         match change {

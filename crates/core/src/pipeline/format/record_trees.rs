@@ -21,6 +21,7 @@ use crate::profile::DrawnRecords;
 use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
 use crate::session::{Map, Session};
 
+use super::chain::FormatterChain;
 use super::growing_tree::{AccumulatedView, GrowingTree};
 use super::{FormatStage, OutputKind};
 
@@ -108,7 +109,7 @@ impl RecordTrees {
         session: &Session,
     ) -> Result<PlacedRecord, RecordMisfit> {
         let placed = self.place(item, stage, session);
-        stage.note_formatters();
+        stage.chain.note_formatters();
         placed
     }
 
@@ -128,8 +129,11 @@ impl RecordTrees {
         let mut tree = match &self.drawn {
             DrawnRecords::Schema(schema) => GrowingTree::Records(RecordTree::new(Arc::clone(schema))),
             DrawnRecords::Accumulator(name) => {
-                let accumulator =
-                    stage.formatters.iter().find_map(|formatter| formatter.plugins()?.accumulator(name));
+                let accumulator = stage
+                    .chain
+                    .formatters
+                    .iter()
+                    .find_map(|formatter| formatter.plugins()?.accumulator(name));
                 GrowingTree::View(AccumulatedView::new(accumulator.ok_or(RecordMisfit::Foreign)?))
             }
         };
@@ -274,13 +278,13 @@ impl FormatStage {
     ) -> bool {
         let is_taken = self.draws_records()
             && reply.kind == Kind::Reply
-            && !matches!(self.output_kind, OutputKind::Items)
+            && !matches!(self.chain.output_kind, OutputKind::Items)
             && reply.text_holds('{');
         if !is_taken {
             return false;
         }
         self.begin_item(reply, session, formatted);
-        let after = self.observe(Observation::Complete(reply), session);
+        let after = self.chain.observe(Observation::Complete(reply), session);
         if let Some(change) = self.session_change(reply, session) {
             self.show(change, session, formatted);
         }
@@ -316,7 +320,7 @@ impl FormatStage {
                 if let Some(said) = passages.passage(text, line.clone()) {
                     let passage = passages.item(grown, said);
                     if let (OutputKind::Updates, Ok(entry)) =
-                        (stage.output_kind, stage.growing_entry(&passage, session))
+                        (stage.chain.output_kind, stage.growing_entry(&passage, session))
                     {
                         stage.updates.put_early(entry);
                     }
@@ -340,7 +344,7 @@ impl FormatStage {
         formatted: &mut Vec<FormattedPart>,
     ) {
         self.begin_item(item, session, formatted);
-        let after = self.observe(Observation::Complete(item), session);
+        let after = self.chain.observe(Observation::Complete(item), session);
         self.with_trees(|stage, trees| {
             let Some(mut reply) = trees.complete.take() else { return };
             let is_same =
@@ -387,9 +391,9 @@ impl FormatStage {
         }
         self.with_trees(|stage, trees| {
             let placed = trees.add(item, stage, session);
-            if placed.is_ok() && !matches!(stage.output_kind, OutputKind::Items) {
+            if placed.is_ok() && !matches!(stage.chain.output_kind, OutputKind::Items) {
                 stage.begin_item(item, session, formatted);
-                let after = stage.observe(Observation::Complete(item), session);
+                let after = stage.chain.observe(Observation::Complete(item), session);
                 stage.count_item(item.kind, is_own_node(&placed));
                 if !after.is_empty() {
                     stage.aside("after", Some(item), after, session, formatted);
@@ -491,7 +495,8 @@ impl FormatStage {
                 for number in root.into_iter().chain(nodes) {
                     let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
                     let entry = stage
-                        .uncounted(|stage| stage.node_entry(thread.as_ref(), shown, number, level, session));
+                        .chain
+                        .uncounted(|chain| chain.node_entry(thread.as_ref(), shown, number, level, session));
                     let Ok(mut entry) = entry else { continue };
                     if root == Some(number) || has_behind && last == Some(number) {
                         entry.view.body.push(Block::line(Line::of("muted", "…")));
@@ -539,7 +544,7 @@ impl FormatStage {
         }
         shown.is_over = true;
         let root = shown.tree.node(0).map_or_else(|| Id::from("tree"), |node| node.id.clone());
-        if let OutputKind::Items = self.output_kind {
+        if let OutputKind::Items = self.chain.output_kind {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
             item.parent = thread.cloned();
             item.place = shown.tree.node(0).map_or(0, |node| node.place);
@@ -550,9 +555,9 @@ impl FormatStage {
                         item.record = Some(Arc::new(tree));
                     }
                 }
-                Err(error) => drop(self.failures.insert(error.message)),
+                Err(error) => drop(self.chain.failures.insert(error.message)),
             }
-            self.note_formatters();
+            self.chain.note_formatters();
             if shown.tree.is_cut_short() {
                 item.status = Status::Cancelled;
             }
@@ -565,10 +570,10 @@ impl FormatStage {
                 let is_lost = shown.tree.node(number).is_some_and(|node| node.level.is_none());
                 // Where what is shown can be changed, all else is there.
                 let is_news = is_lost || level == 0 && !shown.tree.is_complete();
-                if matches!(self.output_kind, OutputKind::Updates) && !is_news {
+                if matches!(self.chain.output_kind, OutputKind::Updates) && !is_news {
                     continue;
                 }
-                if let Ok(entry) = self.node_entry(thread, &mut shown, number, level, session) {
+                if let Ok(entry) = self.chain.node_entry(thread, &mut shown, number, level, session) {
                     self.show(entry, session, formatted);
                 }
             }
@@ -582,7 +587,7 @@ impl FormatStage {
 
     /// Whether a tree has changed that a sink shows.
     pub(in super::super) fn has_changed_trees(&self) -> bool {
-        matches!(self.output_kind, OutputKind::Updates)
+        matches!(self.chain.output_kind, OutputKind::Updates)
             && self.trees.as_ref().is_some_and(|trees| trees.has_changed)
     }
 
@@ -605,12 +610,12 @@ impl FormatStage {
         let Some(of_thread) = trees.threads.get_mut(&thread.cloned()) else { return };
         for shown in of_thread {
             let changed = shown.tree.take_changed();
-            if !matches!(self.output_kind, OutputKind::Updates) {
+            if !matches!(self.chain.output_kind, OutputKind::Updates) {
                 continue;
             }
             for number in changed {
                 let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
-                match self.node_entry(thread, shown, number, level, session) {
+                match self.chain.node_entry(thread, shown, number, level, session) {
                     Ok(entry) => self.updates.put(entry),
                     // What it was shown as holds no longer.
                     Err(_) if matches!(shown.tree, GrowingTree::View(_)) => {
@@ -630,6 +635,57 @@ impl FormatStage {
         self.put_changed(trees, thread, session);
     }
 
+    /// Says the passages of a reply that were held back.
+    fn say_passages(
+        &mut self,
+        reply: &mut CompleteReply,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        for passage in std::mem::take(&mut reply.held) {
+            if let Ok(entry) = self.chain.entry(&passage, session) {
+                self.show(entry, session, formatted);
+                reply.is_shown = true;
+            }
+        }
+    }
+
+    /// Tells what is wrong with a record that has no place in a tree. It stays in the prose.
+    fn tell_misfit(
+        &mut self,
+        trees: &mut RecordTrees,
+        item: &Item,
+        placed: &Result<PlacedRecord, RecordMisfit>,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        let Err(RecordMisfit::Wrong(reason)) = placed else { return };
+        trees.misfits += 1;
+        if trees.misfits <= TOLD_MISFITS {
+            let id = Id::below(item.id.as_str(), "misfit");
+            let text = format!("a record has no place in the tree: {reason}");
+            self.tell_notice(id, item.parent.as_ref(), text, session, formatted);
+        }
+    }
+
+    fn tell_notice(
+        &mut self,
+        id: Id,
+        thread: Option<&Id>,
+        text: String,
+        session: &Session,
+        formatted: &mut Vec<FormattedPart>,
+    ) {
+        let mut notice = Item::new(id, Kind::Notice, self.report.lines);
+        notice.parent = thread.cloned();
+        notice.text = Content::Own(text);
+        let fact = |text: &str| Fact::Text(text.to_owned());
+        notice.data = vec![("event", fact("records")), ("level", fact("warning"))];
+        self.item(&notice, session, formatted);
+    }
+}
+
+impl FormatterChain {
     /// The entry of a node.
     fn node_entry(
         &mut self,
@@ -674,54 +730,5 @@ impl FormatStage {
             entry.parent = Some(parent.id.clone());
         }
         Ok(entry)
-    }
-
-    /// Says the passages of a reply that were held back.
-    fn say_passages(
-        &mut self,
-        reply: &mut CompleteReply,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
-        for passage in std::mem::take(&mut reply.held) {
-            if let Ok(entry) = self.entry(&passage, session) {
-                self.show(entry, session, formatted);
-                reply.is_shown = true;
-            }
-        }
-    }
-
-    /// Tells what is wrong with a record that has no place in a tree. It stays in the prose.
-    fn tell_misfit(
-        &mut self,
-        trees: &mut RecordTrees,
-        item: &Item,
-        placed: &Result<PlacedRecord, RecordMisfit>,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
-        let Err(RecordMisfit::Wrong(reason)) = placed else { return };
-        trees.misfits += 1;
-        if trees.misfits <= TOLD_MISFITS {
-            let id = Id::below(item.id.as_str(), "misfit");
-            let text = format!("a record has no place in the tree: {reason}");
-            self.tell_notice(id, item.parent.as_ref(), text, session, formatted);
-        }
-    }
-
-    fn tell_notice(
-        &mut self,
-        id: Id,
-        thread: Option<&Id>,
-        text: String,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
-        let mut notice = Item::new(id, Kind::Notice, self.report.lines);
-        notice.parent = thread.cloned();
-        notice.text = Content::Own(text);
-        let fact = |text: &str| Fact::Text(text.to_owned());
-        notice.data = vec![("event", fact("records")), ("level", fact("warning"))];
-        self.item(&notice, session, formatted);
     }
 }

@@ -10,7 +10,8 @@ use crate::pipeline::decode::DialectRecord;
 use crate::pipeline::write::FormattedPart;
 use crate::session::Session;
 
-use super::{FormatStage, note_failures};
+use super::FormatStage;
+use super::chain::note_failures;
 
 /// A record of which something is shown in place of its items.
 pub(super) struct ReplacedRecord {
@@ -34,7 +35,7 @@ impl FormatStage {
         formatted: &mut Vec<FormattedPart>,
     ) {
         self.end_frame(session, formatted);
-        if self.formatters.iter().any(|formatter| formatter.frames().is_some()) {
+        if self.chain.formatters.iter().any(|formatter| formatter.frames().is_some()) {
             self.ask_of_frame(dialect_record, session, formatted);
         }
     }
@@ -47,9 +48,9 @@ impl FormatStage {
     ) {
         self.meet(session, formatted);
         let Some(frame) = frame_of(dialect_record) else { return };
-        let answers = self.formatters.iter().find_map(|formatter| {
+        let answers = self.chain.formatters.iter().find_map(|formatter| {
             let verdict = formatter.frames()?.frame(&frame, session);
-            note_failures(&mut self.failures, &**formatter);
+            note_failures(&mut self.chain.failures, &**formatter);
             match verdict {
                 Ok(Verdict::Show(view)) => Some(Some(view)),
                 Ok(Verdict::Hide) => Some(None),
@@ -72,8 +73,8 @@ impl FormatStage {
         let Some(replaced) = self.frame.take().filter(|replaced| !replaced.has_items) else { return };
         let ReplacedRecord { mut frame, view, .. } = *replaced;
         frame.kind = Kind::Notice;
-        if let Some(view) = view.filter(|_| self.admits(&frame).is_ok()) {
-            let entry = self.entry_of(&frame, view, session);
+        if let Some(view) = view.filter(|_| self.chain.admits(&frame).is_ok()) {
+            let entry = self.chain.entry_of(&frame, view, session);
             self.show(entry, session, formatted);
             self.count_once();
         }
@@ -89,9 +90,9 @@ impl FormatStage {
         let is_of = |record: &Arc<Record>| std::ptr::eq(record.original(), &raw const *replaced.record);
         let is_of_record = item.record.as_ref().is_some_and(is_of);
         replaced.has_items |= is_of_record;
-        self.admits(item)?;
+        self.chain.admits(item)?;
         let view = replaced.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;
-        Ok(self.entry_of(item, view, session))
+        Ok(self.chain.entry_of(item, view, session))
     }
 }
 

@@ -1,18 +1,63 @@
-//! The entry of an item: its view, masked and cut to the limits of the profile.
+//! The formatters of an output: what they say of an item, as an entry that is masked and cut to the limits of the profile.
+
+use std::collections::BTreeSet;
 
 use crate::clip::{clip, fold};
-use crate::entry::{Entry, Figures, Line, View};
-use crate::formatter::Verdict;
+use crate::entry::{Block, Entry, Figures, Line, View};
+use crate::formatter::{Formatter, Observation, PluginFormatter, Presentation, Verdict};
 use crate::item::{Action, Deed, Id, Item, Kind};
-use crate::pipeline::titles;
+use crate::pipeline::titles::{self, CallTitles};
+use crate::profile::Profile;
 use crate::redact::Redactor;
 use crate::session::Session;
 use crate::text::Text;
 use crate::writer::Wants;
 
-use super::{FormatStage, OutputKind, note_failures};
+use super::OutputKind;
 
-impl FormatStage {
+/// The formatters of an output, with what makes entries of their views.
+pub(in super::super) struct FormatterChain {
+    pub(super) profile: Profile,
+    pub(super) output_kind: OutputKind,
+    /// They are asked in this order before the standard one.
+    pub(super) formatters: Vec<Box<dyn Formatter>>,
+    pub(super) presentation: Presentation,
+    /// The formatter that is asked last.
+    standard: Box<dyn Formatter>,
+    /// Masks what is to be masked, if anything is.
+    pub(in super::super) redactor: Option<Redactor>,
+    titles: CallTitles,
+    /// What formatters failed at since something was counted last.
+    pub(super) failures: BTreeSet<String>,
+}
+
+impl FormatterChain {
+    pub(super) fn new(
+        profile: Profile,
+        output_kind: OutputKind,
+        formatters: Vec<Box<dyn Formatter>>,
+        presentation: Presentation,
+    ) -> Self {
+        Self {
+            output_kind,
+            formatters,
+            presentation,
+            standard: (presentation.formatter)(&profile),
+            redactor: Redactor::new(&profile.redaction),
+            profile,
+            titles: CallTitles::default(),
+            failures: BTreeSet::new(),
+        }
+    }
+
+    /// Takes other choices.
+    pub(super) fn choose(&mut self, profile: Profile) {
+        self.standard = (self.presentation.formatter)(&profile);
+        self.redactor = Redactor::new(&profile.redaction);
+        self.profile = profile;
+        self.titles.clear();
+    }
+
     pub(super) fn admits(&self, item: &Item) -> Result<(), &'static str> {
         if self.profile.filter.admits(item) { Ok(()) } else { Err("filter") }
     }
@@ -109,11 +154,11 @@ impl FormatStage {
         if let Some(title) = self.titles.of(call) {
             return Some(title);
         }
-        Some(self.uncounted(|stage| match stage.masked(known, session) {
-            Some(view) if view.title.is_empty() => stage.name_of(known),
+        Some(self.uncounted(|chain| match chain.masked(known, session) {
+            Some(view) if view.title.is_empty() => chain.name_of(known),
             Some(view) if known.action == Some(Action::Delegate) => view.title,
             Some(view) => titles::of_hidden(view.title, &view.body),
-            None => stage.name_of(known),
+            None => chain.name_of(known),
         }))
     }
 
@@ -133,7 +178,7 @@ impl FormatStage {
         }
         let same = self.titles.remember(entry);
         let Some(same) = same.as_ref().and_then(|call| session.call(call)) else { return };
-        let other = self.uncounted(|stage| stage.masked(same, session));
+        let other = self.uncounted(|chain| chain.masked(same, session));
         if let Some(other) = other {
             self.titles.tell_apart((&entry.id, &entry.view.body), (&same.id, &other.body));
         }
@@ -146,6 +191,37 @@ impl FormatStage {
             mask_view(call, &mut view, &mut None, redactor);
         }
         Some(view)
+    }
+
+    /// Notes what the accumulators of formatters contained.
+    pub(super) fn note_formatters(&mut self) {
+        for formatter in &self.formatters {
+            note_failures(&mut self.failures, &**formatter);
+        }
+    }
+
+    /// Hands an observation to the formatters; gives what is to be said there.
+    pub(super) fn observe(&mut self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        for formatter in &self.formatters {
+            let observer = formatter.observer();
+            blocks
+                .extend(observer.map(|observer| observer.observe(observation, session)).unwrap_or_default());
+            note_failures(&mut self.failures, &**formatter);
+        }
+        blocks
+    }
+
+    /// Does something of which nothing is to be counted: it is counted elsewhere.
+    pub(in super::super) fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let failures = std::mem::take(&mut self.failures);
+        let noted = self.redactor.as_ref().map(|redactor| redactor.noted().clone());
+        let result = work(self);
+        self.failures = failures;
+        if let (Some(redactor), Some(noted)) = (&mut self.redactor, noted) {
+            redactor.restore(noted);
+        }
+        result
     }
 }
 
@@ -164,5 +240,13 @@ fn mask_view(item: &Item, view: &mut View, tool: &mut Option<Text>, redactor: &m
     }
     if let Some(tool) = tool {
         *tool = Text::clean_owned(redactor.text(tool).into_owned());
+    }
+}
+
+/// Notes what a formatter contained.
+pub(super) fn note_failures(failures: &mut BTreeSet<String>, formatter: &dyn Formatter) {
+    let failed = formatter.plugins().map(PluginFormatter::take_failures);
+    for failure in failed.unwrap_or_default() {
+        failures.insert(format!("{}: {failure}", formatter.name()));
     }
 }
