@@ -1,11 +1,10 @@
 //! What scripts give back, as blocks: checked, bounded, and every text cleaned on the way.
 //!
 //! A block is a plain table with a `type`, made by the functions of `sf` or by hand; a table without one is
-//! a list. Tables are read raw, so that reading them runs no script, and with a list of open tables, so that
-//! one inside another, or inside itself, costs nothing but an error.
+//! a list. Tables are read raw, so that reading them runs no script, and to a limited depth, so that a table inside itself is an
+//! error.
 
 use std::cell::{Cell, RefCell};
-use std::vec;
 
 use mlua::{Either, Lua, LuaString, Table, Value};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
@@ -59,14 +58,6 @@ impl BlockPiece {
     fn of(spans: Vec<Span>) -> Self {
         Self::Line { mark: None, line: Line { spans } }
     }
-}
-
-/// A table that is being read.
-struct OpenTable {
-    items: vec::IntoIter<Value>,
-    /// What stands for it if it is a `details`; else it is a list.
-    summary: Option<Line>,
-    out: Vec<BlockPiece>,
 }
 
 /// What a table is, with what it holds.
@@ -193,7 +184,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// An answer as the whole view of an item.
-    pub(super) fn view(&self, answer: Value, item: &Item) -> Result<View, AnswerFault> {
+    pub(super) fn view(&self, answer: &Value, item: &Item) -> Result<View, AnswerFault> {
         let mut pieces = self.pieces(answer)?.into_iter().peekable();
         let mut view = View { mark: usual_mark(item), ..View::default() };
         let is_titled = matches!(
@@ -218,20 +209,16 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// An answer as blocks alone.
-    pub(super) fn body(&self, answer: Value) -> Result<Vec<Block>, AnswerFault> {
+    pub(super) fn body(&self, answer: &Value) -> Result<Vec<Block>, AnswerFault> {
         Ok(blocks(self.pieces(answer)?))
     }
 
     /// An answer as one line. The parts of a list are words: there is a blank between two of them, unless they have one of their own there
     /// or a punctuation mark needs none.
     pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, AnswerFault> {
-        let Value::Table(table) = answer else { return Ok(Line { spans: self.spans(answer, role)? }) };
-        let parts = match AnswerTable::of(table)? {
-            AnswerTable::List(parts) => parts,
-            AnswerTable::Line(parts) => return Ok(Line { spans: self.spans_in(&parts, role)? }),
-            AnswerTable::Typed(kind, fields) => {
-                return Ok(Line { spans: vec![self.span(&kind, fields, role)?] });
-            }
+        let parts = match answer {
+            Value::Table(table) if kind_of(table).is_none() => list_of(table, NO_LIST)?,
+            one => return Ok(Line { spans: self.spans(one, role)? }),
         };
         let mut line = Line::default();
         for part in &parts {
@@ -247,66 +234,45 @@ impl<'a> AnswerReader<'a> {
         Ok(line)
     }
 
-    fn pieces(&self, answer: Value) -> Result<Vec<BlockPiece>, AnswerFault> {
-        let mut open: Vec<OpenTable> = Vec::new();
-        let mut out = Vec::new();
-        let mut next = Some(answer);
-        loop {
-            let value = match next.take() {
-                Some(value) => value,
-                None => match open.last_mut() {
-                    None => return Ok(out),
-                    Some(list) => {
-                        if let Some(value) = list.items.next() {
-                            value
-                        } else {
-                            let Some(done) = open.pop() else { return Ok(out) };
-                            let into = open.last_mut().map_or(&mut out, |list| &mut list.out);
-                            match done.summary {
-                                Some(summary) => {
-                                    let body = blocks(done.out);
-                                    into.push(BlockPiece::Block(Block::Details { summary, body }));
-                                }
-                                None => into.extend(done.out),
-                            }
-                            continue;
-                        }
-                    }
-                },
-            };
-            let Value::Table(table) = &value else {
-                let piece = self.text_piece(&value, Role::of("text"))?;
-                open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
-                continue;
-            };
-            let (items, summary) = match AnswerTable::of(table)? {
-                AnswerTable::List(items) => (items, None),
-                AnswerTable::Typed(kind, mut fields) if kind == "details" => {
-                    let summary = self.line(&fields.take("summary"), &Role::of("details.summary"))?;
-                    let inside = match fields.take("blocks") {
-                        Value::Nil | Value::Boolean(false) => Vec::new(),
-                        Value::Table(list) if kind_of(&list).is_none() => list_of(&list, NO_LIST)?,
-                        one => vec![one],
-                    };
-                    (inside, Some(summary))
-                }
-                AnswerTable::Typed(kind, fields) => {
-                    let piece = self.piece(&kind, fields)?;
-                    open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
-                    continue;
-                }
-                AnswerTable::Line(parts) => {
-                    let piece = BlockPiece::of(self.spans_in(&parts, &Role::of("text"))?);
-                    open.last_mut().map_or(&mut out, |list| &mut list.out).push(piece);
-                    continue;
-                }
-            };
-            if open.len() >= DEEPEST {
-                return Err(format!("tables are nested more than {DEEPEST} deep"));
+    fn pieces(&self, answer: &Value) -> Result<Vec<BlockPiece>, AnswerFault> {
+        let mut pieces = Vec::new();
+        self.add(answer, 0, &mut pieces)?;
+        Ok(pieces)
+    }
+
+    /// Adds the pieces of a value that is inside of `depth` tables.
+    fn add(&self, value: &Value, depth: usize, out: &mut Vec<BlockPiece>) -> Result<(), AnswerFault> {
+        let open = || match depth {
+            DEEPEST.. => Err(format!("tables are nested more than {DEEPEST} deep")),
+            _ => self.count(0),
+        };
+        let Value::Table(table) = value else {
+            out.push(self.text_piece(value, Role::of("text"))?);
+            return Ok(());
+        };
+        match AnswerTable::of(table)? {
+            AnswerTable::List(items) => {
+                open()?;
+                return items.iter().try_for_each(|item| self.add(item, depth + 1, out));
             }
-            self.count(0)?;
-            open.push(OpenTable { items: items.into_iter(), summary, out: Vec::new() });
+            AnswerTable::Typed(kind, mut fields) if kind == "details" => {
+                let summary = self.line(&fields.take("summary"), &Role::of("details.summary"))?;
+                let items = match fields.take("blocks") {
+                    Value::Nil | Value::Boolean(false) => Vec::new(),
+                    Value::Table(list) if kind_of(&list).is_none() => list_of(&list, NO_LIST)?,
+                    one => vec![one],
+                };
+                open()?;
+                let mut inside = Vec::new();
+                items.iter().try_for_each(|item| self.add(item, depth + 1, &mut inside))?;
+                out.push(BlockPiece::Block(Block::Details { summary, body: blocks(inside) }));
+            }
+            AnswerTable::Typed(kind, fields) => out.push(self.piece(&kind, fields)?),
+            AnswerTable::Line(parts) => {
+                out.push(BlockPiece::of(self.spans_in(&parts, &Role::of("text"))?));
+            }
         }
+        Ok(())
     }
 
     /// A table with a type, other than a list or details.

@@ -1,6 +1,8 @@
 //! Reads the larger blocks that a script gives back: tables, pairs, lists and diffs. The others are read in `block.rs`.
 
 use mlua::{Table, Value};
+use serde::Deserialize;
+use serde::de::value::StrDeserializer;
 use streamfmt_core::entry::{Block, DiffLines, Hunk, Line, LineChange, ListItem, Point, Role, Span};
 use streamfmt_core::text::Text;
 use streamfmt_formatters::hunks;
@@ -110,15 +112,9 @@ impl AnswerReader<'_> {
             };
             items.push(match state {
                 None => ListItem { point: Point::Plain, line: self.line(&value, &Role::of("text"))? },
-                Some((item, state)) => ListItem {
-                    point: match &*state {
-                        "plain" => Point::Plain,
-                        "open" => Point::Open,
-                        "active" => Point::Active,
-                        "done" => Point::Done,
-                        "failed" => Point::Failed,
-                        other => return Err(format!("sf.list: there is no point \"{other}\"")),
-                    },
+                Some((item, other)) => ListItem {
+                    point: Point::deserialize(StrDeserializer::<serde::de::value::Error>::new(&other))
+                        .map_err(|_| format!("sf.list: there is no point \"{other}\""))?,
                     line: self.line(&get(item, "text")?, &Role::of("text"))?,
                 },
             });

@@ -168,7 +168,7 @@ impl ScriptedRecords {
             Ok(value) => {
                 let label = Line::default;
                 let reader = AnswerReader::new(plugin.lua(), session.facts(), &label);
-                let said = reader.view(value, &Item::new("records", Kind::Record, 0));
+                let said = reader.view(&value, &Item::new("records", Kind::Record, 0));
                 self.plugins.question_roles(plugin, view, &reader.own_roles.take());
                 match said {
                     Ok(said) if !said.is_blank() => return Verdict::Show(self.with_notes(said)),

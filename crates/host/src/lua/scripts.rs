@@ -238,7 +238,7 @@ impl Scripts {
         };
         self.used(asked, plugin, function, answer, |reader, value| {
             let what = shown_as(&value);
-            seen(asked, reader.view(value, asked.item)?, what)
+            seen(asked, reader.view(&value, asked.item)?, what)
         })
     }
 
@@ -532,7 +532,7 @@ impl Scripts {
             },
         };
         let used = self.used(&asked, plugin, function, answer, |reader, value| {
-            reader.body(value).map(|body| Some(View::of(body)))
+            reader.body(&value).map(|body| Some(View::of(body)))
         });
         match used {
             Given::Use(said) if !said.is_blank() => said.body,

@@ -13,100 +13,96 @@ const MOST_VALUES: usize = 100_000;
 /// Bytes of one text.
 const MOST_BYTES: usize = 8 << 20;
 
+const TOO_LARGE: &str = "the value is too large";
+
 /// Tables inside one another that are inspected.
 const DEEPEST_SHOWN: usize = 6;
 /// Longest text of a value that is inspected, in characters.
 const LONGEST_SHOWN: usize = 4_000;
 
-/// A table that is being spelled.
-struct SpelledTable {
-    /// What is left of it, the last first.
-    left: Vec<(Option<String>, Value)>,
-    end: char,
-    is_first: bool,
+/// A value as JSON: a table with elements from 1 is an array, another one an object with its keys in order. The
+/// error says why it has none. No script runs.
+pub(super) fn spelled(value: &Value) -> Result<String, String> {
+    let mut json = JsonText::default();
+    json.push(value, 0)?;
+    Ok(json.out)
 }
 
-/// A value as JSON: a table with elements from 1 is an array, another one an object with its keys in order. The
-/// error says why it has none. Nothing runs and nothing recurses.
-pub(super) fn spelled(value: &Value) -> Result<String, String> {
-    let mut out = String::new();
-    let mut open: Vec<SpelledTable> = Vec::new();
-    let mut count = 0;
-    let mut next = Some((None, value.clone()));
-    loop {
-        let (key, value) = if let Some(part) = next.take() {
-            part
-        } else if let Some(table) = open.last_mut() {
-            let Some(part) = table.left.pop() else {
-                out.push(table.end);
-                open.pop();
-                continue;
-            };
-            if !std::mem::replace(&mut table.is_first, false) {
-                out.push(',');
-            }
-            part
-        } else {
-            return Ok(out);
-        };
-        count += 1;
-        if count > MOST_VALUES || out.len() > MOST_BYTES {
-            return Err("the value is too large".to_owned());
+/// JSON that is being written.
+#[derive(Default)]
+struct JsonText {
+    out: String,
+    values: usize,
+}
+
+impl JsonText {
+    /// Writes a value that is inside of `depth` tables.
+    fn push(&mut self, value: &Value, depth: usize) -> Result<(), String> {
+        self.values += 1;
+        if self.values > MOST_VALUES || self.out.len() > MOST_BYTES {
+            return Err(TOO_LARGE.to_owned());
         }
-        if let Some(key) = key {
-            push_string(&mut out, &key);
-            out.push(':');
-        }
-        match &value {
-            Value::Table(table) => {
-                if open.len() >= DEEPEST {
-                    return Err(format!("tables are nested more than {DEEPEST} deep"));
-                }
-                let table = opened(table)?;
-                out.push(if table.end == ']' { '[' } else { '{' });
-                open.push(table);
+        match value {
+            Value::Table(_) if depth == DEEPEST => {
+                return Err(format!("tables are nested more than {DEEPEST} deep"));
             }
-            Value::Nil => out.push_str("null"),
-            Value::Boolean(truth) => out.push_str(if *truth { "true" } else { "false" }),
-            Value::Integer(number) => out.push_str(&number.to_string()),
-            Value::Number(number) if number.is_finite() => out.push_str(&number.to_string()),
+            Value::Table(table) => self.push_table(table, depth + 1)?,
+            Value::Nil => self.out.push_str("null"),
+            Value::Boolean(truth) => self.out.push_str(if *truth { "true" } else { "false" }),
+            Value::Integer(number) => self.out.push_str(&number.to_string()),
+            Value::Number(number) if number.is_finite() => self.out.push_str(&number.to_string()),
             Value::Number(_) => return Err("a number without a value".to_owned()),
-            Value::String(text) => push_string(&mut out, &String::from_utf8_lossy(&text.as_bytes())),
+            Value::String(text) => push_string(&mut self.out, &String::from_utf8_lossy(&text.as_bytes())),
             other => match item::raw_of(other) {
-                Some(raw) => out.push_str(&raw),
+                Some(raw) => self.out.push_str(&raw),
                 None => return Err(format!("{} can't be kept", item::a_type(other))),
             },
         }
+        Ok(())
+    }
+
+    fn push_table(&mut self, table: &Table, depth: usize) -> Result<(), String> {
+        let ends = if table.raw_len() > 0 { ['[', ']'] } else { ['{', '}'] };
+        self.out.push(ends[0]);
+        for (index, (key, value)) in json_parts(table)?.iter().enumerate() {
+            if index > 0 {
+                self.out.push(',');
+            }
+            if let Some(key) = key {
+                push_string(&mut self.out, key);
+                self.out.push(':');
+            }
+            self.push(value, depth)?;
+        }
+        self.out.push(ends[1]);
+        Ok(())
     }
 }
 
-fn opened(table: &Table) -> Result<SpelledTable, String> {
+/// The elements of an array, or the values of an object with their keys.
+fn json_parts(table: &Table) -> Result<Vec<(Option<String>, Value)>, String> {
     let length = table.raw_len();
-    let mut left = Vec::new();
-    if length > 0 {
-        if length > MOST_VALUES {
-            return Err("the value is too large".to_owned());
-        }
-        for index in (1..=length).rev() {
-            left.push((None, table.raw_get(index).map_err(|error| error.to_string())?));
-        }
-        return Ok(SpelledTable { left, end: ']', is_first: true });
+    if length > MOST_VALUES {
+        return Err(TOO_LARGE.to_owned());
     }
+    if length > 0 {
+        let elements = (1..=length).map(|index| Ok((None, table.raw_get(index)?)));
+        return elements.collect::<mlua::Result<_>>().map_err(|error| error.to_string());
+    }
+    let mut parts = Vec::new();
     let walked = table.for_each(|key: Value, value: Value| {
         let key = match key {
             Value::String(key) => String::from_utf8_lossy(&key.as_bytes()).into_owned(),
             Value::Integer(key) => key.to_string(),
             Value::Number(key) => key.to_string(),
-            other => {
-                return Err(mlua::Error::runtime(format!("a key can't be {}", item::a_type(&other))));
-            }
+            other => return Err(mlua::Error::runtime(format!("a key can't be {}", item::a_type(&other)))),
         };
-        left.push((Some(key), value));
+        parts.push((Some(key), value));
         Ok(())
     });
     walked.map_err(|error| error.to_string())?;
-    left.sort_by(|(one, _), (other, _)| other.cmp(one));
-    Ok(SpelledTable { left, end: '}', is_first: true })
+    parts.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(parts)
 }
 
 fn push_string(out: &mut String, text: &str) {

@@ -1,183 +1,146 @@
 //! Views, blocks and lines as the Lua tables that scripts get. The way back is in `block.rs`.
+//!
+//! A block is the table that it is as JSON, but for its lines: a line has a type and so have its spans, several lines aren't a
+//! block of their own, and a line of a diff is a text.
 
 use std::fmt::Write;
 
-use mlua::{IntoLua, Lua, Table, Value};
-use streamfmt_core::entry::{Block, Hunk, Line, Role, View};
+use mlua::{FromLua, IntoLua, Lua, LuaSerdeExt, Table, Value};
+use streamfmt_core::entry::{Block, DiffLine, Hunk, Line, ListItem, Role, View};
 use streamfmt_core::text::Text;
 
 use super::vm::unlimited;
 
 /// A view as tables, for `default()`: scripts may wrap or amend it and give it back.
 pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
-    let root = table_in(lua)?;
-    if !view.title.is_empty() || view.mark.is_some() {
-        let header = typed(lua, "header")?;
-        match view.mark {
-            Some(mark) => put(lua, &header, "mark", mark)?,
-            None => put(lua, &header, "mark", false)?,
+    unlimited(lua, || {
+        let list = lua.create_table()?;
+        if !view.title.is_empty() || view.mark.is_some() {
+            let mark = view.mark.map_or(Ok(Value::Boolean(false)), |mark| mark.into_lua(lua))?;
+            let line = line_table(lua, &view.title)?;
+            list.raw_push(table(lua, "header", [("mark", mark), ("line", Value::Table(line))])?)?;
         }
-        put(lua, &header, "line", line_to_lua(lua, &view.title)?)?;
-        push(lua, &root, header)?;
-    }
-    let mut open = vec![(root.clone(), view.body.iter())];
-    while let Some((list, blocks)) = open.last_mut() {
-        let Some(block) = blocks.next() else {
-            open.pop();
-            continue;
-        };
-        let list = list.clone();
-        if let Block::Details { summary, body } = block {
-            let (table, inside) = (typed(lua, "details")?, table_in(lua)?);
-            put(lua, &table, "summary", line_to_lua(lua, summary)?)?;
-            put(lua, &table, "blocks", inside.clone())?;
-            push(lua, &list, table)?;
-            open.push((inside, body.iter()));
-        } else {
-            block_to_lua(lua, block, &list)?;
-        }
-    }
-    Ok(Value::Table(root))
+        push_blocks(lua, &view.body, &list)?;
+        Ok(Value::Table(list))
+    })
 }
 
-pub(super) fn block_to_lua(lua: &Lua, block: &Block, list: &Table) -> mlua::Result<()> {
-    let table = match block {
-        Block::Lines { lines } => {
-            for line in lines {
-                push(lua, list, line_to_lua(lua, line)?)?;
-            }
-            return Ok(());
-        }
-        Block::Prose { text, role } => {
-            let table = typed(lua, "prose")?;
-            put(lua, &table, "text", text.as_str())?;
-            put(lua, &table, "role", role.name())?;
-            table
-        }
-        Block::Code { text, lang, start, role } => {
-            let table = typed(lua, "code")?;
-            put(lua, &table, "text", text.as_str())?;
-            put(lua, &table, "lang", lang.as_deref())?;
-            put(lua, &table, "start", start.map(|start| start as f64))?;
-            put(lua, &table, "role", role.name())?;
-            table
-        }
-        Block::Diff { path, hunks } => {
-            let (table, told) = (typed(lua, "diff")?, table_in(lua)?);
-            for hunk in hunks {
-                let (one, lines) = (table_in(lua)?, table_in(lua)?);
-                for line in hunk.lines.iter() {
-                    push(lua, &lines, format!("{}{}", line.change.sign(), line.text))?;
-                }
-                put(lua, &one, "old_start", hunk.old_start.map(|start| start as f64))?;
-                put(lua, &one, "new_start", hunk.new_start.map(|start| start as f64))?;
-                put(lua, &one, "lines", lines)?;
-                push(lua, &told, one)?;
-            }
-            put(lua, &table, "path", path.as_deref())?;
-            put(lua, &table, "hunks", told)?;
-            table
-        }
-        Block::List { items } => {
-            let (table, told) = (typed(lua, "list")?, table_in(lua)?);
-            for item in items {
-                let one = table_in(lua)?;
-                put(lua, &one, "point", item.point.name())?;
-                put(lua, &one, "text", line_to_lua(lua, &item.line)?)?;
-                push(lua, &told, one)?;
-            }
-            put(lua, &table, "items", told)?;
-            table
-        }
-        Block::Table { head, rows } => {
-            let (table, told) = (typed(lua, "table")?, table_in(lua)?);
-            let row = |cells: &[Line]| -> mlua::Result<Table> {
-                let row = table_in(lua)?;
-                for cell in cells {
-                    push(lua, &row, line_to_lua(lua, cell)?)?;
-                }
-                Ok(row)
-            };
-            for cells in rows {
-                push(lua, &told, row(cells)?)?;
-            }
-            put(lua, &table, "head", row(head)?)?;
-            put(lua, &table, "rows", told)?;
-            table
-        }
-        Block::Image { media, bytes, name, .. } => {
-            let table = typed(lua, "image")?;
-            put(lua, &table, "media", media.as_str())?;
-            put(lua, &table, "bytes", bytes.map(|bytes| bytes as f64))?;
-            put(lua, &table, "name", name.as_deref())?;
-            table
-        }
-        Block::Elided { lines, bytes } => {
-            let table = typed(lua, "elided")?;
-            put(lua, &table, "lines", *lines as f64)?;
-            put(lua, &table, "bytes", *bytes as f64)?;
-            table
-        }
-        Block::Details { .. } => return Ok(()),
-    };
-    push(lua, list, table)
-}
-
-pub(super) fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
-    let table = typed(lua, "line")?;
-    for span in &line.spans {
-        let one = typed(lua, if span.link.is_some() { "link" } else { "span" })?;
-        put(lua, &one, "text", span.text.as_str())?;
-        put(lua, &one, "role", span.role.name())?;
-        put(lua, &one, "url", span.link.as_deref())?;
-        push(lua, &table, one)?;
-    }
-    Ok(table)
-}
-
-/// A new table. Like all that follows it may be made while a script waits in `default()`, under the memory limit.
-fn table_in(lua: &Lua) -> mlua::Result<Table> {
-    unlimited(lua, || lua.create_table())
-}
-
-fn put(lua: &Lua, table: &Table, key: &str, value: impl IntoLua) -> mlua::Result<()> {
-    unlimited(lua, || table.raw_set(key, value))
-}
-
-fn push(lua: &Lua, list: &Table, value: impl IntoLua) -> mlua::Result<()> {
-    unlimited(lua, || list.raw_push(value))
-}
-
-pub(super) fn typed(lua: &Lua, kind: &str) -> mlua::Result<Table> {
-    let table = table_in(lua)?;
-    put(lua, &table, "type", kind)?;
-    Ok(table)
-}
-
-/// One block as a table; lines are a list of them.
+/// One block as a table; lines are a list of them. A diff can be had as `diff -u` writes it, too.
 pub(super) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
-    let list = match to_lua(lua, &View::of(vec![block.clone()]))? {
-        Value::Table(list) => list,
-        _ => table_in(lua)?,
-    };
-    if let Block::Lines { .. } = block {
-        return Ok(list);
-    }
-    let table: Table = list.raw_get(1)?;
-    if let Block::Diff { path, hunks } = block {
-        let text = unified(path.as_deref(), hunks);
-        put(lua, &table, "unified", lua.create_function(move |lua, _: Value| lua.create_string(&text))?)?;
-    }
-    Ok(table)
+    unlimited(lua, || match block {
+        Block::Lines { lines } => list(lua, lines, line_table),
+        Block::Diff { path, hunks } => {
+            let table = block_table(lua, block)?;
+            let text = unified(path.as_deref(), hunks);
+            table.raw_set("unified", lua.create_function(move |lua, _: Value| lua.create_string(&text))?)?;
+            Ok(table)
+        }
+        block => block_table(lua, block),
+    })
+}
+
+/// A line as the table of its spans.
+pub(super) fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
+    unlimited(lua, || line_table(lua, line))
 }
 
 /// A heading of Markdown.
 pub(super) fn heading(lua: &Lua, level: u8, text: &Text, role: &Role) -> mlua::Result<Table> {
-    let table = line_to_lua(lua, &Line::of(role.clone(), text.clone()))?;
-    put(lua, &table, "type", "heading")?;
-    put(lua, &table, "level", level)?;
-    put(lua, &table, "text", text.as_str())?;
+    unlimited(lua, || {
+        let table = line_table(lua, &Line::of(role.clone(), text.clone()))?;
+        table.raw_set("type", "heading")?;
+        table.raw_set("level", level)?;
+        table.raw_set("text", text.as_str())?;
+        Ok(table)
+    })
+}
+
+fn push_blocks(lua: &Lua, blocks: &[Block], list: &Table) -> mlua::Result<()> {
+    blocks.iter().try_for_each(|block| match block {
+        Block::Lines { lines } => lines.iter().try_for_each(|line| list.raw_push(line_table(lua, line)?)),
+        block => list.raw_push(block_table(lua, block)?),
+    })
+}
+
+fn block_table(lua: &Lua, block: &Block) -> mlua::Result<Table> {
+    let cells = |lua: &Lua, row: &[Line]| list(lua, row, line_table);
+    match block {
+        Block::Diff { path, hunks } => {
+            let hunks = list(lua, hunks, hunk_table)?;
+            table(lua, "diff", [("path", path.as_deref().into_lua(lua)?), ("hunks", Value::Table(hunks))])
+        }
+        Block::List { items } => {
+            let items = list(lua, items, item_table)?;
+            table(lua, "list", [("items", Value::Table(items))])
+        }
+        Block::Table { head, rows } => {
+            let rows = list(lua, rows, |lua, row| cells(lua, row))?;
+            table(lua, "table", [("head", Value::Table(cells(lua, head)?)), ("rows", Value::Table(rows))])
+        }
+        Block::Details { summary, body } => {
+            let inside = lua.create_table()?;
+            push_blocks(lua, body, &inside)?;
+            let summary = Value::Table(line_table(lua, summary)?);
+            table(lua, "details", [("summary", summary), ("blocks", Value::Table(inside))])
+        }
+        block => {
+            let options =
+                mlua::serde::ser::Options::new().set_array_metatable(false).serialize_none_to_null(false);
+            Table::from_lua(lua.to_value_with(block, options)?, lua)
+        }
+    }
+}
+
+fn hunk_table(lua: &Lua, hunk: &Hunk) -> mlua::Result<Table> {
+    let lines = lua.create_table()?;
+    for DiffLine { change, text } in hunk.lines.iter() {
+        lines.raw_push(format!("{}{text}", change.sign()))?;
+    }
+    let table = lua.create_table()?;
+    table.raw_set("old_start", hunk.old_start.map(|start| start as f64))?;
+    table.raw_set("new_start", hunk.new_start.map(|start| start as f64))?;
+    table.raw_set("lines", lines)?;
     Ok(table)
+}
+
+fn item_table(lua: &Lua, item: &ListItem) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.raw_set("point", item.point.name())?;
+    table.raw_set("text", line_table(lua, &item.line)?)?;
+    Ok(table)
+}
+
+fn line_table(lua: &Lua, line: &Line) -> mlua::Result<Table> {
+    let line_table = table(lua, "line", [])?;
+    for span in &line.spans {
+        let kind = if span.link.is_some() { "link" } else { "span" };
+        let span_table = table(
+            lua,
+            kind,
+            [
+                ("text", span.text.as_str().into_lua(lua)?),
+                ("role", span.role.name().into_lua(lua)?),
+                ("url", span.link.as_deref().into_lua(lua)?),
+            ],
+        )?;
+        line_table.raw_push(span_table)?;
+    }
+    Ok(line_table)
+}
+
+/// A table with a type.
+fn table<const N: usize>(lua: &Lua, kind: &str, fields: [(&str, Value); N]) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    table.raw_set("type", kind)?;
+    fields.into_iter().try_for_each(|(name, value)| table.raw_set(name, value))?;
+    Ok(table)
+}
+
+/// A list of tables.
+fn list<T>(lua: &Lua, parts: &[T], make: impl Fn(&Lua, &T) -> mlua::Result<Table>) -> mlua::Result<Table> {
+    let list = lua.create_table()?;
+    parts.iter().try_for_each(|part| list.raw_push(make(lua, part)?))?;
+    Ok(list)
 }
 
 /// What stands for one line in a table that a script was given: the spans of a title or a heading, or the
@@ -188,9 +151,9 @@ pub(super) fn as_line(lua: &Lua, value: &Value) -> mlua::Result<Value> {
     let Value::String(kind) = kind else { return Ok(value.clone()) };
     match kind.to_string_lossy().as_str() {
         "title" | "heading" => {
-            let line = typed(lua, "line")?;
+            let line = self::table(lua, "line", [])?;
             for index in 1..=table.raw_len() {
-                push(lua, &line, table.raw_get::<Value>(index)?)?;
+                line.raw_push(table.raw_get::<Value>(index)?)?;
             }
             Ok(Value::Table(line))
         }

@@ -29,11 +29,8 @@ use super::prose;
 use super::view_to_lua;
 use super::vm::bounded;
 
-/// What a script may spell: blocks by their type, parts of Markdown, and what stands around them.
-pub(super) const PARTS: [&str; 14] = [
-    "begin", "finish", "entry", "title", "lines", "prose", "heading", "code", "diff", "list", "table",
-    "image", "details", "elided",
-];
+/// What a script may spell beside blocks, which it spells by their type: a heading of Markdown, and what stands around blocks.
+const OTHER_PARTS: [&str; 5] = ["begin", "finish", "entry", "title", "heading"];
 /// Writers that can stand below one in Lua.
 pub(super) const BASES: [&str; 3] = ["text", "markdown", "roles"];
 /// `w:block` inside of what `w:block` asks for.
@@ -41,6 +38,11 @@ const DEEPEST: usize = 8;
 const BY_BASE: &str = "written by the base writer";
 const EMPTY: &str =
     "an empty text shows nothing: return false to leave the entry out, or nil to leave it to the base";
+
+/// The names of all that a script may spell.
+fn parts() -> impl Iterator<Item = &'static str> {
+    OTHER_PARTS.into_iter().chain(Block::TYPES)
+}
 
 /// What a plugin registered as a writer.
 #[derive(Clone)]
@@ -73,7 +75,7 @@ impl Registration {
     /// Reads `sf.writer(name, spec)`.
     pub(super) fn read(name: &str, spec: &Table) -> Result<Self, AnswerFault> {
         check_name(name, "writer")?;
-        let known: Vec<&'static str> = ["base", "ext", "log", "span"].into_iter().chain(PARTS).collect();
+        let known: Vec<&'static str> = ["base", "ext", "log", "span"].into_iter().chain(parts()).collect();
         check_keys(spec, &known)?;
         let get = |key: &str| spec.raw_get::<Value>(key).map_err(|error| error.to_string());
         let word = |key: &str, otherwise: &str| match get(key)? {
@@ -93,7 +95,7 @@ impl Registration {
             other => return Err(format!("log is true or false, not {}", super::item::a_type(&other))),
         };
         let mut parts = Vec::new();
-        for part in PARTS {
+        for part in self::parts() {
             match get(part)? {
                 Value::Nil => {}
                 Value::Function(function) => parts.push((part, function)),
@@ -424,7 +426,7 @@ impl WriterState {
     }
 
     /// What `w:block` gives.
-    fn block(&self, lua: &Lua, value: Value, w: Option<&Table>) -> mlua::Result<String> {
+    fn block(&self, lua: &Lua, value: &Value, w: Option<&Table>) -> mlua::Result<String> {
         let facts = Facts::default();
         let blocks =
             AnswerReader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
@@ -461,7 +463,7 @@ fn handle(lua: &Lua, inner: &Weak<WriterState>) -> mlua::Result<Table> {
     w.raw_set(
         "block",
         lua.create_function(move |lua, (w, value): (Table, Value)| {
-            it.upgrade().ok_or_else(gone)?.block(lua, value, Some(&w))
+            it.upgrade().ok_or_else(gone)?.block(lua, &value, Some(&w))
         })?,
     )?;
     let it = Weak::clone(inner);
