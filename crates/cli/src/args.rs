@@ -284,13 +284,9 @@ impl Args {
     pub(crate) fn format(&self) -> Option<&str> {
         let ending = || self.output.as_deref()?.extension()?.to_str();
         self.to.as_deref().or_else(|| {
-            Some(match &*ending()?.to_ascii_lowercase() {
-                "html" | "htm" => "html",
-                "md" | "markdown" => "markdown",
-                "json" | "jsonl" | "ndjson" => "json",
-                "cast" => "cast",
-                _ => return None,
-            })
+            let ending = ending()?.to_ascii_lowercase();
+            let row = WRITERS.iter().find(|row| row.chosen_by.contains(&&*ending));
+            row.map(|row| row.name)
         })
     }
 

@@ -14,6 +14,7 @@ use streamfmt::core::pipeline::{OpenAgent, OpenNodes, Pipeline};
 use streamfmt::core::profile::{Ci, Profile};
 use streamfmt::core::text::Text;
 use streamfmt::core::theme::Glyphs;
+use streamfmt::writers::LiveForm;
 
 use crate::echo::{self, Echo};
 use crate::output::TextOutput;
@@ -59,7 +60,7 @@ impl LiveTerminal {
         let Profile { layout, live, .. } = &engine.settings().profile;
         let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
         let suits = !is_dumb && layout.ci == Ci::None && layout.glyphs != Glyphs::Words;
-        let is_rows = matches!(engine.writer().name, "ansi" | "text") && engine.plugin_writer().is_none();
+        let is_rows = engine.own_writer().is_some_and(|writer| writer.live == LiveForm::Rows);
         let is_wanted = match wish {
             WhenLive::Never => false,
             WhenLive::Auto => suits,

@@ -55,6 +55,7 @@ use std::sync::Arc;
 
 use streamfmt::core::profile::Ci;
 use streamfmt::core::redact::Redaction;
+use streamfmt::writers::{LiveForm, PicturePlace};
 use streamfmt::{Engine, Files, Looks, Problems};
 #[cfg(unix)]
 use streamfmt_server::watchdog;
@@ -194,9 +195,10 @@ fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
         tell_problems(&problems);
         USAGE
     })?;
-    if args.assets.is_some() && engine.writer().name != "markdown" {
-        tell(match engine.writer().name {
-            "html" => "--assets needs --to markdown; an HTML page always embeds its images",
+    let place = engine.writer().pictures;
+    if args.assets.is_some() && place != PicturePlace::Files {
+        tell(match place {
+            PicturePlace::Within => "--assets needs --to markdown; an HTML page always embeds its images",
             _ => "--assets needs --to markdown",
         });
         return Err(USAGE);
@@ -246,8 +248,10 @@ fn engine(
 
 /// The output format, if it can't show items that are still being written.
 fn never_live(engine: &Engine) -> Option<&str> {
-    let plugin = engine.plugin_writer().map(|(name, _)| name);
-    plugin.or(Some(engine.writer().name).filter(|name| !["ansi", "text", "json"].contains(name)))
+    match engine.own_writer() {
+        Some(writer) => Some(writer.name).filter(|_| writer.live == LiveForm::Never),
+        None => engine.plugin_writer().map(|(name, _)| name),
+    }
 }
 
 /// Returns the output of a command.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use streamfmt::Engine;
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::writer::html::{Html, IndexedPage};
-use streamfmt::writer::markdown::Markdown;
+use streamfmt::writer::html::IndexedPage;
+use streamfmt::writers::PageFolder;
 
 use crate::args::Args;
 use crate::file_place::FilePlace;
@@ -25,6 +25,8 @@ pub(crate) struct Folder {
     ending: String,
     /// The ending of the index's name: the index isn't written by a plugin.
     index_ending: &'static str,
+    /// Makes the index.
+    page_of_index: fn(&[IndexedPage]) -> String,
     names: HashSet<String>,
     /// Where other outputs and the pages so far are written.
     taken: Vec<FilePlace>,
@@ -36,33 +38,38 @@ impl Folder {
     /// The folder, if the arguments ask for one. The error is a message.
     pub(crate) fn wanted(args: &Args, engine: &Engine) -> Result<Option<Self>, String> {
         let writer = engine.writer();
-        let is_page = matches!(writer.name, "html" | "markdown");
         let several = args.files.len() > 1;
+        let is_needed = several && writer.folder.is_some_and(|folder| folder.is_needed);
         let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
-            return if several && writer.name == "html" {
+            return if is_needed {
                 Err("several files become several pages: name a folder for them with -o DIR".to_owned())
             } else {
                 Ok(None)
             };
         };
         let is_named_so = path.to_string_lossy().ends_with(['/', std::path::MAIN_SEPARATOR]);
-        let is_folder = path.is_dir() || is_named_so || (several && is_page && !path.exists());
-        if !is_folder && several && writer.name == "html" {
+        let is_folder =
+            path.is_dir() || is_named_so || (several && writer.folder.is_some() && !path.exists());
+        if !is_folder && is_needed {
             return Err(format!(
                 "several files become several pages, but {} is not a folder",
                 path.display()
             ));
         }
-        if is_folder && !is_page {
+        if !is_folder {
+            return Ok(None);
+        }
+        let Some(PageFolder { index, .. }) = writer.folder else {
             return Err(format!(
                 "{}: only pages can be written to a folder (--to html or --to markdown)",
                 path.display()
             ));
-        }
-        Ok(is_folder.then(|| Self {
+        };
+        Ok(Some(Self {
             path: path.to_owned(),
             ending: engine.plugin_writer().map_or(writer.ending, |(_, ending)| ending).to_owned(),
             index_ending: writer.ending,
+            page_of_index: index,
             names: HashSet::from(["index".to_owned()]),
             taken: Vec::new(),
             pages: Vec::new(),
@@ -145,10 +152,7 @@ impl Folder {
 
     /// Writes the index. The output keeps a failure.
     pub(crate) fn write_index(&self, out: &mut TextOutput) {
-        let _ = match self.index_ending {
-            "html" => out.write_str(&Html::index(&self.pages)),
-            _ => out.write_str(&Markdown::index(&self.pages)),
-        };
+        let _ = out.write_str(&(self.page_of_index)(&self.pages));
     }
 }
 

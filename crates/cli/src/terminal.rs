@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::theme::{Appearance, ColorDepth};
 use streamfmt::writer::terminal::LazyZone;
+use streamfmt::writers::{self, WriterRow};
 use streamfmt::{Background, Looks};
 
 use crate::background_color;
@@ -136,7 +137,7 @@ impl Environment<'_> {
             When::Always => true,
             When::Never => false,
             // Whoever names the format has considered the destination.
-            When::Auto if asked.to == Some("ansi") => true,
+            When::Auto if asked.to.and_then(writers::find).is_some_and(WriterRow::has_escapes) => true,
             When::Auto if self.get("NO_COLOR").is_some() => false,
             When::Auto if forced => true,
             When::Auto => self.is_terminal && self.get("TERM").is_none_or(|term| term != "dumb"),

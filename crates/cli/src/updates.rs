@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 use streamfmt::Engine;
 use streamfmt::core::contract::write_update;
 use streamfmt::core::pipeline::{LivePace, Pipeline, Update};
+use streamfmt::writers::LiveForm;
 
 use crate::args::Args;
 use crate::terminal::WhenLive;
 
 /// Whether updates are written instead of complete entries.
 pub(crate) fn are_wanted(args: &Args, engine: &Engine) -> bool {
-    args.live == WhenLive::Always && engine.writer().name == "json" && engine.plugin_writer().is_none()
+    let has_updates = engine.own_writer().is_some_and(|writer| writer.live == LiveForm::Updates);
+    args.live == WhenLive::Always && has_updates
 }
 
 /// Writes updates: of complete entries at once, of growing ones at the profile's pace.

@@ -38,7 +38,7 @@ use crate::settings::switch::Switch;
 use crate::settings::themes::Themes;
 use crate::settings::{self, Active, Config, ProfileChoice, Resolved, tree};
 use crate::tools::formatter::RuleFormatter;
-use crate::writers::{Format, FormatOutput, Looks, WriterRow};
+use crate::writers::{Format, Looks, WriterRow};
 use additions::Additions;
 
 pub use builder::Builder;
@@ -175,11 +175,9 @@ impl Engine {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
-            FormatOutput::Items => Output::Items { formatters: self.formatters_of(plugins) },
-            FormatOutput::Writer(_) if self.gives_updates => {
-                Output::Updates { formatters: self.formatters_of(plugins) }
-            }
-            FormatOutput::Writer(writer) => {
+            None => Output::Items { formatters: self.formatters_of(plugins) },
+            Some(_) if self.gives_updates => Output::Updates { formatters: self.formatters_of(plugins) },
+            Some(writer) => {
                 let writer = self.over(writer, plugins);
                 Output::Entries { formatters: self.formatters_of(plugins), writer }
             }
@@ -190,16 +188,17 @@ impl Engine {
         (profile, output, settle, is_bound)
     }
 
-    /// The output format's own writer, without a plugin's.
-    fn made(&self) -> FormatOutput {
-        (self.writer.make)(&Format {
+    /// The output format's own writer, without a plugin's. `None`: the output is the items themselves.
+    fn made(&self) -> Option<Box<dyn Writer>> {
+        let format = Format {
             layout: &self.settings.profile.layout,
             markdown: self.settings.markdown,
             timestamps: self.settings.timestamps,
             looks: &self.looks,
             theme: self.theme.as_ref(),
             keep: self.keep.as_ref(),
-        })
+        };
+        self.writer.make.map(|make| make(&format))
     }
 
     /// The writer that was added, or a plugin's over the one that it extends, if one was chosen.
@@ -207,8 +206,8 @@ impl Engine {
         let Some(chosen) = &self.plugin_writer else { return base };
         let writer = match (self.additions.writer(&chosen.name), self.made()) {
             (Some(added), _) => added,
-            (None, FormatOutput::Writer(scratch)) => plugins.writer(&chosen.name, base, scratch),
-            (None, _) => return base,
+            (None, Some(scratch)) => plugins.writer(&chosen.name, base, scratch),
+            (None, None) => return base,
         };
         // A writer for logs may write commands, and keeps foreign ones out itself.
         let may_command = chosen.is_log || self.settings.profile.layout.ci == Ci::None;
@@ -332,16 +331,20 @@ impl Engine {
         self.writer
     }
 
+    /// The output format, unless it is a plugin's writer or an added one.
+    pub fn own_writer(&self) -> Option<&'static WriterRow> {
+        self.plugin_writer.is_none().then_some(self.writer)
+    }
+
     /// Whether the output is one document, which needs one writer from beginning to end, rather than lines.
     pub fn is_document(&self) -> bool {
-        let of_lines = ["text", "ansi", "roles", "json", "items"];
-        self.plugin_writer.is_some() || !of_lines.contains(&self.writer.name)
+        self.own_writer().is_none_or(|writer| writer.is_document)
     }
 
     /// Whether the output is a document whose head is known last: its title, the answer, the totals. Where it can be put first, ask
     /// for it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
     pub fn has_head(&self) -> bool {
-        self.plugin_writer.is_none() && !self.gives_updates && matches!(self.writer.name, "html" | "markdown")
+        !self.gives_updates && self.own_writer().is_some_and(|writer| writer.has_head)
     }
 
     /// The settings, with everything decided.

@@ -9,7 +9,7 @@ use streamfmt_core::theme::{Appearance, ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
 use streamfmt_writers::cast::Cast;
 use streamfmt_writers::ci::CiSafe;
-use streamfmt_writers::html::Html;
+use streamfmt_writers::html::{Html, IndexedPage};
 use streamfmt_writers::json::Json;
 use streamfmt_writers::log::Log;
 use streamfmt_writers::markdown::Markdown;
@@ -72,7 +72,9 @@ impl fmt::Debug for Background {
     }
 }
 
-/// An output format.
+/// An output format, and all that others need to know about it.
+#[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
+#[derive(Clone, Copy)]
 pub struct WriterRow {
     /// Its name, for `--to` and `writer = `.
     pub name: &'static str,
@@ -82,130 +84,244 @@ pub struct WriterRow {
     pub is_data: bool,
     /// Whether it is laid out as a page, not as lines.
     pub is_page: bool,
+    /// Whether the output is one document, which needs one writer from beginning to end.
+    pub is_document: bool,
+    /// Whether it begins with a head that is known last ([`Writer::hold_head`]).
+    pub has_head: bool,
+    /// Whether a plugin's writer can extend it.
+    pub is_base: bool,
     /// The profile that is used where none is asked for and no settings name one.
     pub profile: &'static str,
     /// What the name of a file of it ends in.
     pub ending: &'static str,
-    pub(crate) make: fn(&Format<'_>) -> FormatOutput,
+    /// The endings of file names that choose it where no format is named.
+    pub chosen_by: &'static [&'static str],
+    /// The colours that it has.
+    pub colors: WriterColors,
+    /// The same format with colours, or without: it takes this one's place where it suits the destination better.
+    pub counterpart: Option<&'static str>,
+    /// The format whose text it marks the roles in.
+    pub marks: Option<&'static str>,
+    /// How items are shown that are still being written.
+    pub live: LiveForm,
+    /// What it does in the log of a CI service.
+    pub ci: CiUse,
+    /// Where it puts pictures.
+    pub pictures: PicturePlace,
+    /// What a folder of its files is.
+    pub folder: Option<PageFolder>,
+    /// Makes the writer. `None`: the output is the items themselves.
+    pub(crate) make: Option<MakeWriter>,
+}
+
+/// Makes a writer of the choices.
+pub(crate) type MakeWriter = fn(&Format<'_>) -> Box<dyn Writer>;
+
+/// The colours of an output format.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum WriterColors {
+    /// None.
+    None,
+    /// Those of the terminal, in escape sequences.
+    Terminal,
+    /// All, whatever the terminal has.
+    Recorded,
+}
+
+/// How an output format shows items that are still being written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum LiveForm {
+    /// Not at all.
+    Never,
+    /// As rows, which are painted again.
+    Rows,
+    /// As updates.
+    Updates,
+}
+
+/// What an output format does in the log of a CI service.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum CiUse {
+    /// It is never changed.
+    Ignored,
+    /// Foreign commands are made harmless.
+    Escaped,
+    /// It has commands of its own as well.
+    Commands,
+}
+
+/// Where an output format puts pictures.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PicturePlace {
+    /// Nowhere.
+    None,
+    /// In files of their own.
+    Files,
+    /// In the output itself.
+    Within,
+}
+
+/// A folder with a page for each input.
+#[derive(Clone, Copy)]
+pub struct PageFolder {
+    /// The page that leads to the others.
+    pub index: fn(&[IndexedPage]) -> String,
+    /// Whether several inputs need a folder, since a page can hold only one.
+    pub is_needed: bool,
 }
 
 impl WriterRow {
     /// Whether people read it. A recording is played to them.
     pub fn is_for_people(&self) -> bool {
-        !self.is_data || self.name == "cast"
+        !self.is_data || self.colors == WriterColors::Recorded
+    }
+
+    /// Whether its text has escape sequences where the terminal has colours.
+    pub fn has_escapes(&self) -> bool {
+        self.colors == WriterColors::Terminal
+    }
+
+    /// Whether it is the items themselves, each written once it is complete.
+    pub fn is_items(&self) -> bool {
+        self.make.is_none()
     }
 }
+
+/// The output format of this name.
+pub fn find(name: &str) -> Option<&'static WriterRow> {
+    WRITERS.iter().find(|row| row.name == name)
+}
+
+/// Lines of text; other rows differ from it.
+const LINES: WriterRow = WriterRow {
+    name: "",
+    about: "",
+    is_data: false,
+    is_page: false,
+    is_document: false,
+    has_head: false,
+    is_base: false,
+    profile: "default",
+    ending: "txt",
+    chosen_by: &[],
+    colors: WriterColors::None,
+    counterpart: None,
+    marks: None,
+    live: LiveForm::Never,
+    ci: CiUse::Escaped,
+    pictures: PicturePlace::None,
+    folder: None,
+    make: None,
+};
+
+/// A page.
+const PAGE: WriterRow = WriterRow { is_page: true, is_document: true, ..LINES };
+
+/// Data, an object a line.
+const DATA: WriterRow = WriterRow { is_data: true, ending: "ndjson", ci: CiUse::Ignored, ..LINES };
 
 /// All output formats.
 pub static WRITERS: [WriterRow; 10] = [
     WriterRow {
         name: "text",
         about: "plain text",
-        is_data: false,
-        is_page: false,
-        profile: "default",
-        ending: "txt",
-        make: |format| format.terminal(Paint::Plain),
+        is_base: true,
+        counterpart: Some("ansi"),
+        live: LiveForm::Rows,
+        make: Some(|format| format.terminal(Paint::Plain)),
+        ..LINES
     },
     WriterRow {
         name: "ansi",
         about: "text with colours",
-        is_data: false,
-        is_page: false,
-        profile: "default",
-        ending: "txt",
-        make: |format| format.terminal(format.paint()),
+        colors: WriterColors::Terminal,
+        counterpart: Some("text"),
+        live: LiveForm::Rows,
+        make: Some(|format| format.terminal(format.paint())),
+        ..LINES
     },
     WriterRow {
         name: "log",
         about: "one line an event, for the logs of CI services",
-        is_data: false,
-        is_page: false,
-        profile: "default",
+        is_document: true,
         ending: "log",
-        make: |format| format.log(),
+        ci: CiUse::Commands,
+        make: Some(|format| format.log()),
+        ..LINES
     },
     WriterRow {
         name: "markdown",
         about: "for pull requests, notes and chats",
-        is_data: false,
-        is_page: true,
-        profile: "default",
+        has_head: true,
+        is_base: true,
         ending: "md",
-        make: |format| format.logged(Markdown::new(format.page_options())),
+        chosen_by: &["md", "markdown"],
+        pictures: PicturePlace::Files,
+        folder: Some(PageFolder { index: Markdown::index, is_needed: false }),
+        make: Some(|format| format.logged(Markdown::new(format.page_options()))),
+        ..PAGE
     },
     WriterRow {
         name: "slack",
         about: "a message for Slack, in its mrkdwn",
-        is_data: false,
-        is_page: true,
-        profile: "default",
-        ending: "txt",
-        make: |format| {
+        make: Some(|format| {
             let timestamps = format.timestamps.then(|| format.zone());
             format.logged(slack::message(PageOptions { timestamps, ..format.page_options() }))
-        },
+        }),
+        ..PAGE
     },
     WriterRow {
         name: "html",
         about: "one page that needs nothing else, for browsers",
-        is_data: false,
-        is_page: true,
+        has_head: true,
         // A page folds what is long, so nothing needs to be left out of it.
         profile: "page",
         ending: "html",
-        // Its policy lets it show what is in it and nothing else, so it has its pictures within.
-        make: |format| {
-            let page_options =
-                PageOptions { timestamps: Some(TimeZone::UTC), keep: None, ..format.page_options() };
-            format.entries(Html::new(page_options))
-        },
+        chosen_by: &["html", "htm"],
+        ci: CiUse::Ignored,
+        // Its policy lets it show what is in it and nothing else.
+        pictures: PicturePlace::Within,
+        folder: Some(PageFolder { index: Html::index, is_needed: true }),
+        make: Some(|format| {
+            let timestamps = Some(TimeZone::UTC);
+            Box::new(Html::new(PageOptions { timestamps, keep: None, ..format.page_options() }))
+        }),
+        ..PAGE
     },
     WriterRow {
         name: "cast",
         about: "a recording of a terminal, for the asciinema player",
-        is_data: true,
-        is_page: false,
-        profile: "default",
+        is_document: true,
         ending: "cast",
-        make: |format| format.cast(),
+        chosen_by: &["cast"],
+        colors: WriterColors::Recorded,
+        make: Some(|format| format.cast()),
+        ..DATA
     },
     WriterRow {
         name: "json",
         about: "what is said: entries, one object a line",
-        is_data: true,
-        is_page: false,
-        profile: "default",
-        ending: "ndjson",
-        make: |format| format.entries(Json),
+        chosen_by: &["json", "jsonl", "ndjson"],
+        live: LiveForm::Updates,
+        make: Some(|_| Box::new(Json)),
+        ..DATA
     },
     WriterRow {
         name: "items",
         about: "what is: typed items, one object a line",
-        is_data: true,
-        is_page: false,
-        profile: "default",
-        ending: "ndjson",
-        make: |_| FormatOutput::Items,
+        // It has no writer: items are written as they are.
+        make: None,
+        ..DATA
     },
     WriterRow {
         name: "roles",
         about: "text with its roles marked, for tests",
-        is_data: false,
-        is_page: false,
-        profile: "default",
-        ending: "txt",
-        make: |format| format.terminal(Paint::Roles),
+        is_base: true,
+        marks: Some("text"),
+        make: Some(|format| format.terminal(Paint::Roles)),
+        ..LINES
     },
 ];
-
-/// What an output format is made of.
-pub(crate) enum FormatOutput {
-    /// It spells entries.
-    Writer(Box<dyn Writer>),
-    /// It is the items themselves.
-    Items,
-}
 
 /// The choices that an output format is made of.
 pub(crate) struct Format<'a> {
@@ -224,33 +340,33 @@ pub(crate) struct Format<'a> {
 }
 
 impl Format<'_> {
-    fn terminal(&self, paint: Paint) -> FormatOutput {
+    fn terminal(&self, paint: Paint) -> Box<dyn Writer> {
         self.logged(self.drawn(paint, self.looks.width))
     }
 
     /// Rows as the CI service wants them whose log they are for, if they are.
-    fn logged(&self, rows: impl Writer + 'static) -> FormatOutput {
+    fn logged(&self, rows: impl Writer + 'static) -> Box<dyn Writer> {
         match self.layout.ci {
-            Ci::None => self.entries(rows),
-            _ => self.entries(CiSafe::new(Box::new(rows))),
+            Ci::None => Box::new(rows),
+            _ => Box::new(CiSafe::new(Box::new(rows))),
         }
     }
 
     /// Rows that each stand alone: without gaps, margins and colours.
-    fn log(&self) -> FormatOutput {
+    fn log(&self) -> Box<dyn Writer> {
         // Tags alone are in column 0, in whatever rows a line is broken into.
         let look = Look { markdown: false, hang: 2, ..self.look(Paint::Plain, self.looks.width) };
         let layout = Layout { gap: 0, margin: 0, ..look.layout };
         let ci = layout.ci;
-        self.entries(Log::new(Terminal::new(Look { layout, ..look }), ci))
+        Box::new(Log::new(Terminal::new(Look { layout, ..look }), ci))
     }
 
     /// A recording has a terminal of its own, with all colours.
-    fn cast(&self) -> FormatOutput {
+    fn cast(&self) -> Box<dyn Writer> {
         let width = self.looks.width.unwrap_or(80);
         let theme = self.theme.cloned().unwrap_or_default();
         let paint = Paint::Ansi { theme: theme.clone(), depth: ColorDepth::TrueColor, hyperlinks: false };
-        self.entries(Cast::new(self.drawn(paint, Some(width)), &theme, width, 24))
+        Box::new(Cast::new(self.drawn(paint, Some(width)), &theme, width, 24))
     }
 
     fn drawn(&self, paint: Paint, width: Option<usize>) -> Terminal {
@@ -283,11 +399,6 @@ impl Format<'_> {
 
     fn zone(&self) -> TimeZone {
         self.looks.zone.get().clone()
-    }
-
-    #[expect(clippy::unused_self, reason = "the rows of the table read alike")]
-    fn entries(&self, writer: impl Writer + 'static) -> FormatOutput {
-        FormatOutput::Writer(Box::new(writer))
     }
 
     fn paint(&self) -> Paint {

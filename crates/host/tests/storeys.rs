@@ -1,6 +1,6 @@
 //! Right of a dialect nobody knows a product: no name of a tool, no key of an input, no sentence of its program. What dialects
-//! and others share are the names of facts, and each of them is a row of the table. And no writer looks at the name of a role to
-//! decide what goes where.
+//! and others share are the names of facts, and each of them is a row of the table. No writer looks at the name of a role to
+//! decide what goes where, and nobody looks at the name of a writer: its row answers.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
@@ -212,6 +212,43 @@ fn comparisons_with_roles_are_found() {
         (r#"if kind == "session" {"#, vec![]),
     ] {
         assert_eq!(compared(source, &roles), want, "{source}");
+    }
+}
+
+/// How sources compare the name of an output format with one that they know.
+static COMPARISONS: LazyLock<Regex> = LazyLock::new(|| {
+    let writer = r"\bwriter(?:\(\))?\.name\b";
+    let ways = [
+        format!(r#"(?:{writer}|\.writer) [!=]= ""#),
+        format!(r"\bmatch [^{{;]*{writer}[^{{;]*\{{"),
+        format!(r#"\bmatches!\([^;"]*{writer}[^;"]*""#),
+        format!(r"\bcontains\(&[\w.()]*{writer}"),
+    ];
+    Regex::new(&ways.join("|")).unwrap()
+});
+
+#[test]
+fn nobody_compares_the_name_of_a_writer() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut paths = Vec::new();
+    for name in ["host", "server", "cli"] {
+        sources(&crates.join(name).join("src"), &mut paths);
+    }
+    assert!(paths.len() > 100, "the sources aren't found");
+    let mut found = Vec::new();
+    for path in &paths {
+        let source = fs::read_to_string(path).unwrap();
+        found.extend(COMPARISONS.find_iter(&source).map(|it| format!("{}: {}", path.display(), it.as_str())));
+    }
+    assert!(found.is_empty(), "the row of a writer answers for it, not its name:\n{}", found.join("\n"));
+    for source in [
+        r#"if engine.writer().name != "markdown" {"#,
+        r#"matches!(writer.name, "html" | "markdown")"#,
+        "match (settings.is_log, writer.name, &plugin_writer) {",
+        "!of_lines.contains(&self.writer.name)",
+        r#"cell.writer == "roles""#,
+    ] {
+        assert!(COMPARISONS.is_match(source), "{source}");
     }
 }
 

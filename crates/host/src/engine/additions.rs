@@ -13,7 +13,7 @@ use super::Builder;
 use crate::plugin::WriterName;
 use crate::problem::Problem;
 use crate::settings::themes::Themes;
-use crate::writers::WRITERS;
+use crate::writers;
 
 /// All additions.
 #[derive(Clone, Debug, Default)]
@@ -184,8 +184,7 @@ impl Additions {
                 || self.dialects[..*at].iter().any(|(other, _)| other == name)
         });
         let writers = self.writers.iter().enumerate().filter(|(at, (name, _))| {
-            WRITERS.iter().any(|row| row.name == name)
-                || self.writers[..*at].iter().any(|(other, _)| other == name)
+            writers::find(name).is_some() || self.writers[..*at].iter().any(|(other, _)| other == name)
         });
         let dialects = dialects.map(|(_, (name, _))| taken("dialect", name));
         dialects.chain(writers.map(|(_, (name, _))| taken("writer", name))).collect()

@@ -27,7 +27,7 @@ use crate::settings::profile::Settings;
 use crate::settings::themes::Themes;
 use crate::settings::{self, Active, Config, ProfileChoice, Request, Resolved, SettingsProblems, tree};
 use crate::tools::rule::ToolRule;
-use crate::writers::{Looks, WRITERS, WriterRow};
+use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
 
 /// A requested plugin.
 #[derive(Clone, Debug)]
@@ -346,9 +346,7 @@ impl Builder {
             texts: self.texts.clone(),
         }));
         told.extend(config.problems().clone());
-        let writer = self.writer.as_deref();
-        let row = writer.and_then(|name| WRITERS.iter().find(|row| row.name == name));
-        let otherwise = row.map_or("default", |row| row.profile);
+        let otherwise = self.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
         let choices = config.choices(self.asked(), otherwise);
         let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
         let mut engine = None;
@@ -518,24 +516,26 @@ impl Builder {
             tell_unknown(told, option, problem, &chosen);
             None
         });
-        let (writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
+        let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
             tell_unknown(told, layer, problem, &chosen);
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
-        let (writer, plugin_writer) = match (settings.is_log, writer.name, &plugin_writer) {
-            (true, "text" | "ansi", None) => {
-                let message = "\"lines\" is now the output format log: set writer = \"log\", or use --to log";
-                told.warnings.0.push(Problem::of("detail", message.to_owned()));
-                (WRITERS.iter().find(|row| row.name == "log").unwrap_or(writer), None)
-            }
-            _ => (writer, plugin_writer),
-        };
+        if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
+            let message = "\"lines\" is now the output format log: set writer = \"log\", or use --to log";
+            told.warnings.0.push(Problem::of("detail", message.to_owned()));
+            writer = writers::find("log").unwrap_or(writer);
+        }
         let mut themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         self.additions.add_themes(&mut themes);
         let mut theme = None;
-        if writer.name == "cast" || writer.name == "ansi" && self.looks.color.is_some() {
+        let has_colors = match writer.colors {
+            WriterColors::None => false,
+            WriterColors::Terminal => self.looks.color.is_some(),
+            WriterColors::Recorded => true,
+        };
+        if has_colors {
             let (found, wrong) = self.theme_of(&settings, &themes, begun.config);
             theme = found;
             told.extend(wrong);
@@ -598,22 +598,19 @@ impl Builder {
         plugins: &[Chosen],
     ) -> Result<(&'static WriterRow, Option<WriterName>), Problem> {
         let of_profile = settings.writer.as_ref();
-        let name = match (self.writer.as_deref(), of_profile.map(|named| named.name.as_str())) {
-            (Some(asked), _) => asked,
-            (None, Some("text") | None) if self.looks.force_color => "ansi",
-            (None, Some("ansi") | None) if self.looks.color.is_none() => "text",
-            (None, Some(wanted)) => wanted,
-            (None, None) => "ansi",
-        };
-        let row = |name: &str| WRITERS.iter().find(|row| row.name == name);
-        if let Some(row) = row(name) {
-            return Ok((row, None));
+        let name = self.writer.as_deref().or(of_profile.map(|named| named.name.as_str())).unwrap_or("ansi");
+        if let Some(row) = writers::find(name) {
+            let Looks { force_color, color, .. } = self.looks;
+            let wants_escapes = force_color || row.has_escapes() && color.is_some();
+            let counterpart =
+                row.counterpart.filter(|_| self.writer.is_none() && wants_escapes != row.has_escapes());
+            return Ok((counterpart.and_then(writers::find).unwrap_or(row), None));
         }
         let mut others = RunPlugins::names(plugins).writers;
         others.extend(self.additions.writer_names());
         if let Some(other) = others.iter().rfind(|other| other.name == name) {
             let base = &other.base;
-            let row = row(base).ok_or_else(|| {
+            let row = writers::find(base).ok_or_else(|| {
                 let message =
                     format!("the writer {name} is based on \"{base}\", which this program doesn't have");
                 Problem::of(format!("--to {name}"), message)
@@ -631,17 +628,16 @@ impl Builder {
     /// The CI service whose log is written. Only a format with one line for each event has room for commands of ours; in other formats,
     /// foreign commands are made harmless. Formats for programs are never changed.
     fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&WriterName>) -> Ci {
-        let wanted = match (settings.ci, self.looks.ci, writer.name) {
+        let wanted = match (settings.ci, self.looks.ci, writer.ci) {
             (Some(chosen), _, _) => chosen,
-            (None, Ci::None, "log") => Ci::Plain,
+            (None, Ci::None, CiUse::Commands) => Ci::Plain,
             (None, found, _) => found,
         };
-        match (wanted, writer.name) {
+        match (wanted, writer.ci) {
             _ if scripted.is_some_and(|writer| writer.is_log) => Ci::Plain,
-            (_, "log") => wanted,
-            (Ci::None, _) | (_, "html") => Ci::None,
-            _ if writer.is_data => Ci::None,
-            _ => Ci::Plain,
+            (_, CiUse::Commands) => wanted,
+            (Ci::None, _) | (_, CiUse::Ignored) => Ci::None,
+            (_, CiUse::Escaped) => Ci::Plain,
         }
     }
 

@@ -9,6 +9,7 @@ use super::choices::CaseChoices;
 use super::input::CaseInput;
 use super::outcome::Outcome;
 use crate::files::{FileError, read_plain_text};
+use crate::writers::{self, WriterRow};
 
 /// Most bytes of a file that takes part in a case.
 pub(super) const LARGEST: usize = 64 << 20;
@@ -44,6 +45,11 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// The output format, unless it is a plugin's.
+    pub(super) fn row(&self) -> Option<&'static WriterRow> {
+        writers::find(&self.writer)
+    }
+
     /// What the case is about, in its own words.
     pub fn title(&self) -> &str {
         &self.case.choices.title

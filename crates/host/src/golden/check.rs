@@ -15,6 +15,7 @@ use super::outcome::{Outcome, State};
 use super::run::{CaseRun, visible};
 use super::suite::Suite;
 use crate::problem::Problem;
+use crate::writers::WriterRow;
 
 /// More threads than this bring nothing on any machine.
 const MOST_THREADS: usize = 256;
@@ -132,7 +133,7 @@ impl Checker {
             Ok(engine) => engine,
             Err(problems) => return located(&problems, cell),
         };
-        if matches!(cell.case.input, CaseInput::Live(_)) && cell.writer == "items" {
+        if matches!(cell.case.input, CaseInput::Live(_)) && cell.row().is_some_and(WriterRow::is_items) {
             let told = "a live case needs the writer text, ansi, roles or json; items are only written when complete";
             return Outcome::wrong([told.to_owned()]);
         }
@@ -142,8 +143,8 @@ impl Checker {
         };
         let run = CaseRun::of_input(&engine, &cell.case.input);
         let mut broken = laws::broken(cell, &engine, &run, self.chunks);
-        if cell.writer == "roles" {
-            match self.engines.get(&choices.formatting, &case.path, &cell.profile, "text") {
+        if let Some(unmarked) = cell.row().and_then(|row| row.marks) {
+            match self.engines.get(&choices.formatting, &case.path, &cell.profile, unmarked) {
                 Ok(plain) => broken.extend(laws::broken_unmarked(&plain, &case.input, &run, self.chunks)),
                 Err(problems) => return located(&problems, cell),
             }
@@ -154,7 +155,7 @@ impl Checker {
         }
         let kept = |text: String| choices.redact(text);
         let is_expected = choices.expect.warnings.is_some() || expected_told.is_some();
-        let text = if cell.writer == "ansi" { visible(&run.text) } else { run.text };
+        let text = if cell.row().is_some_and(WriterRow::has_escapes) { visible(&run.text) } else { run.text };
         Outcome {
             text: kept(text),
             expected,

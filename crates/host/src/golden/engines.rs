@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::settings::profile::BUILT_IN;
 use crate::settings::project::settings_above;
 use crate::settings::{Config, Request, is_path};
-use crate::writers::Looks;
+use crate::writers::{self, Looks, WriterRow};
 
 /// Largest `plugin.toml`, in bytes.
 const LARGEST_MANIFEST: usize = 1 << 20;
@@ -84,7 +84,7 @@ impl Engines {
 
     fn make(&self, wanted: &Wanted) -> Result<Engine, Vec<Problem>> {
         let Wanted { profile, writer, formatting, settings, native } = wanted;
-        let is_ansi = writer == "ansi";
+        let is_ansi = writers::find(writer).is_some_and(WriterRow::has_escapes);
         let looks = Looks {
             color: is_ansi.then_some(formatting.color),
             width: formatting.width.or(is_ansi.then_some(formatting.terminal_width)),

@@ -27,6 +27,7 @@ use super::run::{CaseRun, visible};
 use super::witness::Witness;
 use super::{live, marked, pieces};
 use crate::engine::Engine;
+use crate::writers::WriterRow;
 
 /// Inputs with more lines are not tried with each of them left out.
 const MANY_LINES: usize = 200;
@@ -73,7 +74,7 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks
     };
     let whole = whole.as_ref().unwrap_or(run);
     broken.extend(depends_on_pieces(engine, &bytes, whole, chunks));
-    broken.extend(steers(&run.text, cell.writer == "ansi"));
+    broken.extend(steers(&run.text, cell.row().is_some_and(WriterRow::has_escapes)));
     broken.extend(uncounted(&bytes, &whole.report));
     if cell.is_first || matches!(cell.case.input, CaseInput::Live(_)) {
         broken.extend(live::depends_on_pace(engine, &bytes));
@@ -195,7 +196,7 @@ pub fn uncounted(input: &[u8], report: &Report) -> Option<String> {
 pub(super) fn unseen_line(engine: &Engine, input: &[u8], run: &CaseRun) -> Option<String> {
     let lines = pieces::lines(input);
     // What is said doesn't depend on colours, and loading grammars for each line takes long.
-    if lines.len() > MANY_LINES || engine.writer().name == "ansi" {
+    if lines.len() > MANY_LINES || engine.writer().has_escapes() {
         return None;
     }
     let kinds: Vec<Option<String>> = lines.iter().map(|line| kind(line)).collect();

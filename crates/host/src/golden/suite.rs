@@ -12,7 +12,7 @@ use super::input::CaseInput;
 use super::report::word;
 use crate::files::{FileError, read_plain};
 use crate::problem::{Problem, Problems};
-use crate::writers::WRITERS;
+use crate::writers;
 
 /// Folders in which nobody keeps cases, and in which there is much.
 const PASSED_OVER: [&str; 2] = ["target", "node_modules"];
@@ -236,7 +236,7 @@ fn short_name(profile: &str) -> String {
 
 /// What the name of a file in this format ends in. That of a plugin's format is the plugin's to say.
 fn ending(engines: &Engines, case: &Case, profile: &str, writer: &str) -> String {
-    if let Some(row) = WRITERS.iter().find(|row| row.name == writer) {
+    if let Some(row) = writers::find(writer) {
         return row.ending.to_owned();
     }
     let engine = engines.get(&case.choices.formatting, &case.path, profile, writer);

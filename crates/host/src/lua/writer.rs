@@ -28,11 +28,10 @@ use super::plugins::Plugins;
 use super::prose;
 use super::view_to_lua;
 use super::vm::bounded;
+use crate::writers;
 
 /// What a script may spell beside blocks, which it spells by their type: a heading of Markdown, and what stands around blocks.
 const OTHER_PARTS: [&str; 5] = ["begin", "finish", "entry", "title", "heading"];
-/// Writers that can stand below one in Lua.
-pub(super) const BASES: [&str; 3] = ["text", "markdown", "roles"];
 /// `w:block` inside of what `w:block` asks for.
 const DEEPEST: usize = 8;
 const BY_BASE: &str = "written by the base writer";
@@ -84,8 +83,9 @@ impl Registration {
             other => Err(format!("{key} is a text, not {}", super::item::a_type(&other))),
         };
         let (base, ext) = (word("base", "text")?, word("ext", "txt")?);
-        if !BASES.contains(&base.as_str()) {
-            let hint = crate::problem::suggestion(&base, BASES);
+        if !writers::find(&base).is_some_and(|row| row.is_base) {
+            let bases = writers::WRITERS.iter().filter(|row| row.is_base).map(|row| row.name);
+            let hint = crate::problem::suggestion(&base, bases);
             return Err(format!("a writer can't be based on \"{base}\" {hint}"));
         }
         check_name(&ext, "file ending")?;

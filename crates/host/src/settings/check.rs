@@ -15,8 +15,7 @@ use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::{BUILT_IN, Settings};
 use crate::settings::themes::Themes;
-use crate::writers::Background;
-use crate::writers::WRITERS;
+use crate::writers::{self, Background, WRITERS};
 
 impl Config {
     /// What is wrong in the files and with every profile in them, those of a project included, trusted or not.
@@ -94,14 +93,16 @@ impl Config {
                 told.tell(leaf.spot.document.layer, [leaf.spot.problem(message)]);
             }
         }
-        let is_known = |name: &str| WRITERS.iter().any(|row| row.name == name);
         // A plugin may bring an accumulator or a writer along: which, it only says when it runs.
         if let (Err(problems), Some(named)) =
             (self.records_of(&settings, || plugins.is_empty().then(Vec::new)), &settings.records)
         {
             told.tell(named.spot.document.layer, problems.0);
         }
-        let writer = settings.writer.as_ref().filter(|writer| plugins.is_empty() && !is_known(&writer.name));
+        let writer = settings
+            .writer
+            .as_ref()
+            .filter(|writer| plugins.is_empty() && writers::find(&writer.name).is_none());
         if let Some(writer) = writer {
             let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
             let message = format!("unknown output format \"{}\" {hint}", writer.name);

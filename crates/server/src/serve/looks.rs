@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use streamfmt::core::redact::Redaction;
 use streamfmt::core::theme::{Appearance, Color, Theme};
 use streamfmt::settings::document::SettingsLayer;
+use streamfmt::writers::LiveForm;
 use streamfmt::{Background, Engine, Files, Folders, Problems, Themes};
 
 /// The profile of `log.sse`, made for older dashboards.
@@ -93,8 +94,7 @@ impl KnownLooks {
         let own = builder().files(files.clone()).profile(profile).build()?;
         // A profile that names this writer itself consists of lines.
         let has_lines = own.resolved().tree.settings().iter().any(|setting| setting.name == "writer")
-            && own.writer().name == "text"
-            && own.plugin_writer().is_none();
+            && own.own_writer().is_some_and(|writer| writer.live == LiveForm::Rows);
         let engine =
             if has_lines { own } else { builder().profile(profile).writer("html").build()?.updating() };
         let mut hash = Sha256::new();
