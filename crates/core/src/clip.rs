@@ -13,7 +13,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::entry::{Block, BlockSize, FOLDED, HIDDEN, Line, View};
 use crate::item::Kind;
-use crate::profile::{Keep, Limits};
+use crate::profile::{Keep, LimitName, Limits};
 use crate::text::Text;
 
 /// Cuts the view of an item of this kind. `error`: it tells of a failure.
@@ -21,20 +21,15 @@ use crate::text::Text;
 /// The limit of bytes holds for whatever has one of lines, and for results that went well without one, too. A cut that
 /// would hide a single line shows it.
 pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
-    let lines = match kind {
+    let lines = limits[match kind {
         Kind::Reply | Kind::Outcome | Kind::Plan | Kind::Record => return,
-        Kind::Result | Kind::Unknown => {
-            if error {
-                limits.error_lines
-            } else {
-                limits.result_lines
-            }
-        }
-        Kind::Prompt => limits.prompt_lines,
-        Kind::Thinking => limits.thinking_lines,
-        Kind::Call => limits.call_lines,
-        Kind::Notice => limits.notice_lines,
-    };
+        Kind::Result | Kind::Unknown if error => LimitName::ErrorLines,
+        Kind::Result | Kind::Unknown => LimitName::ResultLines,
+        Kind::Prompt => LimitName::PromptLines,
+        Kind::Thinking => LimitName::ThinkingLines,
+        Kind::Call => LimitName::CallLines,
+        Kind::Notice => LimitName::NoticeLines,
+    }];
     if view.body.is_empty() {
         return;
     }
@@ -42,14 +37,14 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     // While a call is being written, the end of its diff is what is new.
     let keep_of_diffs = if kind == Kind::Call { keep } else { Keep::Head };
     let is_result = kind == Kind::Result && !error;
-    let bytes = |lines: Option<usize>| limits.result_bytes.filter(|_| lines.is_some());
-    let own_bytes = if is_result { limits.result_bytes } else { bytes(lines) };
+    let bytes = |lines: Option<usize>| limits[LimitName::ResultBytes].filter(|_| lines.is_some());
+    let own_bytes = if is_result { limits[LimitName::ResultBytes] } else { bytes(lines) };
     let reports_failure = kind == Kind::Result && (error || view.is_failure());
     let mut open = Vec::new();
     let mut next = Some(&mut view.body);
     while let Some(body) = next {
         BlockLimit { diffs: false, lines, bytes: own_bytes, keep, reports_failure }.apply(body);
-        let diff_lines = limits.diff_lines;
+        let diff_lines = limits[LimitName::DiffLines];
         let bytes = bytes(diff_lines);
         BlockLimit { diffs: true, lines: diff_lines, bytes, keep: keep_of_diffs, reports_failure: false }
             .apply(body);
@@ -315,6 +310,7 @@ fn character(text: &str, limit: usize) -> usize {
 mod tests {
     use super::*;
     use crate::entry::{DiffLine, Hunk, LineChange};
+    use crate::profile::LIMITS;
     use proptest::prelude::*;
 
     fn text_view(texts: &[&str]) -> View {
@@ -322,7 +318,9 @@ mod tests {
     }
 
     fn limits(lines: impl Into<Option<usize>>, bytes: impl Into<Option<usize>>, keep: Keep) -> Limits {
-        Limits { result_lines: lines.into(), result_bytes: bytes.into(), keep, ..Limits::default() }
+        let mut limits = Limits::default().with(LimitName::ResultLines, lines);
+        (limits[LimitName::ResultBytes], limits.keep) = (bytes.into(), keep);
+        limits
     }
 
     fn shown(view: &View) -> String {
@@ -382,8 +380,7 @@ mod tests {
 
     #[test]
     fn failures_and_diffs_have_limits_of_their_own() {
-        let limits =
-            Limits { result_lines: Some(1), error_lines: Some(3), diff_lines: Some(2), ..Limits::default() };
+        let limits = limits(1, None, Keep::Head).with(LimitName::ErrorLines, 3).with(LimitName::DiffLines, 2);
         let mut view = text_view(&["a\nb\nc"]);
         clip(&mut view, Kind::Result, true, &limits);
         assert_eq!(shown(&view), "a|b|c");
@@ -403,7 +400,7 @@ mod tests {
             (Keep::Head, "> test|1|2 <2,5> ok 1|not ok 2|  x <6,16>"),
         ] {
             let mut view = text_view(&[text]);
-            clip(&mut view, Kind::Result, true, &Limits { error_lines: Some(6), ..limits(1, None, keep) });
+            clip(&mut view, Kind::Result, true, &limits(1, None, keep).with(LimitName::ErrorLines, 6));
             assert_eq!(shown(&view), expected, "{keep:?}");
         }
         let mut view = View::titled("error", Line::of("result.error", "exit 1"));
@@ -414,28 +411,21 @@ mod tests {
 
     #[test]
     fn what_has_no_limit_of_lines_has_none_of_bytes() {
-        let few = Limits {
-            result_lines: Some(9),
-            error_lines: Some(9),
-            diff_lines: Some(9),
-            call_lines: Some(9),
-            prompt_lines: Some(9),
-            thinking_lines: Some(9),
-            notice_lines: Some(9),
-            result_bytes: Some(3),
-            keep: Keep::Head,
-        };
+        let mut few = Limits::default();
+        for row in LIMITS {
+            few[row.limit] = Some(if row.is_bytes { 3 } else { 9 });
+        }
         let line = DiffLine { change: LineChange::Add, text: "abcdefgh" };
         let hunk = Hunk { old_start: Some(1), new_start: Some(1), lines: [line].into_iter().collect() };
         let diff = vec![Block::Diff { path: None, hunks: vec![hunk] }];
         let text = vec![Block::text("text", "abcdefgh")];
         for (kind, error, body, none) in [
-            (Kind::Result, true, &text, Limits { error_lines: None, ..few }),
-            (Kind::Result, false, &diff, Limits { diff_lines: None, ..few }),
-            (Kind::Call, false, &text, Limits { call_lines: None, ..few }),
-            (Kind::Prompt, false, &text, Limits { prompt_lines: None, ..few }),
-            (Kind::Thinking, false, &text, Limits { thinking_lines: None, ..few }),
-            (Kind::Notice, false, &text, Limits { notice_lines: None, ..few }),
+            (Kind::Result, true, &text, few.with(LimitName::ErrorLines, None)),
+            (Kind::Result, false, &diff, few.with(LimitName::DiffLines, None)),
+            (Kind::Call, false, &text, few.with(LimitName::CallLines, None)),
+            (Kind::Prompt, false, &text, few.with(LimitName::PromptLines, None)),
+            (Kind::Thinking, false, &text, few.with(LimitName::ThinkingLines, None)),
+            (Kind::Notice, false, &text, few.with(LimitName::NoticeLines, None)),
         ] {
             for (limits, is_cut) in [(few, true), (none, false)] {
                 let mut view = View::of(body.clone());

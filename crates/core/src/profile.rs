@@ -2,6 +2,7 @@
 //!
 //! The host reads these from TOML; here they are only their meaning.
 
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,68 +35,99 @@ pub enum Keep {
     HeadTail,
 }
 
-/// How much of what is shown. `None` is no limit.
+/// A row of [`LIMITS`].
+#[derive(Debug)]
+pub struct LimitRow {
+    /// The limit.
+    pub limit: LimitName,
+    /// Its key in a profile.
+    pub key: &'static str,
+    /// Whether it counts bytes instead of lines.
+    pub is_bytes: bool,
+    /// Whether a tool may have its own.
+    pub is_for_tools: bool,
+    /// What it counts.
+    pub about: &'static str,
+}
+
+macro_rules! limits {
+    ($($limit:ident, $key:literal, $is_bytes:literal, $is_for_tools:literal, $about:literal;)*) => {
+        /// The name of a limit.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum LimitName {
+            $(#[doc = $about] $limit,)*
+        }
+
+        /// All limits: profiles, tools, settings and plugins have those of this table.
+        pub const LIMITS: &[LimitRow] = &[$(LimitRow {
+            limit: LimitName::$limit,
+            key: $key,
+            is_bytes: $is_bytes,
+            is_for_tools: $is_for_tools,
+            about: $about,
+        },)*];
+    };
+}
+
+limits! {
+    // Name, key, whether it counts bytes, whether a tool may have its own, what it counts.
+    ResultLines, "limits.result-lines", false, true, "lines of a result that went well; \"none\" drops an inherited limit of bytes too";
+    ResultBytes, "limits.result-bytes", true, true, "bytes of a result, and of whatever else has a limit of lines";
+    ErrorLines, "limits.error-lines", false, true, "lines of a result that failed";
+    DiffLines, "limits.diff-lines", false, true, "lines of a diff";
+    CallLines, "limits.call-lines", false, true, "lines of a call's command or input";
+    PromptLines, "limits.prompt-lines", false, false, "lines of a prompt";
+    ThinkingLines, "limits.thinking-lines", false, false, "lines of thinking";
+    NoticeLines, "limits.notice-lines", false, false, "lines of a notice";
+}
+
+/// How much of what is shown, by the name of the limit. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Lines of a result that went well.
-    pub result_lines: Option<usize>,
-    /// Lines of a result that failed.
-    pub error_lines: Option<usize>,
-    /// Bytes of a result.
-    pub result_bytes: Option<usize>,
-    /// Lines of a diff.
-    pub diff_lines: Option<usize>,
-    /// Lines of a call's command or input.
-    pub call_lines: Option<usize>,
-    /// Lines of a prompt.
-    pub prompt_lines: Option<usize>,
-    /// Lines of thinking.
-    pub thinking_lines: Option<usize>,
-    /// Lines of a notice.
-    pub notice_lines: Option<usize>,
+    most: [Option<usize>; LIMITS.len()],
     /// Which end of a long result is kept.
     pub keep: Keep,
 }
 
-/// Limits of some tools, in place of those for all. What is absent stays as it is.
+impl Limits {
+    /// These limits with one of them changed.
+    #[must_use]
+    pub fn with(mut self, limit: LimitName, most: impl Into<Option<usize>>) -> Self {
+        self[limit] = most.into();
+        self
+    }
+}
+
+impl Index<LimitName> for Limits {
+    type Output = Option<usize>;
+
+    fn index(&self, limit: LimitName) -> &Option<usize> {
+        &self.most[limit as usize]
+    }
+}
+
+impl IndexMut<LimitName> for Limits {
+    fn index_mut(&mut self, limit: LimitName) -> &mut Option<usize> {
+        &mut self.most[limit as usize]
+    }
+}
+
+/// Limits of some tools, in place of those for all. What is absent stays unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolLimits {
     /// Whose calls and results are meant.
     pub of: Selector,
-    /// Lines of a result that went well.
-    pub result_lines: Option<Option<usize>>,
-    /// Lines of a result that failed.
-    pub error_lines: Option<Option<usize>>,
-    /// Bytes of a result.
-    pub result_bytes: Option<Option<usize>>,
-    /// Lines of a diff.
-    pub diff_lines: Option<Option<usize>>,
-    /// Lines of a call's command or input.
-    pub call_lines: Option<Option<usize>>,
+    /// The limits; `None` is no limit.
+    pub most: Vec<(LimitName, Option<usize>)>,
     /// Which end of a long result is kept.
     pub keep: Option<Keep>,
 }
 
 impl ToolLimits {
-    /// Limits that change nothing.
-    pub fn new(of: Selector) -> Self {
-        Self {
-            of,
-            result_lines: None,
-            error_lines: None,
-            result_bytes: None,
-            diff_lines: None,
-            call_lines: None,
-            keep: None,
-        }
-    }
-
     fn apply(&self, limits: &mut Limits) {
-        limits.result_lines = self.result_lines.unwrap_or(limits.result_lines);
-        limits.error_lines = self.error_lines.unwrap_or(limits.error_lines);
-        limits.result_bytes = self.result_bytes.unwrap_or(limits.result_bytes);
-        limits.diff_lines = self.diff_lines.unwrap_or(limits.diff_lines);
-        limits.call_lines = self.call_lines.unwrap_or(limits.call_lines);
+        for (limit, most) in &self.most {
+            limits[*limit] = *most;
+        }
         limits.keep = self.keep.unwrap_or(limits.keep);
     }
 }
@@ -402,10 +434,13 @@ impl Profile {
             limits.keep = if item.growing.is_some() { Keep::Tail } else { Keep::Head };
         }
         if item.growing.is_some() {
-            let most = |limit: Option<usize>, most: usize| Some(limit.map_or(most, |limit| limit.min(most)));
-            limits.call_lines = most(limits.call_lines, GROWING_LINES);
-            limits.diff_lines = most(limits.diff_lines, GROWING_LINES);
-            limits.result_bytes = most(limits.result_bytes, GROWING_BYTES);
+            for (limit, most) in [
+                (LimitName::CallLines, GROWING_LINES),
+                (LimitName::DiffLines, GROWING_LINES),
+                (LimitName::ResultBytes, GROWING_BYTES),
+            ] {
+                limits[limit] = Some(limits[limit].map_or(most, |limit| limit.min(most)));
+            }
         }
         limits
     }
@@ -422,12 +457,18 @@ mod tests {
 
     #[test]
     fn limits_of_a_tool_go_before_those_of_many() {
-        let of = |pattern: &str, lines| ToolLimits {
-            result_lines: Some(Some(lines)),
-            ..ToolLimits::new(Selector::parse(pattern))
+        let (result, call) = (LimitName::ResultLines, LimitName::CallLines);
+        let of = |pattern: &str, most: &[(LimitName, Option<usize>)]| ToolLimits {
+            of: Selector::parse(pattern),
+            most: most.to_vec(),
+            keep: None,
         };
-        let tools = vec![of("Bash", 3), of("B*", 2), ToolLimits { call_lines: Some(None), ..of("*", 1) }];
-        let limits = Limits { result_lines: Some(9), call_lines: Some(9), ..Limits::default() };
+        let tools = vec![
+            of("Bash", &[(result, Some(3))]),
+            of("B*", &[(result, Some(2))]),
+            of("*", &[(result, Some(1)), (call, None)]),
+        ];
+        let limits = Limits::default().with(result, 9).with(call, 9);
         let profile = Profile { limits, tools, ..Profile::default() };
         for (tool, lines, call) in
             [(Some("Bash"), 3, None), (Some("Bat"), 2, None), (Some("Read"), 1, None), (None, 9, Some(9))]
@@ -435,7 +476,7 @@ mod tests {
             let mut item = Item::new("x", Kind::Result, 1);
             item.tool = tool.map(Into::into);
             let limits = profile.limits_of(&item);
-            assert_eq!((limits.result_lines, limits.call_lines), (Some(lines), call), "{tool:?}");
+            assert_eq!((limits[result], limits[LimitName::CallLines]), (Some(lines), call), "{tool:?}");
         }
     }
 

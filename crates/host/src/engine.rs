@@ -17,7 +17,7 @@ use std::sync::Arc;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::formatter::Formatter;
 use streamfmt_core::pipeline::{Output, Settle, Settled, Setup, Sink};
-use streamfmt_core::profile::{Ci, Limits, Profile};
+use streamfmt_core::profile::{Ci, LimitName, Limits, Profile};
 use streamfmt_core::theme::Theme;
 use streamfmt_core::writer::Writer;
 use streamfmt_dialects::DIALECTS;
@@ -160,7 +160,7 @@ impl Engine {
     pub fn summary(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
         let mut engine = Self { by_stream: Arc::default(), ..self.apart() };
         let profile = &mut engine.settings.profile;
-        let limits = Limits { error_lines: Some(40), ..Limits::default() };
+        let limits = Limits::default().with(LimitName::ErrorLines, 40);
         *profile =
             Profile { limits, redaction: std::mem::take(&mut profile.redaction), ..Profile::default() };
         let plugins = engine.load_plugins();

@@ -40,8 +40,8 @@ fn is_fresh(name: &str, text: &str) {
 /// All keys as tables of Markdown.
 fn tables() -> String {
     let mut text = String::new();
-    table(&mut text, "In `[profile.NAME]`, or outside of it for all profiles", KEYS);
-    table(&mut text, "In `[tool.NAME]` or `[profile.NAME.tool.NAME]`", TOOL_KEYS);
+    table(&mut text, "In `[profile.NAME]`, or outside of it for all profiles", &KEYS);
+    table(&mut text, "In `[tool.NAME]` or `[profile.NAME.tool.NAME]`", &TOOL_KEYS);
     table(&mut text, "In `[[filter]]` or `[[profile.NAME.filter]]`", FILTER_KEYS);
     table(&mut text, "In `[[switch]]`, in your own settings", SWITCH_KEYS);
     table(&mut text, "In `[serve]`, in your own settings", SERVE_KEYS);

@@ -34,8 +34,8 @@ fn rows() -> Vec<ListedKey> {
         keys.iter().map(row).collect()
     }
     let mut rows = of(FILE_KEYS, "", "at the top level of a file");
-    rows.extend(of(KEYS, "", "in [profile.NAME], or at the top level for all profiles"));
-    rows.extend(of(TOOL_KEYS, "tool.NAME.", "in [tool.NAME] or [profile.NAME.tool.NAME]"));
+    rows.extend(of(&KEYS, "", "in [profile.NAME], or at the top level for all profiles"));
+    rows.extend(of(&TOOL_KEYS, "tool.NAME.", "in [tool.NAME] or [profile.NAME.tool.NAME]"));
     rows.extend(of(FILTER_KEYS, "filter.", "in [[filter]] or [[profile.NAME.filter]]"));
     rows.extend(of(SWITCH_KEYS, "switch.", "in [[switch]], in your own settings"));
     rows.extend(of(SERVE_KEYS, "serve.", "in [serve], in your own settings"));

@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use streamfmt_core::profile::Limits;
+use streamfmt_core::profile::{LIMITS, Limits};
 
 /// Keys and names of facts that some tool knows, and some that none knows.
 const KEYS: &[&str] = &[
@@ -178,8 +178,10 @@ proptest! {
         for detail in [Detail::Compact, Detail::Full] {
             match Standard::new(detail).format(&item, &session(Some(&call))) {
                 Ok(Verdict::Show(mut view)) => {
-                    let limits = Limits { result_lines: Some(1), error_lines: Some(1), call_lines: Some(2),
-                        diff_lines: Some(1), result_bytes: Some(5), ..Limits::default() };
+                    let mut limits = Limits::default();
+                    for row in LIMITS {
+                        limits[row.limit] = Some(if row.is_bytes { 5 } else { 1 });
+                    }
                     streamfmt_core::clip::clip(&mut view, kind, item.error, &limits);
                     shown(&view);
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use mlua::{Function, IntoLua, Lua, LuaString, MultiValue, Table, Value};
+use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
 use regex::bytes::Regex;
 use streamfmt_core::figures;
 use streamfmt_core::redact::Redaction;
@@ -456,11 +456,11 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: 
     for old in OLD {
         sf.raw_set(old.name, old_name(lua, old, sf.raw_get(old.now)?)?)?;
     }
-    item::close(lua, &items, "sf.item", &[], "")?;
+    item::close(lua, &items, "sf.item", Vec::new(), "")?;
     items.set_readonly(true);
     sf.raw_set("api", API)?;
     sf.raw_set("options", options)?;
-    item::close(lua, &sf, "sf", &[], " (sf.has tells whether this version has a function)")?;
+    item::close(lua, &sf, "sf", Vec::new(), " (sf.has tells whether this version has a function)")?;
     sf.set_readonly(true);
     globals.raw_set("sf", sf)
 }
@@ -615,9 +615,4 @@ fn bytes(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
 #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
 fn natural(number: f64) -> u64 {
     number.clamp(0.0, 9e15) as u64
-}
-
-/// A value of the host's as Lua, for `ctx.limits`.
-pub(super) fn limit(lua: &Lua, limit: Option<usize>) -> mlua::Result<Value> {
-    limit.map(|limit| limit as f64).into_lua(lua)
 }

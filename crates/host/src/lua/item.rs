@@ -127,15 +127,15 @@ pub(super) fn close(
     lua: &Lua,
     table: &Table,
     what: &'static str,
-    absent: &'static [&'static str],
+    absent: Vec<String>,
     about: &'static str,
 ) -> mlua::Result<()> {
     let index = lua.create_function(move |_, (table, key): (Table, Value)| {
         let name = key.as_string().map(LuaString::to_string_lossy).unwrap_or_default();
-        if absent.contains(&name.as_str()) {
+        if absent.contains(&name) {
             return Ok(Value::Nil);
         }
-        let mut names: Vec<String> = absent.iter().map(|name| (*name).to_owned()).collect();
+        let mut names = absent.clone();
         table.for_each(|key: Value, _: Value| {
             names.extend(key.as_string().map(LuaString::to_string_lossy));
             Ok(())
@@ -573,7 +573,7 @@ fn used(lua: &Lua, usage: Usage) -> mlua::Result<Value> {
     ] {
         table.raw_set(name, number as f64)?;
     }
-    close(lua, &table, "ctx.session.usage", &[], "")?;
+    close(lua, &table, "ctx.session.usage", Vec::new(), "")?;
     Ok(Value::Table(table))
 }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::{Function, IntoLua, IntoLuaMulti, Lua, Table, Value};
+use streamfmt_core::profile::LIMITS;
 use streamfmt_core::redact::Redaction;
 use streamfmt_core::theme::wrong_role;
 
@@ -386,42 +387,22 @@ fn options(lua: &Lua, pack: &Pack) -> mlua::Result<Table> {
         options.raw_set(name.as_str(), option(lua, &choice.value)?)?;
     }
     let about = " (a plugin declares its options in plugin.toml)";
-    item::close(lua, &options, "ctx.options", &[], about)?;
+    item::close(lua, &options, "ctx.options", Vec::new(), about)?;
     options.set_readonly(true);
     Ok(options)
 }
-
-/// The names in `ctx.limits`; one that is off is `nil`.
-const LIMITS: &[&str] = &[
-    "result_lines",
-    "error_lines",
-    "result_bytes",
-    "diff_lines",
-    "call_lines",
-    "prompt_lines",
-    "thinking_lines",
-    "notice_lines",
-];
 
 /// The tables `ctx` and `ctx.state`.
 fn context(lua: &Lua, options: Table, shown: OutputContext) -> mlua::Result<(Table, Table)> {
     let OutputContext { limits, is_page } = shown;
     let (context, state) = (lua.create_table()?, lua.create_table()?);
     let told = lua.create_table()?;
-    let limits = [
-        limits.result_lines,
-        limits.error_lines,
-        limits.result_bytes,
-        limits.diff_lines,
-        limits.call_lines,
-        limits.prompt_lines,
-        limits.thinking_lines,
-        limits.notice_lines,
-    ];
-    for (name, limit) in LIMITS.iter().zip(limits) {
-        told.raw_set(*name, api::limit(lua, limit)?)?;
+    let names = LIMITS.iter().map(|row| row.key.trim_start_matches("limits.").replace('-', "_"));
+    let names: Vec<String> = names.collect();
+    for (name, row) in names.iter().zip(LIMITS) {
+        told.raw_set(name.as_str(), limits[row.limit].map(|limit| limit as f64))?;
     }
-    item::close(lua, &told, "ctx.limits", LIMITS, "")?;
+    item::close(lua, &told, "ctx.limits", names, "")?;
     told.set_readonly(true);
     state.set_readonly(true);
     context.raw_set("session", item::RunFacts)?;
@@ -429,7 +410,7 @@ fn context(lua: &Lua, options: Table, shown: OutputContext) -> mlua::Result<(Tab
     context.raw_set("options", options)?;
     context.raw_set("limits", told)?;
     context.raw_set("page", is_page)?;
-    item::close(lua, &context, "ctx", &[], "")?;
+    item::close(lua, &context, "ctx", Vec::new(), "")?;
     context.set_readonly(true);
     Ok((context, state))
 }

@@ -544,7 +544,7 @@ impl Scripts {
 /// What functions for the beginning and the end of a session are given.
 fn event_table(lua: &Lua, event: HookEvent) -> mlua::Result<Table> {
     let table = lua.create_table_from([("kind", event.name())])?;
-    close(lua, &table, "event", &[], " (it has a kind and nothing else)")?;
+    close(lua, &table, "event", Vec::new(), " (it has a kind and nothing else)")?;
     Ok(table)
 }
 

@@ -1,18 +1,20 @@
 //! The keys of settings, in tables.
 //!
 //! The reader of files, `--set`, their messages, the schema for editors and the reference in the documentation
-//! all come from these tables: a new key is a row here.
+//! all come from these tables: a new key is a row here, but for limits, which have a table of their own ([`LIMITS`]).
 
 mod read;
 
+use std::sync::LazyLock;
+
 use streamfmt_core::item::Kind;
-use streamfmt_core::profile::{Ci, Detail, Keep, Pairs, Selector, ToolLimits, Wrap};
+use streamfmt_core::profile::{Ci, Detail, Keep, LIMITS, LimitName, LimitRow, Pairs, Selector, Wrap};
 use streamfmt_core::theme::Glyphs;
 
 use super::document::Spot;
 use super::profile::Settings;
 use super::switch::Switch;
-use crate::tools::rule::RuleValue;
+use crate::tools::rule::{RuleValue, ToolRule};
 
 pub use read::{find, is_group, split_list};
 pub(crate) use read::{unknown, walk};
@@ -46,6 +48,8 @@ pub enum ValueForm<T: 'static> {
     Lines(fn(&mut T, Option<usize>)),
     /// A number of bytes (`8192`, `8KiB`), or `none`.
     Size(fn(&mut T, Option<usize>)),
+    /// A limit: a number of lines or of bytes, or `none`.
+    Limit(&'static LimitRow, fn(&mut T, LimitName, Option<usize>)),
     /// A list of names. `KEY.add` and `KEY.remove` change the list below instead of replacing it.
     List(fn(&mut T, Vec<Named>)),
     /// A list of kinds, tools, globs of tools and actions; otherwise like a list of names.
@@ -72,329 +76,266 @@ pub struct Named {
 }
 
 /// All keys of a profile but those of tools and plugins, in the order in which they are documented.
-pub static KEYS: &[Key<Settings>] = &[
-    Key {
-        name: "extends",
-        about: "profiles that this one builds on, from left to right; \"none\" leaves out the default below",
-        // Whoever merges profiles has read these before anything else of the table.
-        form: ValueForm::List(|_, _| {}),
-    },
-    Key {
-        name: "writer",
-        about: "the output format",
-        form: ValueForm::Writer(|s, name| s.writer = Some(name)),
-    },
-    Key {
-        name: "theme",
-        about: "the looks on a terminal; \"auto\" is dark or light by the terminal",
-        form: ValueForm::Name(|s, theme| s.theme = theme),
-    },
-    Key {
-        name: "plugins",
-        about: "plugins, the lowest first: names of installed ones, or paths",
-        form: ValueForm::List(|s, list| s.plugins = list),
-    },
-    Key {
-        name: "detail",
-        about: "how much is said",
-        form: ValueForm::Word(&[
-            ("compact", |s| (s.profile.detail, s.is_log) = (Detail::Compact, false)),
-            ("whole", |s| (s.profile.detail, s.is_log) = (Detail::Whole, false)),
-            ("full", |s| (s.profile.detail, s.is_log) = (Detail::Full, false)),
-            ("lines", |s| (s.profile.detail, s.is_log) = (Detail::Compact, true)),
-        ]),
-    },
-    Key {
-        name: "only",
-        about: "show only these: kinds, tools, globs of tools, @actions, \"failed\", \"answer\" (the replies that end a turn)",
-        form: ValueForm::Groups(|s, list| s.profile.filter.only = selectors(&list)),
-    },
-    Key {
-        name: "hide",
-        about: "don't show these: kinds, tools, globs of tools, @actions, \"failed\"",
-        form: ValueForm::Groups(|s, list| s.profile.filter.hide = selectors(&list)),
-    },
-    Key {
-        name: "show",
-        about: "show these though detail leaves them out, such as \"thinking\": kinds, tools, globs of tools, @actions",
-        form: ValueForm::Groups(|s, list| s.profile.filter.show = selectors(&list)),
-    },
-    Key {
-        name: "filter",
-        about: "what is hidden, folded away or shown alone: items for which all that a table names holds",
-        form: ValueForm::Filters(|s, rules| s.filters = rules),
-    },
-    Key {
-        name: "markdown",
-        about: "lay out the Markdown of replies instead of showing its source",
-        form: ValueForm::Flag(|s, on| s.markdown = on),
-    },
-    Key {
-        name: "records",
-        about: "show the JSON records in replies as a tree: the name of a schema such as \"project\", or its file, or of an accumulator that a plugin brings; \"none\" leaves them in the text",
-        form: ValueForm::Name(|s, schema| s.records = Some(schema)),
-    },
-    Key {
-        name: "timestamps",
-        about: "show when things happened",
-        form: ValueForm::Flag(|s, on| s.timestamps = on),
-    },
-    Key {
-        name: "limits.result-lines",
-        about: "lines of a result that went well; \"none\" drops an inherited limit of bytes too",
-        form: ValueForm::Lines(|s, limit| s.profile.limits.result_lines = limit),
-    },
-    Key {
-        name: "limits.result-bytes",
-        about: "bytes of a result, and of whatever else has a limit of lines",
-        form: ValueForm::Size(|s, limit| s.profile.limits.result_bytes = limit),
-    },
-    Key {
-        name: "limits.error-lines",
-        about: "lines of a result that failed",
-        form: ValueForm::Lines(|s, limit| s.profile.limits.error_lines = limit),
-    },
-    Key {
-        name: "limits.diff-lines",
-        about: "lines of a diff",
-        form: ValueForm::Lines(|s, limit| s.profile.limits.diff_lines = limit),
-    },
-    Key {
-        name: "limits.call-lines",
-        about: "lines of a call's command or input",
-        form: ValueForm::Lines(|s, limit| s.profile.limits.call_lines = limit),
-    },
-    Key {
-        name: "limits.prompt-lines",
-        about: "lines of a prompt",
-        form: ValueForm::Lines(|s, limit| s.profile.limits.prompt_lines = limit),
-    },
-    Key {
-        name: "limits.thinking-lines",
-        about: "lines of thinking",
-        form: ValueForm::Lines(|s, limit| s.profile.limits.thinking_lines = limit),
-    },
-    Key {
-        name: "limits.notice-lines",
-        about: "lines of a notice",
-        form: ValueForm::Lines(|s, limit| s.profile.limits.notice_lines = limit),
-    },
-    Key {
-        name: "limits.line",
-        about: "bytes of a line of the input; a longer one is told, not read",
-        form: ValueForm::Size(|s, limit| s.max_line = limit.unwrap_or(LONGEST_LINE).min(LONGEST_LINE)),
-    },
-    Key {
-        name: "limits.keep",
-        about: "which end of a long result is kept",
-        form: ValueForm::Word(&[
-            ("head", |s| s.profile.limits.keep = Keep::Head),
-            ("tail", |s| s.profile.limits.keep = Keep::Tail),
-            ("head-tail", |s| s.profile.limits.keep = Keep::HeadTail),
-        ]),
-    },
-    Key {
-        name: "layout.gap",
-        about: "blank lines between entries that don't belong together",
-        form: ValueForm::Number(0, 10, |s, lines| s.profile.layout.gap = lines),
-    },
-    Key {
-        name: "layout.margin",
-        about: "columns before all foreign text",
-        form: ValueForm::Number(0, 40, |s, columns| s.profile.layout.margin = columns),
-    },
-    Key {
-        name: "layout.width",
-        about: "columns to wrap at, whatever the terminal's width; 0 doesn't wrap",
-        form: ValueForm::Number(0, 10_000, |s, columns| s.width = Some(columns)),
-    },
-    Key {
-        name: "layout.fold",
-        about: "results longer than so many lines are folded, in Markdown and HTML",
-        form: ValueForm::Lines(|s, lines| s.profile.layout.fold = lines),
-    },
-    Key {
-        name: "layout.ci",
-        about: "the CI service whose log it is for: no text is a command there; \"auto\" is the one it runs on",
-        form: ValueForm::Word(&[
-            ("auto", |s| s.ci = None),
-            ("none", |s| s.ci = Some(Ci::None)),
-            ("plain", |s| s.ci = Some(Ci::Plain)),
-            ("github", |s| s.ci = Some(Ci::Github)),
-            ("gitlab", |s| s.ci = Some(Ci::Gitlab)),
-        ]),
-    },
-    Key {
-        name: "layout.glyphs",
-        about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
-        form: ValueForm::Word(&[
-            ("unicode", |s| s.profile.layout.glyphs = Glyphs::Unicode),
-            ("ascii", |s| s.profile.layout.glyphs = Glyphs::Ascii),
-            ("words", |s| s.profile.layout.glyphs = Glyphs::Words),
-            ("nerd", |s| s.profile.layout.glyphs = Glyphs::Nerd),
-        ]),
-    },
-    Key {
-        name: "layout.pairs",
-        about: "put results under their calls, which wait for them: always, never, or where the whole input is there already",
-        form: ValueForm::Word(&[
-            ("auto", |s| s.profile.layout.pairs = Pairs::Auto),
-            ("always", |s| s.profile.layout.pairs = Pairs::Always),
-            ("never", |s| s.profile.layout.pairs = Pairs::Never),
-        ]),
-    },
-    Key {
-        name: "layout.wrap",
-        about: "break lines into rows between words (hard), or leave that to the terminal, so that a line is copied as one (soft)",
-        form: ValueForm::Word(&[
-            ("hard", |s| s.profile.layout.wrap = Wrap::Hard),
-            ("soft", |s| s.profile.layout.wrap = Wrap::Soft),
-        ]),
-    },
-    Key {
-        name: "layout.bare",
-        about: "write what is said as it is: blanks included, without bars and without naming calls",
-        form: ValueForm::Flag(|s, on| s.profile.layout.bare = on),
-    },
-    Key {
-        name: "live.rate",
-        about: "looks a second at what is still being written, where it is shown live",
-        form: ValueForm::Number(1, 1_000, |s, looks| {
-            s.profile.live.rate = u32::try_from(looks).unwrap_or(s.profile.live.rate);
-        }),
-    },
-    Key {
-        name: "live.motion",
-        about: "let marks of work that goes on move",
-        form: ValueForm::Flag(|s, on| s.profile.live.motion = on),
-    },
-    Key {
-        name: "redact.secrets",
-        about: "mask tokens, keys and passwords in whatever is written",
-        form: ValueForm::Flag(|s, on| s.profile.redaction.secrets = on),
-    },
-    Key {
-        name: "redact.emails",
-        about: "mask e-mail addresses",
-        form: ValueForm::Flag(|s, on| s.profile.redaction.emails = on),
-    },
-    Key {
-        name: "redact.home",
-        about: "write ~ for home folders",
-        form: ValueForm::Flag(|s, on| s.profile.redaction.home = on),
-    },
-];
+pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
+    let keys: Vec<Key<Settings>> = vec![
+        Key {
+            name: "extends",
+            about: "profiles that this one builds on, from left to right; \"none\" leaves out the default below",
+            // Whoever merges profiles has read these before anything else of the table.
+            form: ValueForm::List(|_, _| {}),
+        },
+        Key {
+            name: "writer",
+            about: "the output format",
+            form: ValueForm::Writer(|s, name| s.writer = Some(name)),
+        },
+        Key {
+            name: "theme",
+            about: "the looks on a terminal; \"auto\" is dark or light by the terminal",
+            form: ValueForm::Name(|s, theme| s.theme = theme),
+        },
+        Key {
+            name: "plugins",
+            about: "plugins, the lowest first: names of installed ones, or paths",
+            form: ValueForm::List(|s, list| s.plugins = list),
+        },
+        Key {
+            name: "detail",
+            about: "how much is said",
+            form: ValueForm::Word(&[
+                ("compact", |s| (s.profile.detail, s.is_log) = (Detail::Compact, false)),
+                ("whole", |s| (s.profile.detail, s.is_log) = (Detail::Whole, false)),
+                ("full", |s| (s.profile.detail, s.is_log) = (Detail::Full, false)),
+                ("lines", |s| (s.profile.detail, s.is_log) = (Detail::Compact, true)),
+            ]),
+        },
+        Key {
+            name: "only",
+            about: "show only these: kinds, tools, globs of tools, @actions, \"failed\", \"answer\" (the replies that end a turn)",
+            form: ValueForm::Groups(|s, list| s.profile.filter.only = selectors(&list)),
+        },
+        Key {
+            name: "hide",
+            about: "don't show these: kinds, tools, globs of tools, @actions, \"failed\"",
+            form: ValueForm::Groups(|s, list| s.profile.filter.hide = selectors(&list)),
+        },
+        Key {
+            name: "show",
+            about: "show these though detail leaves them out, such as \"thinking\": kinds, tools, globs of tools, @actions",
+            form: ValueForm::Groups(|s, list| s.profile.filter.show = selectors(&list)),
+        },
+        Key {
+            name: "filter",
+            about: "what is hidden, folded away or shown alone: items for which all that a table names holds",
+            form: ValueForm::Filters(|s, rules| s.filters = rules),
+        },
+        Key {
+            name: "markdown",
+            about: "lay out the Markdown of replies instead of showing its source",
+            form: ValueForm::Flag(|s, on| s.markdown = on),
+        },
+        Key {
+            name: "records",
+            about: "show the JSON records in replies as a tree: the name of a schema such as \"project\", or its file, or of an accumulator that a plugin brings; \"none\" leaves them in the text",
+            form: ValueForm::Name(|s, schema| s.records = Some(schema)),
+        },
+        Key {
+            name: "timestamps",
+            about: "show when things happened",
+            form: ValueForm::Flag(|s, on| s.timestamps = on),
+        },
+        Key {
+            name: "limits.line",
+            about: "bytes of a line of the input; a longer one is told, not read",
+            form: ValueForm::Size(|s, limit| s.max_line = limit.unwrap_or(LONGEST_LINE).min(LONGEST_LINE)),
+        },
+        Key {
+            name: "limits.keep",
+            about: "which end of a long result is kept",
+            form: ValueForm::Word(&[
+                ("head", |s| s.profile.limits.keep = Keep::Head),
+                ("tail", |s| s.profile.limits.keep = Keep::Tail),
+                ("head-tail", |s| s.profile.limits.keep = Keep::HeadTail),
+            ]),
+        },
+        Key {
+            name: "layout.gap",
+            about: "blank lines between entries that don't belong together",
+            form: ValueForm::Number(0, 10, |s, lines| s.profile.layout.gap = lines),
+        },
+        Key {
+            name: "layout.margin",
+            about: "columns before all foreign text",
+            form: ValueForm::Number(0, 40, |s, columns| s.profile.layout.margin = columns),
+        },
+        Key {
+            name: "layout.width",
+            about: "columns to wrap at, whatever the terminal's width; 0 doesn't wrap",
+            form: ValueForm::Number(0, 10_000, |s, columns| s.width = Some(columns)),
+        },
+        Key {
+            name: "layout.fold",
+            about: "results longer than so many lines are folded, in Markdown and HTML",
+            form: ValueForm::Lines(|s, lines| s.profile.layout.fold = lines),
+        },
+        Key {
+            name: "layout.ci",
+            about: "the CI service whose log it is for: no text is a command there; \"auto\" is the one it runs on",
+            form: ValueForm::Word(&[
+                ("auto", |s| s.ci = None),
+                ("none", |s| s.ci = Some(Ci::None)),
+                ("plain", |s| s.ci = Some(Ci::Plain)),
+                ("github", |s| s.ci = Some(Ci::Github)),
+                ("gitlab", |s| s.ci = Some(Ci::Gitlab)),
+            ]),
+        },
+        Key {
+            name: "layout.glyphs",
+            about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
+            form: ValueForm::Word(&[
+                ("unicode", |s| s.profile.layout.glyphs = Glyphs::Unicode),
+                ("ascii", |s| s.profile.layout.glyphs = Glyphs::Ascii),
+                ("words", |s| s.profile.layout.glyphs = Glyphs::Words),
+                ("nerd", |s| s.profile.layout.glyphs = Glyphs::Nerd),
+            ]),
+        },
+        Key {
+            name: "layout.pairs",
+            about: "put results under their calls, which wait for them: always, never, or where the whole input is there already",
+            form: ValueForm::Word(&[
+                ("auto", |s| s.profile.layout.pairs = Pairs::Auto),
+                ("always", |s| s.profile.layout.pairs = Pairs::Always),
+                ("never", |s| s.profile.layout.pairs = Pairs::Never),
+            ]),
+        },
+        Key {
+            name: "layout.wrap",
+            about: "break lines into rows between words (hard), or leave that to the terminal, so that a line is copied as one (soft)",
+            form: ValueForm::Word(&[
+                ("hard", |s| s.profile.layout.wrap = Wrap::Hard),
+                ("soft", |s| s.profile.layout.wrap = Wrap::Soft),
+            ]),
+        },
+        Key {
+            name: "layout.bare",
+            about: "write what is said as it is: blanks included, without bars and without naming calls",
+            form: ValueForm::Flag(|s, on| s.profile.layout.bare = on),
+        },
+        Key {
+            name: "live.rate",
+            about: "looks a second at what is still being written, where it is shown live",
+            form: ValueForm::Number(1, 1_000, |s, looks| {
+                s.profile.live.rate = u32::try_from(looks).unwrap_or(s.profile.live.rate);
+            }),
+        },
+        Key {
+            name: "live.motion",
+            about: "let marks of work that goes on move",
+            form: ValueForm::Flag(|s, on| s.profile.live.motion = on),
+        },
+        Key {
+            name: "redact.secrets",
+            about: "mask tokens, keys and passwords in whatever is written",
+            form: ValueForm::Flag(|s, on| s.profile.redaction.secrets = on),
+        },
+        Key {
+            name: "redact.emails",
+            about: "mask e-mail addresses",
+            form: ValueForm::Flag(|s, on| s.profile.redaction.emails = on),
+        },
+        Key {
+            name: "redact.home",
+            about: "write ~ for home folders",
+            form: ValueForm::Flag(|s, on| s.profile.redaction.home = on),
+        },
+    ];
+    with_limits(keys, |_| true, |s, limit, most| s.profile.limits[limit] = most)
+});
 
 /// What the table of one tool, `[tool.NAME]`, says.
 #[derive(Clone, Debug, Default)]
 pub struct ToolTable {
-    /// What is said of it, by the name of the field.
-    pub(crate) rules: Vec<(&'static str, RuleValue)>,
+    /// What it says without a script.
+    pub(crate) rule: ToolRule,
     /// Functions that say something of it, by the name of the field.
     pub(crate) scripts: Vec<(&'static str, Named)>,
     /// Its limits.
-    pub(crate) limits: Option<ToolLimits>,
-}
-
-impl ToolTable {
-    fn limits(&mut self) -> &mut ToolLimits {
-        self.limits.get_or_insert_with(|| ToolLimits::new(Selector::Tool(String::new())))
-    }
+    pub(crate) limits: Vec<(LimitName, Option<usize>)>,
+    /// Which end of its long results is kept.
+    pub(crate) keep: Option<Keep>,
 }
 
 /// The keys of a table `[tool.NAME]`; the name is a tool's, a glob such as `mcp__github__*`, or an action such as
 /// `@run`.
-pub static TOOL_KEYS: &[Key<ToolTable>] = &[
-    Key {
-        name: "label",
-        about: "the tool's name as shown: a template such as \"gh {tool}\"",
-        form: ValueForm::Rule(|t, told| t.rules.push(("label", told))),
-    },
-    Key {
-        name: "arg",
-        about: "the one-line argument: a template such as \"{file_path|path}\", or a JSON pointer into the input such as \"/number\"",
-        form: ValueForm::Rule(|t, told| t.rules.push(("arg", told))),
-    },
-    Key {
-        name: "summary",
-        about: "the one-line summary of a result, behind the own words of a failure: a template or a JSON pointer",
-        form: ValueForm::Rule(|t, told| t.rules.push(("summary", told))),
-    },
-    Key {
-        name: "icon",
-        about: "the name of a glyph of the theme, or a text before the name",
-        form: ValueForm::Rule(|t, told| t.rules.push(("icon", told))),
-    },
-    Key {
-        name: "role",
-        about: "the role of the name, which the theme paints: \"tool.name\"",
-        form: ValueForm::Rule(|t, told| t.rules.push(("role", told))),
-    },
-    Key {
-        name: "collapse",
-        about: "whose body is folded away: \"call\", \"result\", \"none\", or \"both\", which leaves one line of a call and its result",
-        form: ValueForm::Rule(|t, told| t.rules.push(("collapse", told))),
-    },
-    Key {
-        name: "limits.result-lines",
-        about: "lines of a result that went well; \"none\" drops an inherited limit of bytes too",
-        form: ValueForm::Lines(|t, limit| t.limits().result_lines = Some(limit)),
-    },
-    Key {
-        name: "limits.result-bytes",
-        about: "bytes of a result, and of whatever else has a limit of lines",
-        form: ValueForm::Size(|t, limit| t.limits().result_bytes = Some(limit)),
-    },
-    Key {
-        name: "limits.error-lines",
-        about: "lines of a result that failed",
-        form: ValueForm::Lines(|t, limit| t.limits().error_lines = Some(limit)),
-    },
-    Key {
-        name: "limits.diff-lines",
-        about: "lines of a diff",
-        form: ValueForm::Lines(|t, limit| t.limits().diff_lines = Some(limit)),
-    },
-    Key {
-        name: "limits.call-lines",
-        about: "lines of a call's command or input",
-        form: ValueForm::Lines(|t, limit| t.limits().call_lines = Some(limit)),
-    },
-    Key {
-        name: "limits.keep",
-        about: "which end of a long result is kept",
-        form: ValueForm::Word(&[
-            ("head", |t| t.limits().keep = Some(Keep::Head)),
-            ("tail", |t| t.limits().keep = Some(Keep::Tail)),
-            ("head-tail", |t| t.limits().keep = Some(Keep::HeadTail)),
-        ]),
-    },
-    Key {
-        name: "script.label",
-        about: "a function that says the label: \"lib/bash.lua#label\"",
-        form: ValueForm::Script(|t, script| t.scripts.push(("label", script))),
-    },
-    Key {
-        name: "script.arg",
-        about: "a function that says the argument",
-        form: ValueForm::Script(|t, script| t.scripts.push(("arg", script))),
-    },
-    Key {
-        name: "script.summary",
-        about: "a function that says the summary",
-        form: ValueForm::Script(|t, script| t.scripts.push(("summary", script))),
-    },
-    Key {
-        name: "script.call",
-        about: "a function that says all of a call",
-        form: ValueForm::Script(|t, script| t.scripts.push(("call", script))),
-    },
-    Key {
-        name: "script.result",
-        about: "a function that says all of a result",
-        form: ValueForm::Script(|t, script| t.scripts.push(("result", script))),
-    },
-];
+pub static TOOL_KEYS: LazyLock<Vec<Key<ToolTable>>> = LazyLock::new(|| {
+    let keys: Vec<Key<ToolTable>> = vec![
+        Key {
+            name: "label",
+            about: "the tool's name as shown: a template such as \"gh {tool}\"",
+            form: ValueForm::Rule(|t, told| t.rule.label = Some(told)),
+        },
+        Key {
+            name: "arg",
+            about: "the one-line argument: a template such as \"{file_path|path}\", or a JSON pointer into the input such as \"/number\"",
+            form: ValueForm::Rule(|t, told| t.rule.arg = Some(told)),
+        },
+        Key {
+            name: "summary",
+            about: "the one-line summary of a result, behind the own words of a failure: a template or a JSON pointer",
+            form: ValueForm::Rule(|t, told| t.rule.summary = Some(told)),
+        },
+        Key {
+            name: "icon",
+            about: "the name of a glyph of the theme, or a text before the name",
+            form: ValueForm::Rule(|t, told| t.rule.icon = Some(told)),
+        },
+        Key {
+            name: "role",
+            about: "the role of the name, which the theme paints: \"tool.name\"",
+            form: ValueForm::Rule(|t, told| t.rule.role = Some(told)),
+        },
+        Key {
+            name: "collapse",
+            about: "whose body is folded away: \"call\", \"result\", \"none\", or \"both\", which leaves one line of a call and its result",
+            form: ValueForm::Rule(|t, told| t.rule.collapse = Some(told)),
+        },
+        Key {
+            name: "limits.keep",
+            about: "which end of a long result is kept",
+            form: ValueForm::Word(&[
+                ("head", |t| t.keep = Some(Keep::Head)),
+                ("tail", |t| t.keep = Some(Keep::Tail)),
+                ("head-tail", |t| t.keep = Some(Keep::HeadTail)),
+            ]),
+        },
+        Key {
+            name: "script.label",
+            about: "a function that says the label: \"lib/bash.lua#label\"",
+            form: ValueForm::Script(|t, script| t.scripts.push(("label", script))),
+        },
+        Key {
+            name: "script.arg",
+            about: "a function that says the argument",
+            form: ValueForm::Script(|t, script| t.scripts.push(("arg", script))),
+        },
+        Key {
+            name: "script.summary",
+            about: "a function that says the summary",
+            form: ValueForm::Script(|t, script| t.scripts.push(("summary", script))),
+        },
+        Key {
+            name: "script.call",
+            about: "a function that says all of a call",
+            form: ValueForm::Script(|t, script| t.scripts.push(("call", script))),
+        },
+        Key {
+            name: "script.result",
+            about: "a function that says all of a result",
+            form: ValueForm::Script(|t, script| t.scripts.push(("result", script))),
+        },
+    ];
+    with_limits(keys, |row| row.is_for_tools, |t, limit, most| t.limits.push((limit, most)))
+});
 
 /// A table `[[filter]]`: what is done with which items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -437,12 +378,7 @@ pub static FILTER_KEYS: &[Key<FilterRule>] = &[
     Key {
         name: "tool",
         about: "items of this tool: a name, a glob, or an action such as \"@edit\"",
-        form: ValueForm::Tool(|f, tool| {
-            f.groups.push(match tool.name.strip_prefix('@') {
-                Some(action) => Selector::Action(action.to_owned()),
-                None => Selector::Tool(tool.name),
-            });
-        }),
+        form: ValueForm::Tool(|f, tool| f.groups.push(tool_group(&tool.name))),
     },
     Key {
         name: "failed",
@@ -587,12 +523,33 @@ pub static FILE_KEYS: &[Key<Head>] = &[
     },
 ];
 
+/// Adds a row for each limit that `fits`, before the other keys of `limits`.
+fn with_limits<T>(
+    mut keys: Vec<Key<T>>,
+    fits: fn(&LimitRow) -> bool,
+    set: fn(&mut T, LimitName, Option<usize>),
+) -> Vec<Key<T>> {
+    let at = keys.iter().position(|key| key.name.starts_with("limits.")).unwrap_or(keys.len());
+    let limits = LIMITS.iter().filter(|row| fits(row));
+    let rows = limits.map(|row| Key { name: row.key, about: row.about, form: ValueForm::Limit(row, set) });
+    keys.splice(at..at, rows);
+    keys
+}
+
 /// No line of the input may be longer than this, whatever a profile says: a record counts in 32 bits.
 const LONGEST_LINE: usize = 1 << 30;
 
 /// What is in a group, or what isn't.
 fn if_so(group: Selector, on: bool) -> Selector {
     if on { group } else { Selector::Not(Box::new(group)) }
+}
+
+/// The calls and results of a tool, a glob of tools, or an action.
+pub(super) fn tool_group(pattern: &str) -> Selector {
+    match pattern.strip_prefix('@') {
+        Some(action) => Selector::Action(action.to_owned()),
+        None => Selector::Tool(pattern.to_owned()),
+    }
 }
 
 fn selectors(list: &[Named]) -> Vec<Selector> {
@@ -613,12 +570,12 @@ mod tests {
 
     #[test]
     fn each_key_is_documented_and_found_by_its_name() {
-        documented(KEYS);
-        documented(TOOL_KEYS);
+        documented(&KEYS);
+        documented(&TOOL_KEYS);
         documented(FILTER_KEYS);
         documented(SWITCH_KEYS);
         documented(FILE_KEYS);
         documented(SERVE_KEYS);
-        assert!(is_group(KEYS, "limits") && !is_group(KEYS, "limits.keep") && !is_group(KEYS, "lim"));
+        assert!(is_group(&KEYS, "limits") && !is_group(&KEYS, "limits.keep") && !is_group(&KEYS, "lim"));
     }
 }

@@ -8,13 +8,13 @@ use std::fmt::Write;
 use std::path::Path;
 
 use indexmap::IndexMap;
-use streamfmt_core::profile::{Ci, Profile, Selector};
+use streamfmt_core::profile::{Ci, Profile, Selector, ToolLimits};
 
 use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems};
 use crate::settings::document::{Leaf, SettingsFile, SettingsLayer, Spot};
-use crate::settings::keys::{FilterAction, FilterRule, Named, ToolTable};
+use crate::settings::keys::{self, FilterAction, FilterRule, Named, ToolTable};
 use crate::settings::tree::{self, SettingsTree};
 use crate::settings::{Config, Request, SettingsProblems};
 use crate::tools::rule::ToolRule;
@@ -144,30 +144,15 @@ impl Settings {
 
     /// Takes what the table of a tool says.
     pub(crate) fn add_tool(&mut self, pattern: &str, spot: &Spot, table: ToolTable) {
-        let mut rule = ToolRule::new(pattern, spot.origin());
-        for (field, told) in table.rules {
-            let place = match field {
-                "label" => &mut rule.label,
-                "arg" => &mut rule.arg,
-                "summary" => &mut rule.summary,
-                "icon" => &mut rule.icon,
-                "role" => &mut rule.role,
-                _ => &mut rule.collapse,
-            };
-            *place = Some(told);
-        }
+        let ToolTable { rule, scripts, limits, keep } = table;
+        let rule = ToolRule { pattern: pattern.to_owned(), origin: spot.origin(), ..rule };
         if rule.fields().next().is_some() {
             self.tools.push(rule);
         }
-        if let Some(mut limits) = table.limits {
-            limits.of = match pattern.strip_prefix('@') {
-                Some(action) => Selector::Action(action.to_owned()),
-                None => Selector::Tool(pattern.to_owned()),
-            };
-            self.profile.tools.push(limits);
+        if !limits.is_empty() || keep.is_some() {
+            self.profile.tools.push(ToolLimits { of: keys::tool_group(pattern), most: limits, keep });
         }
-        let scripts = table.scripts.into_iter();
-        self.scripts.extend(scripts.map(|(field, script)| ToolScript {
+        self.scripts.extend(scripts.into_iter().map(|(field, script)| ToolScript {
             pattern: pattern.to_owned(),
             field,
             script,

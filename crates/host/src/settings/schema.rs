@@ -3,6 +3,7 @@
 //! It is written in draft 7, which the editors' TOML extensions understand.
 
 use serde_json::{Map, Value, json};
+use streamfmt_core::profile::LimitRow;
 
 use crate::settings::keys::{
     FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS, ValueForm,
@@ -15,7 +16,7 @@ pub const ADDRESS: &str =
 
 /// The schema as a text of JSON, with a final newline.
 pub fn schema() -> String {
-    let mut tool = table(TOOL_KEYS);
+    let mut tool = table(&TOOL_KEYS);
     tool["description"] = "What is said of this tool".into();
     let tools = json!({
         "description": "What is said of tools: by name, by glob, or by action such as \"@run\"",
@@ -27,7 +28,7 @@ pub fn schema() -> String {
         "type": "object",
         "additionalProperties": { "type": "object" },
     });
-    let mut profile = table(KEYS);
+    let mut profile = table(&KEYS);
     profile["description"] = "A profile".into();
     profile["properties"]["tool"] = tools;
     profile["properties"]["plugin"] = plugins;
@@ -100,7 +101,6 @@ fn properties<T>(keys: &'static [Key<T>], has_below: bool) -> impl Iterator<Item
 }
 
 fn form<T>(name: &str, form: &ValueForm<T>) -> Value {
-    let count = || json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "none" }] });
     match form {
         ValueForm::Word(words) => json!({ "enum": words.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
         // A plugin may bring others.
@@ -118,11 +118,13 @@ fn form<T>(name: &str, form: &ValueForm<T>) -> Value {
         ValueForm::Flag(_) => json!({ "type": "boolean" }),
         ValueForm::Number(least, most, _) if least == most => json!({ "const": least }),
         ValueForm::Number(least, most, _) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        ValueForm::Lines(_) => count(),
-        ValueForm::Size(_) => json!({ "anyOf": [
+        ValueForm::Size(_) | ValueForm::Limit(LimitRow { is_bytes: true, .. }, _) => json!({ "anyOf": [
             { "type": "integer", "minimum": 0 },
             { "type": "string", "pattern": "^([0-9]+ *(B|kB|KB|KiB|K|MB|MiB|M|GiB|G)?|none)$" },
         ] }),
+        ValueForm::Lines(_) | ValueForm::Limit(..) => {
+            json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "none" }] })
+        }
         ValueForm::List(_) | ValueForm::Groups(_) => {
             json!({ "type": "array", "items": { "type": "string" } })
         }

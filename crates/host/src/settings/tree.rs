@@ -58,8 +58,8 @@ impl Path {
 
     fn row(&self) -> Option<KeyRow> {
         match self {
-            Self::Key(name) => keys::find(KEYS, name).map(KeyRow::Key),
-            Self::Tool(_, field) => keys::find(TOOL_KEYS, field).map(KeyRow::Tool),
+            Self::Key(name) => keys::find(&KEYS, name).map(KeyRow::Key),
+            Self::Tool(_, field) => keys::find(&TOOL_KEYS, field).map(KeyRow::Tool),
             Self::Plugin(..) => Some(KeyRow::Plugin),
         }
     }
@@ -111,7 +111,7 @@ pub(crate) fn read_part(
 ) -> ProfilePart {
     let before = problems.len();
     let mut reader = ValueReader { part: ProfilePart::default(), problems: Vec::new(), before, tables: 0 };
-    keys::walk(KEYS, table, |name, entry, key| match key {
+    keys::walk(&KEYS, table, |name, entry, key| match key {
         Some(key) => reader.key(key, entry),
         None if other(name, entry) => {}
         None => match (name, &entry.leaf.value) {
@@ -138,7 +138,7 @@ pub(crate) fn read_part(
 }
 
 fn unknown(name: &str) -> String {
-    let plain = keys::unknown(KEYS, name);
+    let plain = keys::unknown(&KEYS, name);
     if plain.contains("did you mean") || name.contains('.') {
         return plain;
     }
@@ -234,12 +234,12 @@ impl ValueReader {
         if let Some(wrong) = rule::wrong_with_pattern(&tool.key) {
             return self.tell(&tool.at, wrong);
         }
-        keys::walk(TOOL_KEYS, table, |name, entry, key| {
+        keys::walk(&TOOL_KEYS, table, |name, entry, key| {
             let Some(key) = key else {
                 if self.is_full() {
                     return;
                 }
-                let message = keys::unknown(TOOL_KEYS, name);
+                let message = keys::unknown(&TOOL_KEYS, name);
                 return self.tell(&entry.at, format!("tool.{}: {message}", quoted(&tool.key)));
             };
             match key.set(&mut ToolTable::default(), &entry.leaf) {
@@ -291,8 +291,8 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
                 return Err(spot.problem(wrong));
             }
             let field = field.join(".");
-            let key = keys::find(TOOL_KEYS, &field)
-                .ok_or_else(|| spot.problem(format!("tool.{tool}: {}", keys::unknown(TOOL_KEYS, &field))))?;
+            let key = keys::find(&TOOL_KEYS, &field)
+                .ok_or_else(|| spot.problem(format!("tool.{tool}: {}", keys::unknown(&TOOL_KEYS, &field))))?;
             if matches!(key.form, keys::ValueForm::Script(_)) {
                 return Err(spot.problem("scripts can only be set in a file or with --plugin"));
             }
@@ -310,7 +310,7 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
                 (_, Some(list)) => (list, ListChange::Remove),
                 _ => (name.as_str(), ListChange::Replace),
             };
-            let key = keys::find(KEYS, change.0)
+            let key = keys::find(&KEYS, change.0)
                 .filter(|key| change.1 == ListChange::Replace || key.is_list())
                 .ok_or_else(|| spot.problem(unknown(&name)))?;
             key.set(&mut Settings::default(), &leaf).map_err(first)?;

@@ -4,7 +4,7 @@ use super::field::{FieldValue, ToolField};
 use super::pattern::Pattern;
 
 /// Where a setting stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The file, as it is called in messages.
     pub file: String,
@@ -22,7 +22,7 @@ pub struct RuleValue {
 }
 
 /// What a profile says of some tools: one table `[tool.NAME]`. What is absent is said by the layer below.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolRule {
     /// Which tools: an exact name, an action such as `@run`, or a glob.
     pub pattern: String,
@@ -45,18 +45,9 @@ pub struct ToolRule {
 impl ToolRule {
     /// A rule that says nothing yet.
     pub fn new(pattern: impl Into<String>, origin: Origin) -> Self {
-        let pattern = pattern.into();
-        Self {
-            pattern,
-            origin,
-            label: None,
-            arg: None,
-            summary: None,
-            icon: None,
-            role: None,
-            collapse: None,
-        }
+        Self { pattern: pattern.into(), origin, ..Self::default() }
     }
+
     /// What it says, by the name of the field.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &RuleValue)> {
         let Self { label, arg, summary, icon, role, collapse, .. } = self;

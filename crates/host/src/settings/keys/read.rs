@@ -1,5 +1,7 @@
 //! Reads the values of keys, and says what is wrong with them.
 
+use streamfmt_core::profile::LimitRow;
+
 use super::{FILTER_KEYS, FilterRule, Key, Named, SWITCH_KEYS, ValueForm};
 use crate::problem::{Problem, nearest, suggestion};
 use crate::settings::document::{Leaf, SettingValue, Spot, TOLD, Table, TableEntry};
@@ -72,6 +74,11 @@ impl<T> Key<T> {
         let one = |message: String| vec![leaf.spot.problem(message)];
         let wants = || one(self.wants(&leaf.value));
         let value = &leaf.value;
+        let count = |is_bytes| match if is_bytes { value.size() } else { value.number() } {
+            None if leaf.text() == Some("none") => Ok(None),
+            None => Err(wants()),
+            number => Ok(number),
+        };
         match &self.form {
             ValueForm::Word(words) => {
                 let word = leaf.text().ok_or_else(wants)?;
@@ -93,10 +100,9 @@ impl<T> Key<T> {
                 let number = value.number().filter(|number| (least..=most).contains(&number));
                 set(target, number.ok_or_else(wants)?);
             }
-            ValueForm::Lines(set) if leaf.text() == Some("none") => set(target, None),
-            ValueForm::Lines(set) => set(target, Some(value.number().ok_or_else(wants)?)),
-            ValueForm::Size(set) if leaf.text() == Some("none") => set(target, None),
-            ValueForm::Size(set) => set(target, Some(value.size().ok_or_else(wants)?)),
+            ValueForm::Lines(set) => set(target, count(false)?),
+            ValueForm::Size(set) => set(target, count(true)?),
+            ValueForm::Limit(row, set) => set(target, row.limit, count(row.is_bytes)?),
             ValueForm::List(set) => set(target, leaf.names().ok_or_else(wants)?),
             ValueForm::Groups(_) if matches!(value, SettingValue::Bare(text) if text.starts_with('[')) => {
                 let name = self.name;
@@ -223,8 +229,10 @@ impl<T> ValueForm<T> {
             Self::Flag(_) => "true or false".to_owned(),
             Self::Number(least, most, _) if least == most => least.to_string(),
             Self::Number(least, most, _) => format!("a number from {least} to {most}"),
-            Self::Lines(_) => "a number of lines, or \"none\"".to_owned(),
-            Self::Size(_) => "a number of bytes (\"8KiB\"), or \"none\"".to_owned(),
+            Self::Size(_) | Self::Limit(LimitRow { is_bytes: true, .. }, _) => {
+                "a number of bytes (\"8KiB\"), or \"none\"".to_owned()
+            }
+            Self::Lines(_) | Self::Limit(..) => "a number of lines, or \"none\"".to_owned(),
             Self::List(_) | Self::Groups(_) => "a list of names".to_owned(),
             Self::Rule(_) => "a text".to_owned(),
             Self::Script(_) => "a file of this folder and a function in it (\"lib/bash.lua#arg\")".to_owned(),

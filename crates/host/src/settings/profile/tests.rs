@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use streamfmt_core::item::{Action, Item, Kind};
-use streamfmt_core::profile::{Detail, Keep};
+use streamfmt_core::profile::{Detail, Keep, LimitName};
 use streamfmt_core::theme::Glyphs;
 
 use super::*;
@@ -47,16 +47,16 @@ fn built_in_profiles_load_and_differ() {
 #[test]
 fn a_profile_lies_over_the_default_unless_it_extends_none() {
     let default = Settings::load("default").unwrap();
-    assert_eq!(default.profile.limits.error_lines, Some(40));
-    assert_eq!(default.profile.limits.result_bytes, Some(8192));
+    assert_eq!(default.profile.limits[LimitName::ErrorLines], Some(40));
+    assert_eq!(default.profile.limits[LimitName::ResultBytes], Some(8192));
     assert_eq!(default.profile.limits.keep, Keep::HeadTail);
     let ci = Settings::load("ci").unwrap();
     assert_eq!(
         (ci.profile.detail, ci.writer.map(|writer| writer.name)),
         (Detail::Compact, Some("log".into()))
     );
-    assert_eq!(ci.profile.limits.result_lines, Some(1000));
-    assert_eq!(ci.profile.limits.call_lines, default.profile.limits.call_lines);
+    assert_eq!(ci.profile.limits[LimitName::ResultLines], Some(1000));
+    assert_eq!(ci.profile.limits[LimitName::CallLines], default.profile.limits[LimitName::CallLines]);
     let full = Settings::load("full").unwrap();
     assert_eq!(full.profile.limits, streamfmt_core::profile::Limits::default());
 }
@@ -71,9 +71,9 @@ fn a_file_extends_by_name_and_by_path() {
         ],
     );
     let mine = folder.load("mine.toml").unwrap();
-    assert_eq!(mine.profile.limits.result_lines, None);
-    assert_eq!(mine.profile.limits.error_lines, Some(4));
-    assert_eq!(mine.profile.limits.diff_lines, Some(60));
+    assert_eq!(mine.profile.limits[LimitName::ResultLines], None);
+    assert_eq!(mine.profile.limits[LimitName::ErrorLines], Some(4));
+    assert_eq!(mine.profile.limits[LimitName::DiffLines], Some(60));
     assert_eq!(mine.profile.layout.glyphs, Glyphs::Words);
     assert_eq!(mine.profile.filter.hide, [Selector::Kind(Kind::Thinking)]);
 }
@@ -142,8 +142,8 @@ fn options_set_keys_by_the_same_table() {
     ] {
         settings.set(assignment).unwrap();
     }
-    assert_eq!(settings.profile.limits.result_lines, Some(40));
-    assert_eq!(settings.profile.limits.error_lines, None);
+    assert_eq!(settings.profile.limits[LimitName::ResultLines], Some(40));
+    assert_eq!(settings.profile.limits[LimitName::ErrorLines], None);
     assert_eq!(settings.profile.filter.hide.len(), 2);
     assert_eq!((settings.markdown, settings.theme.name.as_str()), (false, "x"));
     let told = |assignment| settings.clone().set(assignment).unwrap_err().to_string();
@@ -277,16 +277,17 @@ fn without_a_limit_of_lines_a_limit_of_bytes_below_goes_too() {
         ("limits.error-lines = 'none'", Some(8192)),
     ] {
         let settings = Settings::parse("x.toml", source).unwrap();
-        assert_eq!(settings.profile.limits.result_bytes, bytes, "{source}");
+        assert_eq!(settings.profile.limits[LimitName::ResultBytes], bytes, "{source}");
         let source = format!("[tool.Bash]\n{}", source.replace("[limits]", "[tool.Bash.limits]"));
         let tools = Settings::parse("x.toml", &source).unwrap().profile.tools;
-        let own = tools.first().and_then(|limits| limits.result_bytes);
+        let mut own = tools.iter().flat_map(|tool| &tool.most);
+        let own = own.find(|(limit, _)| *limit == LimitName::ResultBytes).map(|(_, most)| *most);
         let expected = if bytes == Some(8192) { None } else { Some(bytes) };
         assert_eq!(own, expected, "{source}");
     }
     let mut settings = Settings::load("ci").unwrap();
     settings.set("limits.result-lines=none").unwrap();
-    assert_eq!(settings.profile.limits.result_bytes, None);
+    assert_eq!(settings.profile.limits[LimitName::ResultBytes], None);
     settings.set("limits.result-bytes=7").unwrap();
-    assert_eq!(settings.profile.limits.result_bytes, Some(7));
+    assert_eq!(settings.profile.limits[LimitName::ResultBytes], Some(7));
 }
