@@ -439,19 +439,7 @@ fn elements(engine: &Engine) -> Vec<(&'static str, Leaf)> {
     let settings = engine.resolved().tree.settings();
     let of_key = |key: &'static str| {
         let leaf = settings.iter().find(|setting| setting.name == key).map(|setting| setting.leaf);
-        let elements: Vec<Leaf> = match leaf.map(|leaf| &leaf.value) {
-            Some(SettingValue::List(list)) => list.clone(),
-            // Of an option: names with commas between them.
-            Some(_) => {
-                let names = leaf.and_then(Leaf::names).unwrap_or_default();
-                let text = |named: crate::settings::keys::Named| Leaf {
-                    value: SettingValue::Text(named.name),
-                    spot: named.spot,
-                };
-                names.into_iter().map(text).collect()
-            }
-            None => Vec::new(),
-        };
+        let elements = leaf.and_then(Leaf::elements).unwrap_or_default();
         elements.into_iter().map(move |element| (key, element))
     };
     ["only", "hide", "filter"].into_iter().flat_map(of_key).collect()

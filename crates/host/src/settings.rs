@@ -358,8 +358,7 @@ impl Config {
             for layer in [SettingsLayer::Chosen, SettingsLayer::User, SettingsLayer::System] {
                 profiles.extend(default_of(layer).map(|profile| chosen(profile, "default-profile")));
             }
-            let otherwise = Named { name: otherwise.to_owned(), spot: Spot::of_option("the default") };
-            profiles.push(chosen(otherwise, "nothing else"));
+            profiles.push(chosen(Named::of_option(otherwise, "the default"), "nothing else"));
         }
         ProfileChoices { profiles, by_stream }
     }

@@ -20,7 +20,6 @@ use crate::plugin::manifest;
 use crate::plugin::pack::{self, Pack, PluginLayer, is_source};
 use crate::plugin::{Chosen, WITHOUT_LUA, WriterName};
 use crate::problem::{Problem, Problems, suggestion};
-use crate::settings::document::Spot;
 use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::Settings;
@@ -399,10 +398,8 @@ impl Builder {
 
     /// The requested profile, if any.
     fn asked(&self) -> Option<ProfileChoice> {
-        let choice = |name: &String, option: &str, by| ProfileChoice {
-            profile: Named { name: name.clone(), spot: Spot::of_option(option) },
-            by,
-        };
+        let choice =
+            |name: &String, option: &str, by| ProfileChoice { profile: Named::of_option(name, option), by };
         let of_option = self.profile.as_ref().map(|name| choice(name, "--profile", "--profile"));
         of_option.or_else(|| {
             let name = self.environment_profile.as_ref()?;
@@ -726,8 +723,7 @@ fn no_theme(name: &str, message: String) -> SettingsProblems {
 /// The names in an option, each as typed. A superfluous comma is ignored.
 fn named(option: &str, groups: &[String]) -> Vec<Named> {
     let names = groups.iter().map(|group| group.trim()).filter(|group| !group.is_empty());
-    let spot = |name: &str| Spot::of_option(format!("{option} {name}"));
-    names.map(|name| Named { name: name.to_owned(), spot: spot(name) }).collect()
+    names.map(|name| Named::of_option(name, format!("{option} {name}"))).collect()
 }
 
 /// The groups that an option names. At least one is required.

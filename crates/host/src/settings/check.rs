@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use streamfmt_core::theme::{Appearance, Theme};
 
-use super::document::{SettingsFile, SettingsLayer, Spot};
+use super::document::{SettingsFile, SettingsLayer};
 use super::{Config, Resolved, SettingsProblems, packs};
 use crate::files::Files;
 use crate::folders::Folders;
@@ -22,7 +22,7 @@ impl Config {
     /// Nothing is run for it.
     pub fn check(&self) -> SettingsProblems {
         let mut told = self.problems.clone();
-        let default = Named { name: "default".to_owned(), spot: Spot::of_option("the default") };
+        let default = Named::of_option("default", "the default");
         told.extend(self.look_over(&self.resolve(&default)));
         for loaded in &self.layers {
             for (name, (spot, _)) in &loaded.profiles {

@@ -93,10 +93,7 @@ fn tools_of_filters(leaf: &Leaf) -> Vec<Named> {
         _ => None,
     });
     let tools = tables.flatten().filter(|entry| entry.key == "tool");
-    let named = tools.filter_map(|entry| {
-        Some(Named { name: entry.leaf.text()?.to_owned(), spot: entry.leaf.spot.clone() })
-    });
-    named.collect()
+    tools.filter_map(|entry| entry.leaf.named()).collect()
 }
 
 /// Why a name is probably not that of the tool that is meant: no dialect has it.

@@ -75,6 +75,13 @@ pub struct Named {
     pub spot: Spot,
 }
 
+impl Named {
+    /// What an option names, or what holds where nothing is named.
+    pub fn of_option(name: impl Into<String>, option: impl Into<String>) -> Self {
+        Self { name: name.into(), spot: Spot::of_option(option) }
+    }
+}
+
 /// All keys of a profile but those of tools and plugins, in the order in which they are documented.
 pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
     let keys: Vec<Key<Settings>> = vec![

@@ -13,7 +13,7 @@ use streamfmt_core::profile::{Ci, Profile, Selector, ToolLimits};
 use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems};
-use crate::settings::document::{Leaf, SettingsFile, SettingsLayer, Spot};
+use crate::settings::document::{Leaf, SettingsFile, SettingsLayer};
 use crate::settings::keys::{self, FilterAction, FilterRule, Named, ToolTable};
 use crate::settings::tree::{self, SettingsTree};
 use crate::settings::{Config, Request, SettingsProblems};
@@ -81,7 +81,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             writer: None,
-            theme: Named { name: "auto".to_owned(), spot: Spot::of_option("the default") },
+            theme: Named::of_option("auto", "the default"),
             plugins: Vec::new(),
             options: Vec::new(),
             markdown: true,
@@ -103,7 +103,7 @@ impl Settings {
     /// Loads the profile `name`: a built-in one, or the path of a file (with a `/` or the ending `.toml`). Nothing
     /// is searched.
     pub fn load(name: &str) -> Result<Self, Problems> {
-        let wanted = Named { name: name.to_owned(), spot: Spot::of_option("--profile") };
+        let wanted = Named::of_option(name, "--profile");
         let resolved = Config::load(&Request::default()).resolve(&wanted);
         resolved.problems.errors.or(Self::of(&resolved.tree))
     }
@@ -143,20 +143,20 @@ impl Settings {
     }
 
     /// Takes what the table of a tool says.
-    pub(crate) fn add_tool(&mut self, pattern: &str, spot: &Spot, table: ToolTable) {
+    pub(crate) fn add_tool(&mut self, table: ToolTable) {
         let ToolTable { rule, scripts, limits, keep } = table;
-        let rule = ToolRule { pattern: pattern.to_owned(), origin: spot.origin(), ..rule };
-        if rule.fields().next().is_some() {
-            self.tools.push(rule);
-        }
         if !limits.is_empty() || keep.is_some() {
-            self.profile.tools.push(ToolLimits { of: keys::tool_group(pattern), most: limits, keep });
+            let of = keys::tool_group(&rule.pattern);
+            self.profile.tools.push(ToolLimits { of, most: limits, keep });
         }
         self.scripts.extend(scripts.into_iter().map(|(field, script)| ToolScript {
-            pattern: pattern.to_owned(),
+            pattern: rule.pattern.clone(),
             field,
             script,
         }));
+        if rule.fields().next().is_some() {
+            self.tools.push(rule);
+        }
     }
 }
 

@@ -9,23 +9,12 @@ use super::document::{Leaf, SettingValue, Spot, TOLD, Table, TableEntry, quoted}
 use crate::problem::{Problem, suggestion};
 use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS, ToolTable};
 use crate::settings::profile::Settings;
-use crate::tools::rule;
+use crate::tools::rule::{self, ToolRule};
 
 /// Tables `[tool.NAME]` and options of plugins in one file.
 const MOST_TABLES: usize = 500;
 /// Longest list, in elements.
 const LONGEST_LIST: usize = 1_000;
-
-/// A key of a profile.
-#[derive(Clone, Copy)]
-pub(crate) enum KeyRow {
-    /// One of [`KEYS`].
-    Key(&'static Key<Settings>),
-    /// One of [`TOOL_KEYS`], of the tool that the path names.
-    Tool(&'static Key<ToolTable>),
-    /// An option of the plugin that the path names.
-    Plugin,
-}
 
 /// A key with all of its parts: `tool`, `mcp__*`, `limits.keep`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,11 +45,12 @@ impl Path {
         }
     }
 
-    fn row(&self) -> Option<KeyRow> {
+    /// What the key is for; empty for options of plugins.
+    fn about(&self) -> &'static str {
         match self {
-            Self::Key(name) => keys::find(&KEYS, name).map(KeyRow::Key),
-            Self::Tool(_, field) => keys::find(&TOOL_KEYS, field).map(KeyRow::Tool),
-            Self::Plugin(..) => Some(KeyRow::Plugin),
+            Self::Key(name) => keys::find(&KEYS, name).map_or("", |key| key.about),
+            Self::Tool(_, field) => keys::find(&TOOL_KEYS, field).map_or("", |key| key.about),
+            Self::Plugin(..) => "",
         }
     }
 }
@@ -71,6 +61,19 @@ pub(crate) struct Assignment {
     pub(crate) path: Path,
     pub(crate) change: ListChange,
     pub(crate) leaf: Leaf,
+}
+
+impl Assignment {
+    /// Sets a key, or reports what is wrong with the value.
+    fn of<T: Default>(
+        key: &'static Key<T>,
+        path: Path,
+        change: ListChange,
+        leaf: &Leaf,
+    ) -> Result<Self, Vec<Problem>> {
+        key.set(&mut T::default(), leaf)?;
+        Ok(Self { path, change, leaf: leaf.clone() })
+    }
 }
 
 /// What a value does to the one below.
@@ -170,45 +173,40 @@ impl ValueReader {
         }
     }
 
+    fn take(&mut self, said: Result<Assignment, Vec<Problem>>) {
+        match said {
+            Ok(said) => self.part.said.push(said),
+            Err(problems) => {
+                let room = TOLD.saturating_sub(self.before + self.problems.len());
+                self.problems.extend(problems.into_iter().take(room));
+            }
+        }
+    }
+
     fn key(&mut self, key: &'static Key<Settings>, entry: &TableEntry) {
-        let leaf = &entry.leaf;
-        let path = Path::Key(key.name);
-        if let (true, SettingValue::Table(changes)) = (key.is_list(), &leaf.value) {
-            for change in &changes.0 {
-                match change.key.as_str() {
-                    "add" => self.checked(key, &path, ListChange::Add, &change.leaf),
-                    "remove" => self.checked(key, &path, ListChange::Remove, &change.leaf),
-                    other => {
-                        let hint = suggestion(other, ["add", "remove"]);
-                        self.tell(&change.at, format!("a list has no \"{other}\" {hint}"));
+        match (&entry.leaf.value, entry.leaf.names()) {
+            (SettingValue::Table(changes), _) if key.is_list() => {
+                for change in &changes.0 {
+                    match change.key.as_str() {
+                        "add" => self.value(key, ListChange::Add, &change.leaf),
+                        "remove" => self.value(key, ListChange::Remove, &change.leaf),
+                        other => {
+                            let hint = suggestion(other, ["add", "remove"]);
+                            self.tell(&change.at, format!("a list has no \"{other}\" {hint}"));
+                        }
                     }
                 }
             }
-            return;
+            (_, Some(names)) if key.name == "extends" => self.part.extends = Some(names),
+            _ => self.value(key, ListChange::Replace, &entry.leaf),
         }
-        if key.name == "extends" {
-            match leaf.names() {
-                Some(names) => self.part.extends = Some(names),
-                None => self.checked(key, &path, ListChange::Replace, leaf),
-            }
-            return;
-        }
-        self.checked(key, &path, ListChange::Replace, leaf);
     }
 
-    fn checked(&mut self, key: &'static Key<Settings>, path: &Path, change: ListChange, leaf: &Leaf) {
+    fn value(&mut self, key: &'static Key<Settings>, change: ListChange, leaf: &Leaf) {
         if matches!(&leaf.value, SettingValue::List(list) if list.len() > LONGEST_LIST) {
             return self.tell(&leaf.spot, format!("a list has at most {LONGEST_LIST} elements"));
         }
-        match key.set(&mut Settings::default(), leaf) {
-            Ok(()) => self.part.said.push(Assignment { path: path.clone(), change, leaf: leaf.clone() }),
-            Err(problems) => self.take(problems),
-        }
-    }
-
-    fn take(&mut self, problems: Vec<Problem>) {
-        let room = TOLD.saturating_sub(self.before + self.problems.len());
-        self.problems.extend(problems.into_iter().take(room));
+        self.take(Assignment::of(key, Path::Key(key.name), change, leaf));
     }
 
     /// Whether there is room for one more table; the first that finds none is told.
@@ -242,14 +240,8 @@ impl ValueReader {
                 let message = keys::unknown(&TOOL_KEYS, name);
                 return self.tell(&entry.at, format!("tool.{}: {message}", quoted(&tool.key)));
             };
-            match key.set(&mut ToolTable::default(), &entry.leaf) {
-                Ok(()) => {
-                    let path = Path::Tool(tool.key.clone(), key.name);
-                    let leaf = entry.leaf.clone();
-                    self.part.said.push(Assignment { path, change: ListChange::Replace, leaf });
-                }
-                Err(problems) => self.take(problems),
-            }
+            let path = Path::Tool(tool.key.clone(), key.name);
+            self.take(Assignment::of(key, path, ListChange::Replace, &entry.leaf));
         });
     }
 
@@ -296,8 +288,8 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
             if matches!(key.form, keys::ValueForm::Script(_)) {
                 return Err(spot.problem("scripts can only be set in a file or with --plugin"));
             }
-            key.set(&mut ToolTable::default(), &leaf).map_err(first)?;
-            Ok(Assignment { path: Path::Tool(tool.clone(), key.name), change: ListChange::Replace, leaf })
+            let path = Path::Tool(tool.clone(), key.name);
+            Assignment::of(key, path, ListChange::Replace, &leaf).map_err(first)
         }
         (Some("plugin"), [_, plugin, option]) => Ok(Assignment {
             path: Path::Plugin(plugin.clone(), option.clone()),
@@ -305,16 +297,15 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
             leaf,
         }),
         _ => {
-            let change = match (name.strip_suffix(".add"), name.strip_suffix(".remove")) {
+            let (list, change) = match (name.strip_suffix(".add"), name.strip_suffix(".remove")) {
                 (Some(list), _) => (list, ListChange::Add),
                 (_, Some(list)) => (list, ListChange::Remove),
                 _ => (name.as_str(), ListChange::Replace),
             };
-            let key = keys::find(&KEYS, change.0)
-                .filter(|key| change.1 == ListChange::Replace || key.is_list())
+            let key = keys::find(&KEYS, list)
+                .filter(|key| change == ListChange::Replace || key.is_list())
                 .ok_or_else(|| spot.problem(unknown(&name)))?;
-            key.set(&mut Settings::default(), &leaf).map_err(first)?;
-            Ok(Assignment { path: Path::Key(key.name), change: change.1, leaf })
+            Assignment::of(key, Path::Key(key.name), change, &leaf).map_err(first)
         }
     }
 }
@@ -396,20 +387,12 @@ impl SettingsTree {
 
     /// All keys that are set: in the order of the tables, those of tools and plugins after.
     pub fn settings(&self) -> Vec<KeySetting<'_>> {
-        let mut all: Vec<(&Path, KeySetting<'_>)> = self
-            .leaves
-            .iter()
-            .filter_map(|(path, values)| {
-                let (leaf, hidden) = values.split_last()?;
-                let about = match path.row()? {
-                    KeyRow::Key(key) => key.about,
-                    KeyRow::Tool(key) => key.about,
-                    KeyRow::Plugin => "",
-                };
-                let hidden = hidden.iter().rev().collect();
-                Some((path, KeySetting { name: path.to_string(), about, leaf, hidden }))
-            })
-            .collect();
+        let settings = self.leaves.iter().filter_map(|(path, values)| {
+            let (leaf, hidden) = values.split_last()?;
+            let hidden = hidden.iter().rev().collect();
+            Some((path, KeySetting { name: path.to_string(), about: path.about(), leaf, hidden }))
+        });
+        let mut all: Vec<(&Path, KeySetting<'_>)> = settings.collect();
         all.sort_by_key(|(path, _)| match path {
             Path::Key(name) => (KEYS.iter().position(|key| key.name == *name).unwrap_or(0), String::new()),
             Path::Tool(tool, _) => (KEYS.len(), tool.clone()),
@@ -420,41 +403,31 @@ impl SettingsTree {
 
     /// What it all means. Values were checked when they were read.
     pub(crate) fn apply(&self, settings: &mut Settings) {
-        let mut tools: IndexMap<&str, (Spot, ToolTable)> = IndexMap::new();
+        let mut tools: IndexMap<&str, ToolTable> = IndexMap::new();
         for (path, values) in &self.leaves {
             let Some(leaf) = values.last() else { continue };
-            match (path, path.row()) {
-                (_, Some(KeyRow::Key(key))) => drop(key.set(settings, leaf)),
-                (Path::Tool(tool, _), Some(KeyRow::Tool(key))) => {
-                    let (_, table) =
-                        tools.entry(tool).or_insert_with(|| (leaf.spot.clone(), ToolTable::default()));
-                    drop(key.set(table, leaf));
+            match path {
+                Path::Key(name) => drop(keys::find(&KEYS, name).map(|key| key.set(settings, leaf))),
+                Path::Tool(tool, field) => {
+                    let table = tools.entry(tool).or_insert_with(|| ToolTable {
+                        rule: ToolRule::new(tool, leaf.spot.origin()),
+                        ..ToolTable::default()
+                    });
+                    drop(keys::find(&TOOL_KEYS, field).map(|key| key.set(table, leaf)));
                 }
-                (Path::Plugin(plugin, option), _) => {
+                Path::Plugin(plugin, option) => {
                     settings.options.push((plugin.clone(), option.clone(), leaf.clone()));
                 }
-                _ => {}
             }
         }
-        for (tool, (spot, table)) in tools {
-            settings.add_tool(tool, &spot, table);
-        }
+        tools.into_values().for_each(|table| settings.add_tool(table));
     }
 }
 
 /// A list with elements added or taken away.
 fn changed(below: Option<&Leaf>, leaf: &Leaf, change: ListChange) -> Leaf {
-    let elements = |leaf: &Leaf| -> Vec<Leaf> {
-        match &leaf.value {
-            SettingValue::List(list) => list.clone(),
-            SettingValue::Bare(text) => {
-                let leaf = |name| Leaf { value: SettingValue::Text(name), spot: leaf.spot.clone() };
-                keys::split_list(text).into_iter().map(leaf).collect()
-            }
-            _ => Vec::new(),
-        }
-    };
-    let (mut list, news) = (below.map(elements).unwrap_or_default(), elements(leaf));
+    let mut list = below.and_then(Leaf::elements).unwrap_or_default();
+    let news = leaf.elements().unwrap_or_default();
     let is_in = |list: &[Leaf], leaf: &Leaf| list.iter().any(|other| is_same(&other.value, &leaf.value));
     match change {
         ListChange::Remove => list.retain(|old| !is_in(&news, old)),

@@ -4,7 +4,7 @@ use streamfmt_core::profile::LimitRow;
 
 use super::{FILTER_KEYS, FilterRule, Key, Named, SWITCH_KEYS, ValueForm};
 use crate::problem::{Problem, nearest, suggestion};
-use crate::settings::document::{Leaf, SettingValue, Spot, TOLD, Table, TableEntry};
+use crate::settings::document::{Leaf, SettingValue, TOLD, Table, TableEntry};
 use crate::settings::group;
 use crate::settings::switch::Switch;
 use crate::tools::rule::{self, RuleValue};
@@ -87,14 +87,7 @@ impl<T> Key<T> {
                 let (_, set) = found.ok_or_else(|| one(self.unknown(word, names())))?;
                 set(target);
             }
-            ValueForm::Writer(set) => {
-                let name = leaf.text().ok_or_else(wants)?.to_owned();
-                set(target, Named { name, spot: leaf.spot.clone() });
-            }
-            ValueForm::Name(set) => {
-                let name = leaf.text().ok_or_else(wants)?.to_owned();
-                set(target, Named { name, spot: leaf.spot.clone() });
-            }
+            ValueForm::Writer(set) | ValueForm::Name(set) => set(target, leaf.named().ok_or_else(wants)?),
             ValueForm::Flag(set) => set(target, value.flag().ok_or_else(wants)?),
             ValueForm::Number(least, most, set) => {
                 let number = value.number().filter(|number| (least..=most).contains(&number));
@@ -120,11 +113,11 @@ impl<T> Key<T> {
                 set(target, names);
             }
             ValueForm::Tool(set) => {
-                let name = leaf.text().ok_or_else(wants)?.to_owned();
-                if let Some(wrong) = group::wrong_with(&name) {
+                let named = leaf.named().ok_or_else(wants)?;
+                if let Some(wrong) = group::wrong_with(&named.name) {
                     return Err(one(wrong));
                 }
-                set(target, Named { name, spot: leaf.spot.clone() });
+                set(target, named);
             }
             ValueForm::Rule(set) => {
                 let text = match value {
@@ -138,8 +131,8 @@ impl<T> Key<T> {
                 set(target, RuleValue { value: text.to_owned(), origin: leaf.spot.origin() });
             }
             ValueForm::Script(set) => {
-                let name = leaf.text().filter(|name| is_script(name)).ok_or_else(wants)?.to_owned();
-                set(target, Named { name, spot: leaf.spot.clone() });
+                let named = leaf.named().filter(|named| is_script(&named.name));
+                set(target, named.ok_or_else(wants)?);
             }
             ValueForm::Filters(set) => {
                 let rules = self.tables(leaf, FILTER_KEYS, |rule: &FilterRule| {
@@ -243,15 +236,23 @@ impl<T> ValueForm<T> {
 }
 
 impl Leaf {
+    /// The text as a name.
+    pub(crate) fn named(&self) -> Option<Named> {
+        Some(Named { name: self.text()?.to_owned(), spot: self.spot.clone() })
+    }
+
     /// The names in a list.
     pub(crate) fn names(&self) -> Option<Vec<Named>> {
-        let named = |name: &str, spot: &Spot| Named { name: name.to_owned(), spot: spot.clone() };
+        self.elements()?.iter().map(Self::named).collect()
+    }
+
+    /// The elements of a list, which an option separates with commas.
+    pub(crate) fn elements(&self) -> Option<Vec<Self>> {
         match &self.value {
-            SettingValue::List(list) => {
-                list.iter().map(|leaf| Some(named(leaf.text()?, &leaf.spot))).collect()
-            }
+            SettingValue::List(list) => Some(list.clone()),
             SettingValue::Bare(text) => {
-                Some(split_list(text).iter().map(|name| named(name, &self.spot)).collect())
+                let leaf = |name| Self { value: SettingValue::Text(name), spot: self.spot.clone() };
+                Some(split_list(text).into_iter().map(leaf).collect())
             }
             _ => None,
         }
