@@ -35,78 +35,71 @@ impl Config {
     /// Merges the profile `wanted`, all that it extends, and what holds for all profiles.
     pub fn resolve(&self, wanted: &Named) -> Resolved {
         let mut resolver = Resolver::new(self);
-        let drops_default = resolver.drops_default(wanted);
-        resolver.below(drops_default);
-        if wanted.name == "default" {
-            resolver.resolved.is_found = true;
-        } else {
-            let found = resolver.profile(wanted, Scope { level: self.layers.len(), file: None });
-            resolver.resolved.is_found = found;
-        }
+        let found = resolver.find(wanted, &Scope { level: self.layers.len(), file: None });
+        let parts = found.iter().flatten().map(Found::part);
+        resolver.below(parts.into_iter().any(drops_default));
+        resolver.resolved.is_found = wanted.name == "default" || resolver.merge(wanted, found);
         resolver.resolved
     }
-}
 
-impl Config {
     /// Merges the profile that is the text of `document`, all that it extends, and what holds for all profiles.
     pub(crate) fn resolve_text(&self, document: SettingsFile) -> Resolved {
         let mut resolver = Resolver::new(self);
-        let loaded = resolver.loaded(document);
-        let spot = Spot { document: Arc::clone(&loaded.document), span: 0..0 };
-        let wanted = Named { name: loaded.document.name.clone(), spot };
-        let part = &loaded.general;
-        resolver.below(part.extends.iter().flatten().any(|name| name.name == "none"));
-        let scope = Scope { level: self.layers.len(), file: Some(&loaded) };
-        let document = Arc::clone(&loaded.document);
-        let link = Link { identity: wanted.name.clone(), shown: wanted.name.clone() };
-        resolver.part(&wanted, link, &Found { document, part, scope, below: Scope { file: None, ..scope } });
-        resolver.resolved.is_found = true;
+        let file = resolver.loaded(document);
+        let spot = Spot { document: Arc::clone(&file.document), span: 0..0 };
+        let wanted = Named { name: file.document.name.clone(), spot };
+        resolver.below(drops_default(&file.general));
+        let (identity, shown) = (wanted.name.clone(), wanted.name.clone());
+        let below = Scope { level: self.layers.len(), file: None };
+        let scope = Scope { file: Some(Arc::clone(&file)), ..below };
+        let found = Found { file, name: None, identity, shown, scope, below };
+        resolver.resolved.is_found = resolver.merge(&wanted, Ok(vec![found]));
         resolver.resolved
     }
 }
 
-/// What a name may mean: the profiles of the lowest so many layers, and those of the file that it stands in.
-#[derive(Clone, Copy)]
-struct Scope<'a> {
-    level: usize,
-    file: Option<&'a Arc<Loaded>>,
+/// Whether a profile says `extends = ["none"]` itself.
+fn drops_default(part: &ProfilePart) -> bool {
+    part.extends.iter().flatten().any(|name| name.name == "none")
 }
 
-/// A profile that is being merged.
-#[derive(PartialEq)]
-struct Link {
+/// What a name may mean: the profiles of the lowest so many layers, and those of the file that it stands in.
+#[derive(Clone)]
+struct Scope {
+    level: usize,
+    file: Option<Arc<Loaded>>,
+}
+
+/// A table of a profile.
+struct Found {
+    file: Arc<Loaded>,
+    /// Its name in the file; without one it is the whole file.
+    name: Option<String>,
     /// What tells it from all others.
     identity: String,
     shown: String,
+    /// What its own names mean.
+    scope: Scope,
+    /// What its own name means in it: the profile below.
+    below: Scope,
+}
+
+impl Found {
+    fn part(&self) -> &ProfilePart {
+        let named = self.name.as_ref().and_then(|name| self.file.profiles.get(name));
+        named.map_or(&self.file.general, |(_, part)| part)
+    }
 }
 
 struct Resolver<'c> {
     config: &'c Config,
     resolved: Resolved,
-    /// The profiles that are being merged, outermost first.
-    chain: Vec<Link>,
+    /// The profiles that are being merged, outermost first: what tells each from all others, and how it is shown.
+    chain: Vec<(String, String)>,
     /// How many were merged.
     applied: usize,
     /// Files that profiles lead to.
     opened: Vec<Arc<Loaded>>,
-}
-
-/// A table of a profile.
-struct Found<'a> {
-    document: Arc<SettingsFile>,
-    part: &'a ProfilePart,
-    /// What its own names mean.
-    scope: Scope<'a>,
-    /// What its own name means in it: the profile below.
-    below: Scope<'a>,
-}
-
-impl<'a> Found<'a> {
-    /// A whole file that lies below all others.
-    fn below_all(loaded: &'a Arc<Loaded>) -> Self {
-        let scope = Scope { level: 0, file: None };
-        Self { document: Arc::clone(&loaded.document), part: &loaded.general, scope, below: scope }
-    }
 }
 
 impl<'c> Resolver<'c> {
@@ -118,8 +111,9 @@ impl<'c> Resolver<'c> {
     fn below(&mut self, drops_default: bool) {
         let config = self.config;
         if !drops_default {
-            let default = Named { name: "default".to_owned(), spot: Spot::of_option("the default") };
-            self.profile(&default, Scope { level: config.layers.len(), file: None });
+            let default = Named::of_option("default", "the default");
+            let found = self.find(&default, &Scope { level: config.layers.len(), file: None });
+            self.merge(&default, found);
         }
         for loaded in &config.layers {
             for said in &loaded.general.said {
@@ -134,116 +128,92 @@ impl<'c> Resolver<'c> {
         }
     }
 
-    /// Whether a profile says `extends = ["none"]` itself.
-    fn drops_default(&mut self, wanted: &Named) -> bool {
-        let is_none = |part: &ProfilePart| part.extends.iter().flatten().any(|name| name.name == "none");
+    /// The tables of a profile, the lowest first: one at least.
+    fn find(&mut self, wanted: &Named, scope: &Scope) -> Result<Vec<Found>, String> {
         if is_path(&wanted.name) {
-            let opened = self.open(wanted);
-            let part =
-                opened.as_ref().ok().and_then(|(loaded, fragment)| part_of(loaded, fragment.as_deref()));
-            return part.is_some_and(is_none);
+            return Ok(vec![self.find_path(wanted, scope)?]);
         }
-        let config = self.config;
-        let in_layers = config.layers.iter().filter_map(|loaded| loaded.profiles.get(&wanted.name));
-        let mut parts: Vec<&ProfilePart> = in_layers.map(|(_, part)| part).collect();
-        let below = self.built_in(wanted);
-        let below = below.or_else(|| self.of_any_plugin(wanted).ok()?.filter(|_| parts.is_empty()));
-        parts.extend(below.as_ref().map(|loaded| &loaded.general));
-        parts.into_iter().any(is_none)
-    }
-
-    /// Merges a profile. Whether it is there.
-    fn profile(&mut self, wanted: &Named, scope: Scope<'_>) -> bool {
-        if is_path(&wanted.name) {
-            return self.path(wanted, scope);
-        }
-        let layers = &self.config.layers;
-        let built_in = self.built_in(wanted);
-        let mut found: Vec<Found<'_>> = Vec::new();
-        found.extend(built_in.as_ref().map(Found::below_all));
-        for (level, loaded) in layers.iter().enumerate().take(scope.level) {
-            if let Some((_, part)) = loaded.profiles.get(&wanted.name) {
-                let document = Arc::clone(&loaded.document);
-                let scope = Scope { level: level + 1, file: None };
-                found.push(Found { document, part, scope, below: Scope { level, file: None } });
+        let name = &wanted.name;
+        let found = |file: &Arc<Loaded>, is_whole: bool, scope, below| Found {
+            file: Arc::clone(file),
+            name: (!is_whole).then(|| name.clone()),
+            identity: format!("{}#{name}", file.document.name),
+            shown: name.clone(),
+            scope,
+            below,
+        };
+        let at = |level| Scope { level, file: None };
+        let mut all: Vec<Found> = Vec::new();
+        all.extend(self.built_in(wanted).map(|file| found(&file, true, at(0), at(0))));
+        for (level, file) in self.config.layers.iter().enumerate().take(scope.level) {
+            if file.profiles.contains_key(name) {
+                all.push(found(file, false, at(level + 1), at(level)));
             }
         }
-        if let Some(loaded) = scope.file
-            && let Some((_, part)) = loaded.profiles.get(&wanted.name)
-        {
-            let below = Scope { file: None, ..scope };
-            found.push(Found { document: Arc::clone(&loaded.document), part, scope, below });
+        if let Some(file) = scope.file.as_ref().filter(|file| file.profiles.contains_key(name)) {
+            all.push(found(file, false, scope.clone(), at(scope.level)));
         }
-        let mut of_plugin = None;
-        if found.is_empty() {
-            match self.of_any_plugin(wanted) {
-                Ok(loaded) => of_plugin = loaded,
-                Err(message) => {
-                    self.tell(&wanted.spot, message);
-                    return false;
-                }
-            }
+        if all.is_empty() {
+            all.extend(self.of_any_plugin(wanted)?.map(|file| found(&file, true, at(0), at(0))));
         }
-        found.extend(of_plugin.as_ref().map(Found::below_all));
-        if found.is_empty() {
-            let message = if let Some(wrong) = self.config.wrong_with_pack(&wanted.name) {
-                format!("the plugin \"{}\" can't be read: {wrong}", wanted.name)
+        if all.is_empty() {
+            return Err(if let Some(wrong) = self.config.wrong_with_pack(name) {
+                format!("the plugin \"{name}\" can't be read: {wrong}")
             } else {
                 let names = self.names(scope);
-                let hint = suggestion(&wanted.name, names.iter().map(String::as_str));
-                format!("unknown profile \"{}\" {hint}", wanted.name)
-            };
-            self.tell(&wanted.spot, message);
-            return false;
+                let hint = suggestion(name, names.iter().map(String::as_str));
+                format!("unknown profile \"{name}\" {hint}")
+            });
         }
-        for found in found {
-            let identity = format!("{}#{}", found.document.name, wanted.name);
-            self.part(wanted, Link { identity, shown: wanted.name.clone() }, &found);
-        }
-        true
+        Ok(all)
     }
 
-    /// Merges the profile of a file.
-    fn path(&mut self, wanted: &Named, scope: Scope<'_>) -> bool {
-        let (loaded, fragment) = match self.open(wanted) {
-            Ok(opened) => opened,
-            Err(message) => {
-                self.tell(&wanted.spot, message);
-                return false;
+    /// The profile of a file.
+    fn find_path(&mut self, wanted: &Named, scope: &Scope) -> Result<Found, String> {
+        let (file, name) = self.open(wanted)?;
+        let names = || file.profiles.keys().map(String::as_str);
+        match &name {
+            Some(name) if !file.profiles.contains_key(name) => {
+                let hint = suggestion(name, names());
+                return Err(format!("unknown profile \"{name}\" in {} {hint}", file.document.name));
             }
-        };
-        let Some(part) = part_of(&loaded, fragment.as_deref()) else {
-            let names: Vec<&str> = loaded.profiles.keys().map(String::as_str).collect();
-            let message = match &fragment {
-                Some(name) => {
-                    let hint = suggestion(name, names);
-                    format!("unknown profile \"{name}\" in {} {hint}", loaded.document.name)
-                }
-                None => format!("choose one of its profiles: {}#{}", wanted.name, names.join(", #")),
-            };
-            self.tell(&wanted.spot, message);
-            return false;
-        };
-        let shown = match (&loaded.document.path, &fragment) {
+            None if file.general.is_empty() && !file.profiles.is_empty() => {
+                let names: Vec<&str> = names().collect();
+                return Err(format!("choose one of its profiles: {}#{}", wanted.name, names.join(", #")));
+            }
+            _ => {}
+        }
+        let shown = match (&file.document.path, &name) {
             (Some(path), Some(name)) => format!("{}#{name}", path.display()),
             (Some(path), None) => path.display().to_string(),
             _ => wanted.name.clone(),
         };
-        let scope = Scope { file: Some(&loaded), ..scope };
-        let below = Scope { file: None, ..scope };
-        let found = Found { document: Arc::clone(&loaded.document), part, scope, below };
-        self.part(wanted, Link { identity: shown.clone(), shown }, &found);
+        let below = Scope { file: None, level: scope.level };
+        let scope = Scope { file: Some(Arc::clone(&file)), ..below };
+        Ok(Found { file, name, identity: shown.clone(), shown, scope, below })
+    }
+
+    /// Merges a profile. Returns whether it is there.
+    fn merge(&mut self, wanted: &Named, found: Result<Vec<Found>, String>) -> bool {
+        match found {
+            Ok(found) => found.iter().for_each(|found| self.part(wanted, found)),
+            Err(message) => {
+                self.tell(&wanted.spot, message);
+                return false;
+            }
+        }
         true
     }
 
     /// Merges one table of a profile over what it extends.
-    fn part(&mut self, wanted: &Named, link: Link, found: &Found<'_>) {
-        let is_circle = self.chain.iter().any(|open| open.identity == link.identity);
+    fn part(&mut self, wanted: &Named, found: &Found) {
+        let Found { identity, shown: own, .. } = found;
+        let is_circle = self.chain.iter().any(|(open, _)| open == identity);
         if is_circle || self.chain.len() >= DEEPEST {
-            let shown: Vec<&str> = self.chain.iter().map(|link| link.shown.as_str()).collect();
+            let shown: Vec<&str> = self.chain.iter().map(|(_, shown)| shown.as_str()).collect();
             let chain = shown.join(" → ");
             let message = if is_circle {
-                format!("profiles extend each other in a cycle: {chain} → {}", link.shown)
+                format!("profiles extend each other in a cycle: {chain} → {own}")
             } else {
                 format!("more than {DEEPEST} levels of extends: {chain} → …")
             };
@@ -257,18 +227,18 @@ impl<'c> Resolver<'c> {
         if self.applied > MOST {
             return;
         }
-        let own = link.shown.clone();
-        self.chain.push(link);
-        for parent in found.part.extends.iter().flatten().filter(|parent| parent.name != "none") {
+        self.chain.push((identity.clone(), own.clone()));
+        for parent in found.part().extends.iter().flatten().filter(|parent| parent.name != "none") {
             let is_own = parent.name == wanted.name && !is_path(&parent.name);
-            self.profile(parent, if is_own { found.below } else { found.scope });
+            let parents = self.find(parent, if is_own { &found.below } else { &found.scope });
+            self.merge(parent, parents);
         }
-        for said in &found.part.said {
+        for said in &found.part().said {
             self.resolved.tree.say(said);
         }
         self.chain.pop();
-        if self.resolved.profiles.last() != Some(&own) {
-            self.resolved.profiles.push(own);
+        if self.resolved.profiles.last() != Some(own) {
+            self.resolved.profiles.push(own.clone());
         }
     }
 
@@ -343,11 +313,11 @@ impl<'c> Resolver<'c> {
         Ok((self.loaded(document), fragment))
     }
 
-    fn names(&self, scope: Scope<'_>) -> Vec<String> {
+    fn names(&self, scope: &Scope) -> Vec<String> {
         let mut names: Vec<String> = BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
         names.extend(self.config.pack_profiles().into_iter().map(|(name, _)| name));
         let layers = self.config.layers[..scope.level].iter();
-        names.extend(layers.chain(scope.file).flat_map(|loaded| loaded.profiles.keys().cloned()));
+        names.extend(layers.chain(&scope.file).flat_map(|loaded| loaded.profiles.keys().cloned()));
         names.sort_by_key(|name| !BUILT_IN.iter().any(|(known, _)| known == name));
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
@@ -356,14 +326,5 @@ impl<'c> Resolver<'c> {
 
     fn tell(&mut self, spot: &Spot, message: String) {
         self.resolved.problems.tell(spot.document.layer, [spot.problem(message)]);
-    }
-}
-
-/// What a file says of a profile: of that named after `#`, or as a file of one profile.
-fn part_of<'l>(loaded: &'l Loaded, fragment: Option<&str>) -> Option<&'l ProfilePart> {
-    match fragment {
-        Some(name) => loaded.profiles.get(name).map(|(_, part)| part),
-        None if loaded.general.is_empty() && !loaded.profiles.is_empty() => None,
-        None => Some(&loaded.general),
     }
 }
