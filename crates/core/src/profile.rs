@@ -1,6 +1,6 @@
-//! A user's choices, as data: how much to say, what to leave out, how to lay it out.
+//! A user's choices, as data: how much to show, what to hide, how to lay it out.
 //!
-//! The host reads these from TOML; here they are only their meaning.
+//! The host reads them from TOML.
 
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::records::RecordSchema;
 use crate::redact::Redaction;
 use crate::theme::Glyphs;
 
-/// How much the standard formatter says.
+/// How much the standard formatter shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// One call, one line, unless there is a reason.
     #[default]
     Compact,
-    /// Everything that people read, each thing once: thinking, inputs and whole results too, as the formatter lays them out.
+    /// Everything that people read, once: also thinking, inputs and whole results, as the formatter lays them out.
     Whole,
-    /// Everything that was said, thought, called and returned, as the stream has it.
+    /// Everything in the stream, unchanged.
     Full,
 }
 
@@ -81,7 +81,7 @@ limits! {
     NoticeLines, "limits.notice-lines", false, false, "lines of a notice";
 }
 
-/// How much of what is shown, by the name of the limit. `None` is no limit.
+/// How much is shown, by the name of the limit. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     most: [Option<usize>; LIMITS.len()],
@@ -141,9 +141,9 @@ pub struct Layout {
     pub margin: usize,
     /// Which characters glyph names become: `unicode`, `ascii`, `words` or `nerd`.
     pub glyphs: Glyphs,
-    /// Whether our own words are ASCII alone, whatever the glyphs are. With those of `ascii` they always are.
+    /// Whether our own words are ASCII only, whatever the glyphs are. With those of `ascii` they always are.
     pub ascii: bool,
-    /// Whether what is said is written as it is: with blanks at the ends of lines and blank lines around texts,
+    /// Whether texts are written unchanged: with blanks at the ends of lines and blank lines around texts,
     /// without bars for sub-agents and without the calls that things belong to.
     pub bare: bool,
     /// Results longer than so many lines are folded where that is possible; `None`: no result is.
@@ -173,7 +173,7 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Whether nothing of our own is beyond ASCII.
+    /// Whether all that we add is ASCII.
     pub fn is_ascii(&self) -> bool {
         self.ascii || self.glyphs == Glyphs::Ascii
     }
@@ -182,12 +182,12 @@ impl Layout {
 /// Whether a result is put under its call where that isn't directly before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pairs {
-    /// Where the whole input is there already, as a file that isn't followed; a page always.
+    /// Where the whole input is available, as in a file that isn't followed; always for a page.
     #[default]
     Auto,
     /// If it comes within a window, counted in entries and bytes: until then its call waits.
     Always,
-    /// Never: everything is written when it is complete, and what is apart from its call names it.
+    /// Never: everything is written when it is complete, and a result apart from its call names it.
     Never,
 }
 
@@ -223,17 +223,17 @@ impl Ci {
     }
 }
 
-/// How what grows is shown where what was shown can be replaced.
+/// How growing items are shown by sinks that can change what they show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Live {
-    /// Looks a second: how often what has grown is formatted and shown. From 1 to 1,000.
+    /// How often growing items are formatted and shown, per second. From 1 to 1,000.
     pub rate: u32,
-    /// Whether anything may move that stands for work going on, such as a spinner.
+    /// Whether marks of ongoing work, such as a spinner, may move.
     pub motion: bool,
 }
 
 impl Live {
-    /// The shortest time between two looks.
+    /// The shortest time between two updates.
     pub fn interval(self) -> Duration {
         Duration::from_secs(1) / self.rate.max(1)
     }
@@ -254,16 +254,16 @@ pub enum Selector {
     Action(String),
     /// A tool's exact name, or a glob with `*`: `mcp__github__*`. Calls and results of it.
     Tool(String),
-    /// `failed`: whatever tells of a failure.
+    /// `failed`: items that report a failure.
     Failed,
     /// `answer`: the replies that end a turn. Only what comes after a reply shows whether it is one, so each reply of the main
     /// thread matches, and [`Filter::is_answer_alone`] asks the outline to leave out the others.
     Answer,
-    /// What is inside of a sub-agent.
+    /// Items of sub-agents.
     Inside,
-    /// What is in each of these groups.
+    /// Items in all of these groups.
     All(Vec<Selector>),
-    /// What isn't in this group.
+    /// Items not in this group.
     Not(Box<Selector>),
 }
 
@@ -319,7 +319,7 @@ impl Selector {
         }
     }
 
-    /// How closely it says which tool is meant: the more it says, the higher.
+    /// How specific it is about the tool.
     fn rank(&self) -> (u8, usize) {
         match self {
             Self::Tool(pattern) => match pattern.find('*') {
@@ -332,7 +332,7 @@ impl Selector {
     }
 }
 
-/// What is shown at all.
+/// Which items are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// If not empty, only items of these groups.
@@ -352,27 +352,27 @@ impl Filter {
         wanted && !self.hide.iter().any(|group| group.matches(item))
     }
 
-    /// Whether of the replies only those are wanted that end a turn.
+    /// Whether only those replies are wanted that end a turn.
     pub fn is_answer_alone(&self) -> bool {
         self.only.contains(&Selector::Answer) && !self.only.contains(&Selector::Kind(Kind::Reply))
     }
 
-    /// The groups of which the standard formatter leaves nothing out. Who asks for nothing but a kind that it leaves out
-    /// altogether wants to see it.
+    /// The groups of which the standard formatter hides nothing. Asking for nothing but a kind that it hides means that the user
+    /// wants to see it.
     pub fn shown(&self) -> Vec<Selector> {
         let is_asked_for =
             |group: &&Selector| [Kind::Thinking, Kind::Record].into_iter().any(|kind| group.is_of(kind));
         self.show.iter().chain(self.only.iter().filter(is_asked_for)).cloned().collect()
     }
 
-    /// Whether the body of `item` is folded away. A failure is not, unless a group speaks of failures.
+    /// Whether the body of `item` is folded. That of a failure isn't, unless a group names failures.
     pub fn collapses(&self, item: &Item) -> bool {
         let may = |group: &Selector| group.means_failures() || !Selector::Failed.matches(item);
         self.collapse.iter().any(|group| may(group) && group.matches(item))
     }
 }
 
-/// Whether `text` is of the form of `pattern`, in which `*` stands for any text. Linear in both.
+/// Whether `text` matches `pattern`, in which `*` matches any text. Linear in both.
 pub fn glob(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut left) = text.strip_prefix(head) else { return false };
@@ -392,34 +392,34 @@ pub fn glob(pattern: &str, text: &str) -> bool {
 pub enum DrawnRecords {
     /// Those of a schema, as a tree.
     Schema(Arc<RecordSchema>),
-    /// Those that a formatter's accumulator of this name knows ([`crate::formatter::Formatter::accumulator`]).
+    /// Those of a formatter's accumulator of this name ([`crate::formatter::Formatter::accumulator`]).
     Accumulator(String),
 }
 
 /// All choices together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// How much is said.
+    /// How much is shown of each item.
     pub detail: Detail,
-    /// How much of it is shown.
+    /// The limits of what is shown.
     pub limits: Limits,
-    /// How much of it is shown for some tools.
+    /// The limits of single tools.
     pub tools: Vec<ToolLimits>,
     /// How it is laid out.
     pub layout: Layout,
     /// How it is shown while it grows.
     pub live: Live,
-    /// What is left out.
+    /// Which items are hidden.
     pub filter: Filter,
-    /// What is masked in whatever is written.
+    /// What is masked in the output.
     pub redaction: Redaction,
-    /// The records of replies that are drawn, in place of their lines.
+    /// The records in replies that are drawn instead of their lines.
     pub records: Option<DrawnRecords>,
 }
 
 impl Profile {
-    /// The limits that hold for `item`: of several tools' limits that fit, an exact name goes before a glob, and a
-    /// glob with a longer beginning before one with a shorter.
+    /// The limits for `item`. Of several matching tools an exact name has precedence over a glob, and a longer prefix over
+    /// a shorter one.
     pub fn limits_of(&self, item: &Item) -> Limits {
         let mut limits = self.limits;
         if !self.tools.is_empty() {
@@ -448,7 +448,7 @@ impl Profile {
 
 /// Lines of a call that are shown while its input is being written, at most.
 const GROWING_LINES: usize = 100;
-/// Bytes of them: half of what formatters get of a long field, so that a secret that began before all of them is known as one.
+/// Bytes of them: half of what formatters get of a long field, so that a secret that began before them is recognized.
 const GROWING_BYTES: usize = 8 << 10;
 
 #[cfg(test)]

@@ -419,8 +419,7 @@ fn hiding(about: &ExplainSubject, engine: &Engine) -> Vec<Hiding> {
         !matches!(kind, Kind::Call | Kind::Result)
             && matches!(standard.format(item, &session), Ok(Verdict::Hide))
     };
-    let settings = engine.resolved().tree.settings();
-    let detail = settings.iter().find(|setting| setting.name == "detail").map(|setting| setting.leaf);
+    let detail = engine.resolved().tree.get("detail");
     let place = detail.map_or_else(|| "built-in".to_owned(), |leaf| leaf.spot.to_string());
     let to = names(&is_hidden);
     if !to.is_empty() && about.kind == Some(Kind::Record) {
@@ -436,10 +435,8 @@ fn hiding(about: &ExplainSubject, engine: &Engine) -> Vec<Hiding> {
 
 /// What the settings say of hiding, each thing apart.
 fn elements(engine: &Engine) -> Vec<(&'static str, Leaf)> {
-    let settings = engine.resolved().tree.settings();
     let of_key = |key: &'static str| {
-        let leaf = settings.iter().find(|setting| setting.name == key).map(|setting| setting.leaf);
-        let elements = leaf.and_then(Leaf::elements).unwrap_or_default();
+        let elements = engine.resolved().tree.get(key).and_then(Leaf::elements).unwrap_or_default();
         elements.into_iter().map(move |element| (key, element))
     };
     ["only", "hide", "filter"].into_iter().flat_map(of_key).collect()
@@ -450,7 +447,7 @@ fn alone(key: &'static str, element: Leaf) -> Profile {
     let spot: Spot = element.spot.clone();
     let mut tree = SettingsTree::default();
     let leaf = Leaf { value: SettingValue::List(vec![element]), spot };
-    tree.say(&Assignment { path: Path::Key(key), change: ListChange::Replace, leaf });
+    tree.assign(&Assignment { path: Path::Key(key), change: ListChange::Replace, leaf });
     Settings::of(&tree).profile
 }
 

@@ -1,4 +1,4 @@
-//! Settings: which files say something, what they say together, and which profile is used.
+//! Settings: their files, what these set together, and which profile is used.
 //!
 //! ```text
 //! system ─┐
@@ -7,8 +7,8 @@
 //! chosen ─┘        only what it may, unless it is trusted (project)
 //! ```
 //!
-//! Later files go over earlier ones. What stands outside of a profile's table holds for all profiles and lies
-//! under them. What is wrong in a file is told and left out; the rest counts.
+//! Later files override earlier ones. Keys outside of a profile's table apply to all profiles, below their own. Invalid
+//! entries are reported and skipped.
 
 pub mod allowance;
 mod check;
@@ -48,22 +48,22 @@ pub use resolve::Resolved;
 /// The name of the user's settings in the folder [`Folders::config`].
 pub const FILE: &str = "config.toml";
 
-/// Which settings are asked for.
+/// Which settings to load.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Reads the files, each once.
     pub files: Files,
     /// Where files are looked for; nowhere without this.
     pub folders: Option<Folders>,
-    /// A file to be read instead of those that would be found.
+    /// A file to read instead of those that would be found.
     pub file: Option<PathBuf>,
-    /// Whether files of a project are left alone.
+    /// Whether files of a project are ignored.
     pub no_project: bool,
-    /// Hashes of projects that are trusted wherever they lie, with commas between.
+    /// Hashes of projects that are trusted wherever they are, separated by commas.
     pub trusted: Option<String>,
-    /// Plugins that are used whatever the settings say; their profiles are known by name.
+    /// Plugins that are used independent of the settings; their profiles are known by name.
     pub packs: Vec<Arc<Pack>>,
-    /// Profiles that are handed over as text, each with its name. They go before those of the program and of plugins.
+    /// Profiles passed as text, each with its name. They have precedence over those of the program and of plugins.
     pub texts: Vec<(String, String)>,
 }
 
@@ -73,26 +73,26 @@ pub struct Config {
     files: Files,
     folders: Folders,
     packs: Vec<Arc<Pack>>,
-    /// Profiles that were handed over, each with its name and its text.
+    /// Profiles that were passed, each with its name and text.
     texts: Vec<(String, String)>,
-    /// All plugins whose profiles are known by name, once one is looked for.
+    /// All plugins whose profiles are known by name, once one is needed.
     known: OnceLock<Vec<Arc<Pack>>>,
-    /// All others that can be chosen by name, once a profile is looked for among them.
+    /// All others that can be chosen by name, once one is needed.
     others: OnceLock<Vec<Arc<Pack>>>,
     /// The lowest first.
     layers: Vec<Arc<Loaded>>,
-    /// The files that were looked for, with whether they are there.
+    /// The files that were looked for, and whether they exist.
     looked_for: Vec<(SettingsLayer, PathBuf, bool)>,
     project: Option<Project>,
     problems: SettingsProblems,
 }
 
-/// What is wrong with settings.
+/// Problems in settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsProblems {
-    /// In what was named for this run: nothing is done.
+    /// In settings that were named for this run: it isn't started.
     pub errors: Problems,
-    /// In what was found: it is left out, and the rest is done.
+    /// In settings that were found: they are skipped.
     pub warnings: Problems,
 }
 
@@ -100,21 +100,21 @@ impl SettingsProblems {
     pub(crate) fn tell(&mut self, layer: SettingsLayer, problems: impl IntoIterator<Item = Problem>) {
         let list = if layer >= SettingsLayer::Chosen { &mut self.errors } else { &mut self.warnings };
         for problem in problems {
-            // A profile that is extended twice is told of once.
+            // The problems of a profile that is extended twice are reported once.
             if list.0.len() < MOST_TOLD && !list.0.contains(&problem) {
                 list.0.push(problem);
             }
         }
     }
 
-    /// Takes over what `other` tells.
+    /// Adds those of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
         self.tell(SettingsLayer::Option, other.errors.0);
         self.tell(SettingsLayer::User, other.warnings.0);
     }
 }
 
-/// Further problems are not told.
+/// Most problems that are reported.
 const MOST_TOLD: usize = 100;
 
 /// A file of settings that was read.
@@ -122,7 +122,7 @@ const MOST_TOLD: usize = 100;
 struct Loaded {
     document: Arc<SettingsFile>,
     head: Head,
-    /// What holds for all profiles; in the file of a lone profile that profile.
+    /// The keys for all profiles; in the file of a single profile that profile.
     general: ProfilePart,
     profiles: IndexMap<String, (Spot, ProfilePart)>,
 }
@@ -134,7 +134,7 @@ impl Loaded {
         let (table, mut problems) = document::parse(&document);
         let (mut head, mut profiles) = (Head::default(), IndexMap::new());
         let (mut found, mut unknown) = (Vec::new(), 0);
-        // To find a problem's place, and the name that may be meant, takes its time.
+        // Finding a problem's place and a similar name is slow.
         let tell = |found: &mut Vec<Problem>, spot: &Spot, message: &dyn Fn() -> String| {
             if found.len() < document::TOLD {
                 found.push(spot.problem(message()));
@@ -194,26 +194,26 @@ impl Loaded {
     }
 }
 
-/// A profile that may be used, and why.
+/// A profile that may be used, and the reason.
 #[derive(Clone, Debug)]
 pub struct ProfileChoice {
     /// Its name or path, and where it was chosen.
     pub profile: Named,
-    /// By what: an option, the environment, the project's file, …
+    /// What chose it: an option, the environment, the project's file, …
     pub by: &'static str,
 }
 
 /// Which profile is used.
 #[derive(Clone, Debug)]
 pub struct ProfileChoices {
-    /// Those that may be used whatever the stream is, the first that is there counts.
+    /// Those for any stream; the first one that exists is used.
     pub profiles: Vec<ProfileChoice>,
-    /// Those that are used instead if the stream is one of theirs, the first that fits counts.
+    /// Those for certain streams, which have precedence; the first one that matches is used.
     pub by_stream: Vec<(Switch, ProfileChoice)>,
 }
 
 impl Config {
-    /// Finds and reads the files that `request` means.
+    /// Finds and reads the requested files.
     pub fn load(request: &Request) -> Self {
         let mut config = Self {
             folders: request.folders.clone().unwrap_or_default(),
@@ -274,12 +274,12 @@ impl Config {
         self.layers.push(Arc::new(loaded));
     }
 
-    /// What is wrong in the files that were read.
+    /// The problems in the files that were read.
     pub fn problems(&self) -> &SettingsProblems {
         &self.problems
     }
 
-    /// The files that were looked for, and whether they are there; the lowest first.
+    /// The files that were looked for, and whether they exist; the lowest first.
     pub fn looked_for(&self) -> &[(SettingsLayer, PathBuf, bool)] {
         &self.looked_for
     }
@@ -289,7 +289,7 @@ impl Config {
         self.project.as_ref()
     }
 
-    /// How sessions are served, as the user's own settings and those of the machine say: the last that says so counts.
+    /// How sessions are served, by the settings of the user and of the machine; later ones override earlier ones.
     pub fn serve(&self) -> ServeSettings {
         let mut serve = ServeSettings::default();
         let is_project = |loaded: &&Arc<Loaded>| loaded.document.layer == SettingsLayer::Project;
@@ -317,14 +317,14 @@ impl Config {
         &self.files
     }
 
-    /// Whether a file was named, instead of those that would be found.
+    /// Whether a file was named instead of those that would be found.
     fn is_chosen(&self) -> bool {
         self.layers.iter().any(|loaded| loaded.document.layer == SettingsLayer::Chosen)
             || self.looked_for.iter().any(|(layer, ..)| *layer == SettingsLayer::Chosen)
     }
 
-    /// Which profile is used. `asked` was asked for: by an option, or by the environment. `otherwise` is used if
-    /// nothing says which.
+    /// Which profile is used. `asked` was requested by an option or by the environment. `otherwise` is used if nothing
+    /// chooses one.
     pub fn choices(&self, asked: Option<ProfileChoice>, otherwise: &str) -> ProfileChoices {
         let default_of = |layer| {
             let found = self.layers.iter().rev().find(|loaded| loaded.document.layer == layer);
@@ -363,7 +363,7 @@ impl Config {
         ProfileChoices { profiles, by_stream }
     }
 
-    /// The names of all profiles, with whose they are and the file they stand in.
+    /// The names of all profiles, each with its layer and its place.
     pub fn profiles(&self) -> Vec<(String, SettingsLayer, String)> {
         let mut all: Vec<(String, SettingsLayer, String)> = Vec::new();
         let mut add = |name: &str, layer, file: &str| {

@@ -472,7 +472,7 @@ impl Builder {
     ) -> Engine {
         for assignment in &self.set {
             match tree::read_assignment(assignment) {
-                Ok(said) => resolved.tree.say(&said),
+                Ok(said) => resolved.tree.assign(&said),
                 Err(problem) => told.tell(settings::document::SettingsLayer::Option, [problem]),
             }
         }

@@ -1,7 +1,7 @@
-//! Checks the names by which users choose items (`--only`, `--hide`, profiles) and roles: what can't be a name, and what was
-//! probably meant by one that isn't known.
+//! Checks the names of items (`--only`, `--hide`, profiles) and roles: which are invalid, and what was probably meant by
+//! an unknown one.
 //!
-//! Any name may be a tool's, so one that is not known holds. But it is told, since a typo hides all or nothing.
+//! Any name may be a tool's, so an unknown one is valid. But it is reported, since a typo hides all or nothing.
 
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::profile::Selector;
@@ -14,10 +14,10 @@ use crate::settings::keys::Named;
 use crate::settings::tree::SettingsTree;
 use crate::tools::rule::{self, ToolRule};
 
-/// Signs of globs elsewhere. Here they would fit no tool.
+/// Wildcards of other programs. Here they would match no tool.
 const FOREIGN_SIGNS: [char; 5] = ['[', ']', '{', '}', '?'];
 
-/// What is wrong with the name of a group, if something is.
+/// What is wrong with the name of a group, if anything.
 pub(crate) fn wrong_with(name: &str) -> Option<String> {
     if name.starts_with('@') {
         return rule::wrong_with_pattern(name);
@@ -29,8 +29,8 @@ pub(crate) fn wrong_with(name: &str) -> Option<String> {
     Some(format!("\"{sign}\" is not allowed in a name (the only wildcard is *, as in mcp__*)"))
 }
 
-/// What is to be told of the names in a list: each that is taken for a tool's though none is known by it. `own` are
-/// the tools that the settings speak of. `is_only`: nothing but what the list names is shown.
+/// Returns a hint for each name in a list that is treated as a tool's although no such tool is known. `own` are the tools
+/// that the settings name. `is_only`: only what the list names is shown.
 pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Problem> {
     let is_known = |name: &str| is_known(name) || own.iter().any(|tool| tool.pattern == name);
     let shows_nothing = is_only && !list.iter().any(|named| is_known(&named.name));
@@ -38,7 +38,7 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
     let hints = unknown.filter_map(|named| {
         let message = match meant(&named.name) {
             Some(name) => format!("treated as a tool name (did you mean \"{name}\"?)"),
-            // Who has tools of other names in a file knows them, and doesn't want to hear of them each time.
+            // Users with other tools in a file know them, and don't want a hint each time.
             None if named.spot.document.layer == SettingsLayer::Option || shows_nothing => {
                 let kinds: Vec<&str> = words().collect();
                 let kinds = kinds.join(", ");
@@ -55,7 +55,7 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
 /// that are probably misspelled. `without_only`: another list takes the place of `only`.
 pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool) -> Vec<Problem> {
     let settings = tree.settings();
-    // What a plugin brings along is its author's to mend.
+    // Only its author can fix what a plugin sets.
     let said = settings.iter().filter(|setting| setting.leaf.spot.document.layer > SettingsLayer::Pack);
     let hints = said.flat_map(|setting| match setting.name.as_str() {
         "only" if without_only => Vec::new(),
@@ -96,7 +96,7 @@ fn tools_of_filters(leaf: &Leaf) -> Vec<Named> {
     tools.filter_map(|entry| entry.leaf.named()).collect()
 }
 
-/// Why a name is probably not that of the tool that is meant: no dialect has it.
+/// Why a name is probably wrong: no dialect has a tool of this name.
 pub(crate) fn doubt_of_tool(tool: &str) -> Option<String> {
     if is_known(tool) {
         return None;
@@ -106,7 +106,7 @@ pub(crate) fn doubt_of_tool(tool: &str) -> Option<String> {
     Some(format!("no known agent, setting or plugin has a tool of this name{hint}"))
 }
 
-/// The tool that a name or glob was probably meant to be, if it fits no known one.
+/// The tool that a name or glob probably meant, if it matches no known one.
 pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
     if name.starts_with('@') || streamfmt_dialects::action_of(name) != Action::Other {
         return None;
@@ -132,7 +132,7 @@ fn nearest_tool(name: &str) -> Option<&'static str> {
     tools().find(|known| known.to_lowercase() == found)
 }
 
-/// Whether a name is that of a kind or of a tool that is known, or stands for several.
+/// Whether a name is that of a kind or a known tool, or a glob of several.
 fn is_known(name: &str) -> bool {
     match Selector::parse(name) {
         Selector::Tool(tool) if tool.contains('*') => meant_tool(&tool).is_none(),
@@ -143,7 +143,7 @@ fn is_known(name: &str) -> bool {
     }
 }
 
-/// The word or tool that a name which is none was probably meant to be, whatever is written large in it.
+/// The word or tool that an unknown name probably meant, ignoring case.
 fn meant(name: &str) -> Option<&'static str> {
     if name.contains('*') {
         return meant_tool(name);
@@ -163,7 +163,7 @@ fn tools() -> impl Iterator<Item = &'static str> {
     DIALECTS.rows.iter().flat_map(|dialect| dialect.tools).map(|(name, _)| *name)
 }
 
-/// The words that are no names of tools.
+/// The words that aren't names of tools.
 fn words() -> impl Iterator<Item = &'static str> {
     Kind::ALL.iter().map(|kind| kind.name()).chain(["failed", "answer"])
 }

@@ -23,7 +23,7 @@ pub(crate) use read::{unknown, walk};
 pub struct Key<T: 'static> {
     /// Its full name: `limits.result-lines`.
     pub name: &'static str,
-    /// What it is for, in a few words.
+    /// Its purpose, in a few words.
     pub about: &'static str,
     /// Which values it takes, and where they go.
     pub form: ValueForm<T>,
@@ -56,7 +56,7 @@ pub enum ValueForm<T: 'static> {
     Groups(fn(&mut T, Vec<Named>)),
     /// A tool, a glob of tools, or an action.
     Tool(fn(&mut T, Named)),
-    /// What a rule says of a tool: checked by the key's name.
+    /// A field of a tool's rule: checked by the key's name.
     Rule(fn(&mut T, RuleValue)),
     /// A function in a Lua file: `lib/bash.lua#arg`.
     Script(fn(&mut T, Named)),
@@ -66,17 +66,17 @@ pub enum ValueForm<T: 'static> {
     Switches(fn(&mut T, Vec<Switch>)),
 }
 
-/// A name and where it was said.
+/// A name and where it is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The name.
     pub name: String,
-    /// Where it was said.
+    /// Where it is set.
     pub spot: Spot,
 }
 
 impl Named {
-    /// What an option names, or what holds where nothing is named.
+    /// A name given by an option, or by default.
     pub fn of_option(name: impl Into<String>, option: impl Into<String>) -> Self {
         Self { name: name.into(), spot: Spot::of_option(option) }
     }
@@ -88,7 +88,7 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         Key {
             name: "extends",
             about: "profiles that this one builds on, from left to right; \"none\" leaves out the default below",
-            // Whoever merges profiles has read these before anything else of the table.
+            // The merge of profiles reads these before the rest of the table.
             form: ValueForm::List(|_, _| {}),
         },
         Key {
@@ -259,12 +259,12 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
     with_limits(keys, |_| true, |s, limit, most| s.profile.limits[limit] = most)
 });
 
-/// What the table of one tool, `[tool.NAME]`, says.
+/// The table of one tool, `[tool.NAME]`.
 #[derive(Clone, Debug, Default)]
 pub struct ToolTable {
-    /// What it says without a script.
+    /// Its fields without a script.
     pub(crate) rule: ToolRule,
-    /// Functions that say something of it, by the name of the field.
+    /// Its functions, by the name of the field.
     pub(crate) scripts: Vec<(&'static str, Named)>,
     /// Its limits.
     pub(crate) limits: Vec<(LimitName, Option<usize>)>,
@@ -437,7 +437,7 @@ pub static SWITCH_KEYS: &[Key<Switch>] = &[
     },
 ];
 
-/// What a file of settings says beside its profiles.
+/// The contents of a file of settings beside its profiles.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     pub(crate) default_profile: Option<Named>,
@@ -546,7 +546,7 @@ fn with_limits<T>(
 /// No line of the input may be longer than this, whatever a profile says: a record counts in 32 bits.
 const LONGEST_LINE: usize = 1 << 30;
 
-/// What is in a group, or what isn't.
+/// A group, or its complement.
 fn if_so(group: Selector, on: bool) -> Selector {
     if on { group } else { Selector::Not(Box::new(group)) }
 }

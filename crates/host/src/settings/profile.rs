@@ -1,4 +1,4 @@
-//! What a profile means, with nothing left open but what the terminal decides.
+//! The values of a profile, complete but for what the terminal decides.
 //!
 //! Built-in profiles are files like those that users write, embedded and read by the same code. Every profile lies
 //! over `default` unless it says `extends = ["none"]`.
@@ -30,7 +30,7 @@ pub static BUILT_IN: &[(&str, &str)] = &[
     ("plain", include_str!("../../profiles/plain.toml")),
 ];
 
-/// What a profile says.
+/// The values of a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The name of the writer, if the profile wants a certain one.
@@ -55,9 +55,9 @@ pub struct Settings {
     pub ci: Option<Ci>,
     /// Whether `detail = "lines"` asks for the output format `log` by its old name.
     pub is_log: bool,
-    /// What it says of tools: later ones go over earlier ones where they mean the same tools.
+    /// The rules for tools: a later one overrides an earlier one for the same tools.
     pub tools: Vec<ToolRule>,
-    /// Functions that say something of tools.
+    /// Lua functions for tools.
     pub scripts: Vec<ToolScript>,
     /// Its tables `[[filter]]`, which are part of `profile` once all is read.
     pub(crate) filters: Vec<FilterRule>,
@@ -65,19 +65,19 @@ pub struct Settings {
     pub profile: Profile,
 }
 
-/// A function in a Lua file that says something of some tools.
+/// A function in a Lua file that formats some tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolScript {
     /// Which tools: an exact name, an action such as `@run`, or a glob.
     pub pattern: String,
-    /// What it says: `label`, `arg`, `summary`, `call` or `result`.
+    /// What it returns: `label`, `arg`, `summary`, `call` or `result`.
     pub field: &'static str,
     /// The file, and after `#` the function in the table that the file gives.
     pub script: Named,
 }
 
 impl Default for Settings {
-    /// What is below everything: no limits, nothing left out.
+    /// What is below everything: no limits, nothing hidden.
     fn default() -> Self {
         Self {
             writer: None,
@@ -108,14 +108,14 @@ impl Settings {
         resolved.problems.errors.or(Self::of(&resolved.tree))
     }
 
-    /// Reads the profile that `source` says, told by the name `file`.
+    /// Reads the profile in `source`, which messages call `file`.
     pub fn parse(file: &str, source: &str) -> Result<Self, Problems> {
         let document = SettingsFile::new(file, None, SettingsLayer::Chosen, source.to_owned());
         let resolved = Config::default().resolve_text(document);
         resolved.problems.errors.or(Self::of(&resolved.tree))
     }
 
-    /// What all layers together mean.
+    /// The values of the merged settings.
     pub(crate) fn of(tree: &SettingsTree) -> Self {
         let mut settings = Self::default();
         tree.apply(&mut settings);
@@ -137,12 +137,12 @@ impl Settings {
     pub fn set(&mut self, assignment: &str) -> Result<(), Problem> {
         let said = tree::read_assignment(assignment)?;
         let mut tree = SettingsTree::default();
-        tree.say(&said);
+        tree.assign(&said);
         tree.apply(self);
         Ok(())
     }
 
-    /// Takes what the table of a tool says.
+    /// Adds the contents of a table `[tool.NAME]`.
     pub(crate) fn add_tool(&mut self, table: ToolTable) {
         let ToolTable { rule, scripts, limits, keep } = table;
         if !limits.is_empty() || keep.is_some() {
@@ -161,7 +161,7 @@ impl Settings {
 }
 
 impl Config {
-    /// The functions that settings name, as plugins: one for each file of settings. What can't be read is told.
+    /// The functions that settings name, as plugins: one for each file of settings. Files that can't be read are reported.
     pub(crate) fn scripts(&self, settings: &Settings, told: &mut SettingsProblems) -> Vec<Pack> {
         let mut packs: IndexMap<&str, (String, BTreeMap<String, String>)> = IndexMap::new();
         for ToolScript { pattern, field, script } in &settings.scripts {

@@ -11,38 +11,37 @@ use crate::problem::suggestion;
 use crate::settings::keys::Named;
 use crate::settings::profile::BUILT_IN;
 
-/// No profile may extend others over more steps.
+/// Most levels of `extends`.
 const DEEPEST: usize = 8;
-/// No profile may extend more others in all, however often each.
+/// Most profiles that are merged for one, including repeated ones.
 const MOST: usize = 64;
 
-/// A profile with all that it extends, and what else the settings say.
+/// A profile merged with all that it extends and the settings for all profiles.
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
-    /// What they say together.
+    /// The merged settings.
     pub tree: SettingsTree,
-    /// What is wrong with it.
+    /// Problems in the profiles.
     pub problems: SettingsProblems,
-    /// The profiles that took part, the lowest first, as they are shown.
+    /// The names of the merged profiles, the lowest first.
     pub profiles: Vec<String>,
-    /// Those of plugins that are among them.
+    /// The profiles of plugins among them.
     pub(crate) packs: Vec<PackProfile>,
-    /// Whether the profile that was asked for is there.
+    /// Whether the requested profile exists.
     pub is_found: bool,
 }
 
 impl Config {
-    /// Merges the profile `wanted`, all that it extends, and what holds for all profiles.
+    /// Merges the profile `wanted`, all that it extends, and the settings for all profiles.
     pub fn resolve(&self, wanted: &Named) -> Resolved {
         let mut resolver = Resolver::new(self);
         let found = resolver.find(wanted, &Scope { level: self.layers.len(), file: None });
-        let parts = found.iter().flatten().map(Found::part);
-        resolver.below(parts.into_iter().any(drops_default));
+        resolver.below(found.iter().flatten().any(|found| drops_default(found.part())));
         resolver.resolved.is_found = wanted.name == "default" || resolver.merge(wanted, found);
         resolver.resolved
     }
 
-    /// Merges the profile that is the text of `document`, all that it extends, and what holds for all profiles.
+    /// Merges the profile that is the text of `document`, all that it extends, and the settings for all profiles.
     pub(crate) fn resolve_text(&self, document: SettingsFile) -> Resolved {
         let mut resolver = Resolver::new(self);
         let file = resolver.loaded(document);
@@ -58,12 +57,12 @@ impl Config {
     }
 }
 
-/// Whether a profile says `extends = ["none"]` itself.
+/// Whether the profile itself has `extends = ["none"]`.
 fn drops_default(part: &ProfilePart) -> bool {
     part.extends.iter().flatten().any(|name| name.name == "none")
 }
 
-/// What a name may mean: the profiles of the lowest so many layers, and those of the file that it stands in.
+/// Where a name is looked up: in so many of the lowest layers, and in the file that it is written in.
 #[derive(Clone)]
 struct Scope {
     level: usize,
@@ -75,12 +74,13 @@ struct Found {
     file: Arc<Loaded>,
     /// Its name in the file; without one it is the whole file.
     name: Option<String>,
-    /// What tells it from all others.
+    /// Identifies it, to detect cycles.
     identity: String,
+    /// Its name in messages.
     shown: String,
-    /// What its own names mean.
+    /// Where the names that it extends are looked up.
     scope: Scope,
-    /// What its own name means in it: the profile below.
+    /// Where its own name is looked up if it extends that: below it.
     below: Scope,
 }
 
@@ -94,11 +94,11 @@ impl Found {
 struct Resolver<'c> {
     config: &'c Config,
     resolved: Resolved,
-    /// The profiles that are being merged, outermost first: what tells each from all others, and how it is shown.
+    /// The profiles that are being merged, outermost first: the identity and the name of each.
     chain: Vec<(String, String)>,
-    /// How many were merged.
+    /// Profiles merged so far.
     applied: usize,
-    /// Files that profiles lead to.
+    /// Files read so far.
     opened: Vec<Arc<Loaded>>,
 }
 
@@ -107,7 +107,7 @@ impl<'c> Resolver<'c> {
         Self { config, resolved: Resolved::default(), chain: Vec::new(), applied: 0, opened: Vec::new() }
     }
 
-    /// Merges what lies below every profile: the default, and what holds for all.
+    /// Merges what is below every profile: the default, and the settings for all profiles.
     fn below(&mut self, drops_default: bool) {
         let config = self.config;
         if !drops_default {
@@ -117,7 +117,7 @@ impl<'c> Resolver<'c> {
         }
         for loaded in &config.layers {
             for said in &loaded.general.said {
-                self.resolved.tree.say(said);
+                self.resolved.tree.assign(said);
             }
             if let Some(name) = loaded.general.extends.iter().flatten().next() {
                 let message =
@@ -128,7 +128,7 @@ impl<'c> Resolver<'c> {
         }
     }
 
-    /// The tables of a profile, the lowest first: one at least.
+    /// Finds the tables of a profile, the lowest first: at least one.
     fn find(&mut self, wanted: &Named, scope: &Scope) -> Result<Vec<Found>, String> {
         if is_path(&wanted.name) {
             return Ok(vec![self.find_path(wanted, scope)?]);
@@ -168,7 +168,7 @@ impl<'c> Resolver<'c> {
         Ok(all)
     }
 
-    /// The profile of a file.
+    /// Finds the profile that a path names.
     fn find_path(&mut self, wanted: &Named, scope: &Scope) -> Result<Found, String> {
         let (file, name) = self.open(wanted)?;
         let names = || file.profiles.keys().map(String::as_str);
@@ -193,7 +193,7 @@ impl<'c> Resolver<'c> {
         Ok(Found { file, name, identity: shown.clone(), shown, scope, below })
     }
 
-    /// Merges a profile. Returns whether it is there.
+    /// Merges a profile, or reports that it doesn't exist. Returns whether it does.
     fn merge(&mut self, wanted: &Named, found: Result<Vec<Found>, String>) -> bool {
         match found {
             Ok(found) => found.iter().for_each(|found| self.part(wanted, found)),
@@ -234,7 +234,7 @@ impl<'c> Resolver<'c> {
             self.merge(parent, parents);
         }
         for said in &found.part().said {
-            self.resolved.tree.say(said);
+            self.resolved.tree.assign(said);
         }
         self.chain.pop();
         if self.resolved.profiles.last() != Some(own) {
@@ -242,7 +242,7 @@ impl<'c> Resolver<'c> {
         }
     }
 
-    /// A profile that was handed over as text, or that comes with the program or with a plugin that is known.
+    /// A profile that was passed as text, is built in, or belongs to a plugin that is known.
     fn built_in(&mut self, wanted: &Named) -> Option<Arc<Loaded>> {
         if let Some((name, source)) = self.config.texts.iter().rfind(|(known, _)| *known == wanted.name) {
             let document = SettingsFile::new(name.clone(), None, SettingsLayer::Chosen, source.clone());
@@ -258,7 +258,7 @@ impl<'c> Resolver<'c> {
         Some(self.of_plugin(profile))
     }
 
-    /// A profile of any plugin that can be chosen by name. The error says that several have it.
+    /// A profile of any plugin that can be chosen by name. It is an error if several have it.
     fn of_any_plugin(&mut self, wanted: &Named) -> Result<Option<Arc<Loaded>>, String> {
         let mut found = self.config.other_profiles(&wanted.name);
         if found.len() > 1 {
@@ -296,7 +296,7 @@ impl<'c> Resolver<'c> {
         loaded
     }
 
-    /// Reads the file of a path, and which of its profiles is meant.
+    /// Reads the file of a path. Returns it with the name after `#`.
     fn open(&mut self, wanted: &Named) -> Result<(Arc<Loaded>, Option<String>), String> {
         let (path, fragment) = match wanted.name.split_once('#') {
             Some((path, fragment)) => (path, Some(fragment.to_owned())),
@@ -307,7 +307,7 @@ impl<'c> Resolver<'c> {
         let shown = if by.path.is_some() { shown } else { Path::new(path).to_owned() };
         let fail = |error: String| format!("can't read the profile \"{}\": {error}", shown.display());
         let (path, text) = self.config.read_beside(by, path).map_err(fail)?;
-        // What an option names was chosen for this run; what a file leads to is as good as that file.
+        // A file named by an option was chosen for this run; one named by a file belongs to that file's layer.
         let layer = if by.layer == SettingsLayer::Option { SettingsLayer::Chosen } else { by.layer };
         let document = SettingsFile::new(shown.display().to_string(), Some(path), layer, text);
         Ok((self.loaded(document), fragment))

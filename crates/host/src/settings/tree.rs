@@ -1,4 +1,4 @@
-//! What all layers say together: each key with its value, and with those that it hides.
+//! The merged settings of all layers: each key with its value and the values that it overrides.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS, ToolTable};
 use crate::settings::profile::Settings;
 use crate::tools::rule::{self, ToolRule};
 
-/// Tables `[tool.NAME]` and options of plugins in one file.
+/// Most tables `[tool.NAME]` and plugin options in one file.
 const MOST_TABLES: usize = 500;
 /// Longest list, in elements.
 const LONGEST_LIST: usize = 1_000;
@@ -35,7 +35,7 @@ impl fmt::Display for Path {
 }
 
 impl Path {
-    /// The limit of bytes of what this is the limit of lines of.
+    /// The limit of bytes that goes with this limit of lines.
     fn bytes_beside(&self) -> Option<Self> {
         const NAME: &str = "limits.result-bytes";
         match self {
@@ -44,18 +44,9 @@ impl Path {
             _ => None,
         }
     }
-
-    /// What the key is for; empty for options of plugins.
-    fn about(&self) -> &'static str {
-        match self {
-            Self::Key(name) => keys::find(&KEYS, name).map_or("", |key| key.about),
-            Self::Tool(_, field) => keys::find(&TOOL_KEYS, field).map_or("", |key| key.about),
-            Self::Plugin(..) => "",
-        }
-    }
 }
 
-/// One thing that a profile says.
+/// A key and the value that a profile gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Assignment {
     pub(crate) path: Path,
@@ -76,7 +67,7 @@ impl Assignment {
     }
 }
 
-/// What a value does to the one below.
+/// How a value changes the one below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListChange {
     Replace,
@@ -84,12 +75,12 @@ pub(crate) enum ListChange {
     Remove,
 }
 
-/// What the table of a profile says, each value checked.
+/// The table of a profile, with all values checked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProfilePart {
-    /// What it extends.
+    /// The profiles that it extends.
     pub(crate) extends: Option<Vec<Named>>,
-    /// What it says, in the order of the file.
+    /// Its keys, in the order of the file.
     pub(crate) said: Vec<Assignment>,
 }
 
@@ -106,7 +97,7 @@ impl ProfilePart {
     }
 }
 
-/// Reads the table of a profile. Keys that it doesn't know are given to `other`, which says whether it does.
+/// Reads the table of a profile. Unknown keys are passed to `other`, which returns whether it knows them.
 pub(crate) fn read_part(
     table: &Table,
     problems: &mut Vec<Problem>,
@@ -125,7 +116,7 @@ pub(crate) fn read_part(
             ("tool" | "plugin", _) => {
                 reader.tell(&entry.leaf.spot, format!("{name} must be a table, as in [{name}.NAME]"));
             }
-            // To find the name that may be meant takes its time.
+            // Finding a similar name is slow.
             _ if reader.is_full() => {}
             _ => {
                 let message = unknown(name);
@@ -145,7 +136,7 @@ fn unknown(name: &str) -> String {
     if plain.contains("did you mean") || name.contains('.') {
         return plain;
     }
-    // Groups are keys too, for who has forgotten what stands in them.
+    // Groups are suggested too, for users who left out the key inside.
     let mut groups: Vec<&str> = KEYS.iter().filter_map(|key| key.name.split('.').next()).collect();
     groups.extend(["tool", "plugin"]);
     groups.dedup();
@@ -155,14 +146,14 @@ fn unknown(name: &str) -> String {
 struct ValueReader {
     part: ProfilePart,
     problems: Vec<Problem>,
-    /// How many were told of the file before.
+    /// Problems of the file that were reported before.
     before: usize,
-    /// Tables of tools, and options of plugins.
+    /// Tables of tools and options of plugins so far.
     tables: usize,
 }
 
 impl ValueReader {
-    /// Whether no more problems are told.
+    /// Whether no more problems are reported.
     fn is_full(&self) -> bool {
         self.before + self.problems.len() >= TOLD
     }
@@ -209,7 +200,7 @@ impl ValueReader {
         self.take(Assignment::of(key, Path::Key(key.name), change, leaf));
     }
 
-    /// Whether there is room for one more table; the first that finds none is told.
+    /// Counts a table. Returns whether it is within the limit; the first one beyond is reported.
     fn has_room(&mut self, spot: &Spot) -> bool {
         self.tables += 1;
         if self.tables == MOST_TABLES + 1 {
@@ -262,7 +253,7 @@ impl ValueReader {
     }
 }
 
-/// Reads one assignment of an option: `limits.result-lines=40`, `plugins.add=cost`.
+/// Parses an assignment of `--set`: `limits.result-lines=40`, `plugins.add=cost`.
 pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
     let spot = Spot::of_option(format!("--set {assignment}"));
     let Some((name, value)) = assignment.split_once('=') else {
@@ -310,7 +301,7 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
     }
 }
 
-/// The parts of a key, as they are written in a file: quoted ones may hold dots.
+/// Splits a key into its parts as TOML does: quoted parts may contain dots.
 pub fn split_key(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quote = None;
@@ -325,27 +316,25 @@ pub fn split_key(name: &str) -> Vec<String> {
     parts.iter().map(|part| part.trim().to_owned()).collect()
 }
 
-/// What all layers say together.
+/// The merged settings of all layers, each value with its origin.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsTree {
-    /// The values of each key, the one that counts last.
+    /// The values of each key; the last one is in effect.
     leaves: IndexMap<Path, Vec<Leaf>>,
 }
 
 /// One key of a [`SettingsTree`].
 pub struct KeySetting<'a> {
-    /// Its name, as it is written in a file.
+    /// Its name, as written in a file.
     pub name: String,
-    /// What it is for; empty for options of plugins.
-    pub about: &'static str,
     /// Its value.
     pub leaf: &'a Leaf,
-    /// The values that it hides, the nearest first.
+    /// The values that it overrides, the nearest first.
     pub hidden: Vec<&'a Leaf>,
 }
 
 impl KeySetting<'_> {
-    /// Whether it hides, renames or runs something: more than looks.
+    /// Whether it hides, renames or runs something, instead of only changing looks.
     pub(crate) fn changes_meaning(&self) -> bool {
         let name = self.name.as_str();
         let is_limit = name.starts_with("limits.") || name.contains(".limits.");
@@ -355,7 +344,7 @@ impl KeySetting<'_> {
 }
 
 impl SettingsTree {
-    /// The names of the tables `[tool.NAME]`, each with where the first key of it is set by the layer that counts.
+    /// The names of the tables `[tool.NAME]`, each with the place of its first key.
     pub(crate) fn tools(&self) -> impl Iterator<Item = (&str, &Spot)> {
         let mut known = HashSet::new();
         self.leaves.iter().filter_map(move |(path, leaves)| match path {
@@ -366,17 +355,18 @@ impl SettingsTree {
         })
     }
 
-    pub(crate) fn say(&mut self, said: &Assignment) {
+    /// Puts an assignment over the values so far.
+    pub(crate) fn assign(&mut self, said: &Assignment) {
         let values = self.leaves.entry(said.path.clone()).or_default();
         let leaf = match said.change {
             ListChange::Replace => said.leaf.clone(),
             change => changed(values.last(), &said.leaf, change),
         };
-        // The same word of the same place comes twice when a profile is extended twice.
+        // A profile that is extended twice repeats its values.
         if values.last() != Some(&leaf) {
             values.push(leaf);
         }
-        // Who wants no limit of lines wants nothing to be cut: a limit of bytes counts only if it stands beside or above.
+        // Without a limit of lines nothing should be cut: only a limit of bytes from the same file or from above counts.
         if let (Some(path), Some("none")) = (said.path.bytes_beside(), said.leaf.text()) {
             let values = self.leaves.entry(path).or_default();
             if !values.last().is_some_and(|bytes| bytes.spot.is_beside(&said.leaf.spot)) {
@@ -385,12 +375,17 @@ impl SettingsTree {
         }
     }
 
-    /// All keys that are set: in the order of the tables, those of tools and plugins after.
+    /// The value of one of [`KEYS`].
+    pub fn get(&self, key: &'static str) -> Option<&Leaf> {
+        self.leaves.get(&Path::Key(key))?.last()
+    }
+
+    /// All keys that are set, in the order of [`KEYS`], then those of tools and plugins.
     pub fn settings(&self) -> Vec<KeySetting<'_>> {
         let settings = self.leaves.iter().filter_map(|(path, values)| {
             let (leaf, hidden) = values.split_last()?;
             let hidden = hidden.iter().rev().collect();
-            Some((path, KeySetting { name: path.to_string(), about: path.about(), leaf, hidden }))
+            Some((path, KeySetting { name: path.to_string(), leaf, hidden }))
         });
         let mut all: Vec<(&Path, KeySetting<'_>)> = settings.collect();
         all.sort_by_key(|(path, _)| match path {
@@ -401,7 +396,7 @@ impl SettingsTree {
         all.into_iter().map(|(_, setting)| setting).collect()
     }
 
-    /// What it all means. Values were checked when they were read.
+    /// Sets these keys in `settings`. The values were checked when they were read.
     pub(crate) fn apply(&self, settings: &mut Settings) {
         let mut tools: IndexMap<&str, ToolTable> = IndexMap::new();
         for (path, values) in &self.leaves {
@@ -424,7 +419,7 @@ impl SettingsTree {
     }
 }
 
-/// A list with elements added or taken away.
+/// A list with elements added or removed.
 fn changed(below: Option<&Leaf>, leaf: &Leaf, change: ListChange) -> Leaf {
     let mut list = below.and_then(Leaf::elements).unwrap_or_default();
     let news = leaf.elements().unwrap_or_default();
@@ -442,7 +437,7 @@ fn changed(below: Option<&Leaf>, leaf: &Leaf, change: ListChange) -> Leaf {
     Leaf { value: SettingValue::List(list), spot: leaf.spot.clone() }
 }
 
-/// Whether two values are the same, wherever they stand.
+/// Whether two values are equal, wherever they are defined.
 fn is_same(a: &SettingValue, b: &SettingValue) -> bool {
     match (a, b) {
         (SettingValue::Text(a) | SettingValue::Bare(a), SettingValue::Text(b) | SettingValue::Bare(b)) => {

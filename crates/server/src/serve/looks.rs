@@ -93,7 +93,7 @@ impl KnownLooks {
         };
         let own = builder().files(files.clone()).profile(profile).build()?;
         // A profile that names this writer itself consists of lines.
-        let has_lines = own.resolved().tree.settings().iter().any(|setting| setting.name == "writer")
+        let has_lines = own.resolved().tree.get("writer").is_some()
             && own.own_writer().is_some_and(|writer| writer.live == LiveForm::Rows);
         let engine =
             if has_lines { own } else { builder().profile(profile).writer("html").build()?.updating() };

@@ -1,4 +1,4 @@
-//! Reads the values of keys, and says what is wrong with them.
+//! Reads and checks the values of keys.
 
 use streamfmt_core::profile::LimitRow;
 
@@ -15,13 +15,12 @@ pub fn find<T>(keys: &'static [Key<T>], name: &str) -> Option<&'static Key<T>> {
     keys.iter().find(|key| key.name == name)
 }
 
-/// Whether `name` is a table that keys stand in: `limits`.
+/// Whether `name` is a table of keys: `limits`.
 pub fn is_group<T>(keys: &'static [Key<T>], name: &str) -> bool {
     keys.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Hands each key of a table, those of the groups in it included, to `each`: with its row, or with none if there
-/// is no such key.
+/// Passes each key of a table, including those in its groups, to `each`, with its row if it is known.
 pub(crate) fn walk<'t, T>(
     keys: &'static [Key<T>],
     table: &'t Table,
@@ -41,7 +40,7 @@ pub(crate) fn walk<'t, T>(
     }
 }
 
-/// Reads a table of keys whole. What is wrong is told; the rest is read all the same.
+/// Reads a table of keys. Problems are reported, and the rest is still read.
 fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<Problem>) -> T {
     let mut target = T::default();
     walk(keys, table, |name, entry, key| match key {
@@ -52,7 +51,7 @@ fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<P
     target
 }
 
-/// What to say of a key that isn't known.
+/// The message for an unknown key.
 pub(crate) fn unknown<T>(keys: &'static [Key<T>], name: &str) -> String {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     // A key is often given without its group, or in the wrong one.
@@ -69,7 +68,7 @@ pub(crate) fn unknown<T>(keys: &'static [Key<T>], name: &str) -> String {
 }
 
 impl<T> Key<T> {
-    /// Sets this key in `target`, or says what is wrong with the value.
+    /// Sets this key in `target`, or returns the problems of the value.
     pub fn set(&self, target: &mut T, leaf: &Leaf) -> Result<(), Vec<Problem>> {
         let one = |message: String| vec![leaf.spot.problem(message)];
         let wants = || one(self.wants(&leaf.value));
@@ -206,7 +205,7 @@ impl<T> Key<T> {
 
     /// Whether `KEY.add` and `KEY.remove` change it.
     pub(crate) fn is_list(&self) -> bool {
-        // What a profile extends is read before anything could be below it.
+        // What a profile extends is read before there is anything below it.
         matches!(self.form, ValueForm::List(_) | ValueForm::Groups(_) | ValueForm::Filters(_))
             && self.name != "extends"
     }
@@ -296,7 +295,7 @@ fn is_script(text: &str) -> bool {
     stem.split('/').all(is_plain) && !function.is_empty() && is_word(function)
 }
 
-/// The parts of a list that stands in an option: `Bash,@edit`.
+/// The elements of a list in an option: `Bash,@edit`.
 pub fn split_list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
