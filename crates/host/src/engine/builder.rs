@@ -6,7 +6,7 @@ use std::sync::Arc;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::redact::Redaction;
-use streamfmt_core::theme::{Glyphs, Theme};
+use streamfmt_core::theme::Glyphs;
 use streamfmt_dialects::DIALECTS;
 use streamfmt_writers::page::KeepPicture;
 
@@ -23,7 +23,6 @@ use crate::problem::{Problem, Problems, suggestion};
 use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::Settings;
-use crate::settings::themes::Themes;
 use crate::settings::{self, Active, Config, ProfileChoice, Request, Resolved, SettingsProblems, tree};
 use crate::tools::rule::ToolRule;
 use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
@@ -486,6 +485,9 @@ impl Builder {
                 layout.glyphs = Glyphs::Ascii;
             }
         }
+        if let Some(name) = &self.theme {
+            settings.theme = Named::of_option(name, format!("--theme {name}"));
+        }
         let option = settings::document::SettingsLayer::Option;
         let filter = &mut settings.profile.filter;
         if !self.only.is_empty() {
@@ -533,10 +535,18 @@ impl Builder {
             WriterColors::Recorded => true,
         };
         if has_colors {
-            let (found, wrong) = self.theme_of(&settings, &themes, begun.config);
-            theme = found;
-            told.extend(wrong);
-        } else if let Err(wrong) = self.check_theme(&settings, &themes, begun.config) {
+            let background = &self.looks.background;
+            match begun.config.theme_of(&settings.theme, &themes, background) {
+                Ok((found, wrong)) => {
+                    theme = Some(found);
+                    told.extend(wrong);
+                }
+                Err(wrong) => {
+                    theme = themes.load("auto", background).ok().map(|(theme, _)| theme);
+                    told.extend(wrong);
+                }
+            }
+        } else if let Err(wrong) = begun.config.check_theme(&settings.theme, &themes) {
             told.extend(wrong);
         }
         settings.tools.extend(self.tools.iter().cloned());
@@ -637,49 +647,6 @@ impl Builder {
             (_, CiUse::Escaped) => Ci::Plain,
         }
     }
-
-    /// Checks that the theme exists: a misspelled name would otherwise be noticed only on a terminal.
-    fn check_theme(
-        &self,
-        settings: &Settings,
-        themes: &Themes,
-        config: &Config,
-    ) -> Result<(), SettingsProblems> {
-        match &self.theme {
-            None => config.check_theme(&settings.theme, themes),
-            Some(name) => themes.check(name).map_err(|message| no_theme(name, message)),
-        }
-    }
-
-    /// The requested theme, else the profile's, with its problems.
-    fn theme_of(
-        &self,
-        settings: &Settings,
-        themes: &Themes,
-        config: &Config,
-    ) -> (Option<Theme>, SettingsProblems) {
-        let background = &self.looks.background;
-        let found = match &self.theme {
-            None => config.theme_of(&settings.theme, themes, background),
-            Some(name) => {
-                let mut told = SettingsProblems::default();
-                match themes.load(name, background) {
-                    Ok((theme, wrong)) => {
-                        told.tell(settings::document::SettingsLayer::User, wrong.0);
-                        Ok((theme, told))
-                    }
-                    Err(message) => Err(no_theme(name, message)),
-                }
-            }
-        };
-        match found {
-            Ok((theme, told)) => (Some(theme), told),
-            Err(told) => {
-                let usual = themes.load("auto", background);
-                (usual.ok().map(|(theme, _)| theme), told)
-            }
-        }
-    }
 }
 
 /// Options of the command line, with the methods of [`Builder`] that make the same choice.
@@ -712,12 +679,6 @@ fn name_methods(problems: &mut Problems) {
             }
         }
     }
-}
-
-fn no_theme(name: &str, message: String) -> SettingsProblems {
-    let mut told = SettingsProblems::default();
-    told.tell(settings::document::SettingsLayer::Option, [Problem::of(format!("--theme {name}"), message)]);
-    told
 }
 
 /// The names in an option, each as typed. A superfluous comma is ignored.

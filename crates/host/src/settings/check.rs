@@ -141,9 +141,9 @@ impl Config {
         Ok((theme, told))
     }
 
-    /// Looks whether there is the theme that settings name, for whoever doesn't need it now.
+    /// Checks that the theme exists: a misspelled name would otherwise be noticed only on a terminal.
     pub(crate) fn check_theme(&self, named: &Named, themes: &Themes) -> Result<(), SettingsProblems> {
-        // What a project names, trusted or not, makes us open nothing that isn't needed.
+        // Files that a project names are only opened if they are needed, trusted or not.
         if named.spot.document.layer == SettingsLayer::Project {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl Config {
 
 fn no_theme(named: &Named, message: &str) -> SettingsProblems {
     let layer = named.spot.document.layer;
-    // An option is told with what was typed, so the name stands there already.
+    // A problem of an option begins with the option, which has the name already.
     let message = match layer {
         SettingsLayer::Option => message.to_owned(),
         _ => format!("theme \"{}\": {message}", named.name),
