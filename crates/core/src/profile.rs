@@ -392,7 +392,7 @@ pub fn glob(pattern: &str, text: &str) -> bool {
 pub enum DrawnRecords {
     /// Those of a schema, as a tree.
     Schema(Arc<RecordSchema>),
-    /// Those of a formatter's accumulator of this name ([`crate::formatter::Formatter::accumulator`]).
+    /// Those of a formatter's accumulator of this name ([`crate::formatter::PluginFormatter::accumulator`]).
     Accumulator(String),
 }
 

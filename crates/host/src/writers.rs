@@ -86,7 +86,7 @@ pub struct WriterRow {
     pub is_page: bool,
     /// Whether the output is one document, which needs one writer from beginning to end.
     pub is_document: bool,
-    /// Whether it begins with a head that is known last ([`Writer::hold_head`]).
+    /// Whether it begins with a head that is known last ([`HeadWriter`](streamfmt_core::writer::HeadWriter)).
     pub has_head: bool,
     /// Whether a plugin's writer can extend it.
     pub is_base: bool,

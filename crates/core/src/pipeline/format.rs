@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::budget::Budget;
 use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
-use crate::formatter::{Formatter, Observation, PluginFormatter, Presentation};
+use crate::formatter::{Observation, PluginFormatter, Presentation};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
 use crate::profile::{DrawnRecords, Pairs, Profile};
@@ -27,7 +27,7 @@ use super::heading::WaitingHeading;
 use super::result_of_call::self_contained;
 use super::update::PendingUpdates;
 use super::write::{FormattedPart, FormattedPartKind};
-use chain::FormatterChain;
+use chain::{FormatterChain, Formatters};
 use record_trees::RecordTrees;
 use whole_records::ReplacedRecord;
 
@@ -44,7 +44,7 @@ pub(super) enum OutputKind {
 
 impl OutputKind {
     /// The parts of an output: what it takes, its formatters, its writer.
-    fn of(output: Output) -> (Self, Vec<Box<dyn Formatter>>, Option<Box<dyn Writer>>) {
+    fn of(output: Output) -> (Self, Formatters, Option<Box<dyn Writer>>) {
         match output {
             Output::Entries { formatters, writer } => {
                 (Self::Writer(writer.wants()), formatters, Some(writer))

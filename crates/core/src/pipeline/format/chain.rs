@@ -15,12 +15,15 @@ use crate::writer::Wants;
 
 use super::OutputKind;
 
+/// Formatters that are asked one after the other.
+pub(super) type Formatters = Vec<Box<dyn Formatter>>;
+
 /// The formatters of an output, with what makes entries of their views.
 pub(in super::super) struct FormatterChain {
     pub(super) profile: Profile,
     pub(super) output_kind: OutputKind,
     /// They are asked in this order before the standard one.
-    pub(super) formatters: Vec<Box<dyn Formatter>>,
+    pub(super) formatters: Formatters,
     pub(super) presentation: Presentation,
     /// The formatter that is asked last.
     standard: Box<dyn Formatter>,
@@ -35,7 +38,7 @@ impl FormatterChain {
     pub(super) fn new(
         profile: Profile,
         output_kind: OutputKind,
-        formatters: Vec<Box<dyn Formatter>>,
+        formatters: Formatters,
         presentation: Presentation,
     ) -> Self {
         Self {
