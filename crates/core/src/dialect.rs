@@ -135,7 +135,6 @@ impl Tool {
     /// Sets on a call what it does.
     pub fn apply_to(self, call: &mut Item) {
         call.deed = Some(self.deed);
-        call.action = Some(self.deed.action());
         call.does = Some(Does::Input(self.parts));
     }
 }

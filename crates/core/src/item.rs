@@ -302,9 +302,7 @@ pub struct Item {
     pub line: u64,
     /// On calls and results: the tool, as the stream names it.
     pub tool: Option<Arc<str>>,
-    /// On calls and results: what the tool does.
-    pub action: Option<Action>,
-    /// The same more exactly.
+    /// On calls and results: what the tool does, if that is known.
     pub deed: Option<Deed>,
     /// On a call: how it is known what it does it with and to; see [`Item::does`].
     pub does: Option<Does>,
@@ -358,7 +356,6 @@ impl Item {
             session: None,
             line,
             tool: None,
-            action: None,
             deed: None,
             does: None,
             call: None,
@@ -385,7 +382,6 @@ impl Item {
             session: self.session.clone(),
             line: self.line,
             tool: self.tool.clone(),
-            action: self.action,
             deed: self.deed,
             does: self.does.clone(),
             call: self.call.clone(),
@@ -435,9 +431,9 @@ impl Item {
         DoesRef::new(self)
     }
 
-    /// What a call does, or the call of a result; `None` if that isn't known at all.
-    pub fn deed(&self) -> Option<Deed> {
-        self.deed.or_else(|| self.action.map(Deed::from))
+    /// What a call does, or the call of a result, as users name it; `None` if that isn't known.
+    pub fn action(&self) -> Option<Action> {
+        self.deed.map(Deed::action)
     }
 
     /// The text as it came: faithful, not cleaned.

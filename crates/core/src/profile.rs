@@ -292,7 +292,7 @@ impl Selector {
                 item.kind == Kind::Outcome || item.kind == Kind::Notice && item.is_event("totals")
             }
             Self::Kind(kind) => item.kind == *kind,
-            Self::Action(name) => item.action.is_some_and(|action| action.name() == name),
+            Self::Action(name) => item.action().is_some_and(|action| action.name() == name),
             Self::Tool(pattern) => item.tool.as_deref().is_some_and(|tool| glob(pattern, tool)),
             Self::Failed => item.error || item.status == Status::Failed,
             Self::Answer => item.kind == Kind::Reply && item.parent.is_none(),

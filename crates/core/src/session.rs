@@ -511,7 +511,7 @@ impl Session {
                 mark_repeated(&mut item, is_repeated);
                 self.counts.settle(&mut item);
             }
-            Kind::Result if item.action == Some(Action::Delegate) => {
+            Kind::Result if item.action() == Some(Action::Delegate) => {
                 let answer = item.fact("answer").and_then(FactRef::str);
                 let said = answer.map_or_else(|| said_by(&item), |answer| trimmed(&answer)).hash;
                 let is_repeated = self.was_last_reply(item.call.as_ref(), said);
@@ -617,7 +617,7 @@ impl Session {
 
     /// Notes how deep the items of a sub-agent will be.
     fn enter(&mut self, call: &Item) {
-        if call.action == Some(Action::Delegate) {
+        if call.action() == Some(Action::Delegate) {
             let depth = self.depth(call.parent.as_ref()).saturating_add(1);
             self.inside(Some(&call.id)).depth = depth;
         }

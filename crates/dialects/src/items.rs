@@ -85,9 +85,9 @@ fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
         item.data.truncate(facts);
     }
     match action {
-        Some(action) if item.action != Some(action) => crate::set_action(item, action),
+        Some(action) if item.action() != Some(action) => crate::set_action(item, action),
         Some(_) => {}
-        None => (item.action, item.deed, item.does) = (None, None, None),
+        None => (item.deed, item.does) = (None, None),
     }
 }
 

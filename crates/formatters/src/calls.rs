@@ -46,7 +46,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         }
         return Some(view);
     };
-    let (form, _) = tools::form(context.item.deed());
+    let (form, _) = tools::form(context.item.deed);
     let mut call = CallContext {
         context,
         does: &does,

@@ -206,7 +206,7 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
 /// its result, which didn't come.
 fn unanswered_changes(context: ItemContext<'_>) -> impl Iterator<Item = Block> {
     let calls = context.session.unanswered_calls();
-    let changes = calls.filter(|call| matches!(call.action, Some(Action::Write | Action::Edit)));
+    let changes = calls.filter(|call| matches!(call.action(), Some(Action::Write | Action::Edit)));
     changes.filter_map(move |call| {
         let summary = calls::view(ItemContext { item: call, ..context })?.title;
         let body = calls::view(ItemContext { item: call, full: true, ..context })?.body;

@@ -356,7 +356,7 @@ fn probes(about: &ExplainSubject) -> Vec<Probe> {
         item.text = Content::Own("x".to_owned());
         if about.is_of_tools() {
             item.tool = about.tool.as_deref().map(Into::into);
-            item.action = Some(about.action);
+            item.deed = Some(about.action.into());
         }
         if failed {
             (item.error, item.status) = (true, Status::Failed);
@@ -555,7 +555,7 @@ impl Looker {
         }
         let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
         let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
-        let action = item.action.or_else(|| call?.action).unwrap_or(Action::Other);
+        let action = item.action().or_else(|| call?.action()).unwrap_or(Action::Other);
         let about = ExplainSubject { tool: tool.map(str::to_owned), action, kind: Some(item.kind) };
         let mut explained = Explanation::of(&about, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);

@@ -181,7 +181,7 @@ fn a_sub_agents_file_of_any_size_is_said_at_its_place() {
         let mut setup = Engine::builder().writer("json").build().unwrap().setup();
         let mut nested = Some(nested.clone().into_bytes());
         setup.subagents = Some(Box::new(move |item| {
-            let is_call = item.action == Some(Action::Delegate);
+            let is_call = item.action() == Some(Action::Delegate);
             let bytes = nested.take_if(|_| is_call)?;
             Some(Box::new(std::iter::once(bytes)) as Pieces)
         }));

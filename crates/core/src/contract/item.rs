@@ -143,7 +143,7 @@ pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
     if let Some(tool) = &item.tool {
         object.string("tool", tool)?;
     }
-    if let Some(action) = item.action {
+    if let Some(action) = item.action() {
         object.string("action", action.name())?;
     }
     does(&mut object, item)?;

@@ -1,5 +1,5 @@
-//! `Deed`: what a call does, in terms that all products share. It decides how the call and its result are said; users choose
-//! by the coarser `Action`.
+//! `Deed`: what a call does, in terms that all products share. The formatting of the call and its result depends on it; users
+//! choose by the coarser `Action`, which follows from it.
 
 use super::Action;
 

@@ -386,7 +386,7 @@ impl DecodeStage {
     fn subagent(&mut self, event: &Event) -> Option<(Id, Pieces)> {
         let find = self.subagents.as_mut()?;
         let Event::Put(item) = event else { return None };
-        if item.action != Some(Action::Delegate) || self.nesting >= MAX_NESTING {
+        if item.action() != Some(Action::Delegate) || self.nesting >= MAX_NESTING {
             return None;
         }
         let call = item.call.as_ref().unwrap_or(&item.id);

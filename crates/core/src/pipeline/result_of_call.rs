@@ -11,7 +11,7 @@ pub(super) fn self_contained<'a>(item: &'a Item, session: &Session) -> Cow<'a, I
     let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|call| session.call(call));
     let Some(call) = call else { return Cow::Borrowed(item) };
     let does = call.does();
-    let facts = match item.action {
+    let facts = match item.action() {
         Some(Action::Run) => text("command", &does).into_iter().collect(),
         Some(Action::Read | Action::Search) => text("path", &does).into_iter().collect(),
         Some(Action::Write | Action::Edit) => changed(&does),

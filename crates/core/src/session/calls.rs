@@ -59,7 +59,7 @@ impl OpenCalls {
 
     /// Those that have started a sub-agent which is still at work.
     pub(super) fn running_agents(&self) -> impl Iterator<Item = &Item> {
-        self.unanswered().filter(|call| call.action == Some(Action::Delegate))
+        self.unanswered().filter(|call| call.action() == Some(Action::Delegate))
     }
 
     /// How many there are, forgotten ones included.
@@ -104,7 +104,7 @@ impl OpenCalls {
     pub(super) fn answer(&mut self, id: &Id) {
         let Some(call) = self.calls.swap_remove(id) else { return };
         self.bytes -= call.bytes;
-        if call.item.action != Some(Action::Delegate) {
+        if call.item.action() != Some(Action::Delegate) {
             return;
         }
         self.started_bytes += call.bytes;

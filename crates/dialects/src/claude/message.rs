@@ -226,7 +226,7 @@ impl Claude {
             item.data.push(("block", Fact::Node(block.value.node())));
         }
         if let Some(input) = block.input() {
-            self.sidechains.called(&item.id, item.action.unwrap_or(Action::Other), input);
+            self.sidechains.called(&item.id, item.action().unwrap_or(Action::Other), input);
         }
         self.calls.made(&item);
         let plan = plan_of(builder, &item, block.input());
@@ -386,7 +386,7 @@ impl Claude {
         item.status = if item.error { Status::Failed } else { Status::Done };
         match known {
             Some((tool, deed)) if item.call.is_some() => {
-                (item.tool, item.deed, item.action) = (tool, deed, deed.map(Deed::action));
+                (item.tool, item.deed) = (tool, deed);
             }
             _ => item.data.push(("orphan", Fact::Bool(true))),
         }

@@ -86,7 +86,7 @@ const FILE_FACTS: &[(&str, &str)] = &[
 
 /// Adds the facts of a structured result to its item.
 pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
-    if item.action == Some(Action::Mcp) {
+    if item.action() == Some(Action::Mcp) {
         // A server may put anything there: none of our names may be read out of it.
         if structured.kind() != ValueKind::String {
             item.data.push(("structured", Fact::Node(structured.node())));
@@ -104,7 +104,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         _ if edit::is_told_by(name) => is_edit = true,
         b"file" => file_facts(item, value),
         b"type" => type_fact(item, value),
-        b"content" if item.action == Some(Action::Delegate) => {
+        b"content" if item.action() == Some(Action::Delegate) => {
             set(item, "answer", Fact::Made(answer, structured.node()));
         }
         b"results" => hits_fact(item, value),
@@ -127,7 +127,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         }
         b"persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
         // A task that was asked for and isn't there. The call is no error.
-        b"task" if value.is_null() && item.action == Some(Action::Plan) => {
+        b"task" if value.is_null() && item.action() == Some(Action::Plan) => {
             set(item, "success", Fact::Bool(false));
         }
         b"matches" => set(item, "matches", Fact::Node(value.node())),

@@ -16,7 +16,7 @@ pub(super) fn of_call(call: &Id, calls: &Calls, builder: &ItemBuilder<'_>) -> It
     let mut item = builder.item(Id::below(call.as_str(), "result"), Kind::Result);
     match calls.get(call) {
         Some(CallState::Awaited(tool, deed)) => {
-            (item.tool, item.deed, item.action) = (tool.clone(), *deed, deed.map(Deed::action));
+            (item.tool, item.deed) = (tool.clone(), *deed);
         }
         Some(CallState::Answered) => item.data.push(("again", Fact::Bool(true))),
         None => item.data.push(("orphan", Fact::Bool(true))),

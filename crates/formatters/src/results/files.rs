@@ -337,7 +337,7 @@ const CONTEXT: Option<usize> = Some(3);
 /// What a call asked for that failed: where its result says what a call changes, nothing else would.
 pub(super) fn proposed(answer: &mut ResultContext<'_>) {
     let (context, Some(call)) = (answer.context, answer.call) else { return };
-    if !matches!(call.action, Some(Action::Edit | Action::Write)) {
+    if !matches!(call.action(), Some(Action::Edit | Action::Write)) {
         return;
     }
     let does = call.does();

@@ -59,7 +59,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         answer.no_success();
         return Some(answer.finish());
     }
-    let (_, form) = tools::form(item.deed().or_else(|| call?.deed()));
+    let (_, form) = tools::form(item.deed.or_else(|| call?.deed));
     let said = match form(&mut answer) {
         None if context.full => answer.finish(),
         said => said?,
@@ -236,7 +236,7 @@ impl ResultContext<'_> {
             if let Some((sentence, rest)) = reason {
                 self.title.push("result.error", sentence);
                 // What a command wrote is no remark.
-                let is_output = context.item.action == Some(Action::Run);
+                let is_output = context.item.action() == Some(Action::Run);
                 self.code(if is_output { "result.error.text" } else { "result.note" }, rest);
                 text = Text::EMPTY;
             } else if !says_something(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {

@@ -194,7 +194,7 @@ impl Drift {
         let tools: Vec<String> = items
             .iter()
             .filter(|item| {
-                item.kind == Kind::Call && item.action.is_none_or(|action| action == Action::Other)
+                item.kind == Kind::Call && item.action().is_none_or(|action| action == Action::Other)
             })
             .filter_map(|item| item.tool.as_deref().map(str::to_owned))
             .collect();

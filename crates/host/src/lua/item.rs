@@ -265,7 +265,7 @@ impl Handle {
             },
             "name" => optional(lua, item.tool.as_deref()),
             "server" => optional(lua, item.fact("server").and_then(FactRef::str).as_deref()),
-            "action" => optional(lua, item.action.map(Action::name)),
+            "action" => optional(lua, item.action().map(Action::name)),
             "input" => self.input(lua),
             "does" if item.kind == Kind::Call => object(lua, DoesHandle(self)),
             "partial" => Ok(Value::Boolean(item.fact("partial").and_then(FactRef::bool) == Some(true))),

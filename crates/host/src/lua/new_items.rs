@@ -211,7 +211,7 @@ impl<'a> Maker<'a> {
         });
         let told = text(fields, "tool")?;
         if let Some(call) = known {
-            (item.tool, item.action, item.deed) = (call.tool.clone(), call.action, call.deed);
+            (item.tool, item.deed) = (call.tool.clone(), call.deed);
         } else if item.kind == Kind::Result {
             item.data.push(("orphan", Fact::Bool(true)));
         }
@@ -224,11 +224,11 @@ impl<'a> Maker<'a> {
                 let hint = suggestion(&name, Action::ALL.map(Action::name));
                 format!("unknown action \"{name}\" {hint}")
             })?;
-            if item.action != Some(action) {
+            if item.action() != Some(action) {
                 streamfmt_dialects::set_action(item, action);
             }
         }
-        if item.action.is_none() {
+        if item.deed.is_none() {
             streamfmt_dialects::set_action(item, Action::Other);
         }
         Ok(())

@@ -161,7 +161,7 @@ impl Scripts {
             return known.map(|(_, ladder)| Rc::clone(ladder)).unwrap_or_default();
         }
         let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref()).unwrap_or_default();
-        let action = item.action.or_else(|| call?.action);
+        let action = item.action().or_else(|| call?.action());
         let find = || self.plugins.with_layers(|all| Ladder::of_tool(all, tool, action));
         self.ladders.get(tool, action, find)
     }

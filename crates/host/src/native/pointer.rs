@@ -43,7 +43,7 @@ pub(super) fn find<'a>(item: &'a Item, pointer: &str) -> Option<Scalar<'a>> {
         "at" => Some(Scalar::Text(Cow::Owned(item.at()?.to_string()))),
         "session" => text(item.session.as_deref()?),
         "tool" => text(item.tool.as_deref()?),
-        "action" => text(item.action?.name()),
+        "action" => text(item.action()?.name()),
         "call" => text(item.call.as_ref()?.as_str()),
         "text" => Some(item.text()).filter(|text| !text.is_empty()).map(Scalar::Text),
         "error" => item.error.then_some(Scalar::Number(1.0)),

@@ -38,7 +38,7 @@ fn of_call(item: &Item, tool: Option<&str>, name: &str) -> Option<String> {
             let own = item.fact("tool").and_then(|fact| fact.str().map(Into::into));
             own.or_else(|| tool.map(str::to_owned))
         }
-        "action" => item.action.map(Action::name).map(str::to_owned),
+        "action" => item.action().map(Action::name).map(str::to_owned),
         _ => item.fact(name)?.str().map(Into::into),
     }
 }

@@ -104,7 +104,7 @@ impl FormatterChain {
             place: item.place,
             kind: item.kind,
             tool,
-            action: item.action,
+            action: item.action(),
             status: item.status,
             at,
             took: if wants.time && item.kind == Kind::Result { item.took_ms(at) } else { None },
@@ -159,7 +159,7 @@ impl FormatterChain {
         }
         Some(self.uncounted(|chain| match chain.masked(known, session) {
             Some(view) if view.title.is_empty() => chain.name_of(known),
-            Some(view) if known.action == Some(Action::Delegate) => view.title,
+            Some(view) if known.action() == Some(Action::Delegate) => view.title,
             Some(view) => titles::of_hidden(view.title, &view.body),
             None => chain.name_of(known),
         }))
@@ -230,7 +230,7 @@ impl FormatterChain {
 
 /// Whether what is inside of a call is what a sub-agent does: of one that isn't known it may be.
 fn may_start_agent(call: Option<&Item>) -> bool {
-    call.is_none_or(|call| matches!(call.deed(), Some(Deed::Delegate | Deed::Skill)))
+    call.is_none_or(|call| matches!(call.deed, Some(Deed::Delegate | Deed::Skill)))
 }
 
 /// Masks what is said of an item, and the name of its tool. Apart from what is done for every item.

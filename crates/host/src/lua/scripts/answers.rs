@@ -77,7 +77,7 @@ impl Scripts {
 fn drawn(item: &Item, view: View) -> String {
     let entry = Entry {
         tool: item.tool.as_deref().map(Text::clean),
-        action: item.action,
+        action: item.action(),
         status: item.status,
         ..Entry::new(item.id.clone(), item.kind, view)
     };

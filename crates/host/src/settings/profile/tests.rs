@@ -181,10 +181,10 @@ fn of_many_problems_the_first_are_told() {
 #[test]
 fn each_condition_of_a_filter_counts() {
     type Holds = fn(&Item) -> bool;
-    let item = |kind, tool: Option<&str>, action, failed, inside: bool| {
+    let item = |kind, tool: Option<&str>, action: Option<Action>, failed, inside: bool| {
         let mut item = Item::new("x", kind, 1);
         item.tool = tool.map(Into::into);
-        (item.action, item.error) = (action, failed);
+        (item.deed, item.error) = (action.map(Into::into), failed);
         item.parent = inside.then(|| "parent".into());
         item
     };
@@ -202,7 +202,7 @@ fn each_condition_of_a_filter_counts() {
         &[("", |_| true), ("kind = 'result'\n", |item| item.kind == Kind::Result)],
         &[
             ("", |_| true),
-            ("tool = '@read'\n", |item| item.action == Some(Action::Read)),
+            ("tool = '@read'\n", |item| item.action() == Some(Action::Read)),
             ("tool = 'Ba*'\n", |item| item.tool.as_deref() == Some("Bash")),
         ],
         &[("", |_| true), ("failed = true\n", |item| item.error), ("failed = false\n", |item| !item.error)],
