@@ -77,32 +77,25 @@ pub(crate) fn is_mcp(name: &str) -> bool {
     name.starts_with(MCP)
 }
 
-/// How an input is usually made that asks for this.
+/// The parts of an input that usually asks for this. What one product alone has is in its own table.
 const fn parts_of(deed: Deed) -> &'static [InputPart] {
     match deed {
         Deed::Run | Deed::Watch | Deed::Command => RUN,
-        Deed::Job | Deed::EndJob => JOB,
         Deed::Read => READ,
         Deed::Resource => RESOURCE,
-        Deed::List => FILE,
         Deed::Write => WRITE,
         Deed::Edit => EDIT,
-        Deed::EditCell => EDIT_CELL,
-        Deed::Find => FIND,
         Deed::Grep => GREP,
         Deed::FindTools => QUERY,
         Deed::Fetch => FETCH,
         Deed::Delegate => DELEGATE,
         Deed::Todos | Deed::Plan => TODOS,
-        Deed::Task => TASK,
-        Deed::PlanMode => PLAN_MODE,
         Deed::Ask => ASK,
-        Deed::Skill => SKILL,
         _ => &[],
     }
 }
 
-const fn key(key: &'static str, name: &'static str) -> InputPart {
+pub(crate) const fn key(key: &'static str, name: &'static str) -> InputPart {
     InputPart::key(key, name)
 }
 
@@ -118,15 +111,7 @@ const RUN: &[InputPart] = &[
     key("workdir", "cwd"),
 ];
 
-const JOB: &[InputPart] = &[
-    key("bash_id", "job"),
-    key("shell_id", "job"),
-    key("task_id", "job"),
-    key("filter", "filter"),
-    key("stdin", "stdin"),
-];
-
-const FILE: &[InputPart] = &[
+pub(crate) const FILE: &[InputPart] = &[
     key("file_path", "path"),
     key("path", "path"),
     key("absolute_path", "path"),
@@ -174,19 +159,6 @@ const EDIT: &[InputPart] = &[
     InputPart::sole("changes", CHANGE),
 ];
 
-const EDIT_CELL: &[InputPart] = &[
-    FILE[0],
-    FILE[1],
-    FILE[2],
-    FILE[3],
-    key("edit_mode", "mode"),
-    key("cell_id", "cell"),
-    key("new_source", "source"),
-];
-
-const FIND: &[InputPart] =
-    &[InputPart::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
-
 const GREP: &[InputPart] = &[
     InputPart::word("by", "content"),
     key("pattern", "pattern"),
@@ -233,20 +205,6 @@ fn done(value: Value<'_>) -> Option<String> {
 
 const TODOS: &[InputPart] = &[InputPart::within("todos", "todos", TODO)];
 
-const TASK: &[InputPart] = &[
-    key("taskId", "id"),
-    key("task_id", "id"),
-    key("id", "id"),
-    key("subject", "subject"),
-    key("status", "status"),
-    key("owner", "owner"),
-    key("addBlocks", "blocks"),
-    key("addBlockedBy", "blocked_by"),
-    key("description", "description"),
-];
-
-const PLAN_MODE: &[InputPart] = &[key("plan", "plan")];
-
 const QUESTION: &[InputPart] = &[
     key("question", "question"),
     key("header", "head"),
@@ -255,5 +213,3 @@ const QUESTION: &[InputPart] = &[
 ];
 
 const ASK: &[InputPart] = &[InputPart::within("questions", "questions", QUESTION)];
-
-const SKILL: &[InputPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];

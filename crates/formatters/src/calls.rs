@@ -8,8 +8,8 @@ use crate::changed_files::ChangedFiles;
 use crate::file_diff::FileDiff;
 use crate::generic::{self, is_short};
 use crate::standard::ItemContext;
-use crate::{results, tools};
-use streamfmt_core::entry::{Block, Line, ListItem, Point, Span, View};
+use crate::tools;
+use streamfmt_core::entry::{Block, Line, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{DoesRef, FactRef, GrowingInput, Status};
 use streamfmt_core::json::{Cut, Value, ValueKind, left_out};
@@ -20,18 +20,18 @@ const LONG_PATH: usize = 300;
 
 /// A call while it is being said. Remembers which fields were said, so that in full the rest can follow.
 pub(super) struct CallContext<'a> {
-    context: ItemContext<'a>,
-    does: &'a DoesRef<'a>,
+    pub(super) context: ItemContext<'a>,
+    pub(super) does: &'a DoesRef<'a>,
     input: Value<'a>,
     /// While the input is being written: how far it is.
-    growing: Option<&'a GrowingInput>,
+    pub(super) growing: Option<&'a GrowingInput>,
     /// Where nothing is left out: nodes of the fields that were said.
     known: Vec<u32>,
     /// A known field had a type that it shouldn't: the whole input is said as it is.
     odd: bool,
-    hidden: bool,
-    title: Line,
-    body: Vec<Block>,
+    pub(super) hidden: bool,
+    pub(super) title: Line,
+    pub(super) body: Vec<Block>,
 }
 
 /// Says a call.
@@ -89,12 +89,7 @@ pub(super) fn name(context: ItemContext<'_>) -> Line {
     line
 }
 
-impl<'a> CallContext<'a> {
-    /// While the input is being written: how far it is.
-    pub(super) fn growing(&self) -> Option<&'a GrowingInput> {
-        self.growing
-    }
-
+impl CallContext<'_> {
     /// Whether it says what its result will say, too: in full, and while it is being written.
     pub(super) fn says_content(&self) -> bool {
         self.context.full || self.growing.is_some()
@@ -108,14 +103,14 @@ impl<'a> CallContext<'a> {
     }
 
     /// The text that the part called `name` is.
-    fn text(&mut self, name: &str) -> Option<Text> {
+    pub(super) fn text(&mut self, name: &str) -> Option<Text> {
         let part = self.does.get(name)?;
         let text = part.text();
         self.said(part, text)
     }
 
     /// The text that the part called `name` is, for the body. Of one whose end alone is there, what is left out is said first.
-    fn content(&mut self, name: &str) -> Option<Text> {
+    pub(super) fn content(&mut self, name: &str) -> Option<Text> {
         let part = self.does.get(name)?;
         let text = self.said(part, part.text())?;
         let Some(cut) = self.cut(part) else { return Some(text) };
@@ -138,13 +133,13 @@ impl<'a> CallContext<'a> {
         self.growing?.cut(part.value()?.node())
     }
 
-    fn flag(&mut self, name: &str) -> bool {
+    pub(super) fn flag(&mut self, name: &str) -> bool {
         let Some(part) = self.does.get(name) else { return false };
         self.said(part, part.bool()).unwrap_or(false)
     }
 
     /// Notes that a part was said, if it is of its type.
-    fn said<T>(&mut self, part: FactRef<'_>, told: Option<T>) -> Option<T> {
+    pub(super) fn said<T>(&mut self, part: FactRef<'_>, told: Option<T>) -> Option<T> {
         self.odd |= told.is_none();
         if told.is_some() {
             self.know(part);
@@ -153,7 +148,7 @@ impl<'a> CallContext<'a> {
     }
 
     /// Notes that a part was said.
-    fn know(&mut self, part: FactRef<'_>) {
+    pub(super) fn know(&mut self, part: FactRef<'_>) {
         if self.context.whole {
             self.known.extend(self.does.source(part));
         }
@@ -162,14 +157,6 @@ impl<'a> CallContext<'a> {
     fn path(&mut self) -> Option<Text> {
         let path = self.text("path")?;
         Some(self.context.path(path))
-    }
-
-    pub(super) fn title(&mut self) -> &mut Line {
-        &mut self.title
-    }
-
-    pub(super) fn body(&mut self) -> &mut Vec<Block> {
-        &mut self.body
     }
 
     /// Says something in the title, or under it if it is long.
@@ -271,7 +258,7 @@ fn folder(call: &mut CallContext<'_>) {
     }
 }
 
-fn in_background(call: &mut CallContext<'_>) {
+pub(super) fn in_background(call: &mut CallContext<'_>) {
     if !call.flag("background") {
         return;
     }
@@ -280,19 +267,6 @@ fn in_background(call: &mut CallContext<'_>) {
     if !call.title.spans.last().is_some_and(says_it) {
         call.title.push("call.detail", Text::own("in the background"));
     }
-}
-
-/// A job in the background that is looked at, written to or stopped.
-pub(super) fn job(call: &mut CallContext<'_>) -> Option<()> {
-    let id = call.text("job")?;
-    call.say("call.arg", id);
-    if let Some(filter) = call.text("filter") {
-        call.say("call.detail", filter);
-    }
-    if let Some(input) = call.text("stdin").filter(|input| !input.is_empty()) {
-        call.say("call.command", input.trimmed_end());
-    }
-    Some(())
 }
 
 pub(super) fn read(call: &mut CallContext<'_>) -> Option<()> {
@@ -480,186 +454,9 @@ fn place(call: &mut CallContext<'_>) {
     }
 }
 
-pub(super) fn fetch(call: &mut CallContext<'_>) -> Option<()> {
-    match call.text("url") {
-        Some(url) if is_short(&url) => {
-            call.title.spans.push(Span::new("text", Text::own(" ")));
-            call.title.spans.push(Span::new("call.arg", url.clone()).linked(url));
-        }
-        Some(url) => call.say("call.arg", url),
-        None => {
-            let query = call.text("query")?;
-            call.say("call.arg", query);
-        }
-    }
-    prompt(call)
-}
-
-pub(super) fn delegate(call: &mut CallContext<'_>) -> Option<()> {
-    let agent = call.text("agent");
-    let description = call.text("description");
-    if agent.is_none() && description.is_none() {
-        return None;
-    }
-    let both = agent.is_some() && description.is_some();
-    if let Some(agent) = agent {
-        call.say("tool.agent", agent);
-    }
-    if both {
-        call.title.push("tool.note", Text::own("·"));
-    }
-    if let Some(description) = description {
-        call.say("call.arg", description);
-    }
-    in_background(call);
-    prompt(call)
-}
-
-/// A prompt for another model: left out where calls are one line, but for one that is being written.
-fn prompt(call: &mut CallContext<'_>) -> Option<()> {
-    if call.context.whole || call.says_content() {
-        let prompt = call.content("prompt");
-        call.body.extend(prompt.map(|prompt| Block::prose("prompt.task", prompt)));
-    }
-    Some(())
-}
-
-/// A list of things to do: hidden, since the list itself follows.
-pub(super) fn todos(call: &mut CallContext<'_>) -> Option<()> {
-    let todos = call.does.get("todos").filter(is_array)?;
-    let points = todos.list();
-    if let Some(growing) = call.growing {
-        return growing_todos(call, todos, growing);
-    }
-    if !points.iter().all(|point| ["content", "status"].iter().all(|name| has_text(*point, name))) {
-        return None;
-    }
-    // The list says the parts that it knows, no others.
-    if points.iter().all(|point| point.has_only(&["content", "status", "active"])) {
-        call.know(todos);
-    }
-    call.hidden = true;
-    Some(())
-}
-
-/// The points so far, until the list itself follows.
-fn growing_todos(call: &mut CallContext<'_>, todos: FactRef<'_>, growing: &GrowingInput) -> Option<()> {
-    let mut items = results::points(todos, call.context.full);
-    let status = todos.list().last().and_then(|point| point.get("status")?.value());
-    if let (Some(point), true) = (items.last_mut(), status.is_some_and(|it| Some(it.node()) == growing.open))
-    {
-        // Half a status is none.
-        point.line.spans.retain(|span| span.role.name() != "plan.note");
-    }
-    call.know(todos);
-    call.body.push(Block::List { items });
-    Some(())
-}
-
-fn has_text(part: FactRef<'_>, name: &str) -> bool {
-    part.get(name).is_some_and(FactRef::is_text)
-}
-
 /// Whether it is no value of another type than a list.
-fn is_array(part: &FactRef<'_>) -> bool {
+pub(super) fn is_array(part: &FactRef<'_>) -> bool {
     part.value().is_none_or(|value| value.kind() == ValueKind::Array)
-}
-
-/// One task of a list: a new one, or one that is changed or looked at.
-pub(super) fn task(call: &mut CallContext<'_>) -> Option<()> {
-    let id = call.text("id");
-    let is_new = id.is_none();
-    if let Some(id) = id {
-        call.say("call.arg", Text::clean_owned(format!("#{}", &*id)));
-    }
-    if let Some(status) = call.text("status") {
-        call.say("call.detail", Text::clean_owned(format!("→ {}", status.replace('_', " "))));
-    }
-    match call.text("subject") {
-        Some(subject) => call.say("call.arg", subject),
-        None if is_new => return None,
-        None => {}
-    }
-    if let Some(owner) = call.text("owner") {
-        call.say("call.detail", Text::clean_owned(format!("for {}", &*owner)));
-    }
-    for (name, words) in [("blocks", "blocks"), ("blocked_by", "blocked by")] {
-        let Some(others) = call.does.get(name) else { continue };
-        let ids: Vec<_> = others.list().into_iter().map(FactRef::text).collect();
-        let ids: Option<Vec<_>> = ids.into_iter().collect();
-        let ids = ids.filter(|_| is_array(&others));
-        if ids.as_ref().is_some_and(Vec::is_empty) {
-            continue;
-        }
-        if let Some(ids) = call.said(others, ids) {
-            let ids: Vec<_> = ids.iter().map(|id| format!("#{}", &**id)).collect();
-            call.say("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
-        }
-    }
-    if !call.context.whole && !is_new && call.text("description").is_some() {
-        call.say("call.detail", Text::own("with a new description"));
-    }
-    Some(())
-}
-
-pub(super) fn plan(call: &mut CallContext<'_>) -> Option<()> {
-    if let Some(plan) = call.text("plan") {
-        call.body.push(Block::prose("plan", plan));
-    }
-    Some(())
-}
-
-pub(super) fn ask(call: &mut CallContext<'_>) -> Option<()> {
-    let questions = call.does.get("questions").filter(is_array)?;
-    let mut has_more = false;
-    for question in questions.list() {
-        let Some(text) = question.text_at("question") else {
-            if call.growing.is_some() {
-                continue;
-            }
-            return None;
-        };
-        let mut line = Line::of("ask.question", text);
-        if question.get("several").and_then(FactRef::bool) == Some(true) {
-            line.push("call.detail", Text::own("(several)"));
-        }
-        call.body.push(Block::line(line));
-        has_more |= !question.has_only(&["question", "several", "options"]);
-        let mut items = Vec::new();
-        for option in question.get("options").filter(is_array).map(FactRef::list).unwrap_or_default() {
-            let label = option.text_at("label").or_else(|| call.growing.map(|_| Text::default()))?;
-            let mut line = Line::of("ask.option", label);
-            if let Some(text) = option.text_at("description") {
-                line.push("muted", Text::own("–"));
-                line.push("call.note", text);
-            }
-            has_more |= !option.has_only(&["label", "description"]);
-            items.push(ListItem { point: Point::Plain, line });
-        }
-        if !items.is_empty() {
-            call.body.push(Block::List { items });
-        }
-    }
-    // Where nothing is left out, what has no place above, such as heads and previews, follows with the rest.
-    if !call.context.whole || !has_more {
-        call.know(questions);
-    }
-    Some(())
-}
-
-pub(super) fn skill(call: &mut CallContext<'_>) -> Option<()> {
-    let skill = call.text("skill")?;
-    call.say("call.arg", skill);
-    if let Some(args) = call.text("args") {
-        call.say("call.detail", args);
-    }
-    Some(())
-}
-
-pub(super) fn find_tools(call: &mut CallContext<'_>) -> Option<()> {
-    let query = call.text("query")?;
-    call.say("call.arg", query);
-    Some(())
 }
 
 /// The extension of a file's name, for highlighting.

@@ -61,7 +61,7 @@ impl<'a> ChangedFiles<'a> {
     pub(super) fn call(&self, call: &mut CallContext<'_>) -> Option<()> {
         if let [only] = &self.0[..] {
             call.say("call.arg", only.path.clone());
-            only.mark("call.detail", call.title());
+            only.mark("call.detail", &mut call.title);
         } else {
             call.say("call.arg", figures::count_of(self.0.len() as u64, "file", "files"));
         }
@@ -81,7 +81,7 @@ impl<'a> ChangedFiles<'a> {
         match names {
             Some(names) => call.say("call.detail", names),
             None if has_changes => {}
-            None => call.body().push(Block::Lines { lines: self.lines("call.arg", "call.detail") }),
+            None => call.body.push(Block::Lines { lines: self.lines("call.arg", "call.detail") }),
         }
     }
 
@@ -90,14 +90,14 @@ impl<'a> ChangedFiles<'a> {
         let is_only = self.0.len() == 1;
         for file in &self.0 {
             let changes = file.changes();
-            if changes.is_none() && file.has_change() && call.growing().is_none() {
+            if changes.is_none() && file.has_change() && call.growing.is_none() {
                 return None;
             }
             if !is_only {
                 let line = file.line("call.arg", "call.detail", changes.as_ref());
-                call.body().push(Block::line(line));
+                call.body.push(Block::line(line));
             }
-            call.body().extend(changes.and_then(|changes| changes.block(Some(file.path.clone()))));
+            call.body.extend(changes.and_then(|changes| changes.block(Some(file.path.clone()))));
         }
         Some(())
     }

@@ -1,6 +1,6 @@
 //! The formatter that decides everything.
 
-use crate::{calls, generic, notices, outcome, results};
+use crate::{calls, generic, notices, outcome, results, tools};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt_core::home::home_of;
@@ -211,7 +211,7 @@ fn thinking(context: ItemContext<'_>) -> Option<View> {
 }
 
 fn plan(context: ItemContext<'_>) -> View {
-    let items = context.fact("todos").map(|todos| results::points(todos, context.full)).unwrap_or_default();
+    let items = context.fact("todos").map(|todos| tools::points(todos, context.full)).unwrap_or_default();
     let done = items.iter().filter(|item| item.point == streamfmt_core::entry::Point::Done).count();
     let mut view = View::titled("plan", Line::of("plan", "Plan"));
     if items.is_empty() {

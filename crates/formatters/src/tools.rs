@@ -1,23 +1,32 @@
-//! How calls and results are said, by what they do.
+//! How calls and results are formatted, by what they do: the table, and the functions of tools with a look of their own.
+//!
+//! Commands, files and searches are in `calls.rs` and `results`, as is what all tools share.
 
-use crate::calls::{self, CallContext};
-use crate::results::{self, ResultContext};
-use streamfmt_core::entry::View;
-use streamfmt_core::item::Deed;
+#![expect(clippy::unnecessary_wraps, reason = "the rows of the table have one type")]
 
-/// Says a call; `None` if it doesn't tell what such a call tells.
+use streamfmt_core::entry::{Block, Line, ListItem, Point, Span, View};
+use streamfmt_core::figures;
+use streamfmt_core::item::{Deed, FactRef, GrowingInput};
+use streamfmt_core::json::Record;
+use streamfmt_core::text::Text;
+
+use crate::calls::{self, CallContext, in_background, is_array};
+use crate::generic::is_short;
+use crate::results::{self, ResultContext, holds, is_refusal, say_text};
+
+/// Formats a call; `None` if its input isn't what such a call has.
 pub(super) type FormatCall = fn(&mut CallContext<'_>) -> Option<()>;
-/// Says a result that went well; `None` hides it.
+/// Formats a successful result; `None` hides it.
 pub(super) type FormatResult = fn(&mut ResultContext<'_>) -> Option<View>;
 
-/// How the calls and results of a deed are said. What isn't known is said as anything else is.
+/// The functions that format the calls and results of a deed. Of an unknown one they are those of any tool.
 pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
     match deed.unwrap_or(Deed::Other) {
         Deed::Run => (calls::run, results::run),
         Deed::Watch => (calls::run, results::note),
         Deed::Command => (calls::run, results::other),
-        Deed::Job => (calls::job, results::job),
-        Deed::EndJob => (calls::job, results::note),
+        Deed::Job => (job, results::job),
+        Deed::EndJob => (job, results::note),
         Deed::Read => (calls::read, results::read),
         Deed::List => (calls::list, results::list),
         Deed::Write => (calls::write, results::change),
@@ -25,17 +34,463 @@ pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
         Deed::EditCell => (calls::edit_cell, results::cell),
         Deed::Find => (calls::find, results::search),
         Deed::Grep => (calls::grep, results::search),
-        Deed::FindTools => (calls::find_tools, results::find_tools),
-        Deed::Fetch => (calls::fetch, results::fetch),
-        Deed::Delegate => (calls::delegate, results::delegate),
-        Deed::Todos => (calls::todos, results::todos),
-        Deed::Plan => (calls::todos, results::tasks),
-        Deed::Task => (calls::task, results::tasks),
-        Deed::Tasks => (calls::bare, results::tasks),
-        Deed::PlanMode => (calls::plan, results::plan_mode),
-        Deed::Ask => (calls::ask, results::ask),
-        Deed::Skill => (calls::skill, results::skill),
+        Deed::FindTools => (find_tools_call, find_tools_result),
+        Deed::Fetch => (fetch_call, fetch_result),
+        Deed::Delegate => (delegate_call, delegate_result),
+        Deed::Todos => (todos_call, todos_result),
+        Deed::Plan => (todos_call, tasks),
+        Deed::Task => (task, tasks),
+        Deed::Tasks => (calls::bare, tasks),
+        Deed::PlanMode => (plan_call, plan_result),
+        Deed::Ask => (ask_call, ask_result),
+        Deed::Skill => (skill_call, skill_result),
         Deed::Message => (calls::generic, results::note),
         Deed::Mcp | Deed::Resource | Deed::Other => (calls::generic, results::other),
     }
+}
+
+/// A job in the background that is looked at, written to or stopped.
+fn job(call: &mut CallContext<'_>) -> Option<()> {
+    let id = call.text("job")?;
+    call.say("call.arg", id);
+    if let Some(filter) = call.text("filter") {
+        call.say("call.detail", filter);
+    }
+    if let Some(input) = call.text("stdin").filter(|input| !input.is_empty()) {
+        call.say("call.command", input.trimmed_end());
+    }
+    Some(())
+}
+
+fn fetch_call(call: &mut CallContext<'_>) -> Option<()> {
+    match call.text("url") {
+        Some(url) if is_short(&url) => {
+            call.title.spans.push(Span::new("text", Text::own(" ")));
+            call.title.spans.push(Span::new("call.arg", url.clone()).linked(url));
+        }
+        Some(url) => call.say("call.arg", url),
+        None => {
+            let query = call.text("query")?;
+            call.say("call.arg", query);
+        }
+    }
+    prompt(call)
+}
+
+/// A prompt for another model: left out where calls are one line, but for one that is being written.
+fn prompt(call: &mut CallContext<'_>) -> Option<()> {
+    if call.context.whole || call.says_content() {
+        let prompt = call.content("prompt");
+        call.body.extend(prompt.map(|prompt| Block::prose("prompt.task", prompt)));
+    }
+    Some(())
+}
+
+fn fetch_result(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    if let Some(code) = context.fact("code").and_then(FactRef::words) {
+        let words = context.text("code_text").unwrap_or_default();
+        let status = Text::clean_owned(format!("{} {}", &*code, &*words)).trimmed_end();
+        let is_refused = context.count("code").is_some_and(is_refusal);
+        if is_refused { answer.trouble(status) } else { answer.note(status) }
+    }
+    if let Some(bytes) = context.count("bytes") {
+        answer.note(figures::size(bytes));
+    }
+    let hits = context.fact("hits").map(FactRef::list).unwrap_or_default();
+    if !hits.is_empty() {
+        answer.note(figures::count_of(hits.len() as u64, "hit", "hits"));
+    }
+    if let Some(ms) = context.count("duration_ms") {
+        answer.note(figures::duration(ms));
+    }
+    let items: Vec<_> =
+        hits.into_iter().map(|hit| ListItem { point: Point::Plain, line: link(hit) }).collect();
+    if !items.is_empty() {
+        answer.body.push(Block::List { items });
+    }
+    let said = context.text("answer").map(Text::trimmed_end);
+    let has_list = !answer.body.is_empty();
+    match said {
+        Some(text) if !text.is_empty() => answer.body.push(Block::prose("result.answer", text)),
+        _ if has_list => {}
+        _ => {
+            let text = answer.text();
+            if !text.is_empty() {
+                answer.body.push(Block::prose("result.answer", text));
+            }
+        }
+    }
+    answer.done()
+}
+
+/// `Title address`, both a link.
+fn link(hit: FactRef<'_>) -> Line {
+    let url = hit.text_at("url").unwrap_or_default();
+    let title = hit.text_at("title").filter(|title| !title.is_empty());
+    let mut line = Line {
+        spans: vec![Span::new("result.link", title.clone().unwrap_or(url.clone())).linked(url.clone())],
+    };
+    if title.is_some() {
+        line.push("result.note", url);
+    }
+    line
+}
+
+fn delegate_call(call: &mut CallContext<'_>) -> Option<()> {
+    let agent = call.text("agent");
+    let description = call.text("description");
+    if agent.is_none() && description.is_none() {
+        return None;
+    }
+    let both = agent.is_some() && description.is_some();
+    if let Some(agent) = agent {
+        call.say("tool.agent", agent);
+    }
+    if both {
+        call.title.push("tool.note", Text::own("·"));
+    }
+    if let Some(description) = description {
+        call.say("call.arg", description);
+    }
+    in_background(call);
+    prompt(call)
+}
+
+fn delegate_result(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let state = context.fact("state").and_then(FactRef::str);
+    let is_done = matches!(state.as_deref(), None | Some("completed"));
+    match state.as_deref() {
+        None | Some("completed") => {}
+        Some("async_launched") if answer.was_asked_for("background") => answer.note(Text::own("started")),
+        Some("async_launched") => answer.note(Text::own("started in the background")),
+        Some(state) => answer.note(Text::clean(&state.replace('_', " "))),
+    }
+    if context.is("interrupted") {
+        answer.trouble(Text::own("interrupted"));
+    }
+    if let Some(url) = context.text("url") {
+        answer
+            .body
+            .push(Block::line(Line { spans: vec![Span::new("result.link", url.clone()).linked(url)] }));
+    }
+    if let Some(number) = context.count("tool_uses") {
+        answer.note(figures::count_of(number, "tool", "tools"));
+    }
+    if let Some(number) = context.count("tokens") {
+        answer.note(Text::clean_owned(format!("{} tokens", &*figures::tokens(number))));
+    }
+    if let Some(ms) = context.count("duration_ms") {
+        answer.note(figures::duration(ms));
+    }
+    let told = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
+    let text = answer.text();
+    if context.is("repeated") && !answer.title.is_empty() {
+        // It stands right above: the sub-agent's last reply.
+        return if context.full { Some(answer.finish_but_for(&told.unwrap_or(text))) } else { answer.done() };
+    }
+    match told {
+        // The text often holds the answer and bookkeeping after it.
+        Some(told) if context.full && holds(&text, &told) => {
+            answer.body.push(Block::prose("result.answer", text));
+        }
+        Some(told) => answer.body.push(Block::prose("result.answer", told)),
+        None if (is_done || context.full) && !text.is_empty() => {
+            answer.body.push(Block::prose("result.answer", text));
+        }
+        None => {}
+    }
+    answer.done()
+}
+
+/// A list of things to do: hidden, since the list itself follows.
+fn todos_call(call: &mut CallContext<'_>) -> Option<()> {
+    let todos = call.does.get("todos").filter(is_array)?;
+    let points = todos.list();
+    if let Some(growing) = call.growing {
+        return growing_todos(call, todos, growing);
+    }
+    if !points.iter().all(|point| ["content", "status"].iter().all(|name| has_text(*point, name))) {
+        return None;
+    }
+    // The list says the parts that it knows, no others.
+    if points.iter().all(|point| point.has_only(&["content", "status", "active"])) {
+        call.know(todos);
+    }
+    call.hidden = true;
+    Some(())
+}
+
+/// The points so far, until the list itself follows.
+fn growing_todos(call: &mut CallContext<'_>, todos: FactRef<'_>, growing: &GrowingInput) -> Option<()> {
+    let mut items = points(todos, call.context.full);
+    let status = todos.list().last().and_then(|point| point.get("status")?.value());
+    if let (Some(point), true) = (items.last_mut(), status.is_some_and(|it| Some(it.node()) == growing.open))
+    {
+        // Half a status is none.
+        point.line.spans.retain(|span| span.role.name() != "plan.note");
+    }
+    call.know(todos);
+    call.body.push(Block::List { items });
+    Some(())
+}
+
+fn has_text(part: FactRef<'_>, name: &str) -> bool {
+    part.get(name).is_some_and(FactRef::is_text)
+}
+
+/// A list of things to do was written: the list itself was said.
+fn todos_result(answer: &mut ResultContext<'_>) -> Option<View> {
+    let text = answer.text();
+    if text.is_empty() && !answer.context.full {
+        return None;
+    }
+    answer.code("result.text", text);
+    answer.done()
+}
+
+/// One task of a list: a new one, or one that is changed or looked at.
+fn task(call: &mut CallContext<'_>) -> Option<()> {
+    let id = call.text("id");
+    let is_new = id.is_none();
+    if let Some(id) = id {
+        call.say("call.arg", Text::clean_owned(format!("#{}", &*id)));
+    }
+    if let Some(status) = call.text("status") {
+        call.say("call.detail", Text::clean_owned(format!("→ {}", status.replace('_', " "))));
+    }
+    match call.text("subject") {
+        Some(subject) => call.say("call.arg", subject),
+        None if is_new => return None,
+        None => {}
+    }
+    if let Some(owner) = call.text("owner") {
+        call.say("call.detail", Text::clean_owned(format!("for {}", &*owner)));
+    }
+    for (name, words) in [("blocks", "blocks"), ("blocked_by", "blocked by")] {
+        let Some(others) = call.does.get(name) else { continue };
+        let ids: Vec<_> = others.list().into_iter().map(FactRef::text).collect();
+        let ids: Option<Vec<_>> = ids.into_iter().collect();
+        let ids = ids.filter(|_| is_array(&others));
+        if ids.as_ref().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        if let Some(ids) = call.said(others, ids) {
+            let ids: Vec<_> = ids.iter().map(|id| format!("#{}", &**id)).collect();
+            call.say("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
+        }
+    }
+    if !call.context.whole && !is_new && call.text("description").is_some() {
+        call.say("call.detail", Text::own("with a new description"));
+    }
+    Some(())
+}
+
+/// What is known of tasks: one, all, or how it went.
+fn tasks(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    let all = context.fact("tasks").or_else(|| context.fact("todos"));
+    if let Some(task) = context.fact("task") {
+        let mut line = Line::default();
+        if let Some(id) = task.get("id").and_then(FactRef::words) {
+            line.push("result.note", format!("#{}", &*id));
+        }
+        let asked = answer.call.and_then(|call| call.does().text("subject"));
+        let is_new = |subject: &Text| context.full || context.is_apart || Some(subject) != asked.as_ref();
+        let subject = task.text_at("subject").filter(is_new);
+        line.push("result.note", subject.unwrap_or_default());
+        line.push("result.note", task.text_at("status").map(|status| spaced(&status)).unwrap_or_default());
+        answer.title = line;
+    } else if context.is("success") && !context.full {
+        // The call said it.
+        return None;
+    }
+    let written = answer.text();
+    let listed = written.find("[{").and_then(|at| Some(Record::read(&written[at..]).ok()?.0));
+    let all = all.or_else(|| Some(FactRef::Json(listed.as_ref()?.root())));
+    let items = all.map(|all| points(all, context.full)).unwrap_or_default();
+    if !items.is_empty() {
+        answer.note(figures::count_of(items.len() as u64, "task", "tasks"));
+        // The list follows as a plan.
+        if context.full {
+            answer.body.push(Block::List { items });
+        }
+    }
+    if answer.title.is_empty() {
+        say_text(answer);
+    }
+    answer.done()
+}
+
+/// Points of a plan or list of tasks.
+pub(super) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListItem> {
+    let point = |todo: FactRef<'_>| {
+        let status = todo.get("status").and_then(FactRef::str);
+        let (point, known) = match status.as_deref() {
+            Some("completed" | "done") => (Point::Done, true),
+            Some("in_progress" | "active") => (Point::Active, true),
+            Some("deleted" | "cancelled" | "failed") => (Point::Failed, true),
+            Some("pending" | "open") => (Point::Open, true),
+            _ => (Point::Open, false),
+        };
+        let mut line = Line::default();
+        if let Some(id) = todo.get("id").and_then(FactRef::words) {
+            line.push("plan.note", format!("#{}", &*id));
+        }
+        line.push("plan.point", todo.text_at("content").or_else(|| todo.words()).unwrap_or_default());
+        if let (false, Some(status)) = (known, &status) {
+            line.push("plan.note", format!("({status})"));
+        }
+        if let Some(owner) = todo.text_at("owner").filter(|owner| !owner.is_empty()) {
+            line.push("plan.note", format!("({})", &*owner));
+        }
+        let before = todo.get("blocked_by").map(FactRef::list).unwrap_or_default();
+        let before: Vec<_> =
+            before.into_iter().filter_map(FactRef::words).map(|id| format!("#{}", &*id)).collect();
+        if !before.is_empty() {
+            line.push("plan.note", format!("(blocked by {})", before.join(", ")));
+        }
+        if let Some(active) = todo.text_at("active").filter(|_| full) {
+            line.push("plan.note", format!("({})", &*active));
+        }
+        ListItem { point, line }
+    };
+    todos.list().into_iter().map(point).collect()
+}
+
+/// A status as words: `in progress`.
+fn spaced(status: &str) -> Text {
+    Text::clean_owned(status.replace('_', " "))
+}
+
+fn plan_call(call: &mut CallContext<'_>) -> Option<()> {
+    if let Some(plan) = call.text("plan") {
+        call.body.push(Block::prose("plan", plan));
+    }
+    Some(())
+}
+
+fn plan_result(answer: &mut ResultContext<'_>) -> Option<View> {
+    let context = answer.context;
+    if context.fact("plan").is_none() {
+        if context.full {
+            return answer.done();
+        }
+        if !context.is("approved") && !context.is_apart && answer.call.is_some() {
+            // The call said that plan mode begins.
+            return None;
+        }
+        answer.note(Text::own(if context.is("approved") { "plan approved" } else { "plan mode" }));
+        return answer.done();
+    }
+    answer.note(Text::own("plan approved"));
+    if let Some(path) = context.text("path") {
+        answer.note(context.path(path));
+    }
+    // The call said the plan as it was proposed. The agent tells of changes where there are none, too.
+    let asked = answer.call.and_then(|call| call.does().text("plan"));
+    let plan = context.text("plan").filter(|_| context.is("user_modified"));
+    if let Some(plan) = plan.filter(|plan| asked.as_ref() != Some(plan)) {
+        answer.by_the_user();
+        answer.body.push(Block::prose("plan", plan));
+    }
+    answer.done()
+}
+
+fn ask_call(call: &mut CallContext<'_>) -> Option<()> {
+    let questions = call.does.get("questions").filter(is_array)?;
+    let mut has_more = false;
+    for question in questions.list() {
+        let Some(text) = question.text_at("question") else {
+            if call.growing.is_some() {
+                continue;
+            }
+            return None;
+        };
+        let mut line = Line::of("ask.question", text);
+        if question.get("several").and_then(FactRef::bool) == Some(true) {
+            line.push("call.detail", Text::own("(several)"));
+        }
+        call.body.push(Block::line(line));
+        has_more |= !question.has_only(&["question", "several", "options"]);
+        let mut items = Vec::new();
+        for option in question.get("options").filter(is_array).map(FactRef::list).unwrap_or_default() {
+            let label = option.text_at("label").or_else(|| call.growing.map(|_| Text::default()))?;
+            let mut line = Line::of("ask.option", label);
+            if let Some(text) = option.text_at("description") {
+                line.push("muted", Text::own("–"));
+                line.push("call.note", text);
+            }
+            has_more |= !option.has_only(&["label", "description"]);
+            items.push(ListItem { point: Point::Plain, line });
+        }
+        if !items.is_empty() {
+            call.body.push(Block::List { items });
+        }
+    }
+    // Where nothing is left out, what has no place above, such as heads and previews, follows with the rest.
+    if !call.context.whole || !has_more {
+        call.know(questions);
+    }
+    Some(())
+}
+
+fn ask_result(answer: &mut ResultContext<'_>) -> Option<View> {
+    let answers = answer.context.fact("answers").map(FactRef::parts).unwrap_or_default();
+    let mut items = Vec::new();
+    let annotations = answer.context.fact("annotations").map(FactRef::parts).unwrap_or_default();
+    for (question, chosen) in answers {
+        let beside = annotations.iter().find(|(about, _)| *about == question);
+        let beside = beside.and_then(|(_, note)| note.text_at("notes").or_else(|| note.words()));
+        let beside = beside.filter(|note| !note.is_empty()).map(|note| format!("({})", &*note));
+        let line = Line::of("ask.question", question)
+            .with("result.note", Text::own("→"))
+            .with("ask.answer", chosen.words().unwrap_or_default())
+            .with("result.note", beside.unwrap_or_default());
+        items.push(ListItem { point: Point::Done, line });
+    }
+    if items.is_empty() {
+        say_text(answer);
+    } else {
+        answer.body.push(Block::List { items });
+    }
+    answer.done()
+}
+
+fn skill_call(call: &mut CallContext<'_>) -> Option<()> {
+    let skill = call.text("skill")?;
+    call.say("call.arg", skill);
+    if let Some(args) = call.text("args") {
+        call.say("call.detail", args);
+    }
+    Some(())
+}
+
+fn skill_result(answer: &mut ResultContext<'_>) -> Option<View> {
+    let text = answer.text();
+    if !answer.context.full && text.is_empty() {
+        return None;
+    }
+    say_text(answer);
+    answer.done()
+}
+
+fn find_tools_call(call: &mut CallContext<'_>) -> Option<()> {
+    let query = call.text("query")?;
+    call.say("call.arg", query);
+    Some(())
+}
+
+fn find_tools_result(answer: &mut ResultContext<'_>) -> Option<View> {
+    let names: Vec<_> = answer.context.fact("matches").map(FactRef::list).unwrap_or_default();
+    let number = names.len() as u64;
+    if number == 0 {
+        say_text(answer);
+        return answer.done();
+    }
+    answer.note(figures::count_of(number, "tool", "tools"));
+    let names: Vec<_> = names.into_iter().filter_map(FactRef::text).map(Text::into_string).collect();
+    answer.code("result.text", Text::clean_owned(names.join("\n")));
+    answer.done()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::tool::{self, row, row_of};
+use crate::tool::{self, FILE, key, row, row_of};
 use streamfmt_core::dialect::Tool;
 use streamfmt_core::item::{Deed, InputPart};
 use streamfmt_core::name_table::NameTable;
@@ -20,50 +20,88 @@ pub(super) fn of(name: &str) -> Tool {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const QUERY: &[InputPart] = &[InputPart::key("query", "query")];
-const PAGE: &[InputPart] = &[InputPart::key("url", "url"), InputPart::key("prompt", "prompt")];
+const QUERY: &[InputPart] = &[key("query", "query")];
+
+const PAGE: &[InputPart] = &[key("url", "url"), key("prompt", "prompt")];
+
+const JOB: &[InputPart] = &[
+    key("bash_id", "job"),
+    key("shell_id", "job"),
+    key("task_id", "job"),
+    key("filter", "filter"),
+    key("stdin", "stdin"),
+];
+
+const EDIT_CELL: &[InputPart] = &[
+    FILE[0],
+    FILE[1],
+    FILE[2],
+    FILE[3],
+    key("edit_mode", "mode"),
+    key("cell_id", "cell"),
+    key("new_source", "source"),
+];
+
+const FIND: &[InputPart] =
+    &[InputPart::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
+
+const TASK: &[InputPart] = &[
+    key("taskId", "id"),
+    key("task_id", "id"),
+    key("id", "id"),
+    key("subject", "subject"),
+    key("status", "status"),
+    key("owner", "owner"),
+    key("addBlocks", "blocks"),
+    key("addBlockedBy", "blocked_by"),
+    key("description", "description"),
+];
+
+const PLAN_MODE: &[InputPart] = &[key("plan", "plan")];
+
+const SKILL: &[InputPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];
 
 /// Its tools. A stream may have others.
 pub(crate) static TOOLS: [(&str, Tool); 49] = [
     row("Agent", Deed::Delegate),
     row("AskUserQuestion", Deed::Ask),
     row("Bash", Deed::Run),
-    row("BashOutput", Deed::Job),
+    row_of("BashOutput", Deed::Job, JOB),
     row("CronCreate", Deed::Other),
     row("CronDelete", Deed::Other),
     row("CronList", Deed::Other),
     row("Edit", Deed::Edit),
-    row("EnterPlanMode", Deed::PlanMode),
+    row_of("EnterPlanMode", Deed::PlanMode, PLAN_MODE),
     row("EnterWorktree", Deed::Other),
-    row("ExitPlanMode", Deed::PlanMode),
+    row_of("ExitPlanMode", Deed::PlanMode, PLAN_MODE),
     row("ExitWorktree", Deed::Other),
-    row("Glob", Deed::Find),
+    row_of("Glob", Deed::Find, FIND),
     row("Grep", Deed::Grep),
-    row("KillBash", Deed::EndJob),
-    row("KillShell", Deed::EndJob),
-    row("LS", Deed::List),
+    row_of("KillBash", Deed::EndJob, JOB),
+    row_of("KillShell", Deed::EndJob, JOB),
+    row_of("LS", Deed::List, FILE),
     row("LSP", Deed::Other),
     row("ListAgents", Deed::Other),
     row("ListMcpResourcesTool", Deed::Resource),
     row("Monitor", Deed::Watch),
     row("MultiEdit", Deed::Edit),
-    row("NotebookEdit", Deed::EditCell),
+    row_of("NotebookEdit", Deed::EditCell, EDIT_CELL),
     row("NotebookRead", Deed::Read),
     row("Read", Deed::Read),
     row("ReadMcpResourceTool", Deed::Resource),
     row("ReportFindings", Deed::Other),
     row("ScheduleWakeup", Deed::Other),
     row("SendMessage", Deed::Message),
-    row("Skill", Deed::Skill),
+    row_of("Skill", Deed::Skill, SKILL),
     row("SlashCommand", Deed::Command),
     row("StructuredOutput", Deed::Other),
     row("Task", Deed::Delegate),
-    row("TaskCreate", Deed::Task),
-    row("TaskGet", Deed::Task),
+    row_of("TaskCreate", Deed::Task, TASK),
+    row_of("TaskGet", Deed::Task, TASK),
     row("TaskList", Deed::Tasks),
-    row("TaskOutput", Deed::Job),
-    row("TaskStop", Deed::EndJob),
-    row("TaskUpdate", Deed::Task),
+    row_of("TaskOutput", Deed::Job, JOB),
+    row_of("TaskStop", Deed::EndJob, JOB),
+    row_of("TaskUpdate", Deed::Task, TASK),
     row("TodoRead", Deed::Tasks),
     row("TodoWrite", Deed::Todos),
     row("ToolSearch", Deed::FindTools),
@@ -71,7 +109,7 @@ pub(crate) static TOOLS: [(&str, Tool); 49] = [
     row_of("WebSearch", Deed::Fetch, QUERY),
     row("Workflow", Deed::Delegate),
     row("Write", Deed::Write),
-    row("exit_plan_mode", Deed::PlanMode),
+    row_of("exit_plan_mode", Deed::PlanMode, PLAN_MODE),
     row_of("web_fetch", Deed::Fetch, PAGE),
     row_of("web_search", Deed::Fetch, QUERY),
 ];

@@ -5,11 +5,9 @@
 
 mod commands;
 mod files;
-mod others;
 
-pub(super) use commands::{job, run};
-pub(super) use files::{cell, change, list, read, search};
-pub(super) use others::{ask, delegate, fetch, find_tools, plan_mode, points, skill, tasks, todos};
+pub(super) use commands::*;
+pub(super) use files::*;
 
 use memchr::memmem;
 
@@ -32,14 +30,14 @@ const LONG_TITLE: usize = 500;
 
 /// A result while it is being said.
 pub(super) struct ResultContext<'a> {
-    context: ItemContext<'a>,
-    call: Option<&'a Item>,
+    pub(super) context: ItemContext<'a>,
+    pub(super) call: Option<&'a Item>,
     /// Its text tells of a failure that no fact does.
     has_failed: bool,
-    title: Line,
+    pub(super) title: Line,
     /// The title ends what its call's began.
     goes_on: bool,
-    body: Vec<Block>,
+    pub(super) body: Vec<Block>,
 }
 
 /// Says a result; `None` hides it.
@@ -95,7 +93,7 @@ fn has_failed(item: &Item) -> bool {
 }
 
 /// Whether a status of HTTP says that the address gave nothing.
-fn is_refusal(status: u64) -> bool {
+pub(super) fn is_refusal(status: u64) -> bool {
     status >= 400
 }
 
@@ -109,7 +107,7 @@ fn is_without_success(item: &Item) -> bool {
 
 impl ResultContext<'_> {
     /// The text as it is worth reading: in full all of it, else what it says to people.
-    fn text(&self) -> Text {
+    pub(super) fn text(&self) -> Text {
         if self.context.full {
             self.context.item.clean_text().trimmed_end()
         } else {
@@ -118,16 +116,16 @@ impl ResultContext<'_> {
     }
 
     /// Whether a flag of its call asked for something: the call's title says so.
-    fn was_asked_for(&self, name: &str) -> bool {
+    pub(super) fn was_asked_for(&self, name: &str) -> bool {
         self.call.is_some_and(|call| call.does().get(name).and_then(FactRef::bool) == Some(true))
     }
 
-    fn note(&mut self, text: impl Into<Text>) {
+    pub(super) fn note(&mut self, text: impl Into<Text>) {
         self.remark("result.note", text);
     }
 
     /// A note on what went wrong.
-    fn trouble(&mut self, text: impl Into<Text>) {
+    pub(super) fn trouble(&mut self, text: impl Into<Text>) {
         self.has_failed = true;
         self.remark("result.error", text);
     }
@@ -150,13 +148,13 @@ impl ResultContext<'_> {
     }
 
     /// Notes that a person changed what the agent had proposed, before it was done.
-    fn by_the_user(&mut self) {
+    pub(super) fn by_the_user(&mut self) {
         if self.context.is("user_modified") {
             self.note(Text::own("changed by the user"));
         }
     }
 
-    fn code(&mut self, role: &'static str, text: Text) {
+    pub(super) fn code(&mut self, role: &'static str, text: Text) {
         if !text.trim().is_empty() {
             self.body.push(Block::text(role, text));
         }
@@ -318,7 +316,7 @@ impl ResultContext<'_> {
     }
 
     /// Everything but `said`, a part of the text that stands elsewhere.
-    fn finish_but_for(&mut self, said: &str) -> View {
+    pub(super) fn finish_but_for(&mut self, said: &str) -> View {
         let rest = self.text().replacen(said, "", 1);
         self.code("result.text", Text::clean(rest.trim()));
         self.finish_all_but_text()
@@ -412,7 +410,7 @@ impl ResultContext<'_> {
     }
 
     /// What is said; nothing if all that is known is that it went well.
-    fn done(&mut self) -> Option<View> {
+    pub(super) fn done(&mut self) -> Option<View> {
         let is_odd = ["orphan", "again"].iter().any(|name| self.context.is(name));
         if !self.context.full && self.context.is("success") && !is_odd && self.says_nothing() {
             return None;
@@ -467,7 +465,7 @@ pub(super) fn other(answer: &mut ResultContext<'_>) -> Option<View> {
 }
 
 /// The text: in the title if it is one short line; laid out if it is JSON.
-fn say_text(answer: &mut ResultContext<'_>) {
+pub(super) fn say_text(answer: &mut ResultContext<'_>) {
     let text = answer.text();
     if text.trim().is_empty() {
         return;
@@ -482,7 +480,7 @@ fn say_text(answer: &mut ResultContext<'_>) {
 }
 
 /// Whether `part` stands somewhere in `text`.
-fn holds(text: &str, part: &str) -> bool {
+pub(super) fn holds(text: &str, part: &str) -> bool {
     // Mostly it is the start or all of it, which is found much faster than any other place.
     text.starts_with(part)
         || (part.len() < text.len() && memmem::find(text.as_bytes(), part.as_bytes()).is_some())
