@@ -48,32 +48,50 @@ pub(crate) use plugins::RunPlugins;
 #[derive(Clone)]
 pub struct Engine {
     settings: Settings,
-    writer: &'static WriterRow,
-    /// The writer of a plugin that extends it, or an added one that replaces it.
-    plugin_writer: Option<WriterName>,
+    found: FoundSettings,
+    output: OutputChoice,
+    plugins: PluginChoice,
     additions: Additions,
     dialect: Option<String>,
-    theme: Option<Theme>,
-    looks: Looks,
-    keep: Option<KeepPicture>,
-    plugins: Vec<Active>,
-    /// The names of native plugins that were chosen but aren't loaded.
-    left_out: Vec<String>,
-    inline_plugin_errors: bool,
-    /// Whether calls of plugins are counted, so that a fault can be injected into one.
-    counts_calls: bool,
-    /// Whether the output is updates, whatever the writer.
-    gives_updates: bool,
     budget: Budget,
-    journal: Journal,
+    /// Engines of the user's switches: the first one that fits the stream is used instead.
+    by_stream: Arc<Vec<(Switch, Engine)>>,
+}
+
+/// Where the choices come from, for those who ask.
+#[derive(Clone)]
+struct FoundSettings {
     folders: Option<Folders>,
     config: Arc<Config>,
     resolved: Resolved,
     choice: ProfileChoice,
     themes: Themes,
     warnings: Problems,
-    /// Engines of the user's switches: the first one that fits the stream is used instead.
-    by_stream: Arc<Vec<(Switch, Engine)>>,
+}
+
+/// The chosen output format.
+#[derive(Clone)]
+struct OutputChoice {
+    row: &'static WriterRow,
+    /// The writer of a plugin that extends it, or an added one that replaces it.
+    plugin: Option<WriterName>,
+    theme: Option<Theme>,
+    looks: Looks,
+    keep: Option<KeepPicture>,
+    /// Whether the output is updates, whatever the format.
+    gives_updates: bool,
+}
+
+/// The chosen plugins.
+#[derive(Clone)]
+struct PluginChoice {
+    active: Vec<Active>,
+    /// The names of native plugins that were chosen but aren't loaded.
+    left_out: Vec<String>,
+    inline_errors: bool,
+    /// Whether calls of plugins are counted, so that a fault can be injected into one.
+    counts_calls: bool,
+    journal: Journal,
 }
 
 /// An engine is shared between threads, each of which makes its own pipelines.
@@ -176,7 +194,9 @@ impl Engine {
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
             None => Output::Items { formatters: self.formatters_of(plugins) },
-            Some(_) if self.gives_updates => Output::Updates { formatters: self.formatters_of(plugins) },
+            Some(_) if self.output.gives_updates => {
+                Output::Updates { formatters: self.formatters_of(plugins) }
+            }
             Some(writer) => {
                 let writer = self.over(writer, plugins);
                 Output::Entries { formatters: self.formatters_of(plugins), writer }
@@ -184,7 +204,7 @@ impl Engine {
         };
         let settle = self.settle();
         // Lua VMs are; a switch may choose plugins later.
-        let is_bound = settle.is_some() || (!self.plugins.is_empty() && plugins.is_bound());
+        let is_bound = settle.is_some() || (!self.plugins.active.is_empty() && plugins.is_bound());
         (profile, output, settle, is_bound)
     }
 
@@ -194,16 +214,16 @@ impl Engine {
             layout: &self.settings.profile.layout,
             markdown: self.settings.markdown,
             timestamps: self.settings.timestamps,
-            looks: &self.looks,
-            theme: self.theme.as_ref(),
-            keep: self.keep.as_ref(),
+            looks: &self.output.looks,
+            theme: self.output.theme.as_ref(),
+            keep: self.output.keep.as_ref(),
         };
-        self.writer.make.map(|make| make(&format))
+        self.output.row.make.map(|make| make(&format))
     }
 
     /// The writer that was added, or a plugin's over the one that it extends, if one was chosen.
     fn over(&self, base: Box<dyn Writer>, plugins: &RunPlugins) -> Box<dyn Writer> {
-        let Some(chosen) = &self.plugin_writer else { return base };
+        let Some(chosen) = &self.output.plugin else { return base };
         let writer = match (self.additions.writer(&chosen.name), self.made()) {
             (Some(added), _) => added,
             (None, Some(scratch)) => plugins.writer(&chosen.name, base, scratch),
@@ -220,7 +240,7 @@ impl Engine {
             return None;
         }
         let engines = Arc::clone(&self.by_stream);
-        let folders = self.folders.clone().unwrap_or_default();
+        let folders = self.found.folders.clone().unwrap_or_default();
         Some(Box::new(move |known| {
             for (switch, engine) in engines.iter() {
                 match switch.fits_stream(known, &folders) {
@@ -239,37 +259,37 @@ impl Engine {
 
     /// The settings that were found.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.found.config
     }
 
     /// The profile in use, merged, with the origin of each value.
     pub fn resolved(&self) -> &Resolved {
-        &self.resolved
+        &self.found.resolved
     }
 
     /// The plugins in use, the lowest first.
     pub fn plugins(&self) -> &[Active] {
-        &self.plugins
+        &self.plugins.active
     }
 
     /// The names of native plugins that were chosen but are left out because of [`Builder::native`].
     pub fn left_out(&self) -> &[String] {
-        &self.left_out
+        &self.plugins.left_out
     }
 
     /// The profile in use, and why it is used. A switch may still choose another by the stream.
     pub fn choice(&self) -> &ProfileChoice {
-        &self.choice
+        &self.found.choice
     }
 
     /// The column at which rows are wrapped, if any.
     pub fn width(&self) -> Option<usize> {
-        self.looks.width
+        self.output.looks.width
     }
 
     /// Problems in settings files, whose values were ignored, and names of groups that may be misspelled.
     pub fn warnings(&self) -> &Problems {
-        &self.warnings
+        &self.found.warnings
     }
 
     /// The same choices with a journal of their own.
@@ -282,30 +302,37 @@ impl Engine {
     /// outputs.
     #[must_use]
     pub fn beside(&self, main: &Self) -> Self {
-        let heard = main.plugins.iter().map(|active| active.pack.name.clone()).collect();
-        let journal = main.journal.beside(heard);
-        journal.take_in(&self.journal);
+        let heard = main.plugins.active.iter().map(|active| active.pack.name.clone()).collect();
+        let journal = main.plugins.journal.beside(heard);
+        journal.take_in(&self.plugins.journal);
         self.with_journal(&journal)
     }
 
     fn with_journal(&self, journal: &Journal) -> Self {
+        self.changed(&|engine| engine.plugins.journal = journal.clone())
+    }
+
+    /// The same choices but for one, also where a switch chooses another engine.
+    fn changed(&self, change: &dyn Fn(&mut Self)) -> Self {
+        let mut engine = self.clone();
+        change(&mut engine);
         let by_stream = self.by_stream.iter();
-        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.with_journal(journal)));
-        Self { by_stream: Arc::new(by_stream.collect()), journal: journal.clone(), ..self.clone() }
+        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.changed(change)));
+        engine.by_stream = Arc::new(by_stream.collect());
+        engine
     }
 
     /// The same choices for a sink that can change its output: pipelines return [`Output::Updates`] instead of text, whatever the
     /// output format.
     #[must_use]
     pub fn updating(&self) -> Self {
-        let by_stream = self.by_stream.iter();
-        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.updating()));
-        Self { by_stream: Arc::new(by_stream.collect()), gives_updates: true, ..self.clone() }
+        self.changed(&|engine| engine.output.gives_updates = true)
     }
 
     /// The same choices, for runs in which calls of plugins are counted.
-    pub(crate) fn counting_calls(self) -> Self {
-        Self { counts_calls: true, ..self }
+    pub(crate) fn counting_calls(mut self) -> Self {
+        self.plugins.counts_calls = true;
+        self
     }
 
     /// The same choices, for runs in which a fault is injected into a call of a plugin.
@@ -316,24 +343,22 @@ impl Engine {
     /// The same choices without plugins, with a journal of their own.
     #[must_use]
     pub fn without_plugins(&self) -> Self {
-        let by_stream = self.by_stream.iter();
-        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.without_plugins()));
-        Self { by_stream: Arc::new(by_stream.collect()), plugins: Vec::new(), ..self.apart() }
+        self.apart().changed(&|engine| engine.plugins.active = Vec::new())
     }
 
     /// The name of the chosen writer of a plugin, or of the added one, and the ending of its files.
     pub fn plugin_writer(&self) -> Option<(&str, &str)> {
-        self.plugin_writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
+        self.output.plugin.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
     }
 
     /// The output format; of a plugin's writer, the one that it extends.
     pub fn writer(&self) -> &'static WriterRow {
-        self.writer
+        self.output.row
     }
 
     /// The output format, unless it is a plugin's writer or an added one.
     pub fn own_writer(&self) -> Option<&'static WriterRow> {
-        self.plugin_writer.is_none().then_some(self.writer)
+        self.output.plugin.is_none().then_some(self.output.row)
     }
 
     /// Whether the output is one document, which needs one writer from beginning to end, rather than lines.
@@ -344,7 +369,7 @@ impl Engine {
     /// Whether the output is a document whose head is known last: its title, the answer, the totals. Where it can be put first, ask
     /// for it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
     pub fn has_head(&self) -> bool {
-        !self.gives_updates && self.own_writer().is_some_and(|writer| writer.has_head)
+        !self.output.gives_updates && self.own_writer().is_some_and(|writer| writer.has_head)
     }
 
     /// The settings, with everything decided.
@@ -363,45 +388,45 @@ impl Engine {
     fn formatters_of(&self, plugins: &RunPlugins) -> Vec<Box<dyn Formatter>> {
         let mut formatters: Vec<Box<dyn Formatter>> = Vec::new();
         let changes = self.project_changes();
-        if !changes.is_empty() && self.writer.is_for_people() {
-            formatters.push(Box::new(Banner::new(self.config.project(), &changes)));
+        if !changes.is_empty() && self.output.row.is_for_people() {
+            formatters.push(Box::new(Banner::new(self.found.config.project(), &changes)));
         }
         formatters.extend(self.additions.formatters());
         let profile = &self.settings.profile;
-        if self.plugins.is_empty() {
+        if self.plugins.active.is_empty() {
             let rules = RuleFormatter::new(&self.settings.tools, profile);
             formatters.extend(rules.map(|rules| Box::new(rules) as Box<dyn Formatter>));
         } else {
-            formatters.extend(plugins.formatter(&self.settings.tools, profile, self.counts_calls));
+            formatters.extend(plugins.formatter(&self.settings.tools, profile, self.plugins.counts_calls));
         }
         formatters
     }
 
     /// The themes that can be chosen.
     pub fn themes(&self) -> &Themes {
-        &self.themes
+        &self.found.themes
     }
 
     /// The files that the choices were read from, and those that were searched for.
     pub fn files(&self) -> &Files {
-        self.config.files()
+        self.found.config.files()
     }
 
     pub(crate) fn load_plugins(&self) -> RunPlugins {
         let rules = &self.settings.tools;
-        let shown = OutputContext { limits: self.settings.profile.limits, is_page: self.writer.is_page };
-        let chosen: Vec<Chosen> = self.plugins.iter().map(Active::chosen).collect();
-        RunPlugins::load(&chosen, rules, shown, &self.journal, self.inline_plugin_errors)
+        let shown = OutputContext { limits: self.settings.profile.limits, is_page: self.output.row.is_page };
+        let chosen: Vec<Chosen> = self.plugins.active.iter().map(Active::chosen).collect();
+        RunPlugins::load(&chosen, rules, shown, &self.plugins.journal, self.plugins.inline_errors)
     }
 
     /// The folders that were searched, if any.
     pub fn folders(&self) -> Option<&Folders> {
-        self.folders.as_ref()
+        self.found.folders.as_ref()
     }
 
     /// The failures and messages of plugins.
     pub fn journal(&self) -> &Journal {
-        &self.journal
+        &self.plugins.journal
     }
 
     /// The items that a trusted project hides, renames or formats with code.
@@ -410,15 +435,16 @@ impl Engine {
             setting.leaf.spot.document.layer == settings::document::SettingsLayer::Project
                 && setting.changes_meaning()
         };
-        let settings = self.resolved.tree.settings();
+        let settings = self.found.resolved.tree.settings();
         let mut changes: Vec<String> =
             settings.into_iter().filter(is_of_project).map(|setting| setting.name).collect();
-        let by = &self.choice.profile.spot.document;
-        let is_harmless = ["default", "page", "full", "plain"].contains(&self.choice.profile.name.as_str());
+        let by = &self.found.choice.profile.spot.document;
+        let is_harmless =
+            ["default", "page", "full", "plain"].contains(&self.found.choice.profile.name.as_str());
         if by.layer == settings::document::SettingsLayer::Project && !is_harmless {
-            changes.push(format!("the profile {}", self.choice.profile.name));
+            changes.push(format!("the profile {}", self.found.choice.profile.name));
         }
-        if self.plugins.iter().any(|active| active.layer == PluginLayer::Project) {
+        if self.plugins.active.iter().any(|active| active.layer == PluginLayer::Project) {
             changes.push("a plugin of its own".to_owned());
         }
         changes

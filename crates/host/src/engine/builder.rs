@@ -11,7 +11,7 @@ use streamfmt_dialects::DIALECTS;
 use streamfmt_writers::page::KeepPicture;
 
 use super::additions::Additions;
-use super::{Engine, RunPlugins};
+use super::{Engine, FoundSettings, OutputChoice, PluginChoice, RunPlugins};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::install::{Home, Installed};
@@ -42,36 +42,62 @@ struct Begun<'a> {
 }
 
 /// Collects choices; each is checked when the engine is built.
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     dialect: Option<String>,
-    writer: Option<String>,
+    sources: SettingsSources,
+    items: ItemChoice,
+    look: LookChoice,
+    plugins: PluginRequests,
+    budget: Budget,
+    pub(super) additions: Additions,
+}
+
+/// Which settings are read, and from where.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+struct SettingsSources {
     profile: Option<String>,
     environment_profile: Option<String>,
-    config: Option<PathBuf>,
+    /// Profiles as texts, by their names.
+    texts: Vec<(String, String)>,
+    set: Vec<String>,
+    file: Option<PathBuf>,
     no_project: bool,
     trusted: Option<String>,
-    strict: bool,
-    theme: Option<String>,
-    set: Vec<String>,
-    only: Vec<String>,
-    hide: Vec<String>,
-    ascii: bool,
-    timestamps: bool,
-    redaction: Redaction,
-    plugins: Vec<PluginRequest>,
-    tools: Vec<ToolRule>,
-    inline_plugin_errors: bool,
-    without_native: bool,
-    names_options: bool,
-    texts: Vec<(String, String)>,
-    budget: Budget,
-    looks: Looks,
-    keep: Option<KeepPicture>,
+    is_strict: bool,
     folders: Option<Folders>,
     files: Files,
-    pub(super) additions: Additions,
+    /// Whether messages name options of the command line, not methods.
+    names_options: bool,
+}
+
+/// Which items are shown, and how their tools are named.
+#[derive(Clone, Debug, Default)]
+struct ItemChoice {
+    only: Vec<String>,
+    hide: Vec<String>,
+    tools: Vec<ToolRule>,
+    redaction: Redaction,
+}
+
+/// How the output looks.
+#[derive(Clone, Debug, Default)]
+struct LookChoice {
+    writer: Option<String>,
+    theme: Option<String>,
+    ascii: bool,
+    timestamps: bool,
+    looks: Looks,
+    keep: Option<KeepPicture>,
+}
+
+/// The plugins that were asked for.
+#[derive(Clone, Debug, Default)]
+struct PluginRequests {
+    requested: Vec<PluginRequest>,
+    inline_errors: bool,
+    without_native: bool,
 }
 
 impl Builder {
@@ -85,14 +111,14 @@ impl Builder {
     /// The output format, instead of the profile's.
     #[must_use]
     pub fn writer(mut self, name: impl Into<String>) -> Self {
-        self.writer = Some(name.into());
+        self.look.writer = Some(name.into());
         self
     }
 
     /// The profile: its name, or the path of a file.
     #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
-        self.profile = Some(name.into());
+        self.sources.profile = Some(name.into());
         self
     }
 
@@ -112,105 +138,105 @@ impl Builder {
     /// ```
     #[must_use]
     pub fn add_profile(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
-        self.texts.push((name.into(), source.into()));
+        self.sources.texts.push((name.into(), source.into()));
         self
     }
 
     /// The profile from the environment; [`Builder::profile`] takes precedence.
     #[must_use]
     pub fn environment_profile(mut self, name: impl Into<String>) -> Self {
-        self.environment_profile = Some(name.into());
+        self.sources.environment_profile = Some(name.into());
         self
     }
 
     /// A settings file, read instead of the user's and the project's.
     #[must_use]
     pub fn config(mut self, path: impl Into<PathBuf>) -> Self {
-        self.config = Some(path.into());
+        self.sources.file = Some(path.into());
         self
     }
 
     /// Ignores the project's settings, trusted or not.
     #[must_use]
     pub fn no_project(mut self, on: bool) -> Self {
-        self.no_project = on;
+        self.sources.no_project = on;
         self
     }
 
     /// Hashes of projects that are trusted in any folder, separated by commas.
     #[must_use]
     pub fn trusted(mut self, hashes: impl Into<String>) -> Self {
-        self.trusted = Some(hashes.into());
+        self.sources.trusted = Some(hashes.into());
         self
     }
 
     /// Makes problems in settings files errors.
     #[must_use]
     pub fn strict(mut self, on: bool) -> Self {
-        self.strict = on;
+        self.sources.is_strict = on;
         self
     }
 
     /// The folders of settings, plugins and records of trust. Without them nothing is searched.
     #[must_use]
     pub fn folders(mut self, folders: Folders) -> Self {
-        self.folders = Some(folders);
+        self.sources.folders = Some(folders);
         self
     }
 
     /// The reader of all files, which records the files that were read, even if the build fails.
     #[must_use]
     pub fn files(mut self, files: Files) -> Self {
-        self.files = files;
+        self.sources.files = files;
         self
     }
 
     /// The theme, instead of the profile's: a name, or the path of a file.
     #[must_use]
     pub fn theme(mut self, name: impl Into<String>) -> Self {
-        self.theme = Some(name.into());
+        self.look.theme = Some(name.into());
         self
     }
 
     /// Sets one key of the profile: `limits.result-lines=40`.
     #[must_use]
     pub fn set(mut self, assignment: impl Into<String>) -> Self {
-        self.set.push(assignment.into());
+        self.sources.set.push(assignment.into());
         self
     }
 
     /// Shows only items of these groups, instead of the profile's. It is an error if all names are blank.
     #[must_use]
     pub fn only(mut self, groups: impl IntoIterator<Item = String>) -> Self {
-        self.only.extend(groups);
+        self.items.only.extend(groups);
         self
     }
 
     /// Hides items of these groups, in addition to those that the profile hides. It is an error if all names are blank.
     #[must_use]
     pub fn hide(mut self, groups: impl IntoIterator<Item = String>) -> Self {
-        self.hide.extend(groups);
+        self.items.hide.extend(groups);
         self
     }
 
     /// Uses ASCII-only symbols in text and terminal output.
     #[must_use]
     pub fn ascii(mut self, on: bool) -> Self {
-        self.ascii = on;
+        self.look.ascii = on;
         self
     }
 
     /// Shows times, even if the profile doesn't.
     #[must_use]
     pub fn timestamps(mut self, on: bool) -> Self {
-        self.timestamps = on;
+        self.look.timestamps = on;
         self
     }
 
     /// Masks this in all output, in addition to the profile's.
     #[must_use]
     pub fn redact(mut self, redaction: &Redaction) -> Self {
-        self.redaction.add(redaction);
+        self.items.redaction.add(redaction);
         self
     }
 
@@ -218,7 +244,7 @@ impl Builder {
     /// takes precedence over all others, and later ones over earlier ones.
     #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
-        self.plugins.push(PluginRequest::Path(path.into()));
+        self.plugins.requested.push(PluginRequest::Path(path.into()));
         self
     }
 
@@ -250,21 +276,21 @@ impl Builder {
     /// A plugin that was read already. It takes precedence over those before in its layer.
     #[must_use]
     pub fn pack_at(mut self, layer: PluginLayer, pack: impl Into<Arc<Pack>>) -> Self {
-        self.plugins.push(PluginRequest::Pack(layer, pack.into()));
+        self.plugins.requested.push(PluginRequest::Pack(layer, pack.into()));
         self
     }
 
     /// A rule for some tools. It takes precedence over the profile's.
     #[must_use]
     pub fn tool(mut self, rule: ToolRule) -> Self {
-        self.tools.push(rule);
+        self.items.tools.push(rule);
         self
     }
 
     /// Shows failures of plugins in the output, at the item concerned, instead of in the journal.
     #[must_use]
     pub fn inline_plugin_errors(mut self, on: bool) -> Self {
-        self.inline_plugin_errors = on;
+        self.plugins.inline_errors = on;
         self
     }
 
@@ -273,7 +299,7 @@ impl Builder {
     /// ends it.
     #[must_use]
     pub fn native(mut self, on: bool) -> Self {
-        self.without_native = !on;
+        self.plugins.without_native = !on;
         self
     }
 
@@ -281,7 +307,7 @@ impl Builder {
     /// instead of by the method of this builder (`writer`, `dialect`).
     #[must_use]
     pub fn names_options(mut self, on: bool) -> Self {
-        self.names_options = on;
+        self.sources.names_options = on;
         self
     }
 
@@ -303,25 +329,25 @@ impl Builder {
     /// The capabilities of the output's destination, such as colours and width.
     #[must_use]
     pub fn looks(mut self, looks: Looks) -> Self {
-        self.looks = looks;
+        self.look.looks = looks;
         self
     }
 
     /// Saves the pictures of a Markdown page, which are embedded otherwise. An HTML page always embeds them.
     #[must_use]
     pub fn keep_pictures(mut self, keep: KeepPicture) -> Self {
-        self.keep = Some(keep);
+        self.look.keep = Some(keep);
         self
     }
 
     /// Reads and checks all choices. The error holds all problems of choices for this run; wrong values in settings files are ignored, and
     /// returned by [`Engine::warnings`].
     pub fn build(self) -> Result<Engine, Problems> {
-        let names_options = self.names_options;
+        let names_options = self.sources.names_options;
         let mut built = self.read();
         if !names_options {
             match &mut built {
-                Ok(engine) => name_methods(&mut engine.warnings),
+                Ok(engine) => name_methods(&mut engine.found.warnings),
                 Err(problems) => name_methods(problems),
             }
         }
@@ -332,19 +358,20 @@ impl Builder {
         let mut told = SettingsProblems::default();
         told.errors.0.extend(self.additions.problems());
         let journal = Journal::default();
-        let files = self.files.clone();
+        let files = self.sources.files.clone();
         let plugins = self.plugins_of_run(&files, &journal, &mut told);
         let config = Arc::new(Config::load(&Request {
             files,
-            folders: self.folders.clone(),
-            file: self.config.clone(),
-            no_project: self.no_project,
-            trusted: self.trusted.clone(),
+            folders: self.sources.folders.clone(),
+            file: self.sources.file.clone(),
+            no_project: self.sources.no_project,
+            trusted: self.sources.trusted.clone(),
             packs: plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect(),
-            texts: self.texts.clone(),
+            texts: self.sources.texts.clone(),
         }));
         told.extend(config.problems().clone());
-        let otherwise = self.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
+        let otherwise =
+            self.look.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
         let choices = config.choices(self.asked(), otherwise);
         let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
         let mut engine = None;
@@ -364,7 +391,7 @@ impl Builder {
                 by_stream.push((switch, self.assemble(&begun, choice, resolved, &mut told)));
             }
         }
-        if self.strict {
+        if self.sources.is_strict {
             let warnings = std::mem::take(&mut told.warnings);
             told.errors.0.extend(warnings.0);
         }
@@ -372,46 +399,46 @@ impl Builder {
         told.warnings.sort();
         let (Some(mut engine), true) = (engine, told.errors.0.is_empty()) else { return Err(told.errors) };
         engine.by_stream = Arc::new(by_stream);
-        engine.warnings = told.warnings;
+        engine.found.warnings = told.warnings;
         // They aren't certainly mistakes, so `strict` doesn't make them errors.
-        engine.warnings.0.extend(self.group_hints(&engine));
+        engine.found.warnings.0.extend(self.group_hints(&engine));
         Ok(engine)
     }
 
     /// Hints about names of groups in options and settings.
     fn group_hints(&self, engine: &Engine) -> Vec<Problem> {
         let own = &engine.settings.tools;
-        let mut hints = group::hints_in(&engine.resolved.tree, own, !self.only.is_empty());
+        let mut hints = group::hints_in(&engine.found.resolved.tree, own, !self.items.only.is_empty());
         hints.extend(group::hints(&self.only_list(), own, true));
         hints.extend(group::hints(&self.hide_list(), own, false));
         hints
     }
 
     fn only_list(&self) -> Vec<Named> {
-        named("--only", &self.only)
+        named("--only", &self.items.only)
     }
 
     fn hide_list(&self) -> Vec<Named> {
-        named("--hide", &self.hide)
+        named("--hide", &self.items.hide)
     }
 
     /// The requested profile, if any.
     fn asked(&self) -> Option<ProfileChoice> {
         let choice =
             |name: &String, option: &str, by| ProfileChoice { profile: Named::of_option(name, option), by };
-        let of_option = self.profile.as_ref().map(|name| choice(name, "--profile", "--profile"));
+        let of_option = self.sources.profile.as_ref().map(|name| choice(name, "--profile", "--profile"));
         of_option.or_else(|| {
-            let name = self.environment_profile.as_ref()?;
+            let name = self.sources.environment_profile.as_ref()?;
             Some(choice(name, "STREAMFMT_PROFILE", "STREAMFMT_PROFILE"))
         })
     }
 
     /// Reads the plugins that were named for this run.
     fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut SettingsProblems) -> Vec<Chosen> {
-        let installed = Installed::new(&self.folders.clone().unwrap_or_default());
+        let installed = Installed::new(&self.sources.folders.clone().unwrap_or_default());
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
-        for chosen in &self.plugins {
+        for chosen in &self.plugins.requested {
             let is_library = |path: &PathBuf| pack::is_library(path);
             let is_native = match chosen {
                 PluginRequest::Path(path) => is_library(path),
@@ -469,36 +496,36 @@ impl Builder {
         mut resolved: Resolved,
         told: &mut SettingsProblems,
     ) -> Engine {
-        for assignment in &self.set {
+        for assignment in &self.sources.set {
             match tree::read_assignment(assignment) {
                 Ok(said) => resolved.tree.assign(&said),
                 Err(problem) => told.tell(settings::document::SettingsLayer::Option, [problem]),
             }
         }
         let mut settings = Settings::of(&resolved.tree);
-        settings.timestamps |= self.timestamps;
-        settings.profile.redaction.add(&self.redaction);
-        if self.ascii {
+        settings.timestamps |= self.look.timestamps;
+        settings.profile.redaction.add(&self.items.redaction);
+        if self.look.ascii {
             let layout = &mut settings.profile.layout;
             layout.ascii = true;
             if layout.glyphs != Glyphs::Words {
                 layout.glyphs = Glyphs::Ascii;
             }
         }
-        if let Some(name) = &self.theme {
+        if let Some(name) = &self.look.theme {
             settings.theme = Named::of_option(name, format!("--theme {name}"));
         }
         let option = settings::document::SettingsLayer::Option;
         let filter = &mut settings.profile.filter;
-        if !self.only.is_empty() {
+        if !self.items.only.is_empty() {
             filter.only = selectors(&self.only_list(), "--only", told);
         }
-        if !self.hide.is_empty() {
+        if !self.items.hide.is_empty() {
             filter.hide.extend(selectors(&self.hide_list(), "--hide", told));
         }
         let mut plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
         let mut left_out = Vec::new();
-        if self.without_native {
+        if self.plugins.without_native {
             let natives = plugins.extract_if(.., |active| active.pack.is_native());
             left_out = natives.map(|active| active.pack.name.clone()).collect();
         }
@@ -516,7 +543,7 @@ impl Builder {
             None
         });
         let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
-            let of_profile = settings.writer.take().filter(|_| self.writer.is_none());
+            let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
             tell_unknown(told, layer, problem, &chosen);
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
@@ -531,11 +558,11 @@ impl Builder {
         let mut theme = None;
         let has_colors = match writer.colors {
             WriterColors::None => false,
-            WriterColors::Terminal => self.looks.color.is_some(),
+            WriterColors::Terminal => self.look.looks.color.is_some(),
             WriterColors::Recorded => true,
         };
         if has_colors {
-            let background = &self.looks.background;
+            let background = &self.look.looks.background;
             match begun.config.theme_of(&settings.theme, &themes, background) {
                 Ok((found, wrong)) => {
                     theme = Some(found);
@@ -549,35 +576,41 @@ impl Builder {
         } else if let Err(wrong) = begun.config.check_theme(&settings.theme, &themes) {
             told.extend(wrong);
         }
-        settings.tools.extend(self.tools.iter().cloned());
+        settings.tools.extend(self.items.tools.iter().cloned());
         settings.profile.layout.ci = self.ci_of(&settings, writer, plugin_writer.as_ref());
-        let mut looks = self.looks.clone();
+        let mut looks = self.look.looks.clone();
         if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
             looks.width = (width > 0).then_some(width);
         }
         Engine {
             settings,
-            writer,
-            plugin_writer,
+            found: FoundSettings {
+                folders: self.sources.folders.clone(),
+                config: Arc::clone(begun.config),
+                resolved,
+                choice,
+                themes,
+                warnings: Problems::default(),
+            },
+            output: OutputChoice {
+                row: writer,
+                plugin: plugin_writer,
+                theme,
+                looks,
+                keep: self.look.keep.clone(),
+                gives_updates: false,
+            },
+            plugins: PluginChoice {
+                active: plugins,
+                left_out,
+                inline_errors: self.plugins.inline_errors,
+                counts_calls: false,
+                journal: begun.journal.clone(),
+            },
             additions: self.additions.clone(),
             dialect,
-            theme,
-            looks,
-            keep: self.keep.clone(),
-            plugins,
-            left_out,
-            inline_plugin_errors: self.inline_plugin_errors,
-            counts_calls: false,
-            gives_updates: false,
             budget: self.budget,
-            journal: begun.journal.clone(),
-            folders: self.folders.clone(),
-            config: Arc::clone(begun.config),
-            resolved,
-            choice,
-            warnings: Problems::default(),
             by_stream: Arc::default(),
-            themes,
         }
     }
 
@@ -605,12 +638,13 @@ impl Builder {
         plugins: &[Chosen],
     ) -> Result<(&'static WriterRow, Option<WriterName>), Problem> {
         let of_profile = settings.writer.as_ref();
-        let name = self.writer.as_deref().or(of_profile.map(|named| named.name.as_str())).unwrap_or("ansi");
+        let name =
+            self.look.writer.as_deref().or(of_profile.map(|named| named.name.as_str())).unwrap_or("ansi");
         if let Some(row) = writers::find(name) {
-            let Looks { force_color, color, .. } = self.looks;
+            let Looks { force_color, color, .. } = self.look.looks;
             let wants_escapes = force_color || row.has_escapes() && color.is_some();
             let counterpart =
-                row.counterpart.filter(|_| self.writer.is_none() && wants_escapes != row.has_escapes());
+                row.counterpart.filter(|_| self.look.writer.is_none() && wants_escapes != row.has_escapes());
             return Ok((counterpart.and_then(writers::find).unwrap_or(row), None));
         }
         let mut others = RunPlugins::names(plugins).writers;
@@ -626,7 +660,7 @@ impl Builder {
         }
         let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
         let hint = suggestion(name, known);
-        Err(match of_profile.filter(|_| self.writer.is_none()) {
+        Err(match of_profile.filter(|_| self.look.writer.is_none()) {
             Some(named) => named.spot.problem(format!("unknown output format \"{name}\" {hint}")),
             None => Problem::of(format!("--to {name}"), format!("unknown output format {hint}")),
         })
@@ -635,7 +669,7 @@ impl Builder {
     /// The CI service whose log is written. Only a format with one line for each event has room for commands of ours; in other formats,
     /// foreign commands are made harmless. Formats for programs are never changed.
     fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&WriterName>) -> Ci {
-        let wanted = match (settings.ci, self.looks.ci, writer.ci) {
+        let wanted = match (settings.ci, self.look.looks.ci, writer.ci) {
             (Some(chosen), _, _) => chosen,
             (None, Ci::None, CiUse::Commands) => Ci::Plain,
             (None, found, _) => found,
