@@ -1,44 +1,26 @@
-//! Collects a user's choices, reads the files that they name, and decides the rest.
+//! Collects a user's choices.
+
+mod build;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt_core::budget::Budget;
-use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::redact::Redaction;
-use streamfmt_core::theme::Glyphs;
-use streamfmt_dialects::DIALECTS;
 use streamfmt_writers::page::KeepPicture;
 
 use super::additions::Additions;
-use super::{Engine, FoundSettings, OutputChoice, PluginChoice, RunPlugins};
 use crate::files::Files;
 use crate::folders::Folders;
-use crate::install::{Home, Installed};
-use crate::plugin::journal::Journal;
-use crate::plugin::manifest;
-use crate::plugin::pack::{self, Pack, PluginLayer, is_source};
-use crate::plugin::{Chosen, WITHOUT_LUA, WriterName};
-use crate::problem::{Problem, Problems, suggestion};
-use crate::settings::group;
-use crate::settings::keys::Named;
-use crate::settings::profile::Settings;
-use crate::settings::{self, Active, Config, ProfileChoice, Request, Resolved, SettingsProblems, tree};
+use crate::plugin::pack::{Pack, PluginLayer};
 use crate::tools::rule::ToolRule;
-use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
+use crate::writers::Looks;
 
 /// A requested plugin.
 #[derive(Clone, Debug)]
 enum PluginRequest {
     Path(PathBuf),
     Pack(PluginLayer, Arc<Pack>),
-}
-
-/// The common parts of all engines of a build.
-struct Begun<'a> {
-    config: &'a Arc<Config>,
-    plugins: &'a [(PluginLayer, Arc<Pack>)],
-    journal: &'a Journal,
 }
 
 /// Collects choices; each is checked when the engine is built.
@@ -55,7 +37,6 @@ pub struct Builder {
 
 /// Which settings are read, and from where.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 struct SettingsSources {
     profile: Option<String>,
     environment_profile: Option<String>,
@@ -295,7 +276,7 @@ impl Builder {
     }
 
     /// Whether native plugins are loaded: those named for this run, and installed ones that the user's settings name. The default is
-    /// `true`; [`Engine::left_out`] returns those that aren't loaded. A native plugin has all rights of the process, and one that crashes
+    /// `true`; [`Engine::left_out`](super::Engine::left_out) returns those that aren't loaded. A native plugin has all rights of the process, and one that crashes
     /// ends it.
     #[must_use]
     pub fn native(mut self, on: bool) -> Self {
@@ -303,7 +284,7 @@ impl Builder {
         self
     }
 
-    /// Makes [`Problems`] name a wrong choice by its option of the command line (`--to`, `--from`), for a program that has these options,
+    /// Makes [`Problems`](crate::problem::Problems) name a wrong choice by its option of the command line (`--to`, `--from`), for a program that has these options,
     /// instead of by the method of this builder (`writer`, `dialect`).
     #[must_use]
     pub fn names_options(mut self, on: bool) -> Self {
@@ -339,407 +320,4 @@ impl Builder {
         self.look.keep = Some(keep);
         self
     }
-
-    /// Reads and checks all choices. The error holds all problems of choices for this run; wrong values in settings files are ignored, and
-    /// returned by [`Engine::warnings`].
-    pub fn build(self) -> Result<Engine, Problems> {
-        let names_options = self.sources.names_options;
-        let mut built = self.read();
-        if !names_options {
-            match &mut built {
-                Ok(engine) => name_methods(&mut engine.found.warnings),
-                Err(problems) => name_methods(problems),
-            }
-        }
-        built
-    }
-
-    fn read(self) -> Result<Engine, Problems> {
-        let mut told = SettingsProblems::default();
-        told.errors.0.extend(self.additions.problems());
-        let journal = Journal::default();
-        let files = self.sources.files.clone();
-        let plugins = self.plugins_of_run(&files, &journal, &mut told);
-        let config = Arc::new(Config::load(&Request {
-            files,
-            folders: self.sources.folders.clone(),
-            file: self.sources.file.clone(),
-            no_project: self.sources.no_project,
-            trusted: self.sources.trusted.clone(),
-            packs: plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect(),
-            texts: self.sources.texts.clone(),
-        }));
-        told.extend(config.problems().clone());
-        let otherwise =
-            self.look.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
-        let choices = config.choices(self.asked(), otherwise);
-        let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
-        let mut engine = None;
-        for choice in choices.profiles {
-            let resolved = config.resolve(&choice.profile);
-            told.extend(resolved.problems.clone());
-            if resolved.is_found {
-                engine = Some(self.assemble(&begun, choice, resolved, &mut told));
-                break;
-            }
-        }
-        let mut by_stream = Vec::new();
-        for (switch, choice) in choices.by_stream {
-            let resolved = config.resolve(&choice.profile);
-            told.extend(resolved.problems.clone());
-            if resolved.is_found {
-                by_stream.push((switch, self.assemble(&begun, choice, resolved, &mut told)));
-            }
-        }
-        if self.sources.is_strict {
-            let warnings = std::mem::take(&mut told.warnings);
-            told.errors.0.extend(warnings.0);
-        }
-        told.errors.sort();
-        told.warnings.sort();
-        let (Some(mut engine), true) = (engine, told.errors.0.is_empty()) else { return Err(told.errors) };
-        engine.by_stream = Arc::new(by_stream);
-        engine.found.warnings = told.warnings;
-        // They aren't certainly mistakes, so `strict` doesn't make them errors.
-        engine.found.warnings.0.extend(self.group_hints(&engine));
-        Ok(engine)
-    }
-
-    /// Hints about names of groups in options and settings.
-    fn group_hints(&self, engine: &Engine) -> Vec<Problem> {
-        let own = &engine.settings.tools;
-        let mut hints = group::hints_in(&engine.found.resolved.tree, own, !self.items.only.is_empty());
-        hints.extend(group::hints(&self.only_list(), own, true));
-        hints.extend(group::hints(&self.hide_list(), own, false));
-        hints
-    }
-
-    fn only_list(&self) -> Vec<Named> {
-        named("--only", &self.items.only)
-    }
-
-    fn hide_list(&self) -> Vec<Named> {
-        named("--hide", &self.items.hide)
-    }
-
-    /// The requested profile, if any.
-    fn asked(&self) -> Option<ProfileChoice> {
-        let choice =
-            |name: &String, option: &str, by| ProfileChoice { profile: Named::of_option(name, option), by };
-        let of_option = self.sources.profile.as_ref().map(|name| choice(name, "--profile", "--profile"));
-        of_option.or_else(|| {
-            let name = self.sources.environment_profile.as_ref()?;
-            Some(choice(name, "STREAMFMT_PROFILE", "STREAMFMT_PROFILE"))
-        })
-    }
-
-    /// Reads the plugins that were named for this run.
-    fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut SettingsProblems) -> Vec<Chosen> {
-        let installed = Installed::new(&self.sources.folders.clone().unwrap_or_default());
-        let home_of = |name: &str| installed.home(name).map_or("", Home::name);
-        let mut plugins = Vec::new();
-        for chosen in &self.plugins.requested {
-            let is_library = |path: &PathBuf| pack::is_library(path);
-            let is_native = match chosen {
-                PluginRequest::Path(path) => is_library(path),
-                PluginRequest::Pack(_, pack) => pack.is_native(),
-            };
-            if let Some(why) = WITHOUT_LUA.filter(|_| !is_native) {
-                let origin = match chosen {
-                    PluginRequest::Path(path) => format!("--plugin {}", path.display()),
-                    PluginRequest::Pack(_, pack) => pack.name.clone(),
-                };
-                told.errors.0.push(Problem::of(origin, why));
-                continue;
-            }
-            let path = match chosen {
-                PluginRequest::Pack(layer, pack) => {
-                    plugins.push((*layer, Arc::clone(pack)));
-                    continue;
-                }
-                PluginRequest::Path(path) => path,
-            };
-            // A folder of this name doesn't replace a plugin that the user has, whether it is here by chance or on purpose.
-            if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
-                match installed.find(files, name) {
-                    Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
-                    Err(message) => journal.note_unread(path, message),
-                }
-                if path.join(manifest::FILE).is_file() {
-                    let message = format!("the {} plugin is used, not the folder ./{name}", home_of(name));
-                    told.warnings.0.push(Problem::of(format!("--plugin {name}"), message));
-                }
-                continue;
-            }
-            let read = if is_native { Pack::read_library(path) } else { Pack::read(files, path) };
-            match read {
-                Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
-                Err(message) if !path.exists() => {
-                    let name = path
-                        .to_str()
-                        .filter(|name| manifest::is_name(name) && !is_source(path) && !is_native);
-                    let message = name.map_or(message, |name| installed.no_such(name));
-                    told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
-                }
-                // A broken plugin is left out; the others and the stream still work.
-                Err(message) => journal.note_unread(path, message),
-            }
-        }
-        plugins
-    }
-
-    /// Builds an engine with one profile.
-    fn assemble(
-        &self,
-        begun: &Begun<'_>,
-        choice: ProfileChoice,
-        mut resolved: Resolved,
-        told: &mut SettingsProblems,
-    ) -> Engine {
-        for assignment in &self.sources.set {
-            match tree::read_assignment(assignment) {
-                Ok(said) => resolved.tree.assign(&said),
-                Err(problem) => told.tell(settings::document::SettingsLayer::Option, [problem]),
-            }
-        }
-        let mut settings = Settings::of(&resolved.tree);
-        settings.timestamps |= self.look.timestamps;
-        settings.profile.redaction.add(&self.items.redaction);
-        if self.look.ascii {
-            let layout = &mut settings.profile.layout;
-            layout.ascii = true;
-            if layout.glyphs != Glyphs::Words {
-                layout.glyphs = Glyphs::Ascii;
-            }
-        }
-        if let Some(name) = &self.look.theme {
-            settings.theme = Named::of_option(name, format!("--theme {name}"));
-        }
-        let option = settings::document::SettingsLayer::Option;
-        let filter = &mut settings.profile.filter;
-        if !self.items.only.is_empty() {
-            filter.only = selectors(&self.only_list(), "--only", told);
-        }
-        if !self.items.hide.is_empty() {
-            filter.hide.extend(selectors(&self.hide_list(), "--hide", told));
-        }
-        let mut plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
-        let mut left_out = Vec::new();
-        if self.plugins.without_native {
-            let natives = plugins.extract_if(.., |active| active.pack.is_native());
-            left_out = natives.map(|active| active.pack.name.clone()).collect();
-        }
-        let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
-        let accumulators = || Some(RunPlugins::names(&chosen).accumulators);
-        match (begun.config.records_of(&settings, accumulators), &settings.records) {
-            (Ok(drawn), _) => settings.profile.records = drawn,
-            (Err(problems), named) => {
-                let layer = named.as_ref().map_or(option, |named| named.spot.document.layer);
-                told.tell(layer, RunPlugins::problems(&chosen).into_iter().chain(problems.0));
-            }
-        }
-        let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
-            tell_unknown(told, option, problem, &chosen);
-            None
-        });
-        let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
-            let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
-            let layer = of_profile.map_or(option, |named| named.spot.document.layer);
-            tell_unknown(told, layer, problem, &chosen);
-            self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
-        });
-        if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
-            let message = "\"lines\" is now the output format log: set writer = \"log\", or use --to log";
-            told.warnings.0.push(Problem::of("detail", message.to_owned()));
-            writer = writers::find("log").unwrap_or(writer);
-        }
-        let mut themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
-        self.additions.add_themes(&mut themes);
-        let mut theme = None;
-        let has_colors = match writer.colors {
-            WriterColors::None => false,
-            WriterColors::Terminal => self.look.looks.color.is_some(),
-            WriterColors::Recorded => true,
-        };
-        if has_colors {
-            let background = &self.look.looks.background;
-            match begun.config.theme_of(&settings.theme, &themes, background) {
-                Ok((found, wrong)) => {
-                    theme = Some(found);
-                    told.extend(wrong);
-                }
-                Err(wrong) => {
-                    theme = themes.load("auto", background).ok().map(|(theme, _)| theme);
-                    told.extend(wrong);
-                }
-            }
-        } else if let Err(wrong) = begun.config.check_theme(&settings.theme, &themes) {
-            told.extend(wrong);
-        }
-        settings.tools.extend(self.items.tools.iter().cloned());
-        settings.profile.layout.ci = self.ci_of(&settings, writer, plugin_writer.as_ref());
-        let mut looks = self.look.looks.clone();
-        if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
-            looks.width = (width > 0).then_some(width);
-        }
-        Engine {
-            settings,
-            found: FoundSettings {
-                folders: self.sources.folders.clone(),
-                config: Arc::clone(begun.config),
-                resolved,
-                choice,
-                themes,
-                warnings: Problems::default(),
-            },
-            output: OutputChoice {
-                row: writer,
-                plugin: plugin_writer,
-                theme,
-                looks,
-                keep: self.look.keep.clone(),
-                gives_updates: false,
-            },
-            plugins: PluginChoice {
-                active: plugins,
-                left_out,
-                inline_errors: self.plugins.inline_errors,
-                counts_calls: false,
-                journal: begun.journal.clone(),
-            },
-            additions: self.additions.clone(),
-            dialect,
-            budget: self.budget,
-            by_stream: Arc::default(),
-        }
-    }
-
-    /// The requested dialect, if it is a known one or a plugin's.
-    fn dialect_of(&self, plugins: &[Chosen]) -> Result<Option<String>, Problem> {
-        let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
-        if DIALECTS.find(name).is_some() {
-            return Ok(Some(name.to_owned()));
-        }
-        let mut others = RunPlugins::names(plugins).dialects;
-        others.extend(self.additions.dialect_names());
-        if others.iter().any(|other| other == name) {
-            return Ok(Some(name.to_owned()));
-        }
-        let known = DIALECTS.rows.iter().map(|dialect| dialect.name).chain(others.iter().map(String::as_str));
-        let hint = suggestion(name, ["auto"].into_iter().chain(known));
-        Err(Problem::of(format!("--from {name}"), format!("unknown dialect {hint}")))
-    }
-
-    /// Chooses the output format: the requested one, else the profile's, else by the destination. A plugin's writer is returned beside the
-    /// one that it extends.
-    fn writer_of(
-        &self,
-        settings: &Settings,
-        plugins: &[Chosen],
-    ) -> Result<(&'static WriterRow, Option<WriterName>), Problem> {
-        let of_profile = settings.writer.as_ref();
-        let name =
-            self.look.writer.as_deref().or(of_profile.map(|named| named.name.as_str())).unwrap_or("ansi");
-        if let Some(row) = writers::find(name) {
-            let Looks { force_color, color, .. } = self.look.looks;
-            let wants_escapes = force_color || row.has_escapes() && color.is_some();
-            let counterpart =
-                row.counterpart.filter(|_| self.look.writer.is_none() && wants_escapes != row.has_escapes());
-            return Ok((counterpart.and_then(writers::find).unwrap_or(row), None));
-        }
-        let mut others = RunPlugins::names(plugins).writers;
-        others.extend(self.additions.writer_names());
-        if let Some(other) = others.iter().rfind(|other| other.name == name) {
-            let base = &other.base;
-            let row = writers::find(base).ok_or_else(|| {
-                let message =
-                    format!("the writer {name} is based on \"{base}\", which this program doesn't have");
-                Problem::of(format!("--to {name}"), message)
-            })?;
-            return Ok((row, Some(other.clone())));
-        }
-        let known = WRITERS.iter().map(|row| row.name).chain(others.iter().map(|other| other.name.as_str()));
-        let hint = suggestion(name, known);
-        Err(match of_profile.filter(|_| self.look.writer.is_none()) {
-            Some(named) => named.spot.problem(format!("unknown output format \"{name}\" {hint}")),
-            None => Problem::of(format!("--to {name}"), format!("unknown output format {hint}")),
-        })
-    }
-
-    /// The CI service whose log is written. Only a format with one line for each event has room for commands of ours; in other formats,
-    /// foreign commands are made harmless. Formats for programs are never changed.
-    fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&WriterName>) -> Ci {
-        let wanted = match (settings.ci, self.look.looks.ci, writer.ci) {
-            (Some(chosen), _, _) => chosen,
-            (None, Ci::None, CiUse::Commands) => Ci::Plain,
-            (None, found, _) => found,
-        };
-        match (wanted, writer.ci) {
-            _ if scripted.is_some_and(|writer| writer.is_log) => Ci::Plain,
-            (_, CiUse::Commands) => wanted,
-            (Ci::None, _) | (_, CiUse::Ignored) => Ci::None,
-            (_, CiUse::Escaped) => Ci::Plain,
-        }
-    }
-}
-
-/// Options of the command line, with the methods of [`Builder`] that make the same choice.
-const METHODS: [(&str, &str); 9] = [
-    ("--config", "config"),
-    ("--from", "dialect"),
-    ("--hide", "hide"),
-    ("--only", "only"),
-    ("--plugin", "plugin"),
-    ("--profile", "profile"),
-    ("--set", "set"),
-    ("--theme", "theme"),
-    ("--to", "writer"),
-];
-
-/// Replaces options by methods. Problems of a file are unchanged.
-fn name_methods(problems: &mut Problems) {
-    for problem in &mut problems.0 {
-        for (option, method) in METHODS {
-            let is_whole = |rest: &str| !rest.starts_with(|ch: char| ch.is_ascii_alphanumeric() || ch == '-');
-            if let Some(rest) = problem.origin.strip_prefix(option).filter(|rest| is_whole(rest)) {
-                problem.origin = format!("{method}{rest}");
-            }
-            if problem
-                .message
-                .match_indices(option)
-                .any(|(at, _)| is_whole(&problem.message[at + option.len()..]))
-            {
-                problem.message = problem.message.replace(option, method);
-            }
-        }
-    }
-}
-
-/// The names in an option, each as typed. A superfluous comma is ignored.
-fn named(option: &str, groups: &[String]) -> Vec<Named> {
-    let names = groups.iter().map(|group| group.trim()).filter(|group| !group.is_empty());
-    names.map(|name| Named::of_option(name, format!("{option} {name}"))).collect()
-}
-
-/// The groups that an option names. At least one is required.
-fn selectors(list: &[Named], option: &str, told: &mut SettingsProblems) -> Vec<Selector> {
-    if list.is_empty() {
-        let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
-        told.tell(settings::document::SettingsLayer::Option, [Problem::of(option, message)]);
-    }
-    for named in list {
-        let wrong = group::wrong_with(&named.name).map(|wrong| named.spot.problem(wrong));
-        told.tell(settings::document::SettingsLayer::Option, wrong);
-    }
-    list.iter().map(|named| Selector::parse(&named.name)).collect()
-}
-
-/// Reports that a name is unknown, after the problems of plugins that may define it.
-fn tell_unknown(
-    told: &mut SettingsProblems,
-    layer: settings::document::SettingsLayer,
-    problem: Problem,
-    plugins: &[Chosen],
-) {
-    told.tell(layer, RunPlugins::problems(plugins).into_iter().chain([problem]));
 }
