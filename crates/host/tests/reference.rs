@@ -1,7 +1,7 @@
-//! The page of the Lua interface and the types for editors are those of the table that the machine is furnished from; the page
-//! of facts is that of the table of facts.
+//! The page of the Lua interface and the types for editors match the table of the functions that scripts get; the page of
+//! facts matches the table of facts.
 //!
-//! With `STREAMFMT_BLESS=1` they are written anew.
+//! `STREAMFMT_BLESS=1` rewrites them.
 
 #![cfg(feature = "lua")]
 
@@ -9,19 +9,15 @@ use std::path::Path;
 use std::{env, fs};
 
 use streamfmt::core::contract::facts_page;
-use streamfmt::lua::{luau_types, reference};
+use streamfmt::lua::reference;
 
 #[test]
 fn the_reference_and_the_types_are_fresh() {
     let blesses = env::var_os("STREAMFMT_BLESS").is_some_and(|value| !value.is_empty() && value != "0");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let types = reference::types();
-    for (name, text) in [
-        ("facts.md", facts_page()),
-        ("lua.md", reference::page()),
-        ("sf.d.lua", types.clone()),
-        ("sf.d.luau", luau_types::luau(&types)),
-    ] {
+    for (name, text) in
+        [("facts.md", facts_page()), ("lua.md", reference::page()), ("sf.d.lua", reference::types())]
+    {
         let path = docs.join(name);
         if blesses {
             fs::write(&path, &text).expect("the page can be written");

@@ -1,4 +1,4 @@
-//! A plugin to begin with: it works, and its test passes.
+//! The starter plugins of `plugin new`: each works, and its test passes.
 
 use std::collections::BTreeMap;
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
@@ -8,7 +8,7 @@ use streamfmt_core::pipeline::Pipeline;
 
 use crate::engine::Engine;
 use crate::install::tree::PluginTree;
-use crate::lua::{luau_types, reference};
+use crate::lua::reference;
 use crate::plugin::manifest::{NAMES, is_name, platform};
 use crate::problem::{Problem, Problems};
 
@@ -21,13 +21,13 @@ const FILES: &[(&str, &str)] = &[
     ("tests/a-command/input.ndjson", SAMPLE),
 ];
 
-/// A short stream to try things on.
+/// A short stream to try a plugin on.
 pub const SAMPLE: &str = include_str!("starter/input.ndjson");
 
-/// Where the expected text of the test lies.
+/// The path of the expected output.
 const EXPECTED: &str = "tests/a-command/expected/default.text.txt";
 
-/// Makes a new plugin in the folder `folder`, which must not be there yet, named like it. Gives its files.
+/// Creates a plugin in `folder`, which must not exist yet and gives it its name. Returns the paths of its files.
 pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
     let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name));
@@ -59,7 +59,7 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     Ok(files.into_keys().collect())
 }
 
-/// The files of a new native plugin in Rust. It gets a copy of the crate that it links, so that it builds wherever it is.
+/// The files of a new native plugin in Rust. It includes a copy of the crate that it links, so that it builds anywhere.
 const NATIVE_FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("starter/native/Cargo.toml.in")),
     (".gitignore", "/target\n"),
@@ -77,12 +77,12 @@ const NATIVE_FILES: &[(&str, &str)] = &[
     ("streamfmt-plugin/include/streamfmt_plugin.h", include_str!("../../sdk/include/streamfmt_plugin.h")),
 ];
 
-/// Makes a new native plugin in the folder `folder`, as [`create`] does.
+/// Creates a native plugin in `folder`, as [`create`] does.
 pub fn create_native(folder: &Path) -> Result<Vec<String>, Problems> {
     let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
     let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name));
     let name = name.ok_or_else(|| complain(NAMES.to_owned()))?;
-    // It is the name of a crate, too.
+    // The name is also that of a crate.
     let is_crate = name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains('.');
     if !is_crate {
         let why = "the name of a native plugin is a crate's too: it begins with a letter and has no dots";
@@ -105,12 +105,8 @@ pub fn create_native(folder: &Path) -> Result<Vec<String>, Problems> {
     Ok(tree.files.into_keys().collect())
 }
 
-/// What an editor needs to know the interface: files by name, with their text.
+/// The files that teach an editor the interface, by name.
 pub fn editor_files() -> impl Iterator<Item = (&'static str, String)> {
-    [
-        ("sf.d.lua", reference::types()),
-        ("sf.d.luau", luau_types::luau(&reference::types())),
-        (".luarc.json", include_str!("starter/luarc.json").to_owned()),
-    ]
-    .into_iter()
+    [("sf.d.lua", reference::types()), (".luarc.json", include_str!("starter/luarc.json").to_owned())]
+        .into_iter()
 }

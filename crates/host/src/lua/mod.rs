@@ -20,7 +20,6 @@ mod item;
 mod kept_state;
 mod larger_blocks;
 pub(crate) mod layers;
-pub mod luau_types;
 mod new_items;
 mod plugin;
 mod plugins;
