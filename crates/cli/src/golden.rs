@@ -176,8 +176,7 @@ fn is_ci() -> bool {
 /// The style of differences on standard output.
 fn style(form: streamfmt::golden::diff::DiffForm, bless: String) -> ReportStyle {
     let looks = terminal::looks(&LookOptions::default());
-    let (has_color, width) = (looks.color.is_some(), looks.width.unwrap_or_default());
-    ReportStyle { form, has_color, width, bless, is_whole: false }
+    ReportStyle { form, has_color: looks.color.is_some(), bless, is_whole: false }
 }
 
 /// Standard output as a `fmt::Write` that keeps a failure.

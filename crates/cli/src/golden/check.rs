@@ -1,10 +1,10 @@
-//! `golden check`: compares, and reports in the form that is wanted.
+//! `golden check`: compares, and reports the outcomes.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use streamfmt::golden::diff::DiffForm;
-use streamfmt::golden::report::ReportKind;
+use streamfmt::golden::report::{ReportKind, ReportStyle};
 use streamfmt::golden::{CheckReport, CheckSummary, Checker, Chunks};
 
 use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
@@ -21,11 +21,11 @@ pub(crate) struct CheckArgs {
     #[arg(short = 'j', long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
     jobs: Option<usize>,
 
-    /// Diff style: inline, unified or side
+    /// Diff style: inline or unified
     #[arg(long, value_name = "FORM", default_value = "inline")]
     diff: DiffForm,
 
-    /// Report format: human, json, junit or tap
+    /// Report format: human or junit
     #[arg(long, value_name = "KIND", default_value = "human")]
     report: ReportKind,
 
@@ -55,7 +55,7 @@ impl CheckArgs {
         self.check(self.fault_inject)
     }
 
-    /// Checks the cases of a plugin: whatever fails in it must cost its own words only.
+    /// Checks the cases of a plugin: its failures must affect only its own text.
     pub(crate) fn run_for_plugin(&self) -> Result<u8, u8> {
         self.check(true)
     }
@@ -72,26 +72,18 @@ impl CheckArgs {
         let style = style(self.diff, bless_command(&self.wanted.paths));
         let mut summary = CheckSummary::of(&suite, self.strict || is_ci(), self.allow_plugin_errors);
         let (mut page, mut file) = (StdoutPage::new(), String::new());
-        // With a file the page is for people.
+        // With a file, standard output is for people.
         let told = if self.report_file.is_some() { ReportKind::Human } else { self.report };
         let mut reports: Vec<(CheckReport, &mut dyn Write)> =
             vec![(CheckReport::new(told, style.clone()), &mut page)];
         if self.report_file.is_some() {
-            reports.push((
-                CheckReport::new(
-                    self.report,
-                    streamfmt::golden::report::ReportStyle { has_color: false, ..style },
-                ),
-                &mut file,
-            ));
-        }
-        // Neither a page nor a string fails while it is written.
-        for (report, out) in &mut reports {
-            let _ = report.begin(&suite, *out);
+            let style = ReportStyle { has_color: false, ..style };
+            reports.push((CheckReport::new(self.report, style), &mut file));
         }
         checker.check_all(&suite.cells, threads(self.jobs), |cell, outcome| {
             summary.add(outcome.state());
             for (report, out) in &mut reports {
+                // Neither a page nor a string fails while it is written.
                 let _ = report.cell(cell, &outcome, *out);
             }
             true

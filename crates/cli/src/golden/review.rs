@@ -1,4 +1,4 @@
-//! `golden review`: each difference is looked at and decided on, one key each.
+//! `golden review`: shows each difference and reads a key that decides on it.
 //!
 //! Accepted output is written at once, so decisions are kept when the user stops in between. Without a terminal nothing is asked:
 //! the differences are printed, each with the command that accepts it.
@@ -17,13 +17,13 @@ use self::keys::Keys;
 use super::{CellArgs, NOTHING_RAN, StdoutPage, bless_command, is_ci, style, threads};
 use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
 
-/// Something is left that was not accepted.
+/// Not everything was accepted.
 const LEFT: u8 = 1;
 
 const HELP: &str =
     "  a accept   r reject   s skip   A, R, S same for all remaining   d other diff style   q quit";
 
-/// The key that shows what is left out; `a` does so, too, before it accepts.
+/// The key that shows all of a shortened difference; `a` does so, too, before it accepts.
 const MORE: &str = "   m show all (needed before a)";
 
 #[derive(Debug, clap::Args)]
@@ -31,13 +31,9 @@ pub(super) struct ReviewArgs {
     #[command(flatten)]
     wanted: CellArgs,
 
-    /// Initial diff style: inline, unified or side
+    /// Initial diff style: inline or unified
     #[arg(long, value_name = "FORM", default_value = "inline")]
     diff: DiffForm,
-
-    /// Print the differences as `check --report json` does, without asking
-    #[arg(long)]
-    json: bool,
 }
 
 /// The decision on a difference.
@@ -72,11 +68,10 @@ impl ReviewArgs {
             true
         });
         // Nothing is accepted in CI: nobody reads it there.
-        let asks = !self.json && !is_ci() && io::stdin().is_terminal() && io::stdout().is_terminal();
+        let asks = !is_ci() && io::stdin().is_terminal() && io::stdout().is_terminal();
         if !asks {
             let mut page = StdoutPage::new();
-            let mut report =
-                CheckReport::new(if self.json { ReportKind::Json } else { ReportKind::Human }, style);
+            let mut report = CheckReport::new(ReportKind::Human, style);
             for (cell, outcome) in &open {
                 let _ = report.cell(cell, outcome, &mut page);
             }
@@ -114,7 +109,7 @@ fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u
     })?;
     let mut tally = Tally { left: open.len(), ..Tally::default() };
     let mut rest: Option<Decision> = None;
-    // What became of the case before: each begins on a cleared screen, so it is shown on top.
+    // The result for the previous case: each case starts on a cleared screen, so it is shown on top.
     let mut before = String::new();
     for (index, (cell, outcome)) in open.iter().enumerate() {
         let name = one_line(&cell.name);

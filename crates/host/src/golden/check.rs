@@ -1,4 +1,4 @@
-//! Tries cells: one, or all of them on several threads, told in their order.
+//! Checks cells: one, or all of them on several threads, reported in their order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,10 +17,10 @@ use super::suite::Suite;
 use crate::problem::Problem;
 use crate::writers::WriterRow;
 
-/// More threads than this bring nothing on any machine.
+/// More threads than this help on no machine.
 const MOST_THREADS: usize = 256;
 
-/// Tries cells. What cells share is made once: an engine, and in it a plugin.
+/// Checks cells. They share engines, and with them plugins.
 #[derive(Default)]
 pub struct Checker {
     chunks: Chunks,
@@ -28,58 +28,58 @@ pub struct Checker {
     engines: Engines,
 }
 
-/// How many cells ended how.
+/// The counts of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckSummary {
-    /// Cells, by what became of them.
+    /// Cells by state.
     pub states: BTreeMap<State, usize>,
-    /// Set-ups that are wrong, so that there is no cell.
+    /// Set-up errors because of which there is no cell.
     pub problems: usize,
-    /// Expected files that nobody asks for.
+    /// Expected files that no case refers to.
     pub orphans: usize,
-    /// Whether those are a failure.
+    /// Whether these are a failure.
     pub is_strict: bool,
-    /// Whether plugins may fail where what was expected comes out all the same.
+    /// Whether plugins may fail if the output is as expected.
     pub allows_plugin_errors: bool,
 }
 
 impl CheckSummary {
-    /// A summary of no cell yet.
+    /// A summary without cells.
     pub fn of(suite: &Suite, is_strict: bool, allows_plugin_errors: bool) -> Self {
         let (problems, orphans) = (suite.problems.0.len(), suite.orphans.len());
         Self { states: BTreeMap::new(), problems, orphans, is_strict, allows_plugin_errors }
     }
 
-    /// Takes in what became of a cell.
+    /// Counts a cell.
     pub fn add(&mut self, state: State) {
         *self.states.entry(state).or_default() += 1;
     }
 
-    /// How many cells ended so.
+    /// The number of cells in this state.
     pub fn count(&self, state: State) -> usize {
         self.states.get(&state).copied().unwrap_or_default()
     }
 
-    /// How many are fine.
+    /// The number of cells that passed.
     pub fn passed(&self) -> usize {
         let tolerated = if self.allows_plugin_errors { self.count(State::PluginFailed) } else { 0 };
         self.count(State::Equal) + tolerated
     }
 
-    /// How many were not tried.
+    /// The number of skipped cells.
     pub fn skipped(&self) -> usize {
         self.count(State::Skipped)
     }
 
-    /// How many are not fine; set-ups that are wrong count too, and orphans where they are a failure.
+    /// The number of failures: cells, set-up errors, and unused files if they are a failure.
     pub fn failed(&self) -> usize {
         let cells: usize = self.states.values().sum();
         let orphans = if self.is_strict { self.orphans } else { 0 };
         cells - self.passed() - self.skipped() + self.problems + orphans
     }
 
-    /// How a program that checked ends: 0 all equal, 1 some differ, 2 a set-up is wrong, 3 a plugin failed, 4 some
-    /// are only new, 5 nothing was tried.
+    /// The exit code of a program that checked: 0 all equal, 1 some differ, 2 a set-up error, 3 a plugin failed, 4 some
+    /// are only new, 5 no case was run.
     pub fn exit_code(&self) -> u8 {
         let tried: usize = self.states.values().sum::<usize>() - self.skipped();
         if self.problems > 0 || self.count(State::Wrong) > 0 {
@@ -99,27 +99,27 @@ impl CheckSummary {
 }
 
 impl Cell {
-    /// Formats the input, compares what comes out, and tries the laws.
+    /// Formats the input, compares the output, and verifies the laws.
     pub fn check(&self) -> Outcome {
         Checker::default().check(self)
     }
 }
 
 impl Checker {
-    /// One that reads each input once more in such pieces; with `faults` each call of a plugin is made to fail in
-    /// turn, to see that only its own words are lost.
+    /// A checker that reads each input once more in these pieces; with `faults` each plugin call is made to fail in
+    /// turn, to verify that only its own text is lost.
     pub fn new(chunks: Chunks, faults: bool) -> Self {
         Self { chunks, faults, ..Self::default() }
     }
 
-    /// The same, which loads the native plugins whose own cases it checks, if `on`. Else such cases are skipped.
+    /// Sets whether native plugins are loaded to check their own cases; otherwise such cases are skipped.
     #[must_use]
     pub fn native(mut self, on: bool) -> Self {
         self.engines.native = on;
         self
     }
 
-    /// Formats the input of a cell, compares what comes out, and tries the laws.
+    /// Formats the input of a cell, compares the output, and verifies the laws.
     pub fn check(&self, cell: &Cell) -> Outcome {
         let choices = &cell.case.choices;
         if let Some(reason) = &choices.skip {
@@ -163,14 +163,13 @@ impl Checker {
             expected_told,
             broken,
             failures: if is_expected { Vec::new() } else { run.failures },
-            fuel: run.fuel,
             damage: damage(&run.report),
             ..Outcome::default()
         }
     }
 
-    /// Tries cells on so many threads, 256 at most; tells each with what became of it, in their order. `each` says whether to go
-    /// on.
+    /// Checks cells on this many threads, 256 at most, and passes their outcomes to `each` in order, until it returns
+    /// false.
     pub fn check_all(&self, cells: &[Cell], threads: usize, mut each: impl FnMut(&Cell, Outcome) -> bool) {
         let threads = threads.clamp(1, MOST_THREADS.min(cells.len().max(1)));
         let next = AtomicUsize::new(0);
@@ -195,7 +194,7 @@ impl Checker {
                 early.insert(index, outcome);
                 while let Some(outcome) = early.remove(&told) {
                     if !each(&cells[told], outcome) {
-                        // Nobody receives any more: the threads end with what they are at.
+                        // With the receiver gone, each thread ends after its current cell.
                         return;
                     }
                     told += 1;
@@ -205,12 +204,12 @@ impl Checker {
     }
 }
 
-/// What becomes of a cell whose set-up has these problems.
+/// The outcome of a cell whose set-up has these problems.
 fn located(problems: &[Problem], cell: &Cell) -> Outcome {
     Outcome::wrong(problems.iter().map(|problem| cell.case.choices.places.locate(problem, cell)))
 }
 
-/// What is otherwise than expected beside the text.
+/// Violated expectations about anything but the text.
 fn unexpected(choices: &CaseChoices, run: &CaseRun) -> Vec<String> {
     let mut wrong = Vec::new();
     if let Some(expected) = choices.expect.warnings
@@ -238,7 +237,7 @@ fn unexpected(choices: &CaseChoices, run: &CaseRun) -> Vec<String> {
     wrong
 }
 
-/// What of an input is no event.
+/// Parts of an input that are not events.
 fn damage(report: &streamfmt_core::pipeline::Report) -> Option<String> {
     let counted = |count: u64, one: &str, more: &str| match count {
         0 => None,

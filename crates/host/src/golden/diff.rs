@@ -1,4 +1,4 @@
-//! What is different between two texts: lines, and the words in them.
+//! The differences of two texts: lines, and the words in them.
 
 mod form;
 
@@ -15,15 +15,15 @@ const MOST_HUNKS: usize = 3;
 /// Lines of one place that are kept; the rest is counted.
 const MOST_LINES: usize = 80;
 
-/// Characters that are kept at either end of a long stretch in a line: one that is equal, and one that is not.
+/// Characters that are kept at either end of a long part of a line: of an equal part, and of a changed one.
 const EQUAL: usize = 80;
 const CHANGED: usize = 800;
 
 /// The differences of two texts, at the first few places where they differ.
 ///
-/// It displays itself without colours: `-` lines are gone, `+` lines are new, and in a line that was
-/// changed the words are marked `[-old-]` and `{+new+}`. Blanks at the end of such a line, tabs and control
-/// characters are made visible; of a long stretch in a line the ends are kept.
+/// It displays itself without colours: `-` lines are old, `+` lines are new, and in a changed line the words
+/// are marked `[-old-]` and `{+new+}`. Spaces at the end of such a line, tabs and control characters are made
+/// visible; of a long part of a line only the ends are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
     /// The places.
@@ -32,7 +32,7 @@ pub struct Diff {
     pub more: usize,
 }
 
-/// One place where texts differ, with what is around it.
+/// One place where texts differ, with the lines around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffHunk {
     /// The number of its first line in the old text, from 1.
@@ -50,20 +50,20 @@ pub struct DiffHunk {
 /// A line of either text or of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedLine {
-    /// Whose line it is.
+    /// The text that it belongs to.
     pub side: Side,
-    /// Its text in parts: whether the part makes the difference, and the part, harmless.
+    /// Its text in parts, each with whether it differs; control characters are replaced.
     pub parts: Vec<(bool, String)>,
 }
 
-/// Whose line it is.
+/// The text that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Of both texts.
+    /// To both texts.
     Both,
-    /// Of the old one only.
+    /// To the old one only.
     Old,
-    /// Of the new one only.
+    /// To the new one only.
     New,
 }
 
@@ -130,7 +130,7 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> ComparedLine {
     parts.retain(|(_, part)| !part.is_empty());
     let count = parts.len();
     for (index, (differs, part)) in parts.iter_mut().enumerate() {
-        // Blanks at the end of a line are the kind of change that nobody sees.
+        // A change in the spaces at the end of a line would be invisible.
         let is_end = side != Side::Both && index + 1 == count;
         let kept = if is_end { part.trim_end_matches(' ').len() } else { part.len() };
         let blanks = "·".repeat(part.len() - kept);
@@ -145,7 +145,7 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> ComparedLine {
     ComparedLine { side, parts }
 }
 
-/// The text, if it is long with so many characters of its beginning and of its end only.
+/// The text; of a long one only `kept` characters of its beginning and of its end.
 fn folded(text: String, kept: usize) -> String {
     let count = text.chars().count();
     if count <= 4 * kept {
@@ -156,7 +156,7 @@ fn folded(text: String, kept: usize) -> String {
     format!("{begin}…{} characters…{end}", count - 2 * kept)
 }
 
-/// Writes a character as it may be shown: what was expected is as foreign as what came out.
+/// Appends a character in a visible form: expected output is no more trusted than the actual one.
 fn push_visible(out: &mut String, character: char) {
     match character {
         '\t' => out.push('⇥'),
@@ -167,6 +167,6 @@ fn push_visible(out: &mut String, character: char) {
 
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.spelled(DiffForm::Inline, false, 0).fmt(f)
+        self.spelled(DiffForm::Inline, false).fmt(f)
     }
 }

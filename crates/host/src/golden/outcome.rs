@@ -1,54 +1,50 @@
-//! What became of a cell: one case in one profile and one writer.
-
-use std::collections::BTreeMap;
+//! The outcome of a cell: one case in one profile and one writer.
 
 use super::choices::Expect;
 use super::diff::Diff;
 
-/// What became of a cell.
+/// The outcome of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What came out, as it is kept: with escapes spelled `\e`, and redacted.
+    /// The output as it is stored: with escapes as `\e`, and redacted.
     pub text: String,
-    /// What was to come out, if that was ever said.
+    /// The expected output, if there is any yet.
     pub expected: Option<String>,
-    /// What was told of plugins, as it is kept.
+    /// The plugin messages as they are stored.
     pub told: String,
-    /// What was to be told of them.
+    /// The expected plugin messages.
     pub expected_told: Option<String>,
-    /// What is wrong with the set-up: then nothing came out.
+    /// Errors in the set-up; then there is no output.
     pub problems: Vec<String>,
-    /// The laws that didn't hold, each with what went wrong.
+    /// The violated laws, each with the reason.
     pub broken: Vec<String>,
-    /// What plugins did wrong though nobody expected it, each in one line.
+    /// Unexpected plugin failures, each in one line.
     pub failures: Vec<String>,
-    /// Steps that plugins took, by name.
-    pub fuel: BTreeMap<String, u64>,
-    /// Why the cell was not tried.
+    /// Why the cell was skipped.
     pub skipped: Option<String>,
-    /// What of the input is no event: `2 damaged records`.
+    /// Lines of the input that are not events: `2 damaged records`.
     pub damage: Option<String>,
 }
 
-/// What became of a cell, in a word.
+/// The state of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// What was expected came out.
+    /// The output is as expected.
     Equal,
-    /// It was not tried.
+    /// It was skipped.
     Skipped,
-    /// Nothing was expected yet. A plugin may have failed, too.
+    /// There is no expected output yet. A plugin may have failed, too.
     New,
-    /// What was expected came out, but a plugin failed.
+    /// The output is as expected, but a plugin failed.
     PluginFailed,
-    /// Something else came out, or a law is broken.
+    /// The output differs, or a law is violated.
     Different,
-    /// Its set-up is wrong.
+    /// Its set-up has an error.
     Wrong,
 }
 
 impl State {
-    /// The word.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Equal => "equal",
@@ -62,12 +58,12 @@ impl State {
 }
 
 impl Outcome {
-    /// A cell that was not tried, since this is wrong with its set-up.
+    /// The outcome of a cell whose set-up has these errors.
     pub(super) fn wrong(problems: impl IntoIterator<Item = String>) -> Self {
         Self { problems: problems.into_iter().collect(), ..Self::default() }
     }
 
-    /// What became of it.
+    /// The state of the cell.
     pub fn state(&self) -> State {
         let differs = |expected: &Option<String>, text: &str| expected.as_ref().is_some_and(|it| it != text);
         if self.skipped.is_some() {
@@ -88,12 +84,12 @@ impl Outcome {
         }
     }
 
-    /// Whether what came out is what was to come out, and all laws hold.
+    /// Whether the output is as expected and all laws hold, or the cell was skipped.
     pub fn is_good(&self) -> bool {
         matches!(self.state(), State::Equal | State::Skipped)
     }
 
-    /// What is different from what was expected; all of it, if nothing was.
+    /// How the output differs from the expected one; if there is none, all of it does.
     pub fn diff(&self) -> Diff {
         Diff::of(self.expected.as_deref().unwrap_or_default(), &self.text)
     }
@@ -103,13 +99,13 @@ impl Outcome {
         Diff::whole(self.expected.as_deref().unwrap_or_default(), &self.text)
     }
 
-    /// What is different in what was told of plugins, if anything is.
+    /// How the plugin messages differ from the expected ones, if they do.
     pub fn told_diff(&self) -> Option<Diff> {
         let expected = self.expected_told.as_deref()?;
         (expected != self.told).then(|| Diff::of(expected, &self.told))
     }
 
-    /// Why it can't be accepted, if it can't.
+    /// Why the output can't be accepted, if it can't.
     pub fn refusal(&self, expect: &Expect) -> Option<String> {
         if self.skipped.is_some() {
             return Some("it is skipped".to_owned());
@@ -125,8 +121,8 @@ impl Outcome {
         self.suspicion(expect)
     }
 
-    /// Why it can't be accepted though nothing failed: something that is hardly ever meant, with the key that says
-    /// that it is.
+    /// Why the output can't be accepted although nothing failed: something that is rarely intended, with the key that
+    /// allows it.
     pub fn suspicion(&self, expect: &Expect) -> Option<String> {
         if let Some(damage) = self.damage.as_ref().filter(|_| !expect.damage) {
             return Some(format!("the input has {damage}; if that is intended, set expect.damage = true"));

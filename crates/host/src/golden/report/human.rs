@@ -1,4 +1,4 @@
-//! For people: what is not fine, with its differences, and the sum.
+//! The report for people: cells that failed, with their differences, and the totals.
 
 use std::fmt::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::problem::one_line;
 /// Lines of a new text that are shown by default.
 const NEW_LINES: usize = 20;
 
-/// Tells of a cell that is not fine.
+/// Reports a cell, unless its output is as expected.
 pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mut dyn Write) -> fmt::Result {
     let state = outcome.state();
     let (bold, reset) = if style.has_color { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
@@ -65,7 +65,7 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mu
     writeln!(out)
 }
 
-/// Tells what is wrong beside the cells, and the sum. The last line is always `N passed, N failed`, with
+/// Reports problems outside the cells, and the totals. The last line is always `N passed, N failed`, with
 /// `, N skipped` if there are any.
 pub(super) fn end(suite: &Suite, summary: &CheckSummary, out: &mut dyn Write) -> fmt::Result {
     for problem in &suite.problems.0 {
@@ -105,12 +105,11 @@ pub(super) fn end(suite: &Suite, summary: &CheckSummary, out: &mut dyn Write) ->
 }
 
 fn indented(diff: &Diff, style: &ReportStyle, out: &mut dyn Write) -> fmt::Result {
-    let width = style.width.saturating_sub(2);
-    let spelled = diff.spelled(style.form, style.has_color, width).to_string();
+    let spelled = diff.spelled(style.form, style.has_color).to_string();
     spelled.lines().try_for_each(|line| writeln!(out, "  {line}"))
 }
 
-/// Whether a cell is longer than what is shown of it unless `ReportStyle::is_whole` is set.
+/// Whether parts of a cell are shown only if `ReportStyle::is_whole` is set.
 pub fn is_cut(outcome: &Outcome) -> bool {
     match &outcome.expected {
         None => outcome.text.lines().count() > NEW_LINES,
@@ -119,7 +118,7 @@ pub fn is_cut(outcome: &Outcome) -> bool {
 }
 
 fn new_text(text: &str, style: &ReportStyle, out: &mut dyn Write) -> fmt::Result {
-    // Nothing is expected, so all of it would be marked as new.
+    // With nothing expected, a diff would mark every word.
     let most = if style.is_whole { usize::MAX } else { NEW_LINES };
     for line in text.lines().take(most) {
         writeln!(out, "  +{}", clean(line))?;
@@ -136,13 +135,13 @@ fn after(sign: &str, text: Option<&str>) -> String {
     text.map_or_else(String::new, |text| format!("{sign}{}", one_line(text)))
 }
 
-/// The pattern that means this name, as a word for a shell. What nobody can type is a `*` in it.
-pub(in crate::golden) fn quoted(name: &str) -> String {
+/// A pattern that matches this name, as a word for a shell. Characters that can't be typed are a `*` in it.
+fn quoted(name: &str) -> String {
     let is_typed = |ch: char| ch != '\n' && clean(ch.encode_utf8(&mut [0; 4])).starts_with(ch);
     word(&name.chars().map(|ch| if is_typed(ch) { ch } else { '*' }).collect::<String>())
 }
 
-/// Text as one word for a shell, harmless.
+/// Text as one word for a shell, on one line and without control characters.
 pub fn word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./+@%=:,".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {

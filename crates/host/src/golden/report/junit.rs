@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use streamfmt_core::text::clean;
 
-use super::{ReportStyle, details, reason};
+use super::ReportStyle;
 use crate::golden::case::Cell;
 use crate::golden::check::CheckSummary;
+use crate::golden::diff::Diff;
 use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
 
@@ -21,12 +22,12 @@ pub(super) struct Suites(BTreeMap<String, Tests>);
 #[derive(Default)]
 struct Tests {
     cases: Vec<TestCase>,
-    /// The latest time that its cases carry.
+    /// The latest `env.now` of its cases.
     time: Option<Timestamp>,
 }
 
 impl Suites {
-    /// Takes in what became of a cell.
+    /// Adds the outcome of a cell.
     pub(super) fn add(&mut self, cell: &Cell, outcome: &Outcome, style: &ReportStyle) {
         let case = &cell.case.name;
         let (folder, own) = case.rsplit_once('/').unwrap_or(("golden", case));
@@ -51,7 +52,7 @@ impl Suites {
         tests.time = tests.time.max(cell.case.choices.now);
     }
 
-    /// Writes all of it.
+    /// Writes all suites, with those for problems outside the cells.
     pub(super) fn write(
         &mut self,
         suite: &Suite,
@@ -84,7 +85,51 @@ impl Suites {
     }
 }
 
-/// A test that failed, or that could not be tried.
+/// Why a cell failed, in one line; `None` if it didn't.
+fn reason(outcome: &Outcome) -> Option<String> {
+    let first = |what: &str, list: &[String]| match list {
+        [] => None,
+        [one] => Some(format!("{what}: {one}")),
+        [one, rest @ ..] => Some(format!("{what}: {one} (and {} more)", rest.len())),
+    };
+    match outcome.state() {
+        State::Equal | State::Skipped => None,
+        State::New => Some(
+            first("plugin failed", &outcome.failures).unwrap_or_else(|| "no expected output yet".to_owned()),
+        )
+        .map(|why| format!("new: {why}")),
+        State::PluginFailed => first("plugin failed", &outcome.failures),
+        State::Wrong => first("wrong", &outcome.problems),
+        State::Different => {
+            Some(first("broken law", &outcome.broken).unwrap_or_else(|| "the output differs".to_owned()))
+        }
+    }
+}
+
+/// Everything about a cell that failed.
+fn details(cell: &Cell, outcome: &Outcome, style: &ReportStyle) -> String {
+    let spelled = |diff: &Diff| diff.spelled(style.form, false).to_string();
+    let mut text = String::new();
+    if !cell.title().is_empty() {
+        text.extend([cell.title(), "\n"]);
+    }
+    for (what, list) in
+        [("wrong", &outcome.problems), ("broken law", &outcome.broken), ("plugin failed", &outcome.failures)]
+    {
+        for one in list {
+            text.extend([what, ": ", one, "\n"]);
+        }
+    }
+    if outcome.problems.is_empty() && outcome.expected.as_ref() != Some(&outcome.text) {
+        text.extend([&cell.file.display().to_string(), "\n", &spelled(&outcome.diff())]);
+    }
+    if let Some(diff) = outcome.told_diff() {
+        text.extend(["plugin messages:\n", &spelled(&diff)]);
+    }
+    text
+}
+
+/// A test that failed, or that could not be run.
 fn failed(is_wrong: bool, kind: &str, message: &str) -> TestCaseStatus {
     let mut status =
         TestCaseStatus::non_success(if is_wrong { NonSuccessKind::Error } else { NonSuccessKind::Failure });
@@ -92,7 +137,7 @@ fn failed(is_wrong: bool, kind: &str, message: &str) -> TestCaseStatus {
     status
 }
 
-/// Text without the characters that XML forbids, also those that it could only name; what they were stays visible.
+/// Text without the characters that XML forbids, even as references; they are replaced visibly.
 fn allowed(text: &str) -> String {
     clean(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
