@@ -246,11 +246,6 @@ function sf.inspect(value) end
 ---@return sf.Regex
 function sf.re(pattern) end
 
----The simple commands of a shell's command line, split at `&&`, `||`, `|`, `;`, `&` and line feeds, each with its words, quotes resolved; nil if a quote has no end or the text is longer than 64 KiB.
----@param text string
----@return sf.Command[]?
-function sf.commands(text) end
-
 ---The last part of a path.
 ---@param path string
 ---@return string
@@ -444,13 +439,6 @@ function sf.sorted(table) end
 ---@field lines string[] the lines, each with +, - or a blank in front
 ---@field old_start? number number of the first line in the old file
 ---@field new_start? number number of the first line in the new file
-
----A simple command of a shell.
----@class sf.Command
----@field words string[] its words; redirections are none. Patterns and what isn't certain stay as written; `$(cat <<'EOF' … EOF)` is its text
----@field before? string what stands between it and the command before it: &&, ||, |, |&, ;, ;;, & or a line feed
----@field plain boolean whether its words are all that there is to it: no variable, substitution, redirection or subshell
----@field text string the command as written
 
 ---A regular expression.
 ---@class sf.Regex

@@ -245,7 +245,7 @@ fn the_list_says_which_plugins_are_used_here_and_why() {
     let folder = Folder::with(&[
         (
             "home/.config/streamfmt/config.toml",
-            "\nplugins = ['git', './x.lua']\n[profile.mine]\nplugins.add = ['cost']\n",
+            "\nplugins = ['mcp-pretty', './x.lua']\n[profile.mine]\nplugins.add = ['cost']\n",
         ),
         ("home/.config/streamfmt/x.lua", "sf.tool('Bash', {})\n"),
         ("work/streamfmt.toml", "theme = 'dark'\nplugins.add = ['redact']\n"),
@@ -262,7 +262,7 @@ fn the_list_says_which_plugins_are_used_here_and_why() {
         assert!(rows.iter().any(|row| row.starts_with(wanted)), "{wanted}: {rows:#?}");
     };
     let rows = list("");
-    is_in(&rows, "* git 1.0.0 lua built-in ~/.config/streamfmt/config.toml:2 Git ");
+    is_in(&rows, "* mcp-pretty 1.0.0 lua built-in ~/.config/streamfmt/config.toml:2 ");
     is_in(&rows, "cost 1.0.0 lua built-in Running");
     is_in(&rows, "* x lua path ~/.config/streamfmt/config.toml:2");
     is_in(&rows, "plugins project streamfmt.toml:2 not trusted, so it is not used");

@@ -64,8 +64,8 @@ fn a_name_means_the_plugin_that_the_user_has_and_no_folder_that_lies_here() {
     folder.run("--plugin redact s.jsonl").expect(0, told);
     let outcome = folder.run("--plugin ./redact s.jsonl");
     assert!(outcome.stderr.contains("not me"), "{outcome:?}");
-    let told = "streamfmt: --plugin gti: unknown plugin (did you mean \"git\"?)\n";
-    folder.run("--plugin gti s.jsonl").expect(2, told);
+    let told = "streamfmt: --plugin cots: unknown plugin (did you mean \"cost\"?)\n";
+    folder.run("--plugin cots s.jsonl").expect(2, told);
     let outcome = folder.run("--plugin . s.jsonl");
     assert!(outcome.stderr.starts_with("warning[plugin]: . failed while loading\n"), "{outcome:?}");
 }

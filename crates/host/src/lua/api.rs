@@ -12,7 +12,7 @@ use streamfmt_core::redact::Redaction;
 
 use super::layers::Registered;
 use super::spell::{inspected, spelled};
-use super::{exact, item, re, shell, vm};
+use super::{exact, item, re, vm};
 use crate::plugin::manifest::{API, FEATURES};
 use crate::tools::rule::Origin;
 
@@ -135,8 +135,6 @@ pub static FUNCTIONS: &[ApiFunction] = &[
         doc: "A value as it would be written in Lua, in one line of at most 4,000 characters, to be printed while a plugin is made: `print(sf.inspect(call.input))`.", body: Native(inspect) },
     ApiFunction { name: "re", params: &[("pattern", "string")], gives: "sf.Regex", since: 1,
         doc: "A regular expression that runs in linear time: test, find, all, replace.", body: Native(re::re) },
-    ApiFunction { name: "commands", params: &[("text", "string")], gives: "sf.Command[]?", since: 1,
-        doc: "The simple commands of a shell's command line, split at `&&`, `||`, `|`, `;`, `&` and line feeds, each with its words, quotes resolved; nil if a quote has no end or the text is longer than 64 KiB.", body: Native(shell::commands) },
     ApiFunction { name: "basename", params: &[("path", "string")], gives: "string", since: 1,
         doc: "The last part of a path.", body: Luau("local whole = string.gsub(path, '/+$', '') return (string.match(whole, '[^/]*$'))") },
     ApiFunction { name: "truncate", params: &[("text", "string"), ("most", "number")], gives: "string", since: 1,
@@ -219,7 +217,6 @@ pub static CLASSES: &[LuaClass] = &[
     LuaClass { name: "Writing", base: None, doc: "What helps the functions of a writer, as `w`." },
     LuaClass { name: "Entry", base: None, doc: "What is said of one item, for the `entry` of a writer." },
     LuaClass { name: "Hunk", base: None, doc: "A piece of a diff." },
-    LuaClass { name: "Command", base: None, doc: "A simple command of a shell." },
     LuaClass { name: "Regex", base: None, doc: "A regular expression." },
 ];
 
@@ -330,10 +327,6 @@ pub static FIELDS: &[LuaField] = &[
     LuaField { of: "Hunk", name: "lines", kind: "string[]", doc: "the lines, each with +, - or a blank in front" },
     LuaField { of: "Hunk", name: "old_start?", kind: "number", doc: "number of the first line in the old file" },
     LuaField { of: "Hunk", name: "new_start?", kind: "number", doc: "number of the first line in the new file" },
-    LuaField { of: "Command", name: "words", kind: "string[]", doc: "its words; redirections are none. Patterns and what isn't certain stay as written; `$(cat <<'EOF' … EOF)` is its text" },
-    LuaField { of: "Command", name: "before?", kind: "string", doc: "what stands between it and the command before it: &&, ||, |, |&, ;, ;;, & or a line feed" },
-    LuaField { of: "Command", name: "plain", kind: "boolean", doc: "whether its words are all that there is to it: no variable, substitution, redirection or subshell" },
-    LuaField { of: "Command", name: "text", kind: "string", doc: "the command as written" },
     LuaField { of: "Regex", name: "test", kind: "fun(self, text: string): boolean", doc: "whether it is found" },
     LuaField { of: "Regex", name: "find", kind: "fun(self, text: string): table?", doc: "the first match: [0] the whole, [1] and so on the groups, which also have their names" },
     LuaField { of: "Regex", name: "all", kind: "fun(self, text: string): table[]", doc: "all matches" },

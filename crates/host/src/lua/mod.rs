@@ -28,7 +28,6 @@ mod re;
 mod records;
 pub mod reference;
 mod scripts;
-mod shell;
 mod spell;
 mod view_to_lua;
 mod vm;

@@ -21,9 +21,7 @@ const ALL: &[(&str, PluginFiles)] = &[
     plugin!("claude-ops": "plugin.toml", "init.lua", "profiles/claude-ops.toml"),
     plugin!("claudedo": "plugin.toml", "init.lua", "profiles/claudedo.toml"),
     plugin!("cost": "plugin.toml", "init.lua"),
-    plugin!("git": "plugin.toml", "init.lua"),
     plugin!("github-actions": "plugin.toml", "init.lua"),
-    plugin!("kubectl-docker": "plugin.toml", "init.lua"),
     plugin!("mcp-pretty": "plugin.toml", "init.lua"),
     plugin!("redact": "plugin.toml", "init.lua"),
 ];

@@ -80,7 +80,6 @@ pub(crate) const FEATURES: &[&str] = &[
     "json_encode",
     "inspect",
     "re",
-    "commands",
     "basename",
     "truncate",
     "trim",

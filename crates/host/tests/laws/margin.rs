@@ -173,7 +173,7 @@ fn ways() -> Vec<Way> {
         Way::new(log().pack(Pack::from_source("parrot.lua", PARROT)), Some(30)),
         Way::new(Engine::builder().writer("github-actions").plugin("github-actions"), None),
     ];
-    for plugin in ["git", "kubectl-docker", "mcp-pretty", "cost", "redact"] {
+    for plugin in ["mcp-pretty", "cost", "redact"] {
         ways.push(Way::new(text().plugin(plugin), Some(40)));
     }
     ways
