@@ -5,7 +5,7 @@
 //!
 //! [plugin.github]
 //! version = "1.2.0"
-//! source = "/home/ada/github-1.2.0.tar.gz"
+//! source = "/home/ada/github"
 //! sha256 = "…"
 //! ```
 

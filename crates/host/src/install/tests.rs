@@ -1,11 +1,11 @@
-//! Installing from folders, hostile ones too, and what happens to installed files later.
+//! Installing from folders, also hostile ones, and edits of installed files.
 
 use super::*;
 
 const ABOUT: &str = "name = 'demo'\nversion = '1.0'\napi = 1\n";
 const SCRIPT: &str = "sf.tool('Bash', { label = 'sh' })\n";
 
-/// A folder with a home in it. It goes away with the test.
+/// A folder with a home in it, removed after the test.
 struct Disk(PathBuf);
 
 impl Disk {

@@ -1,4 +1,4 @@
-//! The files of a plugin: read from a folder under limits, hashed, put on the disk.
+//! The files of a plugin: read from a folder within limits, hashed, and written to disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,7 +34,7 @@ pub struct PluginTree {
 }
 
 impl PluginTree {
-    /// The files of a plugin in a folder, or of one made of a lone Lua file. Names that begin with a dot don't belong to it.
+    /// Reads a plugin from its folder, leaving out names that begin with a dot, or makes one of a lone Lua file.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
         let source = match files.read(path, LARGEST_FILE) {
             Err(FileError::OtherKind(_)) => return Self::read_folder(files, path),
@@ -46,7 +46,7 @@ impl PluginTree {
         if is_source(path) { Self::of_script(path, &source.bytes) } else { Err(SOURCES.to_owned()) }
     }
 
-    /// The plugin of one script, which is named like it.
+    /// Makes a plugin of one script, with its name.
     fn of_script(path: &Path, source: &[u8]) -> Result<Self, String> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         if !manifest::is_name(&name) {
@@ -64,17 +64,32 @@ impl PluginTree {
         let about = files.read(&folder.join(manifest::FILE), LARGEST_FILE);
         let about = about.map(|about| String::from_utf8_lossy(&about.bytes).into_owned()).unwrap_or_default();
         let names = match Manifest::parse(&about).ok().filter(Manifest::is_native) {
-            // A crate's folder is full of build products.
+            // The folder of a crate is full of build products.
             Some(manifest) => native_files(files, folder, &manifest),
             None => files.walk(folder, belongs).map_err(|error| error.to_string())?,
         };
-        let mut tree = CheckedFiles::default();
+        let (mut tree, mut bytes) = (Self::default(), 0);
+        // On some disks two names that differ in case are one.
+        let mut lower = BTreeSet::new();
         for name in names {
+            if !is_portable(&name) {
+                return Err(format!("{}: this path is not allowed in a plugin", shown(&name)));
+            }
             let source = files.read(&folder.join(&name), LARGEST_FILE);
             let source = source.map_err(|error| format!("{name}: {error}"))?;
-            tree.put(&name, source.bytes)?;
+            bytes += source.bytes.len();
+            if bytes > MOST_BYTES {
+                return Err(format!("its files are larger than {} MiB", MOST_BYTES >> 20));
+            }
+            if tree.files.len() == MOST_FILES {
+                return Err(format!("it has more than {MOST_FILES} files"));
+            }
+            if !lower.insert(name.to_lowercase()) {
+                return Err(format!("it has two files called {}", shown(&name)));
+            }
+            tree.files.insert(name, source.bytes);
         }
-        Ok(Self { files: tree.files })
+        Ok(tree)
     }
 
     /// The hash of all files: 64 hexadecimal digits.
@@ -82,14 +97,14 @@ impl PluginTree {
         hash_of(self.files.iter().map(|(name, bytes)| (name.as_str(), &**bytes)))
     }
 
-    /// The plugin that these files are. The error is a message.
+    /// Loads the plugin from these files. The error is a message.
     pub fn pack(&self) -> Result<Pack, String> {
         let text = |bytes: &Arc<[u8]>| String::from_utf8_lossy(bytes).into_owned();
         Pack::from_files(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
     }
 
-    /// The native plugin that these files in `folder` are. Its library is read again there, where nobody else may be able to change it,
-    /// and must be the one among the files.
+    /// Loads the native plugin from these files in `folder`. Its library is read again there, where nobody else may be able to change
+    /// it, and must equal the one among the files.
     pub(super) fn native_pack(&self, folder: &Path) -> Result<Pack, String> {
         let about = self.files.get(manifest::FILE).map(|about| String::from_utf8_lossy(about).into_owned());
         Pack::of_native(about.unwrap_or_default(), |file| {
@@ -101,13 +116,13 @@ impl PluginTree {
         })
     }
 
-    /// Whether they are a native plugin: then its `plugin.toml`, if that can be read.
+    /// The manifest, if it is valid and that of a native plugin.
     pub fn native_manifest(&self) -> Option<Manifest> {
         let about = String::from_utf8_lossy(self.files.get(manifest::FILE)?);
         Manifest::parse(&about).ok().filter(Manifest::is_native)
     }
 
-    /// Writes the files into a folder, which must not be there yet.
+    /// Writes the files into a folder, which must not exist yet.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         if let Some(above) = folder.parent() {
             fs::create_dir_all(above)?;
@@ -140,11 +155,11 @@ impl PluginTree {
     }
 }
 
-/// Files beside the library that are installed with a native plugin, where they are there.
+/// Files that are installed with the library of a native plugin, if they exist.
 const BESIDE: [&str; 6] =
     ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "LICENSE.md", "LICENSE.txt", "README.md"];
 
-/// The files of a native plugin in a folder: those that its `plugin.toml` names, as far as they are there, and a few beside it.
+/// The existing files of a native plugin in a folder: its `plugin.toml`, the libraries that this names, and `BESIDE`.
 fn native_files(files: &Files, folder: &Path, manifest: &Manifest) -> Vec<String> {
     let libraries = manifest.library.values().map(String::as_str);
     let names: BTreeSet<&str> =
@@ -152,12 +167,12 @@ fn native_files(files: &Files, folder: &Path, manifest: &Manifest) -> Vec<String
     names.into_iter().chain([manifest::FILE]).map(str::to_owned).collect()
 }
 
-/// Whether a file, or what is in a folder (its path ends in `/`), belongs to a plugin.
+/// Whether a file, or a folder (its path ends in `/`) with its content, belongs to a plugin.
 fn belongs(path: &str) -> bool {
     !path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().starts_with('.')
 }
 
-/// Removes a folder of an installed plugin, if it is there.
+/// Removes the folder of an installed plugin, if it exists.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     if !folder.is_symlink() && !folder.exists() {
         return Ok(());
@@ -169,7 +184,7 @@ pub(super) fn remove(folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(folder)
 }
 
-/// Makes all that is in a folder writable by its owner, or by nobody. Links are left alone.
+/// Makes everything in a folder writable by its owner, or by nobody. Links are skipped.
 fn set_writable(folder: &Path, on: bool) -> io::Result<()> {
     let mut open = vec![folder.to_owned()];
     let mut folders = Vec::new();
@@ -211,58 +226,17 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// The files of a folder, under limits and with names that every disk can hold.
-#[derive(Default)]
-struct CheckedFiles {
-    files: BTreeMap<String, Arc<[u8]>>,
-    /// The names in lower case: on some disks two that differ in case are one.
-    lower: BTreeSet<String>,
-    bytes: usize,
-}
-
-impl CheckedFiles {
-    /// Takes in a file.
-    fn put(&mut self, name: &str, bytes: impl Into<Arc<[u8]>>) -> Result<(), String> {
-        let name = checked(name)?;
-        let bytes = bytes.into();
-        self.bytes += bytes.len();
-        if self.bytes > MOST_BYTES || bytes.len() > LARGEST_FILE {
-            return Err(too_large());
-        }
-        if self.files.len() == MOST_FILES {
-            return Err(format!("it has more than {MOST_FILES} files"));
-        }
-        if !self.lower.insert(name.to_lowercase()) {
-            return Err(format!("it has two files called {}", shown(&name)));
-        }
-        self.files.insert(name, bytes);
-        Ok(())
-    }
-}
-
-/// The name of a file, if it is a plain path inside the folder.
-fn checked(name: &str) -> Result<String, String> {
-    let plain = name.strip_prefix("./").unwrap_or(name);
+/// Whether every disk can hold a file with this path.
+fn is_portable(path: &str) -> bool {
     let is_part = |part: &str| {
-        !part.is_empty()
-            && part != "."
-            && part != ".."
-            && part.len() <= 200
+        part.len() <= 200
             && !part.ends_with(['.', ' '])
             && !part.contains(['\\', ':'])
             && !part.chars().any(char::is_control)
     };
-    if plain.split('/').all(is_part) && plain.split('/').count() <= DEEPEST {
-        Ok(plain.to_owned())
-    } else {
-        Err(format!("{}: this path is not allowed in a plugin", shown(name)))
-    }
+    path.split('/').all(is_part) && path.split('/').count() <= DEEPEST
 }
 
 fn shown(name: &str) -> String {
     clean(&name.chars().take(200).collect::<String>()).replace('\n', "␊")
-}
-
-fn too_large() -> String {
-    format!("its files are larger than {} MiB", MOST_BYTES >> 20)
 }
