@@ -2,18 +2,20 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "the rows of the table of tools have one type")]
 
+pub(super) mod changed_files;
+
 use std::borrow::Cow;
 
-use crate::changed_files::ChangedFiles;
+use crate::context::ItemContext;
 use crate::file_diff::FileDiff;
 use crate::generic::{self, is_short};
-use crate::standard::ItemContext;
-use crate::tools;
 use streamfmt_core::entry::{Block, Line, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{DoesRef, FactRef, GrowingInput, Status};
 use streamfmt_core::json::{Cut, Value, ValueKind, left_out};
 use streamfmt_core::text::Text;
+
+use changed_files::ChangedFiles;
 
 /// Longest path that stands in a title, in bytes.
 const LONG_PATH: usize = 300;
@@ -34,8 +36,11 @@ pub(super) struct CallContext<'a> {
     pub(super) body: Vec<Block>,
 }
 
-/// Says a call.
-pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
+/// Formats a call; `None` if its input isn't what such a call has.
+pub(super) type FormatCall = fn(&mut CallContext<'_>) -> Option<()>;
+
+/// Says a call, by the form of what it does.
+pub(super) fn view(context: ItemContext<'_>, form: FormatCall) -> Option<View> {
     let does = context.item.does();
     let growing = context.item.growing.as_deref();
     let Some(input) = does.input() else {
@@ -46,7 +51,6 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         }
         return Some(view);
     };
-    let (form, _) = tools::form(context.item.deed);
     let mut call = CallContext {
         context,
         does: &does,

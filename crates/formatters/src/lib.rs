@@ -9,7 +9,7 @@
 //! ```
 
 mod calls;
-mod changed_files;
+mod context;
 mod file_diff;
 mod generic;
 mod notices;

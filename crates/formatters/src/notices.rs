@@ -1,7 +1,7 @@
 //! What is said of notices: what the agent's program tells beside the conversation.
 
-use crate::standard::{ItemContext, images};
-use crate::{calls, generic, outcome, sentence};
+use crate::context::{ItemContext, images};
+use crate::{calls, generic, outcome, sentence, tools};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
@@ -190,7 +190,7 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
     let title = |id: &FactRef<'_>| {
         let id = id.text()?;
         let call = context.session.call(&id.as_str().into())?;
-        let mut title = calls::view(ItemContext { item: call, ..context })?.title;
+        let mut title = calls::view(ItemContext { item: call, ..context }, tools::form(call.deed).0)?.title;
         if title.spans.len() == 1 {
             title.push("call.detail", id);
         }
@@ -208,8 +208,9 @@ fn unanswered_changes(context: ItemContext<'_>) -> impl Iterator<Item = Block> {
     let calls = context.session.unanswered_calls();
     let changes = calls.filter(|call| matches!(call.action(), Some(Action::Write | Action::Edit)));
     changes.filter_map(move |call| {
-        let summary = calls::view(ItemContext { item: call, ..context })?.title;
-        let body = calls::view(ItemContext { item: call, full: true, ..context })?.body;
+        let summary = calls::view(ItemContext { item: call, ..context }, tools::form(call.deed).0)?.title;
+        let body =
+            calls::view(ItemContext { item: call, full: true, ..context }, tools::form(call.deed).0)?.body;
         (!body.is_empty()).then_some(Block::Details { summary, body })
     })
 }

@@ -1,8 +1,8 @@
 //! What is said of how a run ended.
 
+use crate::context::ItemContext;
 use crate::generic;
 use crate::sentence::{first_sentence, without_json};
-use crate::standard::ItemContext;
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::FactRef;

@@ -1,9 +1,9 @@
 //! The formatter that decides everything.
 
+use crate::context::{ItemContext, images};
 use crate::{calls, generic, notices, outcome, results, tools};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
-use streamfmt_core::home::home_of;
 use streamfmt_core::item::FactRef;
 use streamfmt_core::item::{Item, Kind, Status};
 use streamfmt_core::profile::{Detail, Profile, Selector};
@@ -97,8 +97,8 @@ fn view(context: ItemContext<'_>) -> Option<View> {
         Kind::Prompt if item.parent.is_some() => context.said("prompt.task", Some("prompt")),
         Kind::Prompt => context.said("prompt", Some("prompt")),
         Kind::Thinking => thinking(context),
-        Kind::Call => calls::view(context),
-        Kind::Result => results::view(context),
+        Kind::Call => calls::view(context, tools::form(item.deed).0),
+        Kind::Result => results::view(context, tools::form(context.deed()).1),
         Kind::Plan => Some(plan(context)),
         Kind::Notice => notices::view(context),
         Kind::Outcome => Some(outcome::view(context)),
@@ -114,54 +114,7 @@ fn view(context: ItemContext<'_>) -> Option<View> {
     })
 }
 
-/// What the parts of this formatter know when they decide. `None` from one of them hides the item.
-#[derive(Clone, Copy)]
-pub(super) struct ItemContext<'a> {
-    /// The item in question.
-    pub(super) item: &'a Item,
-    /// All before it.
-    pub(super) session: &'a Session,
-    /// Whether nothing is left out that people read.
-    pub(super) whole: bool,
-    /// Whether everything is said as the stream has it, and so more than once. Then `whole` is true, too.
-    pub(super) full: bool,
-    /// On a result: whether others say its call, so that the call's title may tell nothing of what was asked for.
-    pub(super) is_apart: bool,
-}
-
-impl<'a> ItemContext<'a> {
-    /// The fact called `name`.
-    pub(super) fn fact(self, name: &str) -> Option<FactRef<'a>> {
-        self.item.fact(name)
-    }
-
-    /// The fact called `name`, as text.
-    pub(super) fn text(self, name: &str) -> Option<Text> {
-        self.fact(name)?.text()
-    }
-
-    /// The fact called `name`, as a number from 0.
-    pub(super) fn count(self, name: &str) -> Option<u64> {
-        self.fact(name)?.count()
-    }
-
-    /// Whether the fact called `name` is true.
-    pub(super) fn is(self, name: &str) -> bool {
-        self.fact(name).and_then(FactRef::bool) == Some(true)
-    }
-
-    /// A path, relative if it lies in the session's folder, and below `~` if it lies in the same home folder as that.
-    pub(super) fn path(self, path: Text) -> Text {
-        let facts = self.session.facts();
-        let path = facts.relative(path);
-        let home = facts.cwd.as_deref().filter(|_| path.starts_with('/')).and_then(home_of);
-        let below = home.and_then(|home| path.strip_prefix(home)).filter(|below| below.starts_with('/'));
-        match below {
-            Some(below) => Text::clean_owned(["~", below].concat()),
-            None => path,
-        }
-    }
-
+impl ItemContext<'_> {
     /// On a prompt: whether the call that it is inside of has said it as its input.
     fn is_task_of_call(self) -> bool {
         let call = self.item.parent.as_ref().and_then(|id| self.session.call(id));
@@ -182,18 +135,6 @@ impl<'a> ItemContext<'a> {
         }
         images(self, &mut body);
         (!body.is_empty()).then(|| View { mark, ..View::of(body) })
-    }
-}
-
-/// Pictures and documents that came with the item: told, not shown.
-pub(super) fn images(context: ItemContext<'_>, body: &mut Vec<Block>) {
-    for image in context.fact("images").map(FactRef::list).unwrap_or_default() {
-        body.push(Block::Image {
-            media: image.text_at("media").unwrap_or(Text::own("image")),
-            bytes: image.count_at("bytes"),
-            name: image.text_at("name"),
-            picture: image.get("data").and_then(FactRef::picture),
-        });
     }
 }
 

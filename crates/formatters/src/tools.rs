@@ -10,14 +10,9 @@ use streamfmt_core::item::{Deed, FactRef, GrowingInput};
 use streamfmt_core::json::Record;
 use streamfmt_core::text::Text;
 
-use crate::calls::{self, CallContext, in_background, is_array};
+use crate::calls::{self, CallContext, FormatCall, in_background, is_array};
 use crate::generic::is_short;
-use crate::results::{self, ResultContext, holds, is_refusal, say_text};
-
-/// Formats a call; `None` if its input isn't what such a call has.
-pub(super) type FormatCall = fn(&mut CallContext<'_>) -> Option<()>;
-/// Formats a successful result; `None` hides it.
-pub(super) type FormatResult = fn(&mut ResultContext<'_>) -> Option<View>;
+use crate::results::{self, FormatResult, ResultContext, holds, is_refusal, say_text};
 
 /// The functions that format the calls and results of a deed. Of an unknown one they are those of any tool.
 pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::{ResultContext, TITLE};
+use crate::calls::changed_files::ChangedFiles;
 use crate::calls::extension;
-use crate::changed_files::ChangedFiles;
+use crate::context::{ItemContext, images};
 use crate::file_diff::{FileDiff, number_of};
 use crate::generic;
-use crate::standard::{ItemContext, images};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;

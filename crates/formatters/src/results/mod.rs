@@ -11,9 +11,9 @@ pub(super) use files::*;
 
 use memchr::memmem;
 
+use crate::context::{ItemContext, images};
+use crate::generic;
 use crate::sentence::first_sentence;
-use crate::standard::{ItemContext, images};
-use crate::{generic, tools};
 use streamfmt_core::entry::{Block, GOES_ON, Line, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
@@ -40,8 +40,11 @@ pub(super) struct ResultContext<'a> {
     pub(super) body: Vec<Block>,
 }
 
-/// Says a result; `None` hides it.
-pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
+/// Formats a successful result; `None` hides it.
+pub(super) type FormatResult = fn(&mut ResultContext<'_>) -> Option<View>;
+
+/// Says a result, by the form of what was done; `None` hides it.
+pub(super) fn view(context: ItemContext<'_>, form: FormatResult) -> Option<View> {
     let item = context.item;
     let call = item.call.as_ref().and_then(|id| context.session.call(id));
     let (title, body) = (Line::default(), Vec::new());
@@ -57,7 +60,6 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         answer.no_success();
         return Some(answer.finish());
     }
-    let (_, form) = tools::form(item.deed.or_else(|| call?.deed));
     let said = match form(&mut answer) {
         None if context.full => answer.finish(),
         said => said?,

@@ -1,16 +1,16 @@
 //! Calls that change files which the changes themselves name, one or several, and what came of them.
 
-use crate::calls::CallContext;
+use super::CallContext;
+use crate::context::ItemContext;
 use crate::file_diff::FileDiff;
 use crate::generic::is_short;
-use crate::standard::ItemContext;
 use streamfmt_core::entry::{Block, Line};
 use streamfmt_core::figures;
 use streamfmt_core::item::FactRef;
 use streamfmt_core::text::Text;
 
 /// Changes that name their files, in the order of the stream.
-pub(super) struct ChangedFiles<'a>(Vec<FileChange<'a>>);
+pub(crate) struct ChangedFiles<'a>(Vec<FileChange<'a>>);
 
 /// What is done to one file.
 struct FileChange<'a> {
@@ -37,7 +37,7 @@ const CHANGE: [&str; 5] = ["diff", "patch", "old", "new", "content"];
 
 impl<'a> ChangedFiles<'a> {
     /// The files of these changes; `None` if not all of them name one.
-    pub(super) fn of(changes: FactRef<'a>, context: ItemContext<'_>) -> Option<Self> {
+    pub(crate) fn of(changes: FactRef<'a>, context: ItemContext<'_>) -> Option<Self> {
         let file = |told: FactRef<'a>| {
             let path = context.path(told.text_at("path")?);
             let kind = match told.get("kind").and_then(FactRef::str).as_deref() {
@@ -58,7 +58,7 @@ impl<'a> ChangedFiles<'a> {
     }
 
     /// Says the call: the file, or how many they are; their changes in full.
-    pub(super) fn call(&self, call: &mut CallContext<'_>) -> Option<()> {
+    pub(crate) fn call(&self, call: &mut CallContext<'_>) -> Option<()> {
         if let [only] = &self.0[..] {
             call.say("call.arg", only.path.clone());
             only.mark("call.detail", &mut call.title);
@@ -103,12 +103,12 @@ impl<'a> ChangedFiles<'a> {
     }
 
     /// Whether the changes hold nothing that [`Self::call`] leaves out.
-    pub(super) fn is_all_known(&self) -> bool {
+    pub(crate) fn is_all_known(&self) -> bool {
         self.0.iter().all(|file| file.told.has_only(&PARTS))
     }
 
     /// Says what was done: `+2 −1` in the title, each file with its changes below. `None`: that isn't known of any file.
-    pub(super) fn result(&self, title: &mut Line, body: &mut Vec<Block>) -> Option<()> {
+    pub(crate) fn result(&self, title: &mut Line, body: &mut Vec<Block>) -> Option<()> {
         let all: Vec<_> = self.0.iter().map(|file| (file, file.changes())).collect();
         if all.iter().all(|(_, changes)| changes.is_none()) {
             return None;
@@ -136,7 +136,7 @@ impl<'a> ChangedFiles<'a> {
     }
 
     /// The files, one a line, with what is done to them.
-    pub(super) fn lines(&self, role: &'static str, detail: &'static str) -> Vec<Line> {
+    pub(crate) fn lines(&self, role: &'static str, detail: &'static str) -> Vec<Line> {
         self.0.iter().map(|file| file.line(role, detail, None)).collect()
     }
 
