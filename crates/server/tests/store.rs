@@ -473,6 +473,35 @@ fn histories_of_resumed_and_forked_sessions_are_summed_and_linked() {
 }
 
 #[test]
+fn a_stream_of_one_process_does_not_hide_what_the_whole_session_used() {
+    let folder = folder();
+    let line = |kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"2026-11-20T10:00:00.000Z","type":"{kind}","payload":{payload}}}"#) + "\n"
+    };
+    let count = |input: u64| {
+        let usage = format!(r#"{{"input_tokens":{input},"cached_input_tokens":0,"output_tokens":5}}"#);
+        line("event_msg", &format!(r#"{{"type":"token_count","info":{{"total_token_usage":{usage}}}}}"#))
+    };
+    let history = line("session_meta", r#"{"id":"t-1","cwd":"/home/dev/shop","cli_version":"0.45.0"}"#)
+        + &count(7_100)
+        + &count(3_600);
+    let thread = "{\"type\":\"thread.started\",\"thread_id\":\"t-1\"}\n";
+    let second = r#"{"type":"turn.completed","usage":{"input_tokens":3600,"cached_input_tokens":0,"output_tokens":5}}"#;
+    let failed = r#"{"type":"turn.failed","error":{"message":"no such model"}}"#;
+    for (end, is_error) in [(second, false), (failed, true)] {
+        let data = TempDir::new_in(folder.path()).unwrap();
+        let [stream, session] = ["stream.jsonl", "session.jsonl"].map(|name| data.path().join(name));
+        fs::write(&stream, format!("{thread}{end}\n")).unwrap();
+        fs::write(&session, &history).unwrap();
+        let mut store = Store::open(&data.path().join("store")).unwrap();
+        store.import(&[stream, session], |_| ()).unwrap();
+        let FoundSession::One(found) = store.find("last").unwrap() else { panic!() };
+        assert_eq!(found.error.is_some(), is_error);
+        assert_eq!(found.row.tokens.unwrap().input, 10_700);
+    }
+}
+
+#[test]
 fn what_a_run_added_to_a_history_is_counted_once() {
     let claude = |kind: &str, time: &str, message: &str| {
         format!(

@@ -13,7 +13,7 @@ use streamfmt::core::json::Record;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::side_files::{holds_side_files, is_side_file};
 
-use super::figures::{SessionFigures, SessionOutcome};
+use super::figures::{CountedFrom, SessionFigures, SessionOutcome};
 use super::row::{self, SOURCE_COLUMNS, SourceKind, SourceRow};
 use super::runs::{changed, is_gone};
 use super::write::{self, SessionEntry};
@@ -243,7 +243,8 @@ enum Added {
     Nothing,
 }
 
-/// The figures of the best source: one that has an outcome goes before one without, then the larger one.
+/// The figures of the best source: one that has an outcome goes before one without, then the larger one. Where that shows no tokens, or
+/// perhaps only those of a part of the session, they are those of a source that counted more from the start.
 fn best(
     file: &Path,
     size: u64,
@@ -256,10 +257,19 @@ fn best(
     let read = all.filter_map(|(path, size)| {
         let figures = SessionFigures::read_history(path, size, runs.to_vec()).ok()?;
         let size = size.unwrap_or_else(|| fs::metadata(path).map_or(0, |about| about.len()));
-        Some((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned()), figures))
+        Some(((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned())), figures))
     });
-    let best = read.max_by(|one, other| (one.0, one.1, &one.2).cmp(&(other.0, other.1, &other.2)));
-    best.map(|(.., figures)| figures)
+    let mut read: Vec<_> = read.collect();
+    read.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let (_, mut best) = read.pop()?;
+    let counted = |figures: &SessionFigures| figures.tokens().map_or(0, |tokens| tokens.spent());
+    let whole = read.into_iter().map(|(_, figures)| figures);
+    let whole = whole.filter(|figures| figures.counted_from == CountedFrom::Start).max_by_key(counted);
+    let may_be_part = best.usage.is_empty() || matches!(best.counted_from, CountedFrom::Either(_));
+    if let Some(whole) = whole.filter(|whole| may_be_part && counted(whole) > counted(&best)) {
+        (best.usage, best.calls, best.counted_from) = (whole.usage, whole.calls, CountedFrom::Start);
+    }
+    Some(best)
 }
 
 fn entry<'a>(
