@@ -11,10 +11,10 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use streamfmt::core::pipeline::{Pipeline, Stages};
+use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::profile::Ci;
 use streamfmt::writer::ci::parted;
-use streamfmt::{Engine, run_parallel, subagents};
+use streamfmt::{Engine, format_ahead, subagents};
 #[cfg(unix)]
 use streamfmt_server::store::{FiguresCollector, SessionFigures};
 
@@ -38,11 +38,8 @@ use counts::FormatCounts;
 use outputs::FormatOutputs;
 pub(crate) use outputs::check_outputs;
 
-/// Files larger than this are formatted on several threads.
+/// Lines of larger files are read ahead on a second thread.
 const LARGE: u64 = 1024 * 1024;
-
-/// The most threads: more would wait for each other.
-const THREADS: usize = 3;
 
 /// The most bytes of one read.
 const CHUNK: usize = 64 * 1024;
@@ -166,13 +163,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         setup.holds_head = self.engines.main.has_head() && !self.args.follow && self.outputs.main.hold();
         let mut pipeline = Pipeline::new(setup);
         let before = self.counts.bytes;
-        let large = source.large_file(LARGE);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
-        let fed = match (large, pipeline.stages()) {
-            (Some(file), Some(stages)) if threads > 1 && self.outputs.updates.is_none() => {
-                self.run_parallel(file, threads, stages)
-            }
-            _ => self.feed(source, &mut pipeline),
+        let fed = match source.large_file(LARGE).filter(|_| self.outputs.updates.is_none()) {
+            Some(file) => self.feed_ahead(file, &mut pipeline),
+            None => self.feed(source, &mut pipeline),
         };
         if let Err(error) = fed {
             self.tell_unread(input, &error);
@@ -371,8 +364,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         Ok(())
     }
 
-    /// Reads a large file to its end, on several threads.
-    fn run_parallel(&mut self, file: File, threads: usize, stages: Stages<'_>) -> std::io::Result<()> {
+    /// Reads a large file to its end, its lines ahead on another thread.
+    fn feed_ahead(&mut self, file: File, pipeline: &mut Pipeline) -> std::io::Result<()> {
         let size = file.metadata().ok().map(|about| about.len());
         let label = self.label();
         let is_summed = self.outputs.summary.is_some();
@@ -380,7 +373,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let mut progress = Progress::begin(size, output.is_out_of_sight(), label);
         let bytes = &mut counts.bytes;
         let mut input = CopyingReader { file, tee, progress: progress.as_mut(), signals, bytes };
-        run_parallel(stages, threads, &mut input, |text| {
+        format_ahead(pipeline, &mut input, |text| {
             // The output keeps a failure, which `is_open` shows.
             let _ = output.write_str(text);
             output.flush();

@@ -50,7 +50,7 @@ pub enum Observation<'a> {
 }
 
 /// Decides what to say of an item. Sees neither bytes nor colours nor width. One that may be used on the thread alone that
-/// made it guards itself, and its set-up says so ([`is_thread_bound`](crate::pipeline::Setup::is_thread_bound)).
+/// made it guards itself, and panics elsewhere.
 pub trait Formatter: Send {
     /// Its name, for `explain` and for messages.
     fn name(&self) -> &str;

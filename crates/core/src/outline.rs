@@ -162,8 +162,6 @@ impl OutlineOptions {
 
 /// Gives the title of a call, if it is still known.
 pub type TitleOf<'a> = &'a mut dyn FnMut(&Id) -> Option<Line>;
-/// Takes the parts of a document.
-pub type TakePart<'a> = &'a mut dyn FnMut(DocumentPart);
 
 /// Makes a document of entries, as they come.
 #[derive(Debug, Default)]
@@ -213,27 +211,39 @@ impl Outline {
         }
     }
 
-    /// Takes the next entry, in the order of completion.
-    pub fn push(&mut self, entry: impl Into<Box<Entry>>, title_of: TitleOf<'_>, each: TakePart<'_>) {
+    /// Takes the next entry, in the order of completion. `parts` receives what it completes.
+    pub fn push(
+        &mut self,
+        entry: impl Into<Box<Entry>>,
+        title_of: TitleOf<'_>,
+        parts: &mut Vec<DocumentPart>,
+    ) {
         let (Self { pairs, end }, entry) = (self, entry.into());
-        match pairs {
-            None => end.node(Paired { entry, result: None, title: None }, title_of, each),
-            Some(pairs) => {
-                let call = entry.call.as_ref().filter(|_| pairs.parts_from_call(&entry));
-                let title = call.and_then(&mut *title_of);
-                pairs.push(entry, title, &mut |paired| end.node(paired, title_of, each));
-            }
+        let Some(pairs) = pairs else {
+            return end.node(Paired { entry, result: None, title: None }, title_of, parts);
+        };
+        let call = entry.call.as_ref().filter(|_| pairs.parts_from_call(&entry));
+        let title = call.and_then(&mut *title_of);
+        let mut paired = Vec::new();
+        pairs.push(entry, title, &mut paired);
+        for paired in paired {
+            end.node(paired, title_of, parts);
         }
     }
 
     /// Takes what a plugin says beside the items: it is of nobody, and parts no result from its call.
-    pub fn push_aside(&mut self, entry: impl Into<Box<Entry>>, title_of: TitleOf<'_>, each: TakePart<'_>) {
+    pub fn push_aside(
+        &mut self,
+        entry: impl Into<Box<Entry>>,
+        title_of: TitleOf<'_>,
+        parts: &mut Vec<DocumentPart>,
+    ) {
         let (Self { pairs, end }, entry) = (self, entry.into());
-        match pairs {
-            None => end.place(Node::from(entry), each),
-            Some(pairs) => {
-                pairs.push(entry, None, &mut |paired| end.node(paired, title_of, each));
-            }
+        let Some(pairs) = pairs else { return end.place(Node::from(entry), parts) };
+        let mut paired = Vec::new();
+        pairs.push(entry, None, &mut paired);
+        for paired in paired {
+            end.node(paired, title_of, parts);
         }
     }
 
@@ -244,29 +254,32 @@ impl Outline {
         title_of: TitleOf<'_>,
     ) -> Vec<Node> {
         let mut end = self.end.clone();
-        let mut nodes = Vec::new();
-        let mut each = |part| match part {
-            DocumentPart::Node(node) => nodes.push(node),
-            DocumentPart::Notices(notices) => nodes.extend(notices),
-            DocumentPart::Answer(answer) => nodes.extend(answer.nodes),
-            DocumentPart::Enter(nest) => nodes.extend(nest.node.map(|node| *node)),
-            DocumentPart::Leave => {}
-        };
+        let mut parts = Vec::new();
         for paired in self.pairs.iter().flat_map(Pairing::waiting) {
-            end.node(paired, title_of, &mut each);
+            end.node(paired, title_of, &mut parts);
         }
         for entry in growing {
-            end.node(Paired { entry, result: None, title: None }, title_of, &mut each);
+            end.node(Paired { entry, result: None, title: None }, title_of, &mut parts);
         }
-        end.finish(&mut each);
+        end.finish(&mut parts);
+        let mut nodes = Vec::new();
+        for part in parts {
+            match part {
+                DocumentPart::Node(node) => nodes.push(node),
+                DocumentPart::Notices(notices) => nodes.extend(notices),
+                DocumentPart::Answer(answer) => nodes.extend(answer.nodes),
+                DocumentPart::Enter(nest) => nodes.extend(nest.node.map(|node| *node)),
+                DocumentPart::Leave => {}
+            }
+        }
         nodes
     }
 
     /// Takes note of an item of the main thread that isn't shown, for a document of answers alone: it may end a turn, or show
     /// that a reply was no answer.
-    pub fn pass_over(&mut self, kind: Kind, each: TakePart<'_>) {
+    pub fn pass_over(&mut self, kind: Kind, parts: &mut Vec<DocumentPart>) {
         if self.end.options.only_answer {
-            self.end.pass_over(kind, each);
+            self.end.pass_over(kind, parts);
         }
     }
 
@@ -281,18 +294,22 @@ impl Outline {
     }
 
     /// Ends the document: gives out what waited.
-    pub fn end(&mut self, title_of: TitleOf<'_>, each: TakePart<'_>) {
+    pub fn end(&mut self, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
         let Self { pairs, end } = self;
+        let mut paired = Vec::new();
         if let Some(pairs) = pairs {
-            pairs.end(&mut |paired| end.node(paired, title_of, each));
+            pairs.end(&mut paired);
         }
-        end.finish(each);
+        for paired in paired {
+            end.node(paired, title_of, parts);
+        }
+        end.finish(parts);
     }
 }
 
 impl NodePlacement {
     /// Takes the next entry in the order of the document.
-    fn node(&mut self, paired: Paired, title_of: TitleOf<'_>, each: TakePart<'_>) {
+    fn node(&mut self, paired: Paired, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
         let Paired { entry, result, title } = paired;
         let is_numbered = self.options.agents && entry.in_agent;
         let relation = match (&entry.call, &entry.parent) {
@@ -313,17 +330,17 @@ impl NodePlacement {
             agent = self.agents.around(&entry, title_of);
             starts = self.agents.spoken_of(&entry);
         }
-        self.place(Node { entry, result, relation, agent, starts }, each);
+        self.place(Node { entry, result, relation, agent, starts }, parts);
     }
 
     /// Holds a node back while it may be of the answer.
-    fn place(&mut self, node: Node, each: TakePart<'_>) {
+    fn place(&mut self, node: Node, parts: &mut Vec<DocumentPart>) {
         let OutlineOptions { answer, only_answer, .. } = self.options;
         if !answer && !only_answer {
-            return self.nest(node, each);
+            return self.nest(node, parts);
         }
         if only_answer && node.entry.begins_turn() {
-            self.give_answer(each);
+            self.give_answer(parts);
         }
         let is_outcome = node.entry.kind == Kind::Outcome;
         // One more than there is room for shows nothing of those before it.
@@ -331,99 +348,99 @@ impl NodePlacement {
         let is_reply = is_said && node.entry.depth == 0;
         let (known, node) = self.held.take(node);
         if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
-            self.answer(known, false, each);
+            self.answer(known, false, parts);
         } else {
-            self.leave_out(known, !is_reply, each);
+            self.leave_out(known, !is_reply, parts);
         }
         if let Some(node) = node {
-            self.nest(node, each);
+            self.nest(node, parts);
         }
         if is_outcome && !answer {
-            self.give_answer(each);
+            self.give_answer(parts);
         }
     }
 
     /// See [`Outline::pass_over`].
-    fn pass_over(&mut self, kind: Kind, each: TakePart<'_>) {
+    fn pass_over(&mut self, kind: Kind, parts: &mut Vec<DocumentPart>) {
         match kind {
-            Kind::Outcome | Kind::Prompt => self.give_answer(each),
+            Kind::Outcome | Kind::Prompt => self.give_answer(parts),
             Kind::Call | Kind::Result => {
                 let nodes = self.held.release();
-                self.leave_out(nodes, true, each);
+                self.leave_out(nodes, true, parts);
             }
             _ => {}
         }
     }
 
     /// Gives out nodes of no answer; of answers alone the replies among them are left out, if they are `known` to be none.
-    fn leave_out(&mut self, nodes: Vec<Node>, known: bool, each: TakePart<'_>) {
+    fn leave_out(&mut self, nodes: Vec<Node>, known: bool, parts: &mut Vec<DocumentPart>) {
         for node in nodes {
             if known && self.options.only_answer && node.entry.kind == Kind::Reply {
                 self.left_out += 1;
             } else {
-                self.nest(node, each);
+                self.nest(node, parts);
             }
         }
     }
 
     /// A turn has ended: what is held back is its answer.
-    fn give_answer(&mut self, each: TakePart<'_>) {
+    fn give_answer(&mut self, parts: &mut Vec<DocumentPart>) {
         let nodes = self.held.release();
         if !nodes.is_empty() {
-            self.answer(nodes, false, each);
+            self.answer(nodes, false, parts);
         }
     }
 
     /// Enters and leaves nests until a node is inside of its call.
-    fn nest(&mut self, node: Node, each: TakePart<'_>) {
+    fn nest(&mut self, node: Node, parts: &mut Vec<DocumentPart>) {
         if self.options.nests {
-            self.enter(&node, each);
+            self.enter(&node, parts);
         }
         if self.options.gathers() && node.entry.kind == Kind::Call {
             self.starting = Some(node);
         } else {
-            self.part(DocumentPart::Node(node), each);
+            self.part(DocumentPart::Node(node), parts);
         }
     }
 
     /// Gives out a part, once that is known to be one by itself.
-    fn part(&mut self, part: DocumentPart, each: TakePart<'_>) {
-        if self.options.notices { self.notices.take(part, each) } else { each(part) }
+    fn part(&mut self, part: DocumentPart, parts: &mut Vec<DocumentPart>) {
+        if self.options.notices { self.notices.take(part, parts) } else { parts.push(part) }
     }
 
     /// Gives out a call that has nothing inside of it.
-    fn start_nothing(&mut self, each: TakePart<'_>) {
+    fn start_nothing(&mut self, parts: &mut Vec<DocumentPart>) {
         if let Some(node) = self.starting.take() {
-            self.part(DocumentPart::Node(node), each);
+            self.part(DocumentPart::Node(node), parts);
         }
     }
 
     /// Gives out the answer of a turn: as one part, where that is wanted.
-    fn answer(&mut self, nodes: Vec<Node>, is_last: bool, each: TakePart<'_>) {
+    fn answer(&mut self, nodes: Vec<Node>, is_last: bool, parts: &mut Vec<DocumentPart>) {
         if !self.options.answer {
-            return nodes.into_iter().for_each(|node| self.nest(node, each));
+            return nodes.into_iter().for_each(|node| self.nest(node, parts));
         }
-        self.start_nothing(each);
-        self.unnest(0, each);
+        self.start_nothing(parts);
+        self.unnest(0, parts);
         let (before, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| {
             is_last && self.options.notices && node.entry.kind == Kind::Notice && !node.entry.view.is_totals()
         });
         for node in before {
-            self.part(DocumentPart::Node(node), each);
+            self.part(DocumentPart::Node(node), parts);
         }
         if !nodes.is_empty() {
             self.turns += nodes.iter().filter(|node| node.entry.kind == Kind::Outcome).count();
-            self.part(DocumentPart::Answer(Answer { nodes, turn: self.turns, is_last }), each);
+            self.part(DocumentPart::Answer(Answer { nodes, turn: self.turns, is_last }), parts);
         }
     }
 
-    fn enter(&mut self, node: &Node, each: TakePart<'_>) {
+    fn enter(&mut self, node: &Node, parts: &mut Vec<DocumentPart>) {
         let is_started = |start: &Node| {
             let (call, inner) = (&start.entry, &node.entry);
             inner.parent.as_ref() == Some(&call.id) && inner.depth == call.depth + 1
         };
         if !self.starting.as_ref().is_some_and(is_started) {
-            self.start_nothing(each);
+            self.start_nothing(parts);
         }
         let entry = &node.entry;
         let depth = usize::from(entry.depth).min(MAX_NESTS);
@@ -431,7 +448,7 @@ impl NodePlacement {
         if self.inside.len() != depth || !is_inside {
             let path = self.path(entry, depth);
             let same = path.iter().zip(&self.inside).take_while(|(one, other)| one == other).count();
-            self.unnest(same, each);
+            self.unnest(same, parts);
             for call in path.into_iter().skip(same) {
                 let started = self.starting.take_if(|start| Some(&start.entry.id) == call.as_ref());
                 let title = match (self.start(call.as_ref()), &node.relation) {
@@ -440,10 +457,10 @@ impl NodePlacement {
                     _ => started.as_ref().map(|start| start.entry.view.title.clone()),
                 };
                 self.inside.push(call.clone());
-                self.part(DocumentPart::Enter(Nest { call, title, node: started.map(Box::new) }), each);
+                self.part(DocumentPart::Enter(Nest { call, title, node: started.map(Box::new) }), parts);
             }
         }
-        self.start_nothing(each);
+        self.start_nothing(parts);
         if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
             if self.starts.len() == MAX_STARTS {
                 self.starts.pop_front();
@@ -478,20 +495,20 @@ impl NodePlacement {
     }
 
     /// Leaves nests until so many are open.
-    fn unnest(&mut self, depth: usize, each: TakePart<'_>) {
+    fn unnest(&mut self, depth: usize, parts: &mut Vec<DocumentPart>) {
         while self.inside.len() > depth {
-            self.start_nothing(each);
+            self.start_nothing(parts);
             self.inside.pop();
-            self.part(DocumentPart::Leave, each);
+            self.part(DocumentPart::Leave, parts);
         }
     }
 
-    fn finish(&mut self, each: TakePart<'_>) {
+    fn finish(&mut self, parts: &mut Vec<DocumentPart>) {
         let nodes = self.held.release();
-        self.answer(nodes, true, each);
-        self.start_nothing(each);
-        self.unnest(0, each);
-        self.notices.release(each);
+        self.answer(nodes, true, parts);
+        self.start_nothing(parts);
+        self.unnest(0, parts);
+        self.notices.release(parts);
     }
 }
 

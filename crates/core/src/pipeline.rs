@@ -1,26 +1,27 @@
 //! The whole path of a line: bytes in, text out.
 //!
 //! ```text
-//! bytes ─▶ frame ─▶ readings ─▶ decode ─▶ steps ─▶ session ─▶ format ─▶ parts ─▶ write ─▶ text
-//!          lines                          events   items                entries
+//! bytes ─▶ frame ─▶ reading ─▶ decode ─▶ session ─▶ format ─▶ outline ─▶ write ─▶ text
+//!          line     record     events    items      entries   parts
 //! ```
 //!
-//! Each stage knows nothing of those after it, so it may be some lines ahead, and a host may work them on several threads
-//! ([`Pipeline::stages`]); readings are pure. Each item is formatted at the step that completes it, with the session as it
+//! Lines go the whole way one after the other; what a line says by itself may be read ahead on another thread
+//! ([`Pipeline::split`]). Each item is formatted at the step that completes it, with the session as it
 //! is there, and never again.
 //!
 //! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on each output has formatters,
 //! limits and a writer of its own, and is what it would be alone.
 
-mod decode;
+mod detect;
 mod format;
 mod growing;
 mod head;
 mod heading;
 mod open;
 mod pace;
+mod path;
 mod result_of_call;
-mod session;
+mod start;
 mod titles;
 mod update;
 mod write;
@@ -31,7 +32,7 @@ use std::ops::ControlFlow;
 use crate::budget::Budget;
 use crate::dialect::{DialectPlugin, Dialects};
 use crate::formatter::{Formatter, Presentation};
-use crate::frame::{Frame, Framer};
+use crate::frame::Framer;
 use crate::item::{Fact, Id, Item, Kind};
 use crate::outline::{DocumentHead, Node};
 use crate::profile::Profile;
@@ -41,15 +42,16 @@ use crate::writer::Writer;
 
 pub use crate::outline::{EntryChange, Update};
 pub use crate::report::Report;
-pub use decode::{DecodeStage, DecodedStep, Pieces, Subagents};
 pub use growing::GROWING_TEXT;
 pub use open::{OpenAgent, OpenNodes};
 pub use pace::LivePace;
-pub use session::SessionStage;
-pub use write::{FormattedPart, WriteStage};
+pub use path::{LinePath, Pieces, Subagents};
 
-use decode::SHOWN_DAMAGE;
+use detect::Detection;
 use format::FormatStage;
+use path::SubagentFiles;
+use start::HeldStart;
+use write::FurtherOutput;
 
 /// What comes out of a pipeline.
 pub enum Output {
@@ -107,8 +109,6 @@ pub struct Sink {
     pub output: Output,
     /// Decides anew what is shown and how, once it is known whose stream it is.
     pub settle: Option<Settle>,
-    /// Whether something of this is for this thread alone; see [`Setup::is_thread_bound`].
-    pub is_thread_bound: bool,
     /// Where the text goes. Once it breaks off it isn't called again; the other outputs go on. Updates don't come here: see
     /// [`Pipeline::take_updates_of`].
     pub take: TakeText,
@@ -118,7 +118,6 @@ pub struct Sink {
 }
 
 /// How a pipeline is set up.
-#[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
 pub struct Setup {
     /// The known dialects.
     pub dialects: Dialects,
@@ -145,10 +144,6 @@ pub struct Setup {
     pub subagents: Option<Subagents>,
     /// Decides anew what is shown and how, once it is known whose stream it is.
     pub settle: Option<Settle>,
-    /// Whether something of all this is for this thread alone, as the machine of a script is. It guards itself, and panics
-    /// where another thread uses it: such a pipeline stays where it was made, and gives no [`Pipeline::stages`]. Whoever sets `settle`
-    /// and may bring such a machine with it says so here as well.
-    pub is_thread_bound: bool,
     /// Whether the head of a document is kept for [`Pipeline::head`], to be put before the text of the main output by whoever
     /// holds that back until then. See [`HeadWriter`](crate::writer::HeadWriter).
     pub holds_head: bool,
@@ -156,120 +151,25 @@ pub struct Setup {
     pub also: Vec<Sink>,
 }
 
-/// Lines that are worked on at a time, where that many come at once. One stage after the other goes over them: what it
-/// needs stays in the processor's caches, which saves some 10 % of the time.
-const LINES: usize = 128;
-/// Steps that are worked on at a time.
-const STEPS: usize = 256;
-/// Bytes of them at most: lines may be long.
-const BYTES: usize = 256 << 10;
-
 /// Bytes of one input in, text out. One pipeline reads one input. It may go to another thread, unless something in it is
-/// for its own alone ([`Setup::is_thread_bound`]).
+/// for its own alone, as the machine of a script is.
 pub struct Pipeline {
+    source: LineSource,
+    path: LinePath,
+}
+
+/// Finds the lines of an input and reads them: what each says by itself, for which no order is needed.
+pub struct LineSource {
     framer: Framer,
-    stages: LineStages,
-}
-
-/// The stages of a line, from its reading on.
-struct LineStages {
-    decode_stage: DecodeStage,
-    session_stage: SessionStage,
-    write_stage: WriteStage,
-    is_thread_bound: bool,
     reader: LineReader,
-    /// Lines that are worked on, with their numbers.
-    readings: Vec<(u64, LineReading)>,
-    /// Their bytes.
-    bytes: usize,
-    steps: Vec<DecodedStep>,
-    formatted: Vec<FormattedPart>,
 }
 
-impl LineStages {
-    /// Takes a line: of the input, or of a file of the sub-agent that the call `inside` started. Where writing failed before,
-    /// `written`, it goes on only if there are other outputs.
-    fn frame(
-        &mut self,
-        frame: Frame<'_>,
-        inside: Option<&Id>,
-        written: fmt::Result,
-        out: &mut dyn Write,
-    ) -> fmt::Result {
-        if written.is_err() && !self.write_stage.has_others() {
-            return written;
-        }
-        written.and(self.take(frame, inside, out))
+impl LineSource {
+    /// Takes more of the input. `each` takes the lines that it completes, each with its number.
+    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(u64, LineReading)) {
+        let Self { framer, reader } = self;
+        framer.push(bytes, |frame| each(frame.line, reader.read(frame)));
     }
-
-    fn take(&mut self, frame: Frame<'_>, inside: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
-        self.bytes += frame.bytes.len();
-        self.readings.push((frame.line, self.reader.read(frame)));
-        if self.readings.len() < LINES && self.bytes < BYTES { Ok(()) } else { self.work(inside, out) }
-    }
-
-    /// Writes what the lines complete that were taken, all of one file.
-    fn work(&mut self, inside: Option<&Id>, out: &mut dyn Write) -> fmt::Result {
-        self.bytes = 0;
-        let Self {
-            decode_stage,
-            session_stage,
-            write_stage,
-            is_thread_bound,
-            readings,
-            steps,
-            formatted,
-            ..
-        } = self;
-        let most = if decode_stage.has_plugin() { 1 } else { STEPS };
-        let mut size = 0;
-        let mut written = Ok(());
-        let mut write = |formatted: &mut Vec<FormattedPart>| {
-            written = written.and(write_stage.write(formatted, out));
-        };
-        let mut apply = |steps: &mut Vec<DecodedStep>| {
-            for step in steps.drain(..) {
-                session_stage.take(step, formatted);
-                // A script that writes may remember what it said: it sees each item to its end.
-                if *is_thread_bound {
-                    write(formatted);
-                }
-            }
-            write(formatted);
-        };
-        for (line, reading) in readings.drain(..) {
-            let mut take = |step: DecodedStep| {
-                size += step.size();
-                steps.push(step);
-                if steps.len() >= most || size >= BYTES {
-                    size = 0;
-                    apply(steps);
-                }
-            };
-            match inside {
-                None => decode_stage.take(line, reading, &mut take),
-                Some(call) => decode_stage.take_inside(call, line, reading, &mut take),
-            }
-        }
-        apply(steps);
-        written
-    }
-}
-
-/// The stages of a pipeline, each of which may be used on another thread than the others: lines go through them in order.
-///
-/// Each takes what the one before it gave.
-pub struct Stages<'a> {
-    /// From bytes to lines.
-    pub framer: &'a mut Framer,
-    /// From lines to readings: no turn is needed for that.
-    pub reader: LineReader,
-    /// From lines to events.
-    pub decode_stage: &'a mut DecodeStage,
-    /// From events to items, and to the entries of each output.
-    pub session_stage: &'a mut SessionStage,
-    /// From entries to text.
-    pub write_stage: &'a mut WriteStage,
 }
 
 impl Pipeline {
@@ -288,45 +188,38 @@ impl Pipeline {
             shows_open,
             subagents,
             settle,
-            mut is_thread_bound,
             holds_head,
             also,
         } = setup;
-        let (mut stage, writer) =
-            FormatStage::new(profile, output, presentation, is_whole || shows_open, 0, budget);
-        stage.headings_wait = is_whole;
-        let mut session_stage = SessionStage::new(stage, settle, dialect.as_deref(), budget);
-        let mut write_stage = WriteStage::new(writer, holds_head);
+        let may_wait = is_whole || shows_open;
+        let mut main = FormatStage::new(profile, output, presentation, may_wait, holds_head, budget);
+        main.headings_wait = is_whole;
+        let mut settles = vec![(0, settle)];
+        let mut others = Vec::new();
         for (number, sink) in (1..).zip(also) {
-            let (mut stage, writer) =
-                FormatStage::new(sink.profile, sink.output, presentation, is_whole, number, budget);
+            let Sink { profile, output, settle, take, take_head } = sink;
+            let holds_head = take_head.is_some();
+            let mut stage = FormatStage::new(profile, output, presentation, is_whole, holds_head, budget);
             stage.headings_wait = is_whole;
-            session_stage.add(stage, sink.settle, dialect.as_deref());
-            write_stage.add(writer, sink.take, sink.take_head);
-            is_thread_bound |= sink.is_thread_bound;
+            settles.push((number, settle));
+            others.push(FurtherOutput::new(stage, take, take_head));
         }
-        let decode_stage =
-            DecodeStage::new(dialects, dialect.as_deref(), dialect_plugins, max_line, subagents, budget);
-        let stages = LineStages {
-            session_stage,
-            reader: decode_stage.reader(),
-            decode_stage,
-            write_stage,
-            is_thread_bound,
-            readings: Vec::new(),
-            bytes: 0,
-            steps: Vec::new(),
-            formatted: Vec::new(),
-        };
-        Self { framer: Framer::new(max_line), stages }
+        let path = LinePath::new(
+            Detection::new(dialects, dialect_plugins, budget),
+            dialect.as_deref(),
+            SubagentFiles { find: subagents, max_line, nesting: 0 },
+            HeldStart::of(settles, dialect.as_deref()),
+            budget,
+            (main, others),
+        );
+        Self { source: LineSource { framer: Framer::new(max_line), reader: path.reader.clone() }, path }
     }
 
     /// Reads more of the input and writes what it completes.
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
-        let Self { framer, stages } = self;
-        let mut written = Ok(());
-        framer.push(bytes, |frame| written = stages.frame(frame, None, written, out));
-        written.and(stages.work(None, out))
+        let Self { source, path } = self;
+        source.push(bytes, |line, reading| path.take(line, reading, out));
+        path.written()
     }
 
     /// Reads more of a file that the sub-agent of `call` writes, and writes what it completes: for a history that is read
@@ -339,53 +232,39 @@ impl Pipeline {
         bytes: &[u8],
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let stages = &mut self.stages;
-        let mut written = Ok(());
-        framer.push(bytes, |frame| written = stages.frame(frame, Some(call), written, out));
-        written.and(stages.work(Some(call), out))
+        framer.push(bytes, |frame| self.path.take_inside(call, frame, out));
+        self.path.written()
     }
 
-    /// The stages, between two calls of [`Self::push`]; `None` if something in them is for this thread alone.
-    pub fn stages(&mut self) -> Option<Stages<'_>> {
-        let Self {
-            framer,
-            stages: LineStages { decode_stage, session_stage, write_stage, is_thread_bound, .. },
-        } = self;
-        let reader = decode_stage.reader();
-        (!*is_thread_bound).then_some(Stages { framer, reader, decode_stage, session_stage, write_stage })
+    /// The pipeline in two: what finds and reads lines, which may be ahead on another thread, and what takes their readings in
+    /// their order.
+    pub fn split(&mut self) -> (&mut LineSource, &mut LinePath) {
+        (&mut self.source, &mut self.path)
     }
 
     /// Makes a missing outcome show at the end, as an error: for an input that is a whole run, not an excerpt, and that was read to
     /// its end. Histories need none. See [`Report::lacks_outcome`](crate::report::Report::lacks_outcome).
     pub fn require_outcome(&mut self) {
-        self.stages.session_stage.requires_outcome = true;
+        self.path.requires_outcome = true;
     }
 
     /// Ends the input: writes what is left.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let Self { framer, stages } = self;
-        let mut written = Ok(());
-        framer.finish(|frame| written = stages.frame(frame, None, written, out));
-        let written = written.and(stages.work(None, out));
-        let LineStages { decode_stage, session_stage, write_stage, formatted, .. } = stages;
-        decode_stage.end(&mut |step| session_stage.take(step, formatted));
-        session_stage.end(formatted);
-        let written = written.and(write_stage.write(formatted, out));
-        write_stage.end_others();
-        written?;
-        write_stage.end(out)
+        let Self { source: LineSource { framer, reader }, path } = self;
+        framer.finish(|frame| path.take(frame.line, reader.read(frame), out));
+        path.end(out)
     }
 
     /// What is known of the run as a whole, once the input has ended, if the writer of the main output wants that
     /// ([`crate::writer::Wants::head`]).
     pub fn document_head(&self) -> Option<&DocumentHead> {
-        self.stages.write_stage.document_head()
+        self.path.main.writer.document_head()
     }
 
     /// Writes what belongs before all that the main output has written, if its writer has such a head and
     /// [`Setup::holds_head`] asked for it. Once, after [`Self::finish`].
     pub fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.stages.write_stage.head(out)
+        self.path.main.writer.head(out)
     }
 
     /// What changed since the last time, in the order in which it first changed. Growing items are
@@ -399,19 +278,22 @@ impl Pipeline {
 
     /// The same of an output: 0 is the main one, 1 the first of [`Setup::also`].
     pub fn take_updates_of(&mut self, output: usize) -> Vec<Update> {
-        let SessionStage { session, stage, others, .. } = &mut self.stages.session_stage;
-        let stage = if output == 0 { Some(stage) } else { others.get_mut(output - 1) };
+        let LinePath { session, main, others, .. } = &mut self.path;
+        let stage = match output {
+            0 => Some(main),
+            _ => others.get_mut(output - 1).map(|other| &mut other.stage),
+        };
         stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
     }
 
     /// The same as [`Self::take_updates`] but for what still grows: it costs nothing to take this whenever something was read.
     pub fn take_finished(&mut self) -> Vec<Update> {
-        self.stages.session_stage.stage.take_finished()
+        self.path.main.take_finished()
     }
 
     /// Whether something has grown since the last [`Self::take_updates`].
     pub fn has_grown(&self) -> bool {
-        self.stages.session_stage.stage.has_grown()
+        self.path.main.has_grown()
     }
 
     /// Goes on with the profile and the output of another set-up from the next event on. What was said stays said; the session, the
@@ -419,52 +301,49 @@ impl Pipeline {
     /// writes a document as a whole can't be. Nothing but the profile is replaced if the kind of output is another. Further
     /// outputs stay as they are.
     pub fn replace(&mut self, setup: Setup, writer: bool, out: &mut dyn Write) -> fmt::Result {
-        let Setup { profile, output, is_thread_bound, .. } = setup;
-        self.stages.is_thread_bound |= is_thread_bound;
-        let LineStages { session_stage: SessionStage { session, stage, .. }, write_stage, .. } =
-            &mut self.stages;
-        let new = stage.replace(profile, output, writer, session);
-        new.map_or(Ok(()), |new| write_stage.replace(new, out))
+        let Setup { profile, output, .. } = setup;
+        let LinePath { session, main, .. } = &mut self.path;
+        main.replace(profile, output, writer, session, out)
     }
 
     /// What the main output doesn't show for good yet: entries that wait for what belongs to them, items that grow, as they are now,
     /// and sub-agents at work, each by the title of its call. In the order in which they would come. For a writer, and only what
     /// [`Setup::shows_open`] asks for.
     pub fn open_nodes(&mut self) -> OpenNodes {
-        let SessionStage { session, stage, .. } = &mut self.stages.session_stage;
-        stage.open_nodes(session)
+        let LinePath { session, main, .. } = &mut self.path;
+        main.open_nodes(session)
     }
 
     /// Writes nodes as they would stand behind what the main output has written, and forgets it again: see
     /// [`LiveWriter::preview`](crate::writer::LiveWriter::preview).
     pub fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
-        self.stages.write_stage.preview(nodes, rows, out)
+        self.path.main.writer.preview(nodes, rows, out)
     }
 
     /// From here on, rows of the main output are wrapped at this width, if they are wrapped at all.
     pub fn set_width(&mut self, columns: usize) {
-        self.stages.write_stage.set_width(columns);
+        self.path.main.writer.set_width(columns);
     }
 
     /// The number of the last line that was read: what was shown at it is the same in every process, at any pace. The end of the input
     /// counts as one more.
     pub fn revision(&self) -> u64 {
-        self.stages.session_stage.stage.revision()
+        self.path.main.revision()
     }
 
     /// What was counted so far, of the main output.
     pub fn report(&self) -> &Report {
-        &self.stages.session_stage.stage.report
+        &self.path.main.report
     }
 
     /// What was counted so far of each of the further outputs, in their order.
     pub fn other_reports(&self) -> impl Iterator<Item = &Report> {
-        self.stages.session_stage.others.iter().map(|stage| &stage.report)
+        self.path.others.iter().map(|other| &other.stage.report)
     }
 
     /// All items so far, and the facts of the run.
     pub fn session(&self) -> &Session {
-        &self.stages.session_stage.session
+        &self.path.session
     }
 }
 

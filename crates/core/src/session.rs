@@ -206,7 +206,7 @@ impl Session {
     }
 
     /// Applies an event and hands on what changed.
-    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&mut Self, SessionChange<'_>)) {
+    pub fn apply(&mut self, event: Event, mut each: impl FnMut(&Self, SessionChange<'_>)) {
         match event {
             Event::Facts(news) => self.facts.update(*news),
             Event::Put(item) => self.put(item, &mut each),
@@ -253,7 +253,7 @@ impl Session {
 
     /// Ends the input: what is still open is complete now; calls without a result are named, and what a run of several turns
     /// came to.
-    pub fn end(&mut self, line: u64, mut each: impl FnMut(&mut Self, SessionChange<'_>)) {
+    pub fn end(&mut self, line: u64, mut each: impl FnMut(&Self, SessionChange<'_>)) {
         while let Some((id, _)) = self.open.first() {
             let (id, status) = (id.clone(), Status::Cancelled);
             self.apply(Event::Close { id, status }, &mut each);
@@ -267,7 +267,7 @@ impl Session {
         }
     }
 
-    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
         let mut open = self.take_open(&item.id);
         if let Some(open) = &mut open {
             keep_streamed(open, &mut item);
@@ -287,7 +287,7 @@ impl Session {
         self.finish(item, said, each);
     }
 
-    fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+    fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
         if self.open.contains_key(&item.id) {
             return;
         }
@@ -317,7 +317,7 @@ impl Session {
         self.bound(each);
     }
 
-    fn amend(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+    fn amend(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
         let Some(open) = self.open.get_mut(&item.id) else { return self.begin(item, each) };
         self.open_bytes -= grown(open);
         let is_text_kept = matches!(item.text, Content::None);
@@ -343,7 +343,7 @@ impl Session {
     }
 
     /// Parts the longest open items while they are too long together.
-    fn bound(&mut self, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+    fn bound(&mut self, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
         while self.open_bytes > self.budget.open_bytes {
             self.part_longest(each);
         }
@@ -364,7 +364,7 @@ impl Session {
         &mut self,
         mut item: Box<Item>,
         status: Status,
-        each: &mut impl FnMut(&mut Self, SessionChange<'_>),
+        each: &mut impl FnMut(&Self, SessionChange<'_>),
     ) {
         item.status = status;
         settle_input(&mut item);
@@ -376,7 +376,7 @@ impl Session {
 
     /// Tells what the longest open item has grown to, since it can't be kept any longer. The rest of it will be
     /// an item of its own.
-    fn part_longest(&mut self, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+    fn part_longest(&mut self, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
         let longest = self.open.iter_mut().max_by_key(|(_, item)| grown(item));
         let Some((key, longest)) = longest.filter(|(_, item)| grown(item) > 0) else {
             self.open_bytes = 0;
@@ -472,7 +472,7 @@ impl Session {
         &mut self,
         mut item: Box<Item>,
         said: TextHash,
-        each: &mut impl FnMut(&mut Self, SessionChange<'_>),
+        each: &mut impl FnMut(&Self, SessionChange<'_>),
     ) {
         if item.kind == Kind::Result {
             self.time(&mut item);
@@ -549,7 +549,7 @@ impl Session {
     }
 
     /// Finds the records in the lines of an open reply that have become whole.
-    fn find_early_records(&mut self, key: &Id, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+    fn find_early_records(&mut self, key: &Id, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
         let Some(reply) = self.open.get(key) else { return };
         let Content::Own(_) = &reply.text else { return };
         let mut early = self.records.swap_remove(&reply.id).unwrap_or_default();
@@ -572,7 +572,7 @@ impl Session {
     }
 
     /// Gives out the records of a reply that is complete: agents are asked to answer programs so.
-    fn find_records(&mut self, reply: &Item, each: &mut impl FnMut(&mut Self, SessionChange<'_>)) {
+    fn find_records(&mut self, reply: &Item, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
         let early = self.records.swap_remove(&reply.id).map(|early| early.found).unwrap_or_default();
         if !reply.text_holds('{') {
             return self.retract_records(&early, each);
@@ -605,11 +605,7 @@ impl Session {
     }
 
     /// Takes back records that were found in a reply before it came to another end.
-    fn retract_records(
-        &mut self,
-        records: &[EarlyRecord],
-        each: &mut impl FnMut(&mut Self, SessionChange<'_>),
-    ) {
+    fn retract_records(&mut self, records: &[EarlyRecord], each: &mut impl FnMut(&Self, SessionChange<'_>)) {
         for record in records {
             each(self, SessionChange::Retracted(record.id.clone()));
         }

@@ -115,7 +115,7 @@ impl Engine {
     }
 
     pub(crate) fn setup_with(&self, plugins: &RunPlugins) -> Setup {
-        let (profile, output, settle, is_thread_bound) = self.parts(plugins);
+        let (profile, output, settle) = self.parts(plugins);
         Setup {
             dialects: DIALECTS,
             presentation: PRESENTATION,
@@ -129,7 +129,6 @@ impl Engine {
             shows_open: false,
             subagents: None,
             settle,
-            is_thread_bound,
             holds_head: false,
             also: Vec::new(),
         }
@@ -167,8 +166,8 @@ impl Engine {
     /// # Panics
     /// As with [`Self::setup`], if it is used or dropped on another thread than this and has plugins in Lua.
     pub fn sink(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
-        let (profile, output, settle, is_thread_bound) = self.parts(&self.load_plugins());
-        Sink { profile, output, settle, is_thread_bound, take: Box::new(take), take_head: None }
+        let (profile, output, settle) = self.parts(&self.load_plugins());
+        Sink { profile, output, settle, take: Box::new(take), take_head: None }
     }
 
     /// An output with a summary of the input in Markdown, whatever this engine's own output is. The same is masked.
@@ -182,14 +181,14 @@ impl Engine {
         *profile =
             Profile { limits, redaction: std::mem::take(&mut profile.redaction), ..Profile::default() };
         let plugins = engine.load_plugins();
-        let (profile, _, settle, is_thread_bound) = engine.parts(&plugins);
+        let (profile, _, settle) = engine.parts(&plugins);
         let formatters = engine.formatters_of(&plugins);
         let output = Output::Entries { formatters, writer: Box::new(Summary::default()) };
-        Sink { profile, output, settle, is_thread_bound, take: Box::new(take), take_head: None }
+        Sink { profile, output, settle, take: Box::new(take), take_head: None }
     }
 
     /// The parts of an output.
-    fn parts(&self, plugins: &RunPlugins) -> (Profile, Output, Option<Settle>, bool) {
+    fn parts(&self, plugins: &RunPlugins) -> (Profile, Output, Option<Settle>) {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
@@ -202,10 +201,7 @@ impl Engine {
                 Output::Entries { formatters: self.formatters_of(plugins), writer }
             }
         };
-        let settle = self.settle();
-        // Lua VMs are; a switch may choose plugins later.
-        let is_bound = settle.is_some() || (!self.plugins.active.is_empty() && plugins.is_bound());
-        (profile, output, settle, is_bound)
+        (profile, output, self.settle())
     }
 
     /// The output format's own writer, without a plugin's. `None`: the output is the items themselves.

@@ -472,7 +472,7 @@ fn at(
     };
     let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(AtLine(SendWrapper::new(looker)))];
     setup.output = Output::Entries { formatters, writer: Box::new(plain(Layout::default().margin)) };
-    (setup.settle, setup.is_thread_bound) = (None, true);
+    setup.settle = None;
     let (mut pipeline, mut out) = (Pipeline::new(setup), String::new());
     let mut piece = vec![0; PIECE];
     loop {

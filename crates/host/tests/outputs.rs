@@ -14,7 +14,7 @@ use streamfmt::core::pipeline::{Output, Pipeline, Report, Settled, Setup, Sink, 
 use streamfmt::core::redact::Redaction;
 use streamfmt::golden::pieces;
 use streamfmt::plugin::pack::Pack;
-use streamfmt::{Engine, run_parallel};
+use streamfmt::{Engine, format_ahead};
 
 use recordings::recordings;
 
@@ -131,26 +131,24 @@ fn each_output_is_what_it_would_be_alone() {
 }
 
 #[test]
-fn threads_write_several_outputs_as_one_does() {
+fn what_is_read_ahead_gives_several_outputs_as_they_would_be() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
     let bytes = std::fs::read(sample).unwrap().repeat(40);
     let engines = [&engine("text", "ci"), &engine("html", "full"), &engine("items", "default")];
     let expected: Vec<_> = engines.iter().map(|engine| alone(engine, [&*bytes])).collect();
-    for threads in 1..=3 {
-        let ((mut pipeline, pages), mut text) = (together(&engines), String::new());
-        run_parallel(pipeline.stages().unwrap(), threads, &*bytes, |piece| {
-            text.push_str(piece);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-        pipeline.finish(&mut text).unwrap();
-        assert!(text == expected[0].0, "{threads} threads");
-        for (page, expected) in pages.iter().zip(&expected[1..]) {
-            assert!(page.text() == expected.0, "{threads} threads");
-        }
-        let reports: Vec<_> = pipeline.other_reports().collect();
-        assert_eq!(reports, [&expected[1].1, &expected[2].1]);
+    let ((mut pipeline, pages), mut text) = (together(&engines), String::new());
+    format_ahead(&mut pipeline, &*bytes, |piece| {
+        text.push_str(piece);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    pipeline.finish(&mut text).unwrap();
+    assert!(text == expected[0].0);
+    for (page, expected) in pages.iter().zip(&expected[1..]) {
+        assert!(page.text() == expected.0);
     }
+    let reports: Vec<_> = pipeline.other_reports().collect();
+    assert_eq!(reports, [&expected[1].1, &expected[2].1]);
 }
 
 /// Takes nothing.

@@ -34,7 +34,6 @@ fn a_pipeline_without_scripts_goes_on_on_another_thread() {
     let text = on_two_threads(&engine).unwrap();
     assert_eq!(text, engine.format_line(&LINES.join("\n")));
     assert!(text.starts_with("● sh ls\n"), "{text}");
-    assert!(Pipeline::new(engine.setup()).stages().is_some());
 }
 
 #[cfg(feature = "lua")]
@@ -49,18 +48,8 @@ mod scripts {
     }
 
     #[test]
-    fn a_pipeline_that_gets_scripts_later_stays_on_its_thread_from_then_on() {
-        let without = Engine::builder().dialect("claude").writer("text").build().unwrap();
-        let mut pipeline = Pipeline::new(without.setup());
-        assert!(pipeline.stages().is_some());
-        pipeline.replace(with_a_script().setup(), true, &mut String::new()).unwrap();
-        assert!(pipeline.stages().is_none());
-    }
-
-    #[test]
     fn what_scripts_take_part_in_stays_on_its_thread() {
         let engine = with_a_script();
-        assert!(Pipeline::new(engine.setup()).stages().is_none());
         let panic = on_two_threads(&engine).unwrap_err();
         let told = panic.downcast_ref::<&str>().unwrap();
         assert!(told.contains("is used on another thread than the one that made it"), "{told}");

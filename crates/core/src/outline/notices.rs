@@ -3,7 +3,7 @@
 use crate::entry::text_size;
 use crate::item::Kind;
 
-use super::{DocumentPart, Group, Node, TakePart};
+use super::{DocumentPart, Group, Node};
 
 /// So many in a row are one part; fewer are as quickly read as a row that stands for them.
 const MIN_NODES: usize = 3;
@@ -21,24 +21,24 @@ pub(super) struct HeldNotices {
 
 impl HeldNotices {
     /// Passes on a part, or holds it back.
-    pub(super) fn take(&mut self, part: DocumentPart, each: TakePart<'_>) {
+    pub(super) fn take(&mut self, part: DocumentPart, parts: &mut Vec<DocumentPart>) {
         let node = match part {
             DocumentPart::Node(node) if admits(&node) => node,
             part => {
-                self.release(each);
-                return each(part);
+                self.release(parts);
+                return parts.push(part);
             }
         };
         let bytes = text_size(&node.entry.view.body);
         if self.nodes.len() == MAX_NODES || self.bytes + bytes > MAX_BYTES {
-            self.release(each);
+            self.release(parts);
         }
         self.bytes += bytes;
         self.nodes.push(node);
     }
 
     /// Gives out what is held back.
-    pub(super) fn release(&mut self, each: TakePart<'_>) {
+    pub(super) fn release(&mut self, parts: &mut Vec<DocumentPart>) {
         if self.nodes.is_empty() {
             return;
         }
@@ -46,10 +46,10 @@ impl HeldNotices {
         let nodes = std::mem::take(&mut self.nodes);
         if nodes.len() < MIN_NODES {
             for node in nodes {
-                each(DocumentPart::Node(node));
+                parts.push(DocumentPart::Node(node));
             }
         } else {
-            each(DocumentPart::Notices(nodes));
+            parts.push(DocumentPart::Notices(nodes));
         }
     }
 }

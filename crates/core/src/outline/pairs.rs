@@ -27,9 +27,6 @@ const MAX_ALL_BYTES: usize = 4 << 20;
 /// Queues, and how far one entry may give out the next.
 const MAX_QUEUES: usize = 64;
 
-/// Takes an entry in the order of the document.
-pub(super) type TakePair<'a> = &'a mut dyn FnMut(Paired);
-
 /// An entry in the order of the document.
 #[derive(Debug)]
 pub(super) struct Paired {
@@ -120,23 +117,23 @@ impl Pairing {
     }
 
     /// Takes the next entry, in the order of completion. `title` is that of its call, if it [parts from it](Self::parts_from_call).
-    pub(super) fn push(&mut self, entry: Box<Entry>, title: Option<Line>, each: TakePair<'_>) {
+    pub(super) fn push(&mut self, entry: Box<Entry>, title: Option<Line>, out: &mut Vec<Paired>) {
         if self.queues.is_empty() && !awaits(&entry, self.gathers) {
-            return each(Paired { entry, result: None, title });
+            return out.push(Paired { entry, result: None, title });
         }
         let parent = entry.parent.clone();
         if self.gathers && parent.is_none() {
-            self.release(each);
+            self.release(out);
         }
         // A run that has ended, or another that begins, leaves nothing to wait for.
         if parent.is_none() && (entry.kind == Kind::Outcome || entry.view.is_heading()) {
-            self.end(each);
+            self.end(out);
         }
         let bytes = text_size(&entry.view.body);
         self.bytes += bytes;
         if let Some(entry) = self.pair(entry, bytes) {
             if self.queues.len() == MAX_QUEUES && !self.queues.contains_key(&parent) {
-                self.emit_oldest(each);
+                self.emit_oldest(out);
             }
             if entry.kind == Kind::Call {
                 self.calls.insert(entry.id.clone(), parent.clone());
@@ -152,10 +149,10 @@ impl Pairing {
                 bytes,
             });
         }
-        self.enter(parent.as_ref(), each);
-        self.settle(&parent, each);
+        self.enter(parent.as_ref(), out);
+        self.settle(&parent, out);
         while self.bytes > MAX_ALL_BYTES {
-            self.emit_oldest(each);
+            self.emit_oldest(out);
         }
     }
 
@@ -185,31 +182,31 @@ impl Pairing {
     }
 
     /// Gives out all that waits.
-    pub(super) fn end(&mut self, each: TakePair<'_>) {
+    pub(super) fn end(&mut self, out: &mut Vec<Paired>) {
         self.is_ending = true;
         while !self.queues.is_empty() {
-            self.emit_oldest(each);
+            self.emit_oldest(out);
         }
         self.is_ending = false;
     }
 
     /// Gives out what is done inside of calls that are given out already.
-    fn release(&mut self, each: TakePair<'_>) {
+    fn release(&mut self, out: &mut Vec<Paired>) {
         let is_loose = |call: &&Option<Id>| call.is_some() && !self.blocks(call);
         let loose: Vec<_> = self.queues.keys().filter(is_loose).cloned().collect();
         for call in loose {
-            self.settle_released(&call, each);
+            self.settle_released(&call, out);
         }
     }
 
-    fn settle_released(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
+    fn settle_released(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
         let before = std::mem::replace(&mut self.is_releasing, true);
-        self.settle(parent, each);
+        self.settle(parent, out);
         self.is_releasing = before;
     }
 
     /// Waits no longer for the result of a call that something is inside of.
-    fn enter(&mut self, call: Option<&Id>, each: TakePair<'_>) {
+    fn enter(&mut self, call: Option<&Id>, out: &mut Vec<Paired>) {
         let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
             return;
         };
@@ -221,7 +218,7 @@ impl Pairing {
             return;
         };
         waiting.is_entered = true;
-        self.settle(&outer, each);
+        self.settle(&outer, out);
     }
 
     /// Puts a result under its call, if that waits beside it; else gives the entry back.
@@ -244,7 +241,7 @@ impl Pairing {
     }
 
     /// Gives out what waits for nothing any more inside of `parent`.
-    fn settle(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
+    fn settle(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
         loop {
             let Some(queue) = self.queues.get(parent) else { return };
             let is_full = queue.is_full(self.gathers);
@@ -252,9 +249,9 @@ impl Pairing {
             let is_held = self.gathers && parent.is_some() && !self.is_releasing && !self.is_ending;
             let is_done = queue.waiting.front().is_some_and(|front| !front.waits(self.gathers));
             if is_full && is_blocked {
-                self.emit_call(parent.as_ref(), each);
+                self.emit_call(parent.as_ref(), out);
             } else if is_full || (is_done && !is_blocked && !is_held) {
-                self.emit_front(parent, each);
+                self.emit_front(parent, out);
             } else {
                 return;
             }
@@ -267,7 +264,7 @@ impl Pairing {
     }
 
     /// Gives out the call that a queue is inside of, and all before it.
-    fn emit_call(&mut self, parent: Option<&Id>, each: TakePair<'_>) {
+    fn emit_call(&mut self, parent: Option<&Id>, out: &mut Vec<Paired>) {
         let mut chain: Vec<Id> = Vec::new();
         let mut next = parent.cloned();
         while let Some(call) = next.filter(|call| !chain.contains(call)) {
@@ -279,22 +276,22 @@ impl Pairing {
                 if !self.queues.contains_key(&outer) {
                     self.calls.shift_remove(call);
                 }
-                self.emit_front(&outer, each);
+                self.emit_front(&outer, out);
             }
         }
     }
 
     /// Gives out the queue that began to wait first.
-    fn emit_oldest(&mut self, each: TakePair<'_>) {
+    fn emit_oldest(&mut self, out: &mut Vec<Paired>) {
         let Some(parent) = self.queues.first().map(|(parent, _)| parent.clone()) else { return };
-        self.emit_call(parent.as_ref(), each);
+        self.emit_call(parent.as_ref(), out);
         while self.queues.contains_key(&parent) {
-            self.emit_front(&parent, each);
+            self.emit_front(&parent, out);
         }
     }
 
     /// Gives out the first that waits inside of `parent`, and what waited for it.
-    fn emit_front(&mut self, parent: &Option<Id>, each: TakePair<'_>) {
+    fn emit_front(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
         let Some(WaitingCall { entry, result, title, is_running, bytes, .. }) = queue.waiting.pop_front()
         else {
@@ -317,15 +314,15 @@ impl Pairing {
         if let Some(inside) = entry.call.clone().map(Some).filter(|inside| may_nest && inside != parent) {
             // Nothing more comes from inside of a call that is answered.
             while self.queues.contains_key(&inside) {
-                self.emit_front(&inside, each);
+                self.emit_front(&inside, out);
             }
         }
-        each(Paired { entry, result, title });
+        out.push(Paired { entry, result, title });
         if let Some(inside) = call.map(Some).filter(|inside| may_nest && inside != parent) {
             while is_over && self.queues.contains_key(&inside) {
-                self.emit_front(&inside, each);
+                self.emit_front(&inside, out);
             }
-            self.settle_released(&inside, each);
+            self.settle_released(&inside, out);
         }
         self.nested -= 1;
     }

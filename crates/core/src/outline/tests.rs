@@ -38,31 +38,28 @@ fn task(id: &str) -> Entry {
 /// What comes of entries, a word for each part: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that
 /// names it, `(a+: … )` a call with what is inside of it, `{n m}` notices in a row.
 fn outlined(shape: OutlineOptions, entries: impl IntoIterator<Item = Entry>) -> String {
-    let mut words = Vec::new();
-    let mut each = |part: DocumentPart| {
-        words.push(match part {
-            DocumentPart::Node(node) => word(&node),
-            DocumentPart::Enter(Nest { node: Some(node), .. }) => format!("({}:", word(&node)),
-            DocumentPart::Enter(nest) => {
-                format!("({}", nest.title.map_or("?".into(), |title| title.spans[0].text.to_string()))
-            }
-            DocumentPart::Notices(nodes) => {
-                format!("{{{}}}", nodes.iter().map(word).collect::<Vec<_>>().join(" "))
-            }
-            DocumentPart::Leave => ")".to_owned(),
-            DocumentPart::Answer(answer) => {
-                let nodes: Vec<_> = answer.nodes.iter().map(word).collect();
-                format!("[{}{}]", nodes.join(" "), if answer.is_last { "" } else { " …" })
-            }
-        });
+    let word_of = |part: DocumentPart| match part {
+        DocumentPart::Node(node) => word(&node),
+        DocumentPart::Enter(Nest { node: Some(node), .. }) => format!("({}:", word(&node)),
+        DocumentPart::Enter(nest) => {
+            format!("({}", nest.title.map_or("?".into(), |title| title.spans[0].text.to_string()))
+        }
+        DocumentPart::Notices(nodes) => {
+            format!("{{{}}}", nodes.iter().map(word).collect::<Vec<_>>().join(" "))
+        }
+        DocumentPart::Leave => ")".to_owned(),
+        DocumentPart::Answer(answer) => {
+            let nodes: Vec<_> = answer.nodes.iter().map(word).collect();
+            format!("[{}{}]", nodes.join(" "), if answer.is_last { "" } else { " …" })
+        }
     };
-    let mut outline = Outline::new(shape);
+    let (mut outline, mut parts) = (Outline::new(shape), Vec::new());
     let title_of = |call: &Id| Some(Line::of("text", call.as_str().to_owned()));
     for entry in entries {
-        outline.push(entry, &mut { title_of }, &mut each);
+        outline.push(entry, &mut { title_of }, &mut parts);
     }
-    outline.end(&mut { title_of }, &mut each);
-    words.join(" ")
+    outline.end(&mut { title_of }, &mut parts);
+    parts.into_iter().map(word_of).collect::<Vec<_>>().join(" ")
 }
 
 fn word(node: &Node) -> String {
@@ -98,19 +95,23 @@ fn results_are_put_under_their_calls() {
 #[test]
 fn a_result_that_waits_apart_from_its_call_keeps_its_title() {
     let mut known = vec!["a", "hidden"];
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     let mut outline = Outline::new(OutlineOptions { pairs: true, ..OutlineOptions::default() });
     for entry in [call("a"), result("hidden"), result("a")] {
         let call = entry.call.clone();
         let mut title_of =
             |call: &Id| known.contains(&call.as_str()).then(|| Line::of("text", format!("title of {call}")));
-        outline.push(entry, &mut title_of, &mut |part| match part {
-            DocumentPart::Node(node) => words.push(word(&node)),
-            other => panic!("{other:?}"),
-        });
+        outline.push(entry, &mut title_of, &mut parts);
         known.retain(|known| call.as_ref().is_none_or(|call| call.as_str() != *known));
     }
-    outline.end(&mut |_| None, &mut |_| {});
+    outline.end(&mut |_| None, &mut parts);
+    let words: Vec<_> = parts
+        .iter()
+        .map(|part| match part {
+            DocumentPart::Node(node) => word(node),
+            other => panic!("{other:?}"),
+        })
+        .collect();
     assert_eq!(words, ["a+", "hidden/result:title of hidden"]);
 }
 
@@ -306,26 +307,28 @@ proptest! {
         for (pairs, notices) in [(false, false), (true, false), (true, true)] {
             let mut outline =
                 Outline::new(OutlineOptions { pairs, nests: true, answer: true, notices, ..PAIRED });
+            let mut parts = Vec::new();
+            for entry in &entries {
+                outline.push(entry.clone(), &mut |_| None, &mut parts);
+            }
+            outline.end(&mut |_| None, &mut parts);
             let mut seen = Vec::new();
             let mut depth = 0_i32;
-            let mut each = |part: DocumentPart| match part {
-                DocumentPart::Node(node) => seen.extend(node.entries().map(|entry| entry.place)),
-                DocumentPart::Answer(answer) => {
-                    seen.extend(answer.nodes.iter().flat_map(Node::entries).map(|entry| entry.place));
+            for part in parts {
+                match part {
+                    DocumentPart::Node(node) => seen.extend(node.entries().map(|entry| entry.place)),
+                    DocumentPart::Answer(Answer { nodes, .. }) | DocumentPart::Notices(nodes) => {
+                        seen.extend(nodes.iter().flat_map(Node::entries).map(|entry| entry.place));
+                    }
+                    DocumentPart::Enter(nest) => {
+                        seen.extend(
+                            nest.node.iter().flat_map(|node| node.entries()).map(|entry| entry.place),
+                        );
+                        depth += 1;
+                    }
+                    DocumentPart::Leave => depth -= 1,
                 }
-                DocumentPart::Notices(nodes) => {
-                    seen.extend(nodes.iter().flat_map(Node::entries).map(|entry| entry.place));
-                }
-                DocumentPart::Enter(nest) => {
-                    seen.extend(nest.node.iter().flat_map(|node| node.entries()).map(|entry| entry.place));
-                    depth += 1;
-                }
-                DocumentPart::Leave => depth -= 1,
-            };
-            for entry in &entries {
-                outline.push(entry.clone(), &mut |_| None, &mut each);
             }
-            outline.end(&mut |_| None, &mut each);
             prop_assert_eq!(depth, 0);
             seen.sort_unstable();
             prop_assert_eq!(&seen, &given);
@@ -339,27 +342,27 @@ fn of_answers_alone_other_replies_are_left_out() {
     for answer in [false, true] {
         let shape = OutlineOptions { answer, only_answer: true, ..OutlineOptions::default() };
         let mut outline = Outline::new(shape);
-        let mut ids = Vec::new();
-        let mut each = |part: DocumentPart| match part {
-            DocumentPart::Node(node) => ids.push(node.entry.id.to_string()),
-            DocumentPart::Answer(answer) => {
-                ids.extend(answer.nodes.iter().map(|node| node.entry.id.to_string()));
-            }
-            DocumentPart::Notices(_) | DocumentPart::Enter(_) | DocumentPart::Leave => {}
-        };
+        let mut parts = Vec::new();
         let none: TitleOf<'_> = &mut |_| None;
-        outline.push(reply("r1"), none, &mut each);
-        outline.pass_over(Kind::Call, &mut each);
-        outline.push(reply("r2"), none, &mut each);
-        outline.push(reply("r3"), none, &mut each);
-        outline.push(entry(Kind::Outcome, "o1"), none, &mut each);
-        outline.push(reply("r4"), none, &mut each);
-        outline.pass_over(Kind::Prompt, &mut each);
-        outline.push(reply("r5"), none, &mut each);
-        outline.push(result("gone"), none, &mut each);
-        outline.push(reply("r6"), none, &mut each);
+        outline.push(reply("r1"), none, &mut parts);
+        outline.pass_over(Kind::Call, &mut parts);
+        outline.push(reply("r2"), none, &mut parts);
+        outline.push(reply("r3"), none, &mut parts);
+        outline.push(entry(Kind::Outcome, "o1"), none, &mut parts);
+        outline.push(reply("r4"), none, &mut parts);
+        outline.pass_over(Kind::Prompt, &mut parts);
+        outline.push(reply("r5"), none, &mut parts);
+        outline.push(result("gone"), none, &mut parts);
+        outline.push(reply("r6"), none, &mut parts);
         assert_eq!(outline.take_left_out(), 2);
-        outline.end(none, &mut each);
+        outline.end(none, &mut parts);
+        let nodes_of = |part| match part {
+            DocumentPart::Node(node) => vec![node],
+            DocumentPart::Answer(answer) => answer.nodes,
+            DocumentPart::Notices(_) | DocumentPart::Enter(_) | DocumentPart::Leave => Vec::new(),
+        };
+        let ids: Vec<_> =
+            parts.into_iter().flat_map(nodes_of).map(|node| node.entry.id.to_string()).collect();
         assert_eq!(ids.join(" "), "r2 r3 o1 r4 gone/result r6");
     }
 }

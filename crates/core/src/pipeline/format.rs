@@ -6,6 +6,7 @@ mod record_trees;
 mod whole_records;
 
 use std::borrow::Cow;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use crate::budget::Budget;
@@ -13,7 +14,7 @@ use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
 use crate::formatter::{Observation, PluginFormatter, Presentation};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
-use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TakePart, TitleOf};
+use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TitleOf};
 use crate::profile::{DrawnRecords, Pairs, Profile};
 use crate::redact::Redactor;
 use crate::report::{Report, count};
@@ -26,7 +27,7 @@ use super::head::HeadNotes;
 use super::heading::WaitingHeading;
 use super::result_of_call::self_contained;
 use super::update::PendingUpdates;
-use super::write::{FormattedPart, FormattedPartKind};
+use super::write::OutputWriter;
 use chain::{FormatterChain, Formatters};
 use record_trees::RecordTrees;
 use whole_records::ReplacedRecord;
@@ -55,14 +56,15 @@ impl OutputKind {
     }
 }
 
-/// From items to entries of one output.
+/// One output: from items to its text.
 pub(super) struct FormatStage {
-    /// The output's number; 0 is the main one.
-    output: usize,
     pub(super) chain: FormatterChain,
     /// Whether the whole input is there already.
     is_whole: bool,
     pub(super) outline: Outline,
+    /// Parts of the document that are about to be written.
+    parts: Vec<DocumentPart>,
+    pub(super) writer: OutputWriter,
     /// Whether a heading may wait for the name of the model.
     pub(super) headings_wait: bool,
     /// The heading that waits for the name of the model, if one does.
@@ -85,20 +87,21 @@ pub(super) struct FormatStage {
 }
 
 impl FormatStage {
-    /// The stage, and the writer of what it says.
+    /// `is_whole`: see [`super::Setup::is_whole`]. `is_head_wanted`: whether the head of the document is put before its text.
     pub(super) fn new(
         profile: Profile,
         output: Output,
         presentation: Presentation,
         is_whole: bool,
-        number: usize,
+        is_head_wanted: bool,
         budget: Budget,
-    ) -> (Self, Option<Box<dyn Writer>>) {
+    ) -> Self {
         let (output_kind, formatters, writer) = OutputKind::of(output);
-        let stage = Self {
-            output: number,
+        Self {
             is_whole,
             outline: Outline::new(shape(&profile, output_kind, is_whole)),
+            parts: Vec::new(),
+            writer: OutputWriter::new(writer, is_head_wanted),
             trees: trees_of(&profile),
             chain: FormatterChain::new(profile, output_kind, formatters, presentation),
             headings_wait: false,
@@ -110,33 +113,27 @@ impl FormatStage {
             has_met: false,
             growing_texts: GrowingTexts::default(),
             updates: PendingUpdates::new(budget.calls, budget.call_bytes),
-        };
-        (stage, writer)
+        }
     }
 
-    /// Takes other choices and another output, before anything was said. Gives the writer.
-    pub(super) fn settle(&mut self, profile: Profile, output: Output) -> Option<Box<dyn Writer>> {
+    /// Takes other choices and another output, before anything was said.
+    pub(super) fn settle(&mut self, profile: Profile, output: Output) {
         let (output_kind, formatters, writer) = OutputKind::of(output);
         self.trees = self.trees.take().or_else(|| trees_of(&profile));
         self.head = head_of(output_kind);
         self.outline = Outline::new(shape(&profile, output_kind, self.is_whole));
         self.chain = FormatterChain::new(profile, output_kind, formatters, self.chain.presentation);
-        writer
+        self.writer.settle(writer);
     }
 
-    pub(super) fn take(
-        &mut self,
-        session: &Session,
-        change: &SessionChange<'_>,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
+    pub(super) fn take(&mut self, session: &Session, change: &SessionChange<'_>, out: &mut dyn Write) {
         match change {
             SessionChange::Complete(item) => {
                 self.growing_texts.forget(&item.id);
                 match item.kind {
-                    Kind::Record => self.own_record(item, session, formatted),
-                    _ if self.begin_passages(item, session, formatted) => {}
-                    _ => self.item(item, session, formatted),
+                    Kind::Record => self.own_record(item, session, out),
+                    _ if self.begin_passages(item, session, out) => {}
+                    _ => self.item(item, session, out),
                 }
                 if let (OutputKind::Updates, Kind::Result, Some(call)) =
                     (self.chain.output_kind, item.kind, &item.call)
@@ -146,7 +143,7 @@ impl FormatStage {
             }
             SessionChange::Repeated(item) => {
                 self.report.repeated += 1;
-                self.item_again(item, session, formatted);
+                self.item_again(item, session, out);
             }
             SessionChange::Grew(id) => {
                 if let (OutputKind::Updates, None) = (self.chain.output_kind, &self.frame)
@@ -178,12 +175,12 @@ impl FormatStage {
             }
             SessionChange::Record { item, reply, line, is_early: false } => {
                 if self.trees.as_ref().is_some_and(|trees| trees.is_at(reply)) {
-                    self.tree_record(item, line, session, formatted);
+                    self.tree_record(item, line, session, out);
                 } else {
-                    self.own_record(item, session, formatted);
+                    self.own_record(item, session, out);
                 }
             }
-            SessionChange::RecordsEnd(_) => self.end_passages(session, formatted),
+            SessionChange::RecordsEnd(_) => self.end_passages(session, out),
         }
     }
 
@@ -206,17 +203,17 @@ impl FormatStage {
         }
     }
 
-    fn item(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
-        self.begin_item(item, session, formatted);
+    fn item(&mut self, item: &Item, session: &Session, out: &mut dyn Write) {
+        self.begin_item(item, session, out);
         let outcome = match self.chain.output_kind {
-            OutputKind::Items => self.tell(item, session, formatted),
-            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, formatted),
+            OutputKind::Items => self.tell(item, session, out),
+            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, session, out),
         };
         self.count_item(item.kind, outcome);
     }
 
     /// Takes note of an item before anything is said of it.
-    fn begin_item(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    fn begin_item(&mut self, item: &Item, session: &Session, out: &mut dyn Write) {
         match item.kind {
             Kind::Outcome => {
                 self.report.failed = item.error;
@@ -229,7 +226,7 @@ impl FormatStage {
             head.note(item);
         }
         if !matches!(self.chain.output_kind, OutputKind::Items) {
-            self.meet(session, formatted);
+            self.meet(session, out);
         }
         self.report.items += 1;
     }
@@ -258,12 +255,7 @@ impl FormatStage {
     }
 
     /// Says what is to be said of an item that is whole. The error is the rule that hides it.
-    fn say_item(
-        &mut self,
-        item: &Item,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) -> Result<(), &'static str> {
+    fn say_item(&mut self, item: &Item, session: &Session, out: &mut dyn Write) -> Result<(), &'static str> {
         let mut after = if self.chain.formatters.is_empty() {
             Vec::new()
         } else {
@@ -284,10 +276,10 @@ impl FormatStage {
                 }
                 let change = if is_replaced { None } else { self.session_change(item, session) };
                 if let Some(change) = change {
-                    self.show(change, session, formatted);
+                    self.show(change, session, out);
                 }
                 if self.heading.is_some() && session.facts().model.is_some() {
-                    self.show_heading(session, formatted);
+                    self.show_heading(session, out);
                 }
                 if after.is_empty() && !is_replaced && self.waits_for_model(item, &entry, session) {
                     self.heading = Some(Box::new(WaitingHeading::new(item)));
@@ -299,49 +291,44 @@ impl FormatStage {
                     }
                     entry.view.body.append(&mut after);
                 }
-                self.show(entry, session, formatted);
+                self.show(entry, session, out);
                 Ok(())
             }
             Err(rule) => {
                 self.updates.hide(&item.id);
                 if item.parent.is_none() && self.chain.profile.filter.is_answer_alone() {
-                    self.outlined(session, formatted, |outline, _, each| outline.pass_over(item.kind, each));
+                    self.outlined(session, out, |outline, _, parts| outline.pass_over(item.kind, parts));
                 }
                 Err(rule)
             }
         };
         if !after.is_empty() {
-            self.aside("after", Some(item), after, session, formatted);
+            self.aside("after", Some(item), after, session, out);
         }
         outcome
     }
 
     /// Tells the formatters of the beginning, once.
-    fn meet(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    fn meet(&mut self, session: &Session, out: &mut dyn Write) {
         if !std::mem::replace(&mut self.has_met, true) {
             let before = self.chain.observe(Observation::Begin, session);
-            self.aside("begin", None, before, session, formatted);
+            self.aside("begin", None, before, session, out);
             self.count_once();
         }
     }
 
     /// An item came again: what is said of its record is said again, too, under the id of the record.
-    fn item_again(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    fn item_again(&mut self, item: &Item, session: &Session, out: &mut dyn Write) {
         let Some(mut replaced) = self.frame.take() else { return };
         let item = Item { id: replaced.frame.id.clone(), ..item.clone() };
         if let Ok(entry) = self.replaced(&mut replaced, &item, session) {
-            self.show(entry, session, formatted);
+            self.show(entry, session, out);
         }
         self.frame = Some(replaced);
     }
 
     /// Tells an item as it is. The error is the rule that hides it.
-    fn tell(
-        &mut self,
-        item: &Item,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) -> Result<(), &'static str> {
+    fn tell(&mut self, item: &Item, session: &Session, out: &mut dyn Write) -> Result<(), &'static str> {
         self.chain.admits(item)?;
         // Of a line of the input on which nothing stands only a plugin may have something to say.
         let is_blank_line = item.kind == Kind::Unknown && item.is_blank();
@@ -367,14 +354,14 @@ impl FormatStage {
                 redactor.json(&mut line);
             }
         }
-        formatted.push(FormattedPart { output: self.output, kind: FormattedPartKind::Item(line) });
+        self.writer.item(&line, out);
         Ok(())
     }
 
     /// Says what is shown of an item.
-    fn show(&mut self, entry: Box<Entry>, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    fn show(&mut self, entry: Box<Entry>, session: &Session, out: &mut dyn Write) {
         self.chain.remember(&entry, session);
-        self.say(entry, false, session, formatted);
+        self.say(entry, false, session, out);
     }
 
     /// Whether an entry heads a session whose model isn't known yet, and may wait for that.
@@ -389,29 +376,23 @@ impl FormatStage {
     }
 
     /// Shows the heading that waits, with all that is known now, and what is below it.
-    fn show_heading(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    fn show_heading(&mut self, session: &Session, out: &mut dyn Write) {
         let Some(waiting) = self.heading.take() else { return };
         let WaitingHeading { item, entries, .. } = *waiting;
         if let Ok(heading) = self.chain.uncounted(|chain| chain.entry(&item, session)) {
-            self.show(heading, session, formatted);
+            self.show(heading, session, out);
         }
         for (entry, is_aside) in entries {
-            self.say(entry, is_aside, session, formatted);
+            self.say(entry, is_aside, session, out);
         }
     }
 
     /// Says an entry, or keeps it for the sink. `is_aside`: it is of no item.
-    fn say(
-        &mut self,
-        entry: Box<Entry>,
-        is_aside: bool,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
+    fn say(&mut self, entry: Box<Entry>, is_aside: bool, session: &Session, out: &mut dyn Write) {
         if let Some(waiting) = &mut self.heading {
             waiting.push(entry, is_aside);
             if waiting.is_full() {
-                self.show_heading(session, formatted);
+                self.show_heading(session, out);
             }
             return;
         }
@@ -427,11 +408,11 @@ impl FormatStage {
         }
         match self.chain.output_kind {
             OutputKind::Writer(_) => {
-                self.outlined(session, formatted, |outline, title_of, each| {
+                self.outlined(session, out, |outline, title_of, parts| {
                     if is_aside {
-                        outline.push_aside(entry, title_of, each);
+                        outline.push_aside(entry, title_of, parts);
                     } else {
-                        outline.push(entry, title_of, each);
+                        outline.push(entry, title_of, parts);
                     }
                 });
             }
@@ -440,31 +421,29 @@ impl FormatStage {
         }
     }
 
-    /// Lets `work` go on with the document, and says the parts that come of it.
+    /// Lets `work` go on with the document, and writes the parts that come of it.
     fn outlined(
         &mut self,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-        work: impl FnOnce(&mut Outline, TitleOf<'_>, TakePart<'_>),
+        out: &mut dyn Write,
+        work: impl FnOnce(&mut Outline, TitleOf<'_>, &mut Vec<DocumentPart>),
     ) {
-        let before = formatted.len();
-        let Self { output, chain, outline, .. } = self;
-        let output = *output;
-        let mut parts = |part| formatted.push(FormattedPart { output, kind: FormattedPartKind::Part(part) });
-        work(outline, &mut |call| chain.title_of(call, session), &mut parts);
+        let Self { chain, outline, parts, writer, .. } = self;
+        work(outline, &mut |call| chain.title_of(call, session), parts);
+        // Only now: until here ids tell what belongs together. They were counted with their items.
+        if let Some(redactor) = &mut chain.redactor {
+            let noted = redactor.noted().clone();
+            for part in parts.iter_mut() {
+                mask(part, redactor);
+            }
+            redactor.restore(noted);
+        }
+        for part in parts.drain(..) {
+            writer.part(&part, out);
+        }
         let left_out = outline.take_left_out();
         if left_out > 0 {
             self.count_left_out(left_out);
-        }
-        // Only now: until here ids tell what belongs together. They were counted with their items.
-        if let Some(redactor) = &mut self.chain.redactor {
-            let noted = redactor.noted().clone();
-            for formatted in &mut formatted[before..] {
-                if let FormattedPartKind::Part(part) = &mut formatted.kind {
-                    mask(part, redactor);
-                }
-            }
-            redactor.restore(noted);
         }
     }
 
@@ -485,7 +464,7 @@ impl FormatStage {
         item: Option<&Item>,
         body: Vec<Block>,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
+        out: &mut dyn Write,
     ) {
         if body.is_empty() {
             return;
@@ -503,7 +482,7 @@ impl FormatStage {
             place: item.map_or(0, |item| item.place),
             ..Entry::new(id, Kind::Notice, view)
         };
-        self.say(Box::new(entry), true, session, formatted);
+        self.say(Box::new(entry), true, session, out);
     }
 
     /// Tells of which session an item is, if that isn't the session of those above. It stands beside the item, and is none.
@@ -528,20 +507,21 @@ impl FormatStage {
         Some(entry)
     }
 
-    /// See [`super::Pipeline::replace`]. Gives the writer that is to be used from here on, if it is another.
+    /// See [`super::Pipeline::replace`].
     pub(super) fn replace(
         &mut self,
         profile: Profile,
         output: Output,
         is_writer_replaced: bool,
         session: &Session,
-    ) -> Option<Box<dyn Writer>> {
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         // What is drawn stays drawn: a tree goes on as it began.
         self.trees = self.trees.take().or_else(|| trees_of(&profile));
         self.chain.choose(profile);
         let (output_kind, new, writer) = OutputKind::of(output);
         if let OutputKind::Items = output_kind {
-            return None;
+            return Ok(());
         }
         if self.has_met {
             let mut memories = self
@@ -555,29 +535,28 @@ impl FormatStage {
             }
         }
         if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.chain.output_kind) {
-            return None;
+            return Ok(());
         }
         self.chain.formatters = new;
         if !is_writer_replaced {
-            return None;
+            return Ok(());
         }
         self.chain.output_kind = output_kind;
-        writer
+        writer.map_or(Ok(()), |writer| self.writer.replace(writer, out))
     }
 
-    pub(super) fn end(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    pub(super) fn end(&mut self, session: &Session, out: &mut dyn Write) {
         self.report.open_calls = session.open_calls();
-        self.show_heading(session, formatted);
-        self.end_trees(session, formatted);
+        self.show_heading(session, out);
+        self.end_trees(session, out);
         if self.has_met {
             let last = self.chain.observe(Observation::End, session);
-            self.aside("end", None, last, session, formatted);
+            self.aside("end", None, last, session, out);
             self.count_once();
         }
-        self.outlined(session, formatted, Outline::end);
+        self.outlined(session, out, Outline::end);
         if let Some(head) = self.head.take() {
-            let head = Box::new(head.complete(session, self.chain.redactor.as_mut()));
-            formatted.push(FormattedPart { output: self.output, kind: FormattedPartKind::Head(head) });
+            self.writer.know_head(head.complete(session, self.chain.redactor.as_mut()));
         }
         self.updates.end();
     }

@@ -1,4 +1,4 @@
-//! From entries to text: the writers.
+//! From the parts of a document to text: the writer of one output, and where its text goes.
 
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
@@ -7,37 +7,13 @@ use crate::outline::{DocumentHead, DocumentPart, Node};
 use crate::writer::{HeadWriter, Writer};
 
 use super::TakeText;
+use super::format::FormatStage;
 
 /// Room for text that is kept, in bytes.
 const ROOM: usize = 1 << 18;
 
-/// What is to be written, in order: what goes from the session stage to the write stage.
-pub struct FormattedPart {
-    /// In which output; 0 is the main one.
-    pub(super) output: usize,
-    pub(super) kind: FormattedPartKind,
-}
-
-/// One thing to be written.
-pub(super) enum FormattedPartKind {
-    /// A part of the document.
-    Part(DocumentPart),
-    /// An item as it is, spelled.
-    Item(String),
-    /// What heads the document, at its end.
-    Head(Box<DocumentHead>),
-    /// It was settled who writes all this, before anything was written.
-    Writer(Option<Box<dyn Writer>>),
-}
-
-/// From entries to text.
-pub struct WriteStage {
-    output_writer: OutputWriter,
-    others: Vec<FurtherOutput>,
-}
-
 /// Writes one output.
-struct OutputWriter {
+pub(super) struct OutputWriter {
     writer: Option<Box<dyn Writer>>,
     is_begun: bool,
     /// Whether the sink puts a head before the text.
@@ -46,136 +22,87 @@ struct OutputWriter {
     holds_head: bool,
     /// What the head is made of, once it is known.
     head: Option<Box<DocumentHead>>,
+    /// Whether writing failed since that was asked last: then nothing more is written.
+    written: fmt::Result,
 }
 
-/// An output beside the main one.
-struct FurtherOutput {
-    output_writer: OutputWriter,
-    /// Where its text goes, as long as that is wanted.
-    take: Option<TakeText>,
-    take_head: Option<TakeText>,
-    text: String,
-}
-
-impl WriteStage {
+impl OutputWriter {
     pub(super) fn new(writer: Option<Box<dyn Writer>>, is_head_wanted: bool) -> Self {
-        Self { output_writer: OutputWriter::new(writer, is_head_wanted), others: Vec::new() }
+        let (is_begun, holds_head) = (false, false);
+        Self { writer, is_begun, is_head_wanted, holds_head, head: None, written: Ok(()) }
     }
 
-    /// Adds an output.
-    pub(super) fn add(
-        &mut self,
-        writer: Option<Box<dyn Writer>>,
-        take: TakeText,
-        take_head: Option<TakeText>,
-    ) {
-        let output_writer = OutputWriter::new(writer, take_head.is_some());
-        self.others.push(FurtherOutput { output_writer, take: Some(take), take_head, text: String::new() });
+    /// Takes another writer, before anything was written.
+    pub(super) fn settle(&mut self, writer: Option<Box<dyn Writer>>) {
+        self.writer = writer;
     }
 
-    /// Whether there are outputs beside the main one.
-    pub(super) fn has_others(&self) -> bool {
-        !self.others.is_empty()
-    }
-
-    /// Writes all that is formatted, and empties it: that of the main output to `out`.
-    pub fn write(&mut self, formatted: &mut Vec<FormattedPart>, out: &mut dyn Write) -> fmt::Result {
-        let written = self.output_writer.write(formatted, 0, out);
-        for (number, other) in (1..).zip(&mut self.others) {
-            other.write(|output_writer, text| output_writer.write(formatted, number, text));
-        }
-        formatted.clear();
-        written
-    }
-
-    /// Goes on with another writer of the main output, in the middle of what it writes.
+    /// Goes on with another writer, in the middle of what is written.
     pub(super) fn replace(&mut self, writer: Box<dyn Writer>, out: &mut dyn Write) -> fmt::Result {
-        self.output_writer.holds_head = false;
-        let before = self.output_writer.writer.replace(writer);
+        self.holds_head = false;
+        let before = self.writer.replace(writer);
         before.map_or(Ok(()), |mut before| before.end(out))
     }
 
-    /// See [`super::Pipeline::preview`].
-    pub(super) fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
-        let live = self.output_writer.writer.as_deref_mut().and_then(Writer::live);
-        live.map_or(Ok(()), |live| live.preview(nodes, rows, out))
-    }
-
-    /// See [`super::Pipeline::set_width`].
-    pub(super) fn set_width(&mut self, columns: usize) {
-        if let Some(live) = self.output_writer.writer.as_deref_mut().and_then(Writer::live) {
-            live.set_width(columns);
+    /// Writes a part of the document.
+    pub(super) fn part(&mut self, part: &DocumentPart, out: &mut dyn Write) {
+        if self.written.is_ok() {
+            self.written = self.begun(out).and_then(|writer| writer.map_or(Ok(()), |it| part.write(it, out)));
         }
     }
 
-    /// Writes what stands after the last entry of the main output.
-    pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.output_writer.end(out)
+    /// Writes an item as it is.
+    pub(super) fn item(&mut self, line: &str, out: &mut dyn Write) {
+        if self.written.is_ok() {
+            self.written = out.write_str(line);
+        }
     }
 
-    /// See [`super::Pipeline::document_head`].
-    pub(super) fn document_head(&self) -> Option<&DocumentHead> {
-        self.output_writer.head.as_deref()
+    /// Keeps what the head is made of.
+    pub(super) fn know_head(&mut self, head: DocumentHead) {
+        self.head = Some(Box::new(head));
+    }
+
+    /// Writes what stands after the last entry.
+    pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.begun(out)?.map_or(Ok(()), |writer| writer.end(out))
     }
 
     /// See [`super::Pipeline::head`].
     pub(super) fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.output_writer.head(out)
-    }
-
-    /// Writes what stands after the last entry of the others, and their heads.
-    pub(super) fn end_others(&mut self) {
-        for other in &mut self.others {
-            other.write(|output_writer, text| output_writer.end(text));
-            if let (Some(take_head), Some(_)) = (&mut other.take_head, &other.take) {
-                let mut head = String::new();
-                // A string takes everything.
-                let _ = other.output_writer.head(&mut head);
-                // Nothing comes after it.
-                let _ = take_head(&head);
-            }
-        }
-    }
-}
-
-impl OutputWriter {
-    fn new(writer: Option<Box<dyn Writer>>, is_head_wanted: bool) -> Self {
-        let (is_begun, holds_head) = (false, false);
-        Self { writer, is_begun, is_head_wanted, holds_head, head: None }
-    }
-
-    /// Writes what is formatted for this output.
-    fn write(&mut self, formatted: &mut [FormattedPart], output: usize, out: &mut dyn Write) -> fmt::Result {
-        // Where they lie: an entry is too large to be moved without need.
-        formatted.iter_mut().filter(|formatted| formatted.output == output).try_for_each(|formatted| {
-            match &mut formatted.kind {
-                FormattedPartKind::Part(part) => match self.begun(out)? {
-                    Some(writer) => part.write(writer, out),
-                    None => Ok(()),
-                },
-                FormattedPartKind::Item(line) => out.write_str(line),
-                FormattedPartKind::Head(head) => {
-                    self.head = Some(std::mem::take(head));
-                    Ok(())
-                }
-                FormattedPartKind::Writer(writer) => {
-                    self.writer = writer.take();
-                    Ok(())
-                }
-            }
-        })
-    }
-
-    fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.begun(out)?.map_or(Ok(()), |writer| writer.end(out))
-    }
-
-    fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
         let writer = self.writer.as_deref_mut().filter(|_| std::mem::take(&mut self.holds_head));
         match (writer.and_then(Writer::head), &self.head) {
             (Some(writer), Some(head)) => writer.write_head(head, out),
             _ => Ok(()),
         }
+    }
+
+    /// See [`super::Pipeline::document_head`].
+    pub(super) fn document_head(&self) -> Option<&DocumentHead> {
+        self.head.as_deref()
+    }
+
+    /// See [`super::Pipeline::preview`].
+    pub(super) fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
+        let live = self.writer.as_deref_mut().and_then(Writer::live);
+        live.map_or(Ok(()), |live| live.preview(nodes, rows, out))
+    }
+
+    /// See [`super::Pipeline::set_width`].
+    pub(super) fn set_width(&mut self, columns: usize) {
+        if let Some(live) = self.writer.as_deref_mut().and_then(Writer::live) {
+            live.set_width(columns);
+        }
+    }
+
+    /// Whether writing failed since that was taken last.
+    pub(super) fn has_failed(&self) -> bool {
+        self.written.is_err()
+    }
+
+    /// How writing went since this was taken last.
+    pub(super) fn take_written(&mut self) -> fmt::Result {
+        std::mem::replace(&mut self.written, Ok(()))
     }
 
     /// The writer, which has written what stands before the first entry.
@@ -190,17 +117,49 @@ impl OutputWriter {
     }
 }
 
+/// An output beside the main one.
+pub(super) struct FurtherOutput {
+    pub(super) stage: FormatStage,
+    /// What is written and not passed on yet.
+    pub(super) text: String,
+    /// Where the text goes, as long as that is wanted.
+    take: Option<TakeText>,
+    take_head: Option<TakeText>,
+}
+
 impl FurtherOutput {
-    /// Passes on what `write` writes.
-    fn write(&mut self, write: impl FnOnce(&mut OutputWriter, &mut String) -> fmt::Result) {
-        let Self { output_writer, take, text, .. } = self;
-        let Some(wanting) = take else { return };
-        // A string takes everything.
-        let _ = write(output_writer, text);
-        if !text.is_empty() && wanting(text) == ControlFlow::Break(()) {
+    pub(super) fn new(stage: FormatStage, take: TakeText, take_head: Option<TakeText>) -> Self {
+        Self { stage, text: String::new(), take: Some(take), take_head }
+    }
+
+    /// Passes on what is written.
+    #[inline]
+    pub(super) fn pass_on(&mut self) {
+        if !self.text.is_empty() {
+            self.pass_text();
+        }
+    }
+
+    fn pass_text(&mut self) {
+        let Self { take, text, .. } = self;
+        if take.as_mut().is_some_and(|wanting| wanting(text) == ControlFlow::Break(())) {
             *take = None;
         }
         text.clear();
         text.shrink_to(ROOM);
+    }
+
+    /// Writes what stands after the last entry, and the head.
+    pub(super) fn end(&mut self) {
+        let Self { stage, text, take, take_head } = self;
+        // A string takes everything.
+        let _ = stage.writer.end(text);
+        if let (Some(take_head), Some(_)) = (take_head, &take) {
+            let mut head = String::new();
+            let _ = stage.writer.head(&mut head);
+            // Nothing comes after it.
+            let _ = take_head(&head);
+        }
+        self.pass_on();
     }
 }

@@ -78,9 +78,4 @@ impl RunPlugins {
             Err(base) => base,
         }
     }
-
-    /// Whether their pipeline must stay on this thread.
-    pub(super) fn is_bound(&self) -> bool {
-        self.0.is_bound()
-    }
 }

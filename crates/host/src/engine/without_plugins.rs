@@ -56,8 +56,4 @@ impl NoScripts {
     pub(super) fn writer(&self, _: &str, base: Box<dyn Writer>, _: Box<dyn Writer>) -> Box<dyn Writer> {
         base
     }
-
-    pub(super) fn is_bound(&self) -> bool {
-        false
-    }
 }

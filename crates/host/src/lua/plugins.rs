@@ -229,11 +229,6 @@ impl Plugins {
         self.native.all().is_empty() && self.with_layers(|mut layers| layers.all(is_any_silent))
     }
 
-    /// Whether what they take part in is bound to this thread.
-    pub(crate) fn is_bound(&self) -> bool {
-        !(self.are_native_alone() || self.all().is_empty() && self.is_silent())
-    }
-
     /// Whether there are native plugins and no script.
     pub(crate) fn are_native_alone(&self) -> bool {
         self.all.is_empty() && !self.native.all().is_empty()

@@ -14,8 +14,8 @@ use streamfmt::core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt::core::profile::Filter;
 use streamfmt::core::redact::Redaction;
 use streamfmt::engine::Engine;
+use streamfmt::format_ahead;
 use streamfmt::golden::pieces;
-use streamfmt::run_parallel;
 
 use crate::generated::{Input, stream};
 use crate::recordings::{hostile, recordings};
@@ -155,7 +155,7 @@ fn assert_counts(name: &str, bytes: &[u8], index: Option<usize>) {
             assert_eq!(run(written(engine), pieces::odd(bytes, 3), false), expected, "{name}, as {writer}");
         }
         let (mut pipeline, mut text) = (written(engine), String::new());
-        run_parallel(pipeline.stages().unwrap(), 2, bytes, |piece| {
+        format_ahead(&mut pipeline, bytes, |piece| {
             text.push_str(piece);
             ControlFlow::Continue(())
         })

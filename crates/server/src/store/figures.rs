@@ -193,7 +193,6 @@ impl FigureReader {
             shows_open: false,
             subagents: history.map(|path| subagents(path.to_owned(), Vec::new())),
             settle: None,
-            is_thread_bound: false,
             holds_head: false,
             also: Vec::new(),
         });
@@ -267,7 +266,6 @@ impl FiguresCollector {
             profile: Profile::default(),
             output,
             settle: None,
-            is_thread_bound: false,
             take: Box::new(|_| ControlFlow::Continue(())),
             take_head: None,
         };

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,7 +17,6 @@ use crate::fence::Fence;
 use crate::formatter::{Observation, Verdict};
 use crate::item::{Content, Fact, Id, Item, Kind, Status};
 use crate::json::Record;
-use crate::pipeline::write::FormattedPart;
 use crate::profile::DrawnRecords;
 use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
 use crate::session::{Map, Session};
@@ -270,12 +270,7 @@ impl FormatStage {
     }
 
     /// Takes a reply that is complete, if it is to be said in passages. Returns whether it is.
-    pub(super) fn begin_passages(
-        &mut self,
-        reply: &Item,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) -> bool {
+    pub(super) fn begin_passages(&mut self, reply: &Item, session: &Session, out: &mut dyn Write) -> bool {
         let is_taken = self.draws_records()
             && reply.kind == Kind::Reply
             && !matches!(self.chain.output_kind, OutputKind::Items)
@@ -283,13 +278,13 @@ impl FormatStage {
         if !is_taken {
             return false;
         }
-        self.begin_item(reply, session, formatted);
+        self.begin_item(reply, session, out);
         let after = self.chain.observe(Observation::Complete(reply), session);
         if let Some(change) = self.session_change(reply, session) {
-            self.show(change, session, formatted);
+            self.show(change, session, out);
         }
         if session.facts().model.is_some() {
-            self.show_heading(session, formatted);
+            self.show_heading(session, out);
         }
         self.with_trees(|_, trees| {
             trees.complete = Some(Box::new(CompleteReply {
@@ -341,9 +336,9 @@ impl FormatStage {
         item: &Item,
         line: &Range<usize>,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
+        out: &mut dyn Write,
     ) {
-        self.begin_item(item, session, formatted);
+        self.begin_item(item, session, out);
         let after = self.chain.observe(Observation::Complete(item), session);
         self.with_trees(|stage, trees| {
             let Some(mut reply) = trees.complete.take() else { return };
@@ -368,40 +363,40 @@ impl FormatStage {
                 }
                 passages.pass(item);
                 if !std::mem::replace(&mut reply.is_in_tree, true) {
-                    stage.say_passages(&mut reply, session, formatted);
+                    stage.say_passages(&mut reply, session, out);
                 }
             }
             stage.count_item(item.kind, is_own_node(&placed));
-            stage.placed(trees, item, &placed, session, formatted);
+            stage.placed(trees, item, &placed, session, out);
             if placed == Ok(PlacedRecord::End) {
                 reply.is_in_tree = false;
-                stage.say_passages(&mut reply, session, formatted);
+                stage.say_passages(&mut reply, session, out);
             }
             trees.complete = Some(reply);
         });
         if !after.is_empty() {
-            self.aside("after", Some(item), after, session, formatted);
+            self.aside("after", Some(item), after, session, out);
         }
     }
 
     /// A record that is shown as it is where items are, and one by itself.
-    pub(super) fn own_record(&mut self, item: &Item, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    pub(super) fn own_record(&mut self, item: &Item, session: &Session, out: &mut dyn Write) {
         if !self.draws_records() {
-            return self.item(item, session, formatted);
+            return self.item(item, session, out);
         }
         self.with_trees(|stage, trees| {
             let placed = trees.add(item, stage, session);
             if placed.is_ok() && !matches!(stage.chain.output_kind, OutputKind::Items) {
-                stage.begin_item(item, session, formatted);
+                stage.begin_item(item, session, out);
                 let after = stage.chain.observe(Observation::Complete(item), session);
                 stage.count_item(item.kind, is_own_node(&placed));
                 if !after.is_empty() {
-                    stage.aside("after", Some(item), after, session, formatted);
+                    stage.aside("after", Some(item), after, session, out);
                 }
             } else {
-                stage.item(item, session, formatted);
+                stage.item(item, session, out);
             }
-            stage.placed(trees, item, &placed, session, formatted);
+            stage.placed(trees, item, &placed, session, out);
         });
     }
 
@@ -412,23 +407,23 @@ impl FormatStage {
         item: &Item,
         placed: &Result<PlacedRecord, RecordMisfit>,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
+        out: &mut dyn Write,
     ) {
-        self.tell_misfit(trees, item, placed, session, formatted);
+        self.tell_misfit(trees, item, placed, session, out);
         trees.has_changed = true;
         if *placed == Ok(PlacedRecord::End) {
-            self.end_tree(trees, item.parent.as_ref(), session, formatted);
+            self.end_tree(trees, item.parent.as_ref(), session, out);
         }
     }
 
     /// All records of a reply have come: says what is behind the last of them.
-    pub(super) fn end_passages(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    pub(super) fn end_passages(&mut self, session: &Session, out: &mut dyn Write) {
         let complete = self.trees.as_mut().and_then(|trees| trees.complete.take());
         let Some(mut complete) = complete else { return };
         if let Some(said) = complete.passages.rest(&complete.text, false) {
             complete.held.push(complete.passages.item(&complete.item, said));
         }
-        self.say_passages(&mut complete, session, formatted);
+        self.say_passages(&mut complete, session, out);
         let CompleteReply { item, before, after, is_shown, .. } = *complete;
         // What was said while it grew and isn't any longer.
         let last = before.item(&item, String::new());
@@ -437,7 +432,7 @@ impl FormatStage {
         }
         self.count_item(item.kind, if is_shown { Ok(()) } else { Err("record") });
         if !after.is_empty() {
-            self.aside("after", Some(&item), after, session, formatted);
+            self.aside("after", Some(&item), after, session, out);
         }
     }
 
@@ -512,18 +507,18 @@ impl FormatStage {
     }
 
     /// The input has ended: writes the trees that aren't complete.
-    pub(super) fn end_trees(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    pub(super) fn end_trees(&mut self, session: &Session, out: &mut dyn Write) {
         self.with_trees(|stage, trees| {
             let threads: Vec<Option<Id>> = trees.threads.keys().cloned().collect();
             for thread in threads {
                 while trees.threads.get(&thread).is_some_and(|trees| !trees.is_empty()) {
-                    stage.end_tree(trees, thread.as_ref(), session, formatted);
+                    stage.end_tree(trees, thread.as_ref(), session, out);
                 }
             }
             if trees.misfits > TOLD_MISFITS {
                 let more = trees.misfits - TOLD_MISFITS;
                 let text = format!("{more} more records have no place in a tree");
-                stage.tell_notice("records".into(), None, text, session, formatted);
+                stage.tell_notice("records".into(), None, text, session, out);
             }
         });
     }
@@ -534,7 +529,7 @@ impl FormatStage {
         trees: &mut RecordTrees,
         thread: Option<&Id>,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
+        out: &mut dyn Write,
     ) {
         self.put_changed(trees, thread, session);
         let Some(of_thread) = trees.threads.get_mut(&thread.cloned()) else { return };
@@ -561,8 +556,8 @@ impl FormatStage {
             if shown.tree.is_cut_short() {
                 item.status = Status::Cancelled;
             }
-            self.begin_item(&item, session, formatted);
-            let told = self.tell(&item, session, formatted);
+            self.begin_item(&item, session, out);
+            let told = self.tell(&item, session, out);
             self.count_item(item.kind, told);
         } else {
             let nodes: Vec<(usize, u16)> = shown.tree.walk().collect();
@@ -574,14 +569,14 @@ impl FormatStage {
                     continue;
                 }
                 if let Ok(entry) = self.chain.node_entry(thread, &mut shown, number, level, session) {
-                    self.show(entry, session, formatted);
+                    self.show(entry, session, out);
                 }
             }
         }
         self.count_once();
         for (number, text) in (1..).zip(shown.tree.faults()) {
             let id = Id::below(root.as_str(), &format!("fault-{number}"));
-            self.tell_notice(id, thread, text, session, formatted);
+            self.tell_notice(id, thread, text, session, out);
         }
     }
 
@@ -636,15 +631,10 @@ impl FormatStage {
     }
 
     /// Says the passages of a reply that were held back.
-    fn say_passages(
-        &mut self,
-        reply: &mut CompleteReply,
-        session: &Session,
-        formatted: &mut Vec<FormattedPart>,
-    ) {
+    fn say_passages(&mut self, reply: &mut CompleteReply, session: &Session, out: &mut dyn Write) {
         for passage in std::mem::take(&mut reply.held) {
             if let Ok(entry) = self.chain.entry(&passage, session) {
-                self.show(entry, session, formatted);
+                self.show(entry, session, out);
                 reply.is_shown = true;
             }
         }
@@ -657,14 +647,14 @@ impl FormatStage {
         item: &Item,
         placed: &Result<PlacedRecord, RecordMisfit>,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
+        out: &mut dyn Write,
     ) {
         let Err(RecordMisfit::Wrong(reason)) = placed else { return };
         trees.misfits += 1;
         if trees.misfits <= TOLD_MISFITS {
             let id = Id::below(item.id.as_str(), "misfit");
             let text = format!("a record has no place in the tree: {reason}");
-            self.tell_notice(id, item.parent.as_ref(), text, session, formatted);
+            self.tell_notice(id, item.parent.as_ref(), text, session, out);
         }
     }
 
@@ -674,14 +664,14 @@ impl FormatStage {
         thread: Option<&Id>,
         text: String,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
+        out: &mut dyn Write,
     ) {
         let mut notice = Item::new(id, Kind::Notice, self.report.lines);
         notice.parent = thread.cloned();
         notice.text = Content::Own(text);
         let fact = |text: &str| Fact::Text(text.to_owned());
         notice.data = vec![("event", fact("records")), ("level", fact("warning"))];
-        self.item(&notice, session, formatted);
+        self.item(&notice, session, out);
     }
 }
 

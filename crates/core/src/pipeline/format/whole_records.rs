@@ -1,13 +1,13 @@
 //! Records of which a formatter shows something in place of their items.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::entry::{Entry, View};
 use crate::formatter::Verdict;
 use crate::item::{Item, Kind};
 use crate::json::Record;
-use crate::pipeline::decode::DialectRecord;
-use crate::pipeline::write::FormattedPart;
+use crate::pipeline::path::DialectRecord;
 use crate::session::Session;
 
 use super::FormatStage;
@@ -32,11 +32,11 @@ impl FormatStage {
         &mut self,
         dialect_record: &DialectRecord,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
+        out: &mut dyn Write,
     ) {
-        self.end_frame(session, formatted);
+        self.end_frame(session, out);
         if self.chain.formatters.iter().any(|formatter| formatter.frames().is_some()) {
-            self.ask_of_frame(dialect_record, session, formatted);
+            self.ask_of_frame(dialect_record, session, out);
         }
     }
 
@@ -44,9 +44,9 @@ impl FormatStage {
         &mut self,
         dialect_record: &DialectRecord,
         session: &Session,
-        formatted: &mut Vec<FormattedPart>,
+        out: &mut dyn Write,
     ) {
-        self.meet(session, formatted);
+        self.meet(session, out);
         let Some(frame) = frame_of(dialect_record) else { return };
         let answers = self.chain.formatters.iter().find_map(|formatter| {
             let verdict = formatter.frames()?.frame(&frame, session);
@@ -63,19 +63,19 @@ impl FormatStage {
 
     /// A record has ended: says of it what none of its items could stand for.
     #[inline]
-    pub(in super::super) fn end_frame(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    pub(in super::super) fn end_frame(&mut self, session: &Session, out: &mut dyn Write) {
         if self.frame.is_some() {
-            self.say_frame(session, formatted);
+            self.say_frame(session, out);
         }
     }
 
-    pub(super) fn say_frame(&mut self, session: &Session, formatted: &mut Vec<FormattedPart>) {
+    pub(super) fn say_frame(&mut self, session: &Session, out: &mut dyn Write) {
         let Some(replaced) = self.frame.take().filter(|replaced| !replaced.has_items) else { return };
         let ReplacedRecord { mut frame, view, .. } = *replaced;
         frame.kind = Kind::Notice;
         if let Some(view) = view.filter(|_| self.chain.admits(&frame).is_ok()) {
             let entry = self.chain.entry_of(&frame, view, session);
-            self.show(entry, session, formatted);
+            self.show(entry, session, out);
             self.count_once();
         }
     }

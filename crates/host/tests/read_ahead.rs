@@ -1,4 +1,4 @@
-//! Several threads say what one says, and end when they should.
+//! What is read ahead on another thread is said as without one, and ends when it should.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use streamfmt::core::item::Action;
 use streamfmt::core::pipeline::{Pieces, Pipeline, Report};
-use streamfmt::{Engine, run_parallel};
+use streamfmt::{Engine, format_ahead};
 
 /// Hands out bytes in pieces of ever other sizes, then ends or fails.
 struct Drip<'a> {
@@ -84,13 +84,9 @@ fn on_one_thread(writer: &str, input: &str) -> (String, Report) {
     (text, pipeline.report().clone())
 }
 
-fn on_threads(
-    mut pipeline: Pipeline,
-    threads: usize,
-    input: impl Read + Send,
-) -> (io::Result<()>, String, Report) {
+fn read_ahead(mut pipeline: Pipeline, input: impl Read + Send) -> (io::Result<()>, String, Report) {
     let mut text = String::new();
-    let read = run_parallel(pipeline.stages().unwrap(), threads, input, |piece| {
+    let read = format_ahead(&mut pipeline, input, |piece| {
         text.push_str(piece);
         ControlFlow::Continue(())
     });
@@ -99,19 +95,17 @@ fn on_threads(
 }
 
 #[test]
-fn any_number_of_threads_says_the_same() {
+fn what_is_read_ahead_says_the_same() {
     let input = session(4_000);
     for writer in ["text", "json", "items", "html"] {
         let (text, report) = on_one_thread(writer, &input);
         assert!(
             text.contains("turn 3999") && report.lines > 12_000 && report.damaged > 0 && report.raw_lines > 0
         );
-        for threads in 1..=4 {
-            let (read, parallel, counts) = on_threads(pipeline(writer), threads, Drip::of(input.as_bytes()));
-            read.unwrap();
-            assert!(parallel == text, "{writer}, {threads} threads");
-            assert_eq!(counts, report, "{writer}, {threads} threads");
-        }
+        let (read, ahead, counts) = read_ahead(pipeline(writer), Drip::of(input.as_bytes()));
+        read.unwrap();
+        assert!(ahead == text, "{writer}");
+        assert_eq!(counts, report, "{writer}");
     }
 }
 
@@ -121,9 +115,9 @@ fn lines_of_hardly_a_byte_are_said_in_order() {
     let input = session(200).replace("call-", "one-") + "\n" + &tiny + &session(200);
     let (text, report) = on_one_thread("json", &input);
     assert!(report.lines > 190_000);
-    let (read, parallel, counts) = on_threads(pipeline("json"), 2, input.as_bytes());
+    let (read, ahead, counts) = read_ahead(pipeline("json"), input.as_bytes());
     read.unwrap();
-    assert!(parallel == text);
+    assert!(ahead == text);
     assert_eq!(counts, report);
 }
 
@@ -132,43 +126,39 @@ fn what_was_read_before_an_error_is_said() {
     let input = session(2_000);
     let (text, _) = on_one_thread("text", &input);
     let drip = Drip { fails: true, ..Drip::of(input.as_bytes()) };
-    let (read, parallel, _) = on_threads(pipeline("text"), 3, drip);
+    let (read, ahead, _) = read_ahead(pipeline("text"), drip);
     assert_eq!(read.unwrap_err().to_string(), "no more");
-    assert!(parallel == text);
+    assert!(ahead == text);
 }
 
 #[test]
 fn nothing_more_is_read_once_nothing_more_is_wanted() {
     let input = session(20_000);
-    for threads in [1, 2, 3] {
-        let mut pipeline = pipeline("text");
-        let mut drip = Drip::of(input.as_bytes());
-        let mut said = 0;
-        run_parallel(pipeline.stages().unwrap(), threads, &mut drip, |_| {
-            said += 1;
-            if said < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })
-        .unwrap();
-        assert_eq!(said, 3, "{threads} threads");
-        assert!(drip.bytes.len() > input.len() / 2, "{} bytes left", drip.bytes.len());
-    }
+    let mut pipeline = pipeline("text");
+    let mut drip = Drip::of(input.as_bytes());
+    let mut said = 0;
+    format_ahead(&mut pipeline, &mut drip, |_| {
+        said += 1;
+        if said < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .unwrap();
+    assert_eq!(said, 3);
+    assert!(drip.bytes.len() > input.len() / 2, "{} bytes left", drip.bytes.len());
 }
 
 #[test]
-fn a_panic_ends_all_threads_and_comes_out() {
+fn a_panic_ends_both_threads_and_comes_out() {
     let input = session(5_000);
-    for threads in [1, 2, 3] {
-        let mut pipeline = pipeline("text");
-        let mut said = 0;
-        let ended = catch_unwind(AssertUnwindSafe(|| {
-            run_parallel(pipeline.stages().unwrap(), threads, Drip::of(input.as_bytes()), |_| {
-                said += 1;
-                assert!(said < 4, "on purpose");
-                ControlFlow::Continue(())
-            })
-        }));
-        assert!(ended.is_err() && said == 4, "{threads} threads");
-    }
+    let mut pipeline = pipeline("text");
+    let mut said = 0;
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        format_ahead(&mut pipeline, Drip::of(input.as_bytes()), |_| {
+            said += 1;
+            assert!(said < 4, "on purpose");
+            ControlFlow::Continue(())
+        })
+    }));
+    assert!(ended.is_err() && said == 4);
 }
 
 #[test]
@@ -191,8 +181,8 @@ fn a_sub_agents_file_of_any_size_is_said_at_its_place() {
     one.push(input.as_bytes(), &mut text).unwrap();
     one.finish(&mut text).unwrap();
     assert!(text.contains("inner-5999"));
-    let (read, parallel, report) = on_threads(with_agent(), 2, Drip::of(input.as_bytes()));
+    let (read, ahead, report) = read_ahead(with_agent(), Drip::of(input.as_bytes()));
     read.unwrap();
-    assert!(parallel == text);
+    assert!(ahead == text);
     assert_eq!(&report, one.report());
 }

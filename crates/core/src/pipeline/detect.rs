@@ -1,0 +1,134 @@
+//! Whose stream it is: the dialect that claims it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects};
+use crate::json::{Record, Value};
+use crate::reading::{LineReader, LineReading};
+
+/// Lines held back while no dialect has claimed one.
+const MAX_HELD_LINES: usize = 64;
+/// Bytes held back while no dialect has claimed a line.
+const MAX_HELD_BYTES: usize = 64 << 10;
+
+/// The dialect that was decided on.
+pub(super) struct ChosenDialect {
+    pub(super) name: Arc<str>,
+    /// Whether an array is a list of its events. A dialect plugin has no say: then every array is.
+    pub(super) claim: Option<fn(Value<'_>) -> bool>,
+    /// See [`Dialect::ends_with_outcome`]; `None` once the input is known to be of such a form, and for a dialect plugin.
+    pub(super) ends_with_outcome: Option<fn(Value<'_>) -> bool>,
+    pub(super) decoder: Box<dyn Decoder>,
+    /// Whether it was said whose stream it is.
+    pub(super) is_told: bool,
+}
+
+impl ChosenDialect {
+    /// A known dialect, whose lines `reader` reads from now on.
+    fn known(dialect: &'static Dialect, reader: &LineReader, budget: Budget) -> Self {
+        reader.set_dialect(dialect);
+        Self {
+            name: dialect.name.into(),
+            claim: Some(dialect.claim),
+            ends_with_outcome: Some(dialect.ends_with_outcome),
+            decoder: (dialect.decoder)(budget),
+            is_told: false,
+        }
+    }
+}
+
+impl From<DialectPlugin> for ChosenDialect {
+    fn from(DialectPlugin { name, decoder }: DialectPlugin) -> Self {
+        Self { name, claim: None, ends_with_outcome: None, decoder, is_told: false }
+    }
+}
+
+/// Finds out whose stream it is, and holds back lines until then, within bounds.
+pub(super) struct Detection {
+    budget: Budget,
+    pub(super) dialects: Dialects,
+    plugins: Vec<DialectPlugin>,
+    /// The dialect that an unknown program's events resemble: it can't claim the input.
+    resembled: Option<&'static str>,
+    /// If there are plugins: the records so far.
+    first: Vec<Arc<Record>>,
+    held: VecDeque<(u64, LineReading)>,
+    held_bytes: usize,
+}
+
+impl Detection {
+    pub(super) fn new(dialects: Dialects, plugins: Vec<DialectPlugin>, budget: Budget) -> Self {
+        let (resembled, first) = (None, Vec::new());
+        let budget = budget.at_least();
+        Self { budget, dialects, plugins, resembled, first, held: VecDeque::new(), held_bytes: 0 }
+    }
+
+    /// The dialect of this name, if there is one; of several the plugin that was given last.
+    pub(super) fn named(&mut self, name: &str, reader: &LineReader) -> Option<ChosenDialect> {
+        if let Some(plugin) = self.plugins.iter().rposition(|plugin| &*plugin.name == name) {
+            return Some(self.plugins.swap_remove(plugin).into());
+        }
+        Some(ChosenDialect::known(self.dialects.find(name)?, reader, self.budget))
+    }
+
+    /// The dialect that claims the input with this line.
+    pub(super) fn claiming(&mut self, reading: &LineReading, reader: &LineReader) -> Option<ChosenDialect> {
+        match reading {
+            LineReading::Record(record, _) => self.claiming_record(record, reader),
+            LineReading::Parts(parts) => {
+                parts.records().find_map(|record| self.claiming_record(&record, reader))
+            }
+            LineReading::Blank | LineReading::Text(_) | LineReading::Oversized(_) => None,
+        }
+    }
+
+    /// The dialect that is the surest that the input is its, with this record after those before.
+    fn claiming_record(&mut self, record: &Record, reader: &LineReader) -> Option<ChosenDialect> {
+        if self.resembled.is_none() {
+            self.resembled = (self.dialects.recognise)(record.root()).and_then(|program| program.resembles);
+        }
+        let known = self.dialects.claiming(record.root()).filter(|known| self.resembled != Some(known.name));
+        if !self.plugins.is_empty() {
+            self.first.push(Arc::new(record.clone()));
+            let weights = self.plugins.iter_mut().map(|plugin| plugin.decoder.weigh(&self.first));
+            // Of equals the later one: it stands over those before.
+            let surest = weights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
+            let enough = if known.is_some() { CLAIM } else { 0.0 };
+            if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
+                return Some(self.plugins.swap_remove(index).into());
+            }
+        }
+        known.map(|known| ChosenDialect::known(known, reader, self.budget))
+    }
+
+    /// Whether a line that claims nothing is held back. Raw text isn't, unless something before it is.
+    pub(super) fn holds(&self, reading: &LineReading) -> bool {
+        let is_record = matches!(reading, LineReading::Record(..) | LineReading::Parts(_));
+        is_record || !self.held.is_empty()
+    }
+
+    /// Holds a line back. Gives those that needn't wait any longer.
+    pub(super) fn hold(&mut self, line: u64, reading: LineReading) -> VecDeque<(u64, LineReading)> {
+        self.held_bytes += match &reading {
+            LineReading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
+            LineReading::Record(record, _) => record.text().len(),
+            LineReading::Text(text) => text.len(),
+            LineReading::Blank | LineReading::Oversized(_) => 0,
+        };
+        self.held.push_back((line, reading));
+        if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
+            self.release()
+        } else {
+            VecDeque::new()
+        }
+    }
+
+    /// Waits for a claim no longer: what was held back is of the dialect that claimed it, or passes through as text.
+    pub(super) fn release(&mut self) -> VecDeque<(u64, LineReading)> {
+        (self.plugins, self.first) = (Vec::new(), Vec::new());
+        self.held_bytes = 0;
+        std::mem::take(&mut self.held)
+    }
+}

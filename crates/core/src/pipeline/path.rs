@@ -1,0 +1,463 @@
+//! The path of a line, from its reading to what each output says of it: one line after the other, each the whole way.
+
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::dialect::{ForeignProgram, Input, TypedRecord};
+use crate::event::Event;
+use crate::frame::{Frame, Framer};
+use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::json::{self, Record};
+use crate::reading::{LinePart, LineReader, LineReading};
+use crate::report::{self, Report};
+use crate::session::Session;
+
+use super::detect::{ChosenDialect, Detection};
+use super::format::FormatStage;
+use super::notice;
+use super::start::HeldStart;
+use super::write::FurtherOutput;
+
+/// Notices about damaged records that are shown; further ones are counted.
+const SHOWN_DAMAGE: u64 = 20;
+/// Files of sub-agents that may be read inside one another.
+const MAX_NESTING: usize = 16;
+/// Text of an output beside the main one that is passed on in the middle of some input, in bytes.
+const PIECE: usize = 64 << 10;
+
+/// The bytes of a file, in pieces.
+pub type Pieces = Box<dyn Iterator<Item = Vec<u8>> + Send>;
+
+/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
+/// with its result, it answers with the file's bytes.
+pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
+
+/// What a line tells, step by step.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A line of the input was read: its number, from 1.
+    Line(u64),
+    /// It was, or an item of a line was, one of these.
+    Count(InputCount),
+    /// A record of a dialect begins: the events up to the next line or record are what it tells.
+    Record(DialectRecord),
+    /// From here on records are of this dialect.
+    Dialect(Arc<str>),
+    /// The input is of a form that ends with an outcome.
+    AwaitsOutcome,
+    /// Something happened.
+    Event(Event),
+}
+
+/// A record of a dialect, as it came.
+#[derive(Debug)]
+pub(super) struct DialectRecord {
+    pub(super) line: u64,
+    pub(super) record: Arc<Record>,
+    /// The event in it, by node: its root, or an element of it.
+    pub(super) node: u32,
+}
+
+/// What is counted of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InputCount {
+    /// A line that holds nothing.
+    Blank,
+    /// A line that is no record and passes through.
+    Raw,
+    /// A damaged record.
+    Damaged,
+    /// A line over the limit.
+    Oversized,
+    /// A record that seems to be of this program, whose dialect isn't known.
+    Foreign(ForeignProgram),
+}
+
+/// Reads the files of sub-agents where they belong.
+pub(super) struct SubagentFiles {
+    pub(super) find: Option<Subagents>,
+    pub(super) max_line: usize,
+    /// How many are being read inside one another.
+    pub(super) nesting: usize,
+}
+
+impl SubagentFiles {
+    /// The file of the sub-agent that a call started, or whose result it is, and that call.
+    fn of(&mut self, event: &Event) -> Option<(Id, Pieces)> {
+        let find = self.find.as_mut()?;
+        let Event::Put(item) = event else { return None };
+        if item.action() != Some(Action::Delegate) || self.nesting >= MAX_NESTING {
+            return None;
+        }
+        let call = item.call.as_ref().unwrap_or(&item.id);
+        Some((call.clone(), find(item)?))
+    }
+}
+
+/// The path of a line, from its reading on.
+pub struct LinePath {
+    pub(super) reader: LineReader,
+    detection: Detection,
+    dialect: Option<ChosenDialect>,
+    subagents: SubagentFiles,
+    damaged: u64,
+    /// Room for the events of one record, kept from one to the next.
+    events: Vec<Event>,
+    start: Option<Box<HeldStart>>,
+    pub(super) session: Session,
+    pub(super) main: FormatStage,
+    pub(super) others: Vec<FurtherOutput>,
+    line: u64,
+    /// Whether a missing outcome is shown.
+    pub(super) requires_outcome: bool,
+}
+
+impl LinePath {
+    /// The path of the first line. `dialect`: its name, if it was decided on from outside.
+    pub(super) fn new(
+        mut detection: Detection,
+        dialect: Option<&str>,
+        subagents: SubagentFiles,
+        start: Option<HeldStart>,
+        budget: Budget,
+        (main, others): (FormatStage, Vec<FurtherOutput>),
+    ) -> Self {
+        let reader = LineReader::new(detection.dialects);
+        Self {
+            dialect: dialect.and_then(|name| detection.named(name, &reader)),
+            reader,
+            detection,
+            subagents,
+            damaged: 0,
+            events: Vec::new(),
+            start: start.map(Box::new),
+            session: Session::new(budget),
+            main,
+            others,
+            line: 0,
+            requires_outcome: false,
+        }
+    }
+
+    /// Takes in a line of the file of a sub-agent that `call` started, where that file is read as it grows. Lines of such a file
+    /// and of the input may come in any order.
+    pub(super) fn take_inside(&mut self, call: &Id, frame: Frame<'_>, out: &mut dyn Write) {
+        if !self.goes_on() {
+            return;
+        }
+        let line = frame.line;
+        let reading = self.reader.read(frame);
+        self.subagents.nesting += 1;
+        self.read(line, reading, Some(call), out);
+        self.subagents.nesting -= 1;
+    }
+
+    /// Takes the reading of line number `line` of the input in, and writes what it completes to `out`. How that went is told by
+    /// [`Self::written`]; where it failed, nothing goes on but other outputs.
+    pub fn take(&mut self, line: u64, reading: LineReading, out: &mut dyn Write) {
+        if !self.goes_on() {
+            return;
+        }
+        self.step(Step::Line(line), out);
+        if self.dialect.is_some() {
+            return self.read(line, reading, None, out);
+        }
+        self.dialect = self.detection.claiming(&reading, &self.reader);
+        if self.dialect.is_none() && self.detection.holds(&reading) {
+            let held = self.detection.hold(line, reading);
+            return self.read_all(held, out);
+        }
+        if self.dialect.is_some() {
+            let held = self.detection.release();
+            self.read_all(held, out);
+        }
+        self.read(line, reading, None, out);
+    }
+
+    /// Ends some input: passes on what other outputs say. Tells how writing went since this was asked last.
+    pub fn written(&mut self) -> fmt::Result {
+        self.others.iter_mut().for_each(FurtherOutput::pass_on);
+        self.main.writer.take_written()
+    }
+
+    /// Ends the input: says what is left.
+    pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        let held = self.detection.release();
+        self.read_all(held, out);
+        let mut events = Vec::new();
+        if let Some(dialect) = &mut self.dialect {
+            dialect.decoder.end(&mut events);
+        }
+        for event in events {
+            self.step(Step::Event(event), out);
+        }
+        self.settle(true, out);
+        self.end_session(out);
+        let written = self.written();
+        self.others.iter_mut().for_each(FurtherOutput::end);
+        written?;
+        self.main.writer.end(out)
+    }
+
+    fn end_session(&mut self, out: &mut dyn Write) {
+        self.each(out, |stage, session, out| stage.end_frame(session, out));
+        let Self { session, main, others, line, .. } = self;
+        session.end(*line, |session, change| {
+            main.take(session, &change, out);
+            for other in others.iter_mut() {
+                other.stage.take(session, &change, &mut other.text);
+            }
+        });
+        let damaged = self.main.report.damaged;
+        if damaged > SHOWN_DAMAGE {
+            let mut notice = notice(self.line, "damaged");
+            notice.id = "damaged".into();
+            notice.data.push(("count", Fact::Int(damaged.cast_signed())));
+            self.happen(Event::Put(Box::new(notice)), out);
+        }
+        if self.requires_outcome && self.main.report.lacks_outcome() {
+            let mut notice = notice(self.line, "no-outcome");
+            notice.id = "no-outcome".into();
+            notice.error = true;
+            self.happen(Event::Put(Box::new(notice)), out);
+        }
+        self.each(out, |stage, session, out| stage.end(session, out));
+    }
+
+    /// Whether anybody still wants what comes of lines.
+    fn goes_on(&self) -> bool {
+        !self.main.writer.has_failed() || !self.others.is_empty()
+    }
+
+    fn read_all(&mut self, lines: impl IntoIterator<Item = (u64, LineReading)>, out: &mut dyn Write) {
+        lines.into_iter().for_each(|(line, reading)| self.read(line, reading, None, out));
+    }
+
+    /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
+    fn read(&mut self, line: u64, reading: LineReading, parent: Option<&Id>, out: &mut dyn Write) {
+        match reading {
+            LineReading::Blank => self.step(Step::Count(InputCount::Blank), out),
+            LineReading::Record(ref record, ref typed) => {
+                self.record(line, record, typed.as_ref(), parent, out);
+            }
+            LineReading::Text(text) => self.raw(line, text, parent, out),
+            LineReading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
+                LinePart::Record(record) => self.record(line, &record, None, parent, out),
+                LinePart::Damage { text, incomplete } => {
+                    let mut notice = self.damage(line, index, text, incomplete);
+                    self.step(Step::Count(InputCount::Damaged), out);
+                    move_inside(&mut notice, parent);
+                    self.put(notice, out);
+                }
+            }),
+            LineReading::Oversized(size) => {
+                let mut notice = notice(line, "oversized");
+                notice.data.push(("bytes", Fact::Int(size.cast_signed())));
+                move_inside(&mut notice, parent);
+                self.step(Step::Count(InputCount::Oversized), out);
+                self.put(notice, out);
+            }
+        }
+    }
+
+    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool) -> Item {
+        self.damaged += 1;
+        let mut notice = notice(line, "damaged");
+        if self.damaged > SHOWN_DAMAGE {
+            // Only a plugin may have something to say of it.
+            notice.data.push(("counted", Fact::Bool(true)));
+        }
+        if index > 0 {
+            notice.id = format!("line-{line}/damage-{index}").into();
+        }
+        notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
+        notice.data.push(("incomplete", Fact::Bool(incomplete)));
+        notice.text = Content::Own(text);
+        notice
+    }
+
+    /// A line that is no record, or one that no dialect knows.
+    fn raw(&mut self, line: u64, text: String, parent: Option<&Id>, out: &mut dyn Write) {
+        let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
+        item.data.push(("raw", Fact::Bool(true)));
+        let is_blank = text.trim().is_empty();
+        item.text = Content::Own(text);
+        move_inside(&mut item, parent);
+        self.step(Step::Count(if is_blank { InputCount::Blank } else { InputCount::Raw }), out);
+        self.put(item, out);
+    }
+
+    fn record(
+        &mut self,
+        line: u64,
+        record: &Arc<Record>,
+        typed: Option<&TypedRecord>,
+        parent: Option<&Id>,
+        out: &mut dyn Write,
+    ) {
+        let root = record.root();
+        let Some(ChosenDialect { name, claim, is_told, .. }) = &mut self.dialect else {
+            if let Some(program) = (self.detection.dialects.recognise)(root) {
+                self.step(Step::Count(InputCount::Foreign(program)), out);
+            }
+            return self.raw(line, record.text().to_owned(), parent, out);
+        };
+        let is_stream = root.kind() == json::ValueKind::Array && claim.is_none_or(|claim| claim(root));
+        if !std::mem::replace(is_told, true) {
+            let name = Arc::clone(name);
+            self.step(Step::Dialect(name), out);
+        }
+        if is_stream {
+            for value in root.items() {
+                self.decode(Input { record, value, typed: None, line, parent }, out);
+            }
+        } else {
+            self.decode(Input { record, value: root, typed, line, parent }, out);
+        }
+        if record.is_cut() {
+            let mut cut = notice(line, "cut");
+            cut.id = format!("line-{line}/cut").into();
+            move_inside(&mut cut, parent);
+            self.put(cut, out);
+        }
+    }
+
+    /// Takes in what one record of the dialect tells.
+    fn decode(&mut self, input: Input<'_>, out: &mut dyn Write) {
+        let Some(dialect) = &mut self.dialect else { return };
+        // A record of a sub-agent's file may be decoded before this one is done.
+        let mut events = std::mem::take(&mut self.events);
+        dialect.decoder.decode(input, &mut events);
+        let Input { record, value, line, .. } = input;
+        if self.subagents.nesting == 0
+            && dialect.ends_with_outcome.is_some_and(|ends_with_outcome| ends_with_outcome(value))
+        {
+            dialect.ends_with_outcome = None;
+            self.step(Step::AwaitsOutcome, out);
+        }
+        self.step(Step::Record(DialectRecord { line, record: Arc::clone(record), node: value.node() }), out);
+        for event in events.drain(..) {
+            let subagent = self.subagents.of(&event);
+            self.step(Step::Event(event), out);
+            if let Some((call, pieces)) = subagent {
+                self.nest(&call, pieces, out);
+            }
+        }
+        self.events = events;
+    }
+
+    /// Reads the file of a sub-agent, right under its call.
+    fn nest(&mut self, call: &Id, pieces: Pieces, out: &mut dyn Write) {
+        self.subagents.nesting += 1;
+        let mut framer = Framer::new(self.subagents.max_line);
+        let mut read = |frame: Frame<'_>| {
+            let line = frame.line;
+            let reading = self.reader.read(frame);
+            self.read(line, reading, Some(call), out);
+        };
+        for piece in pieces {
+            framer.push(&piece, &mut read);
+        }
+        framer.finish(&mut read);
+        self.subagents.nesting -= 1;
+    }
+
+    fn put(&mut self, item: Item, out: &mut dyn Write) {
+        self.step(Step::Event(Event::Put(Box::new(item))), out);
+    }
+
+    /// Takes a step, unless it isn't settled yet how the stream is shown.
+    #[inline]
+    fn step(&mut self, step: Step, out: &mut dyn Write) {
+        if let Some(start) = &mut self.start {
+            start.hold(step);
+            return self.settle(false, out);
+        }
+        match step {
+            Step::Event(event) => self.happen(event, out),
+            Step::Line(line) => {
+                self.line = line;
+                self.count(out, |report| report.lines += 1);
+            }
+            Step::Count(counted) => self.count(out, |report| match counted {
+                InputCount::Blank => report.blank_lines += 1,
+                InputCount::Raw => report.raw_lines += 1,
+                InputCount::Damaged => report.damaged += 1,
+                InputCount::Oversized => report.oversized += 1,
+                InputCount::Foreign(program) => report.foreign = report.foreign.or(Some(program)),
+            }),
+            Step::Record(dialect_record) => self.each(out, |stage, session, out| {
+                stage.report.events += 1;
+                stage.begin_frame(&dialect_record, session, out);
+            }),
+            Step::Dialect(name) => {
+                self.each(out, |stage, _, _| stage.report.dialect = Some(Arc::clone(&name)));
+            }
+            Step::AwaitsOutcome => self.each(out, |stage, _, _| stage.report.awaits_outcome = true),
+        }
+    }
+
+    /// Counts something of the input for each output, and ends the record that a formatter may speak of as a whole.
+    fn count(&mut self, out: &mut dyn Write, count: impl Fn(&mut Report)) {
+        self.each(out, |stage, session, out| {
+            stage.end_frame(session, out);
+            count(&mut stage.report);
+        });
+    }
+
+    /// Does something with each output.
+    #[inline]
+    fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &Session, &mut dyn Write)) {
+        let Self { session, main, others, .. } = self;
+        work(main, session, out);
+        for other in others {
+            work(&mut other.stage, session, &mut other.text);
+        }
+    }
+
+    /// Takes an event: each output says what it changes in the session.
+    fn happen(&mut self, event: Event, out: &mut dyn Write) {
+        match &event {
+            Event::Bookkeeping(name) => {
+                self.each(out, |stage, _, _| report::count(&mut stage.report.bookkeeping, name));
+            }
+            Event::Unknown(name) => {
+                self.each(out, |stage, _, _| report::count(&mut stage.report.unknown, name));
+            }
+            _ => {}
+        }
+        let Self { session, main, others, .. } = self;
+        session.apply(event, |session, change| {
+            main.take(session, &change, out);
+            for other in others.iter_mut() {
+                other.stage.take(session, &change, &mut other.text);
+                if other.text.len() > PIECE {
+                    other.pass_on();
+                }
+            }
+        });
+    }
+
+    /// Looks whether it can be settled now how the stream is shown, and if so, takes what was held back for that.
+    fn settle(&mut self, is_end: bool, out: &mut dyn Write) {
+        let Some(start) = &mut self.start else { return };
+        for (output, choices) in start.settle(is_end) {
+            let (profile, output_of) = *choices;
+            let stage = if output == 0 { &mut self.main } else { &mut self.others[output - 1].stage };
+            stage.settle(profile, output_of);
+        }
+        if let Some(start) = self.start.take_if(|start| start.is_settled()) {
+            start.held.into_iter().for_each(|step| self.step(step, out));
+        }
+    }
+}
+
+/// Moves an item that was made of a line itself into the call whose sub-agent's file has that line, if it is one's: the input has
+/// a line of that number, too.
+fn move_inside(item: &mut Item, parent: Option<&Id>) {
+    if let Some(parent) = parent {
+        item.id = Id::below(parent.as_str(), item.id.as_str());
+        item.parent = Some(parent.clone());
+    }
+}

@@ -1,0 +1,90 @@
+//! The beginning of a stream, while it isn't settled how the stream is shown.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::item::Content;
+use crate::profile::Profile;
+use crate::session::Facts;
+
+use super::path::Step;
+use super::{Output, Settle, Settled, StreamStart};
+
+/// Lines held back while it isn't settled how the stream is shown.
+const MAX_HELD_LINES: usize = 64;
+/// Bytes held back while it isn't settled how the stream is shown.
+const MAX_HELD_BYTES: usize = 1 << 20;
+
+/// What is held back while it isn't settled how the stream is shown.
+#[derive(Default)]
+pub(super) struct HeldStart {
+    /// What decides on each output for which that isn't settled yet, by its number.
+    settles: Vec<(usize, Settle)>,
+    pub(super) held: VecDeque<Step>,
+    lines: usize,
+    bytes: usize,
+    /// What is known of the stream so far.
+    dialect: Option<Arc<str>>,
+    facts: Facts,
+}
+
+impl HeldStart {
+    /// Waits until it is settled how each output shows the stream; `None` if nothing waits for that. `dialect`: its name, if it was
+    /// decided on from outside.
+    pub(super) fn of(settles: Vec<(usize, Option<Settle>)>, dialect: Option<&str>) -> Option<Self> {
+        let settles: Vec<_> = settles
+            .into_iter()
+            .filter_map(|(output, settle)| settle.map(|settle| (output, settle)))
+            .collect();
+        let dialect = dialect.map(Into::into);
+        (!settles.is_empty()).then(|| Self { settles, dialect, ..Self::default() })
+    }
+
+    /// Holds a step back.
+    pub(super) fn hold(&mut self, step: Step) {
+        self.bytes += size(&step);
+        match &step {
+            Step::Line(_) => self.lines += 1,
+            Step::Dialect(name) => self.dialect = Some(name.clone()),
+            Step::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
+            Step::Event(_) | Step::Count(_) | Step::Record(_) | Step::AwaitsOutcome => {}
+        }
+        self.held.push_back(step);
+    }
+
+    /// Asks for each output how it shows the stream. Gives new choices and the number of their output.
+    pub(super) fn settle(&mut self, is_end: bool) -> Vec<(usize, Box<(Profile, Output)>)> {
+        let Self { settles, lines, bytes, dialect, facts, .. } = self;
+        let is_all = is_end || *lines > MAX_HELD_LINES || *bytes > MAX_HELD_BYTES;
+        let known = StreamStart { dialect: dialect.as_deref(), facts, is_all };
+        let mut settled = Vec::new();
+        settles.retain_mut(|(output, settle)| match settle(&known) {
+            Settled::Wait => !is_all,
+            Settled::Keep => false,
+            Settled::Use(choices) => {
+                settled.push((*output, choices));
+                false
+            }
+        });
+        settled
+    }
+
+    /// Whether it is settled for all outputs.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settles.is_empty()
+    }
+}
+
+/// About how much of the input a step holds, in bytes.
+fn size(step: &Step) -> usize {
+    match step {
+        Step::Event(Event::Put(item) | Event::Open(item) | Event::Amend(item)) => match &item.text {
+            Content::Own(text) => text.len(),
+            _ => 0,
+        },
+        Step::Record(dialect_record) => dialect_record.record.text().len(),
+        Step::Event(Event::Append { text, .. }) => text.len(),
+        _ => 0,
+    }
+}
