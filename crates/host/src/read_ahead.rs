@@ -71,7 +71,7 @@ pub fn format_ahead(
             }
         }
     };
-    let mut pieces = Pieces { text: String::new(), output: &mut output, is_wanted: true };
+    let mut pieces = TextPieces { text: String::new(), output: &mut output, is_wanted: true };
     thread::scope(|scope| {
         let reading = thread::Builder::new().spawn_scoped(scope, read)?;
         for (line, reading) in receive.into_iter().flatten() {
@@ -88,14 +88,14 @@ pub fn format_ahead(
 }
 
 /// Passes text on in pieces.
-struct Pieces<'a> {
+struct TextPieces<'a> {
     text: String,
     output: &'a mut dyn FnMut(&str) -> ControlFlow<()>,
     /// Whether more is wanted.
     is_wanted: bool,
 }
 
-impl Pieces<'_> {
+impl TextPieces<'_> {
     fn pass_on(&mut self) {
         if self.is_wanted && !self.text.is_empty() {
             self.is_wanted = (self.output)(&self.text).is_continue();
@@ -104,7 +104,7 @@ impl Pieces<'_> {
     }
 }
 
-impl fmt::Write for Pieces<'_> {
+impl fmt::Write for TextPieces<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.text.push_str(text);
         if self.text.len() >= PIECE {
