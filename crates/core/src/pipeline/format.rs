@@ -537,7 +537,7 @@ impl FormatStage {
         if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.chain.output_kind) {
             return Ok(());
         }
-        self.chain.formatters = new;
+        self.chain.ask(new);
         if !is_writer_replaced {
             return Ok(());
         }

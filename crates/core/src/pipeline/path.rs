@@ -33,35 +33,22 @@ pub type Pieces = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 /// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 
-/// What a line tells, step by step.
+/// What a line tells, step by step, while it isn't settled how the stream is shown.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// A line of the input was read: its number, from 1.
-    Line(u64),
-    /// It was, or an item of a line was, one of these.
+    /// Something is counted of the input.
     Count(InputCount),
-    /// A record of a dialect begins: the events up to the next line or record are what it tells.
-    Record(DialectRecord),
-    /// From here on records are of this dialect.
-    Dialect(Arc<str>),
-    /// The input is of a form that ends with an outcome.
-    AwaitsOutcome,
+    /// A record of a dialect begins, in this line: the event in it is this node, its root or an element of it.
+    Record(u64, Arc<Record>, u32),
     /// Something happened.
     Event(Event),
 }
 
-/// A record of a dialect, as it came.
-#[derive(Debug)]
-pub(super) struct DialectRecord {
-    pub(super) line: u64,
-    pub(super) record: Arc<Record>,
-    /// The event in it, by node: its root, or an element of it.
-    pub(super) node: u32,
-}
-
 /// What is counted of the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum InputCount {
+    /// A line: its number, from 1.
+    Line(u64),
     /// A line that holds nothing.
     Blank,
     /// A line that is no record and passes through.
@@ -72,6 +59,30 @@ pub(super) enum InputCount {
     Oversized,
     /// A record that seems to be of this program, whose dialect isn't known.
     Foreign(ForeignProgram),
+    /// From here on records are of this dialect.
+    Dialect(Arc<str>),
+    /// The input is of a form that ends with an outcome.
+    AwaitsOutcome,
+}
+
+impl InputCount {
+    fn add_to(&self, report: &mut Report) {
+        match self {
+            Self::Line(_) => report.lines += 1,
+            Self::Blank => report.blank_lines += 1,
+            Self::Raw => report.raw_lines += 1,
+            Self::Damaged => report.damaged += 1,
+            Self::Oversized => report.oversized += 1,
+            Self::Foreign(program) => report.foreign = report.foreign.or(Some(*program)),
+            Self::Dialect(name) => report.dialect = Some(Arc::clone(name)),
+            Self::AwaitsOutcome => report.awaits_outcome = true,
+        }
+    }
+
+    /// Whether a record ends before it.
+    fn ends_record(&self) -> bool {
+        !matches!(self, Self::Dialect(_) | Self::AwaitsOutcome)
+    }
 }
 
 /// Reads the files of sub-agents where they belong.
@@ -159,7 +170,7 @@ impl LinePath {
         if !self.goes_on() {
             return;
         }
-        self.step(Step::Line(line), out);
+        self.count(InputCount::Line(line), out);
         if self.dialect.is_some() {
             return self.read(line, reading, None, out);
         }
@@ -190,7 +201,7 @@ impl LinePath {
             dialect.decoder.end(&mut events);
         }
         for event in events {
-            self.step(Step::Event(event), out);
+            self.event(event, out);
         }
         self.settle(true, out);
         self.end_session(out);
@@ -201,7 +212,7 @@ impl LinePath {
     }
 
     fn end_session(&mut self, out: &mut dyn Write) {
-        self.each(out, |stage, session, out| stage.end_frame(session, out));
+        self.each(out, |stage, session, out| stage.end_record(session, out));
         let Self { session, main, others, line, .. } = self;
         session.end(*line, |session, change| {
             main.take(session, &change, out);
@@ -214,13 +225,13 @@ impl LinePath {
             let mut notice = notice(self.line, "damaged");
             notice.id = "damaged".into();
             notice.data.push(("count", Fact::Int(damaged.cast_signed())));
-            self.happen(Event::Put(Box::new(notice)), out);
+            self.put(notice, out);
         }
         if self.requires_outcome && self.main.report.lacks_outcome() {
             let mut notice = notice(self.line, "no-outcome");
             notice.id = "no-outcome".into();
             notice.error = true;
-            self.happen(Event::Put(Box::new(notice)), out);
+            self.put(notice, out);
         }
         self.each(out, |stage, session, out| stage.end(session, out));
     }
@@ -237,7 +248,7 @@ impl LinePath {
     /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
     fn read(&mut self, line: u64, reading: LineReading, parent: Option<&Id>, out: &mut dyn Write) {
         match reading {
-            LineReading::Blank => self.step(Step::Count(InputCount::Blank), out),
+            LineReading::Blank => self.count(InputCount::Blank, out),
             LineReading::Record(ref record, ref typed) => {
                 self.record(line, record, typed.as_ref(), parent, out);
             }
@@ -246,7 +257,7 @@ impl LinePath {
                 LinePart::Record(record) => self.record(line, &record, None, parent, out),
                 LinePart::Damage { text, incomplete } => {
                     let mut notice = self.damage(line, index, text, incomplete);
-                    self.step(Step::Count(InputCount::Damaged), out);
+                    self.count(InputCount::Damaged, out);
                     move_inside(&mut notice, parent);
                     self.put(notice, out);
                 }
@@ -255,7 +266,7 @@ impl LinePath {
                 let mut notice = notice(line, "oversized");
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
                 move_inside(&mut notice, parent);
-                self.step(Step::Count(InputCount::Oversized), out);
+                self.count(InputCount::Oversized, out);
                 self.put(notice, out);
             }
         }
@@ -284,7 +295,7 @@ impl LinePath {
         let is_blank = text.trim().is_empty();
         item.text = Content::Own(text);
         move_inside(&mut item, parent);
-        self.step(Step::Count(if is_blank { InputCount::Blank } else { InputCount::Raw }), out);
+        self.count(if is_blank { InputCount::Blank } else { InputCount::Raw }, out);
         self.put(item, out);
     }
 
@@ -299,14 +310,14 @@ impl LinePath {
         let root = record.root();
         let Some(ChosenDialect { name, claim, is_told, .. }) = &mut self.dialect else {
             if let Some(program) = (self.detection.dialects.recognise)(root) {
-                self.step(Step::Count(InputCount::Foreign(program)), out);
+                self.count(InputCount::Foreign(program), out);
             }
             return self.raw(line, record.text().to_owned(), parent, out);
         };
         let is_stream = root.kind() == json::ValueKind::Array && claim.is_none_or(|claim| claim(root));
         if !std::mem::replace(is_told, true) {
             let name = Arc::clone(name);
-            self.step(Step::Dialect(name), out);
+            self.count(InputCount::Dialect(name), out);
         }
         if is_stream {
             for value in root.items() {
@@ -334,12 +345,12 @@ impl LinePath {
             && dialect.ends_with_outcome.is_some_and(|ends_with_outcome| ends_with_outcome(value))
         {
             dialect.ends_with_outcome = None;
-            self.step(Step::AwaitsOutcome, out);
+            self.count(InputCount::AwaitsOutcome, out);
         }
-        self.step(Step::Record(DialectRecord { line, record: Arc::clone(record), node: value.node() }), out);
+        self.begin_record(line, record, value.node(), out);
         for event in events.drain(..) {
             let subagent = self.subagents.of(&event);
-            self.step(Step::Event(event), out);
+            self.event(event, out);
             if let Some((call, pieces)) = subagent {
                 self.nest(&call, pieces, out);
             }
@@ -364,60 +375,22 @@ impl LinePath {
     }
 
     fn put(&mut self, item: Item, out: &mut dyn Write) {
-        self.step(Step::Event(Event::Put(Box::new(item))), out);
+        self.event(Event::Put(Box::new(item)), out);
     }
 
-    /// Takes a step, unless it isn't settled yet how the stream is shown.
-    #[inline]
-    fn step(&mut self, step: Step, out: &mut dyn Write) {
-        if let Some(start) = &mut self.start {
-            start.hold(step);
-            return self.settle(false, out);
+    /// A record of the dialect begins.
+    fn begin_record(&mut self, line: u64, record: &Arc<Record>, node: u32, out: &mut dyn Write) {
+        if self.start.is_some() {
+            return self.hold(Step::Record(line, Arc::clone(record), node), out);
         }
-        match step {
-            Step::Event(event) => self.happen(event, out),
-            Step::Line(line) => {
-                self.line = line;
-                self.count(out, |report| report.lines += 1);
-            }
-            Step::Count(counted) => self.count(out, |report| match counted {
-                InputCount::Blank => report.blank_lines += 1,
-                InputCount::Raw => report.raw_lines += 1,
-                InputCount::Damaged => report.damaged += 1,
-                InputCount::Oversized => report.oversized += 1,
-                InputCount::Foreign(program) => report.foreign = report.foreign.or(Some(program)),
-            }),
-            Step::Record(dialect_record) => self.each(out, |stage, session, out| {
-                stage.report.events += 1;
-                stage.begin_frame(&dialect_record, session, out);
-            }),
-            Step::Dialect(name) => {
-                self.each(out, |stage, _, _| stage.report.dialect = Some(Arc::clone(&name)));
-            }
-            Step::AwaitsOutcome => self.each(out, |stage, _, _| stage.report.awaits_outcome = true),
-        }
-    }
-
-    /// Counts something of the input for each output, and ends the record that a formatter may speak of as a whole.
-    fn count(&mut self, out: &mut dyn Write, count: impl Fn(&mut Report)) {
-        self.each(out, |stage, session, out| {
-            stage.end_frame(session, out);
-            count(&mut stage.report);
-        });
-    }
-
-    /// Does something with each output.
-    #[inline]
-    fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &Session, &mut dyn Write)) {
-        let Self { session, main, others, .. } = self;
-        work(main, session, out);
-        for other in others {
-            work(&mut other.stage, session, &mut other.text);
-        }
+        self.each(out, |stage, session, out| stage.begin_record(line, record, node, session, out));
     }
 
     /// Takes an event: each output says what it changes in the session.
-    fn happen(&mut self, event: Event, out: &mut dyn Write) {
+    fn event(&mut self, event: Event, out: &mut dyn Write) {
+        if self.start.is_some() {
+            return self.hold(Step::Event(event), out);
+        }
         match &event {
             Event::Bookkeeping(name) => {
                 self.each(out, |stage, _, _| report::count(&mut stage.report.bookkeeping, name));
@@ -439,6 +412,41 @@ impl LinePath {
         });
     }
 
+    /// Counts something of the input for each output.
+    fn count(&mut self, counted: InputCount, out: &mut dyn Write) {
+        if self.start.is_some() {
+            return self.hold(Step::Count(counted), out);
+        }
+        if let InputCount::Line(line) = counted {
+            self.line = line;
+        }
+        self.each(out, |stage, session, out| {
+            if counted.ends_record() {
+                stage.end_record(session, out);
+            }
+            counted.add_to(&mut stage.report);
+        });
+    }
+
+    /// Does something with each output.
+    #[inline]
+    fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &Session, &mut dyn Write)) {
+        let Self { session, main, others, .. } = self;
+        work(main, session, out);
+        for other in others {
+            work(&mut other.stage, session, &mut other.text);
+        }
+    }
+
+    /// Holds a step back, unless it is settled with it how the stream is shown.
+    #[cold]
+    fn hold(&mut self, step: Step, out: &mut dyn Write) {
+        if let Some(start) = &mut self.start {
+            start.hold(step);
+        }
+        self.settle(false, out);
+    }
+
     /// Looks whether it can be settled now how the stream is shown, and if so, takes what was held back for that.
     fn settle(&mut self, is_end: bool, out: &mut dyn Write) {
         let Some(start) = &mut self.start else { return };
@@ -448,7 +456,13 @@ impl LinePath {
             stage.settle(profile, output_of);
         }
         if let Some(start) = self.start.take_if(|start| start.is_settled()) {
-            start.held.into_iter().for_each(|step| self.step(step, out));
+            for step in start.held {
+                match step {
+                    Step::Count(counted) => self.count(counted, out),
+                    Step::Record(line, record, node) => self.begin_record(line, &record, node, out),
+                    Step::Event(event) => self.event(event, out),
+                }
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::item::Content;
 use crate::profile::Profile;
 use crate::session::Facts;
 
-use super::path::Step;
+use super::path::{InputCount, Step};
 use super::{Output, Settle, Settled, StreamStart};
 
 /// Lines held back while it isn't settled how the stream is shown.
@@ -45,10 +45,10 @@ impl HeldStart {
     pub(super) fn hold(&mut self, step: Step) {
         self.bytes += size(&step);
         match &step {
-            Step::Line(_) => self.lines += 1,
-            Step::Dialect(name) => self.dialect = Some(name.clone()),
+            Step::Count(InputCount::Line(_)) => self.lines += 1,
+            Step::Count(InputCount::Dialect(name)) => self.dialect = Some(Arc::clone(name)),
             Step::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
-            Step::Event(_) | Step::Count(_) | Step::Record(_) | Step::AwaitsOutcome => {}
+            Step::Event(_) | Step::Count(_) | Step::Record(..) => {}
         }
         self.held.push_back(step);
     }
@@ -83,7 +83,7 @@ fn size(step: &Step) -> usize {
             Content::Own(text) => text.len(),
             _ => 0,
         },
-        Step::Record(dialect_record) => dialect_record.record.text().len(),
+        Step::Record(_, record, _) => record.text().len(),
         Step::Event(Event::Append { text, .. }) => text.len(),
         _ => 0,
     }

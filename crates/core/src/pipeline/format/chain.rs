@@ -24,6 +24,8 @@ pub(in super::super) struct FormatterChain {
     pub(super) output_kind: OutputKind,
     /// They are asked in this order before the standard one.
     pub(super) formatters: Formatters,
+    /// Whether one of them may say something of a record in place of its items.
+    pub(super) reads_frames: bool,
     pub(super) presentation: Presentation,
     /// The formatter that is asked last.
     standard: Box<dyn Formatter>,
@@ -43,6 +45,7 @@ impl FormatterChain {
     ) -> Self {
         Self {
             output_kind,
+            reads_frames: reads_frames(&formatters),
             formatters,
             presentation,
             standard: (presentation.formatter)(&profile),
@@ -51,6 +54,12 @@ impl FormatterChain {
             titles: CallTitles::default(),
             failures: BTreeSet::new(),
         }
+    }
+
+    /// Takes other formatters.
+    pub(super) fn ask(&mut self, formatters: Formatters) {
+        self.reads_frames = reads_frames(&formatters);
+        self.formatters = formatters;
     }
 
     /// Takes other choices.
@@ -226,6 +235,10 @@ impl FormatterChain {
         }
         result
     }
+}
+
+fn reads_frames(formatters: &Formatters) -> bool {
+    formatters.iter().any(|formatter| formatter.frames().is_some())
 }
 
 /// Whether what is inside of a call is what a sub-agent does: of one that isn't known it may be.

@@ -7,7 +7,6 @@ use crate::entry::{Entry, View};
 use crate::formatter::Verdict;
 use crate::item::{Item, Kind};
 use crate::json::Record;
-use crate::pipeline::path::DialectRecord;
 use crate::session::Session;
 
 use super::FormatStage;
@@ -26,28 +25,34 @@ pub(super) struct ReplacedRecord {
 }
 
 impl FormatStage {
-    /// A record begins: asks the formatters whether they say something of it in place of its items.
+    /// A record begins, in this line: the event in it is this node. Asks the formatters whether they say something of it in place
+    /// of its items.
     #[inline]
-    pub(in super::super) fn begin_frame(
+    pub(in super::super) fn begin_record(
         &mut self,
-        dialect_record: &DialectRecord,
+        line: u64,
+        record: &Arc<Record>,
+        node: u32,
         session: &Session,
         out: &mut dyn Write,
     ) {
-        self.end_frame(session, out);
-        if self.chain.formatters.iter().any(|formatter| formatter.frames().is_some()) {
-            self.ask_of_frame(dialect_record, session, out);
+        self.report.events += 1;
+        self.end_record(session, out);
+        if self.chain.reads_frames {
+            self.ask_of_record(line, record, node, session, out);
         }
     }
 
-    pub(super) fn ask_of_frame(
+    fn ask_of_record(
         &mut self,
-        dialect_record: &DialectRecord,
+        line: u64,
+        record: &Arc<Record>,
+        node: u32,
         session: &Session,
         out: &mut dyn Write,
     ) {
         self.meet(session, out);
-        let Some(frame) = frame_of(dialect_record) else { return };
+        let Some(frame) = frame_of(line, record, node) else { return };
         let answers = self.chain.formatters.iter().find_map(|formatter| {
             let verdict = formatter.frames()?.frame(&frame, session);
             note_failures(&mut self.chain.failures, &**formatter);
@@ -57,19 +62,19 @@ impl FormatStage {
                 Ok(Verdict::Pass) | Err(_) => None,
             }
         });
-        let record = Arc::clone(&dialect_record.record);
+        let record = Arc::clone(record);
         self.frame = answers.map(|view| Box::new(ReplacedRecord { frame, record, view, has_items: false }));
     }
 
     /// A record has ended: says of it what none of its items could stand for.
     #[inline]
-    pub(in super::super) fn end_frame(&mut self, session: &Session, out: &mut dyn Write) {
+    pub(in super::super) fn end_record(&mut self, session: &Session, out: &mut dyn Write) {
         if self.frame.is_some() {
-            self.say_frame(session, out);
+            self.say_record(session, out);
         }
     }
 
-    pub(super) fn say_frame(&mut self, session: &Session, out: &mut dyn Write) {
+    fn say_record(&mut self, session: &Session, out: &mut dyn Write) {
         let Some(replaced) = self.frame.take().filter(|replaced| !replaced.has_items) else { return };
         let ReplacedRecord { mut frame, view, .. } = *replaced;
         frame.kind = Kind::Notice;
@@ -97,14 +102,13 @@ impl FormatStage {
 }
 
 /// An item that has nothing but a record. An element of a record is one of its own.
-fn frame_of(dialect_record: &DialectRecord) -> Option<Item> {
-    let DialectRecord { line, record, node } = dialect_record;
-    let is_whole = *node == record.root().node();
-    let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, *line);
+fn frame_of(line: u64, record: &Arc<Record>, node: u32) -> Option<Item> {
+    let is_whole = node == record.root().node();
+    let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, line);
     frame.record = Some(if is_whole {
         Arc::clone(record)
     } else {
-        Arc::new(Record::from_line(record.value(*node).raw().to_owned()).ok()?)
+        Arc::new(Record::from_line(record.value(node).raw().to_owned()).ok()?)
     });
     Some(frame)
 }
