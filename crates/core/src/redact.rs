@@ -111,7 +111,7 @@ pub struct Redactor {
 
 /// What a [`Redactor`] knows of what it masked.
 #[derive(Clone, Debug, Default)]
-pub struct RedactionState {
+pub(crate) struct RedactionState {
     /// What was masked, by what it was.
     found: BTreeMap<String, u64>,
     /// How many more lines that come one by one may be of a key that has begun.
@@ -133,13 +133,21 @@ impl Redactor {
         std::mem::take(&mut self.noted.found)
     }
 
+    /// Masks something that is counted elsewhere.
+    pub(crate) fn uncounted<R>(&mut self, mask: impl FnOnce(&mut Self) -> R) -> R {
+        let noted = self.noted.clone();
+        let result = mask(self);
+        self.noted = noted;
+        result
+    }
+
     /// What it knows of what it masked.
-    pub fn noted(&self) -> &RedactionState {
-        &self.noted
+    pub(crate) fn noted(&self) -> RedactionState {
+        self.noted.clone()
     }
 
     /// Goes on as if nothing had been masked since it knew this.
-    pub fn restore(&mut self, noted: RedactionState) {
+    pub(crate) fn restore(&mut self, noted: RedactionState) {
         self.noted = noted;
     }
 

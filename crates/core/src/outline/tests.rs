@@ -343,19 +343,19 @@ fn of_answers_alone_other_replies_are_left_out() {
         let shape = OutlineOptions { answer, only_answer: true, ..OutlineOptions::default() };
         let mut outline = Outline::new(shape);
         let mut parts = Vec::new();
-        let none: TitleOf<'_> = &mut |_| None;
-        outline.push(reply("r1"), none, &mut parts);
+        let no_title: TitleOf<'_> = &mut |_| None;
+        outline.push(reply("r1"), no_title, &mut parts);
         outline.pass_over(Kind::Call, &mut parts);
-        outline.push(reply("r2"), none, &mut parts);
-        outline.push(reply("r3"), none, &mut parts);
-        outline.push(entry(Kind::Outcome, "o1"), none, &mut parts);
-        outline.push(reply("r4"), none, &mut parts);
+        outline.push(reply("r2"), no_title, &mut parts);
+        outline.push(reply("r3"), no_title, &mut parts);
+        outline.push(entry(Kind::Outcome, "o1"), no_title, &mut parts);
+        outline.push(reply("r4"), no_title, &mut parts);
         outline.pass_over(Kind::Prompt, &mut parts);
-        outline.push(reply("r5"), none, &mut parts);
-        outline.push(result("gone"), none, &mut parts);
-        outline.push(reply("r6"), none, &mut parts);
+        outline.push(reply("r5"), no_title, &mut parts);
+        outline.push(result("gone"), no_title, &mut parts);
+        outline.push(reply("r6"), no_title, &mut parts);
         assert_eq!(outline.take_left_out(), 2);
-        outline.end(none, &mut parts);
+        outline.end(no_title, &mut parts);
         let nodes_of = |part| match part {
             DocumentPart::Node(node) => vec![node],
             DocumentPart::Answer(answer) => answer.nodes,

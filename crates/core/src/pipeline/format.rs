@@ -347,9 +347,7 @@ impl FormatStage {
             if let Cow::Owned(_) = whole {
                 // What is masked of its call's counts with the call.
                 redactor.json(&mut line_of(item));
-                let noted = redactor.noted().clone();
-                redactor.json(&mut line);
-                redactor.restore(noted);
+                redactor.uncounted(|redactor| redactor.json(&mut line));
             } else {
                 redactor.json(&mut line);
             }
@@ -432,11 +430,7 @@ impl FormatStage {
         work(outline, &mut |call| chain.title_of(call, session), parts);
         // Only now: until here ids tell what belongs together. They were counted with their items.
         if let Some(redactor) = &mut chain.redactor {
-            let noted = redactor.noted().clone();
-            for part in parts.iter_mut() {
-                mask(part, redactor);
-            }
-            redactor.restore(noted);
+            redactor.uncounted(|redactor| parts.iter_mut().for_each(|part| mask(part, redactor)));
         }
         for part in parts.drain(..) {
             writer.part(&part, out);

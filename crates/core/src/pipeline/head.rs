@@ -60,11 +60,11 @@ impl HeadNotes {
         head.folder = facts.cwd.clone().map(home);
         if let Some(redactor) = redactor {
             // It was counted with the items.
-            let noted = redactor.noted().clone();
-            for text in head.model.iter_mut().chain(&mut head.folder) {
-                *text = Text::clean_owned(redactor.text(text).into_owned());
-            }
-            redactor.restore(noted);
+            redactor.uncounted(|redactor| {
+                for text in head.model.iter_mut().chain(&mut head.folder) {
+                    *text = Text::clean_owned(redactor.text(text).into_owned());
+                }
+            });
         }
         head.title = head.title.or(self.heading).or_else(|| head.folder.as_ref().map(Text::to_string));
         head

@@ -197,17 +197,13 @@ impl FormatStage {
     fn mask_ids(&mut self, change: &mut EntryChange) {
         let Some(redactor) = &mut self.chain.redactor else { return };
         // They were counted with their items.
-        let noted = redactor.noted().clone();
-        match change {
+        redactor.uncounted(|redactor| match change {
             EntryChange::Put { entry, .. } => {
                 let Entry { id, parent, call, .. } = &mut **entry;
-                [Some(id), parent.as_mut(), call.as_mut()]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|id| redactor.id(id));
+                let ids = [Some(id), parent.as_mut(), call.as_mut()];
+                ids.into_iter().flatten().for_each(|id| redactor.id(id));
             }
             EntryChange::Drop(id) => redactor.id(id),
-        }
-        redactor.restore(noted);
+        });
     }
 }
