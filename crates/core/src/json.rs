@@ -170,6 +170,12 @@ impl Record {
         u32::try_from(node).ok()
     }
 
+    /// What stands between the quotes of a key without escapes: bytes compare faster than text.
+    #[inline]
+    fn key(&self, node: &ValueNode) -> &[u8] {
+        &self.text.as_bytes()[node.start as usize + 1..node.end as usize - 1]
+    }
+
     /// What stands between the quotes of the string at `node`.
     #[inline]
     fn string(&self, node: &ValueNode) -> Str<'_> {
@@ -286,9 +292,16 @@ impl<'a> Value<'a> {
         let mut found = [None; N];
         while let Some([name, value]) = nodes.get(at as usize..at as usize + 2) {
             let length = (name.end - name.start) as usize - 2;
+            let is_it = |key: &str| {
+                if name.escaped {
+                    record.string(name).is(key)
+                } else {
+                    is_same(record.key(name), key.as_bytes())
+                }
+            };
             for (key, found) in keys.iter().zip(&mut found) {
                 // Most keys differ in length: no need to look at the text.
-                if (name.escaped || length == key.len()) && record.string(name).is(key) {
+                if (name.escaped || length == key.len()) && is_it(key) {
                     *found = Some(Value { record, node: at + 1 });
                 }
             }
@@ -303,12 +316,15 @@ impl<'a> Value<'a> {
         let Entries { record, mut at, end } = self.entries();
         let nodes = &record.nodes[..end as usize];
         while let Some([name, value]) = nodes.get(at as usize..at as usize + 2) {
-            let field = Value { record, node: at + 1 };
-            if name.escaped {
-                each(record.string(name).decode().as_bytes(), field);
+            // In one place, so that `each` becomes a part of this loop.
+            let decoded;
+            let text = if name.escaped {
+                decoded = record.string(name).decode();
+                decoded.as_bytes()
             } else {
-                each(&record.text.as_bytes()[name.start as usize + 1..name.end as usize - 1], field);
-            }
+                record.key(name)
+            };
+            each(text, Value { record, node: at + 1 });
             at = value.next;
         }
     }

@@ -37,15 +37,20 @@ impl<T: Copy> NameTable<T> {
     /// What `name` means, if it is known.
     #[inline]
     pub fn get(&self, name: &[u8]) -> Option<T> {
-        let mut slot = hash(name);
-        while let Some(index) = usize::from(self.slots[slot]).checked_sub(1) {
-            let (known, meaning) = self.table[index];
-            if is_same(known.as_bytes(), name) {
-                return Some(meaning);
-            }
-            slot = (slot + 1) % SLOTS;
-        }
-        None
+        self.at(hash(name), name)
+    }
+
+    /// What `name` means, if it is known in this slot or a later one. Most names are in their own.
+    #[expect(clippy::inline_always, reason = "it is asked of every key of a line")]
+    #[inline(always)]
+    fn at(&self, slot: usize, name: &[u8]) -> Option<T> {
+        let (known, meaning) = self.table[usize::from(self.slots[slot]).checked_sub(1)?];
+        if is_same(known.as_bytes(), name) { Some(meaning) } else { self.behind(slot, name) }
+    }
+
+    #[cold]
+    fn behind(&self, slot: usize, name: &[u8]) -> Option<T> {
+        self.at((slot + 1) % SLOTS, name)
     }
 }
 
