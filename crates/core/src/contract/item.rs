@@ -123,14 +123,14 @@ impl Serialize for Item {
 }
 
 /// Writes one item as a line.
-pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
-    let mut object = Object::open(out)?;
-    object.field("v")?.write_fmt(format_args!("{VERSION}"))?;
+pub fn write_item(item: &Item, out: &mut String) -> fmt::Result {
+    let mut object = Object::open(out);
+    object.field("v").write_fmt(format_args!("{VERSION}"))?;
     object.string("id", item.id.as_str())?;
     if let Some(parent) = &item.parent {
         object.string("parent", parent.as_str())?;
     }
-    object.field("place")?.write_fmt(format_args!("{}", item.place))?;
+    object.field("place").write_fmt(format_args!("{}", item.place))?;
     object.string("kind", item.kind.name())?;
     object.string("status", status_name(item.status))?;
     if let Some(at) = item.at() {
@@ -139,7 +139,7 @@ pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
     if let Some(session) = &item.session {
         object.string("session", session)?;
     }
-    object.field("line")?.write_fmt(format_args!("{}", item.line))?;
+    object.field("line").write_fmt(format_args!("{}", item.line))?;
     if let Some(tool) = &item.tool {
         object.string("tool", tool)?;
     }
@@ -148,7 +148,7 @@ pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
     }
     does(&mut object, item)?;
     if let Some(input) = item.input() {
-        value(object.field("input")?, input)?;
+        value(object.field("input"), input)?;
     }
     if let Some(call) = &item.call {
         object.string("call", call.as_str())?;
@@ -157,10 +157,10 @@ pub fn write_item(item: &Item, out: &mut dyn Write) -> fmt::Result {
         object.string("text", &item.text())?;
     }
     if item.error {
-        object.field("error")?.write_str("true")?;
+        object.field("error").push_str("true");
     }
     if !item.data.is_empty() {
-        data(object.field("data")?, item)?;
+        data(object.field("data"), item)?;
     }
     object.close()?;
     out.write_char('\n')
@@ -178,28 +178,26 @@ fn status_name(status: crate::item::Status) -> &'static str {
 
 /// A JSON object that is being written.
 struct Object<'a> {
-    out: &'a mut dyn Write,
+    out: &'a mut String,
     is_empty: bool,
 }
 
 impl<'a> Object<'a> {
-    fn open(out: &'a mut dyn Write) -> Result<Self, fmt::Error> {
-        out.write_char('{')?;
-        Ok(Self { out, is_empty: true })
+    fn open(out: &'a mut String) -> Self {
+        out.push('{');
+        Self { out, is_empty: true }
     }
 
-    /// Writes a name and hands out where its value goes.
-    fn field(&mut self, name: &str) -> Result<&mut dyn Write, fmt::Error> {
-        if !std::mem::take(&mut self.is_empty) {
-            self.out.write_char(',')?;
-        }
-        write_string(self.out, name)?;
-        self.out.write_char(':')?;
-        Ok(self.out)
+    /// Writes a name of ours, in which no character is spelled, and hands out where its value goes.
+    fn field(&mut self, name: &str) -> &mut String {
+        self.out.push_str(if std::mem::take(&mut self.is_empty) { "\"" } else { ",\"" });
+        self.out.push_str(name);
+        self.out.push_str("\":");
+        self.out
     }
 
     fn string(&mut self, name: &str, text: &str) -> fmt::Result {
-        write_string(self.field(name)?, text)
+        write_string(self.field(name), text)
     }
 
     fn close(self) -> fmt::Result {
@@ -208,9 +206,9 @@ impl<'a> Object<'a> {
 }
 
 fn list<T>(
-    out: &mut dyn Write,
+    out: &mut String,
     values: impl IntoIterator<Item = T>,
-    mut each: impl FnMut(&mut dyn Write, T) -> fmt::Result,
+    mut each: impl FnMut(&mut String, T) -> fmt::Result,
 ) -> fmt::Result {
     out.write_char('[')?;
     for (index, value) in values.into_iter().enumerate() {
@@ -229,11 +227,11 @@ fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
     }
     let does = item.does();
     let parts = parts(&does);
-    if parts.is_empty() { Ok(()) } else { write_parts(&parts, object.field("does")?) }
+    if parts.is_empty() { Ok(()) } else { write_parts(&parts, object.field("does")) }
 }
 
 /// Writes what a call does it with and to.
-pub fn write_does(item: &Item, out: &mut dyn Write) -> fmt::Result {
+pub fn write_does(item: &Item, out: &mut String) -> fmt::Result {
     write_parts(&parts(&item.does()), out)
 }
 
@@ -244,16 +242,16 @@ fn parts<'a>(does: &'a DoesRef<'_>) -> Vec<(&'static str, FactRef<'a>)> {
     parts
 }
 
-fn write_parts(parts: &[(&'static str, FactRef<'_>)], out: &mut dyn Write) -> fmt::Result {
-    let mut inside = Object::open(out)?;
+fn write_parts(parts: &[(&'static str, FactRef<'_>)], out: &mut String) -> fmt::Result {
+    let mut inside = Object::open(out);
     for (name, part) in parts {
-        write_part(inside.field(name)?, *part)?;
+        write_part(inside.field(name), *part)?;
     }
     inside.close()
 }
 
 /// A part of what a call does. Parts nest as deep as tables of tools name them.
-fn write_part(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
+fn write_part(out: &mut String, part: FactRef<'_>) -> fmt::Result {
     match part {
         FactRef::Json(of) => value(out, of),
         FactRef::Sole(..) | FactRef::Made(_, Fact::List(_)) => list(out, part.list(), write_part),
@@ -267,45 +265,47 @@ fn write_part(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
 }
 
 /// The parts of a part, but for those that aren't of the type that their name promises.
-fn object_of(out: &mut dyn Write, part: FactRef<'_>) -> fmt::Result {
-    let mut object = Object::open(out)?;
+fn object_of(out: &mut String, part: FactRef<'_>) -> fmt::Result {
+    let mut object = Object::open(out);
     for (name, inner) in part.parts() {
         if fact_shape::is_part(&name, inner) {
-            write_part(object.field(&name)?, inner)?;
+            write_part(object.field(&name), inner)?;
         }
     }
     object.close()
 }
 
 /// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.
-fn data(out: &mut dyn Write, item: &Item) -> fmt::Result {
+fn data(out: &mut String, item: &Item) -> fmt::Result {
     let fits = |name: &str, known: &Fact| fact_shape::fits(item, name, known);
-    let mut object = Object::open(out)?;
-    named(&mut object, item, &item.data, fits)?;
-    if !item.data.iter().all(|(name, known)| fits(name, known)) {
-        let mut odd = Object::open(object.field("odd")?)?;
+    let mut object = Object::open(out);
+    if !named(&mut object, item, &item.data, fits)? {
+        let mut odd = Object::open(object.field("odd"));
         named(&mut odd, item, &item.data, |name, known| !fits(name, known))?;
         odd.close()?;
     }
     object.close()
 }
 
-fn facts(out: &mut dyn Write, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::Result {
-    let mut object = Object::open(out)?;
+fn facts(out: &mut String, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::Result {
+    let mut object = Object::open(out);
     named(&mut object, item, facts, |_, _| true)?;
     object.close()
 }
 
 /// Writes the wanted facts that say something, the first of each name: that is the one formatters see. Some have an older
-/// name as well, which stays while the version of the format does.
+/// name as well, which stays while the version of the format does. Whether all are wanted.
 fn named(
     object: &mut Object<'_>,
     item: &Item,
     facts: &[(&'static str, Fact)],
     wants: impl Fn(&str, &Fact) -> bool,
-) -> fmt::Result {
+) -> Result<bool, fmt::Error> {
+    let mut has_others = false;
     for (at, (name, known)) in facts.iter().enumerate() {
-        if !wants(name, known) || facts[..at].iter().any(|(other, _)| other == name) {
+        let is_wanted = wants(name, known);
+        has_others |= !is_wanted;
+        if !is_wanted || facts[..at].iter().any(|(other, _)| other == name) {
             continue;
         }
         let value = |node: u32| item.record.as_deref().map(|record| record.value(node));
@@ -316,26 +316,26 @@ fn named(
                 }
             }
             Fact::Count(..) | Fact::Since(..) => match FactRef::Made(item, known).int() {
-                Some(number) => write!(object.field(name)?, "{number}")?,
+                Some(number) => write!(object.field(name), "{number}")?,
                 None => continue,
             },
             Fact::Node(node) | Fact::Named(node, _) if value(*node).is_none_or(Value::is_null) => continue,
             Fact::Float(number) if !number.is_finite() => continue,
             Fact::Bytes(_) => continue,
-            _ => fact(object.field(name)?, item, known)?,
+            _ => fact(object.field(name), item, known)?,
         }
         match *name {
-            "minor" => fact(object.field("quiet")?, item, known)?,
-            "words" => fact(object.field("say")?, item, known)?,
-            "changed" => object.field("mode_only")?.write_str("true")?,
+            "minor" => fact(object.field("quiet"), item, known)?,
+            "words" => fact(object.field("say"), item, known)?,
+            "changed" => object.field("mode_only").write_str("true")?,
             _ => {}
         }
     }
-    Ok(())
+    Ok(!has_others)
 }
 
 /// Facts nest as deep as dialects build them, which is a few levels.
-fn fact(out: &mut dyn Write, item: &Item, known: &Fact) -> fmt::Result {
+fn fact(out: &mut String, item: &Item, known: &Fact) -> fmt::Result {
     match known {
         Fact::Bool(truth) => write!(out, "{truth}"),
         Fact::Int(number) => write!(out, "{number}"),
@@ -360,7 +360,7 @@ fn fact(out: &mut dyn Write, item: &Item, known: &Fact) -> fmt::Result {
 }
 
 /// Writes a string of JSON with its quotes: what could steer a terminal or hide text is an escape.
-pub fn write_string(out: &mut dyn Write, text: &str) -> fmt::Result {
+pub fn write_string(out: &mut (impl Write + ?Sized), text: &str) -> fmt::Result {
     out.write_char('"')?;
     let mut rest = text;
     while let Some((at, ch)) = next_spelled(rest) {
@@ -415,13 +415,13 @@ fn odd_ones(bytes: u8x16) -> u32 {
     (is_special | bytes.min(last_control).simd_eq(bytes) | bytes.max(delete).simd_eq(bytes)).to_bitmask()
 }
 
-fn spell(out: &mut dyn Write, ch: char) -> fmt::Result {
+fn spell(out: &mut (impl Write + ?Sized), ch: char) -> fmt::Result {
     ch.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
 }
 
 /// Writes a value of a record as it was written: key order, numbers and escapes; only what could steer a
 /// terminal is spelled, lone surrogates are replaced, and what lies too deep is written as a string.
-fn value(out: &mut dyn Write, value: Value<'_>) -> fmt::Result {
+fn value(out: &mut String, value: Value<'_>) -> fmt::Result {
     match value.kind() {
         ValueKind::String => write_string(out, &value.str().map(Str::decode).unwrap_or_default()),
         ValueKind::Object | ValueKind::Array => container(out, value.raw()),
@@ -429,7 +429,7 @@ fn value(out: &mut dyn Write, value: Value<'_>) -> fmt::Result {
     }
 }
 
-fn container(out: &mut dyn Write, raw: &str) -> fmt::Result {
+fn container(out: &mut String, raw: &str) -> fmt::Result {
     let bytes = raw.as_bytes();
     let (mut depth, mut at) = (0_usize, 0);
     // Up to here it is written; what follows is written in long stretches.
