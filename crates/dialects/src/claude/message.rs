@@ -78,7 +78,7 @@ impl Claude {
             // A message comes as a line for each block, and each says the same of its tokens.
             let counted = Some((id.hash(), hash(usage.raw())));
             if std::mem::replace(&mut self.counted, counted) != counted {
-                out.push(Event::Usage { message: id.clone(), usage: usage_of(usage) });
+                out.push(Event::Usage { message: id.clone(), usage: TokenCounts::used(usage).usage() });
             }
         }
         if let Some(id) = &id {
@@ -528,20 +528,35 @@ fn plan(builder: &ClaudeItemBuilder<'_>, of: &Item, todos: Value<'_>) -> Item {
     item
 }
 
-/// Tokens of an API message.
-pub(super) fn usage_of(usage: Value<'_>) -> Usage {
-    let mut known = Usage::default();
-    usage.fields(|name, count| {
-        let count = || count.int().and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-        match name {
-            b"input_tokens" => known.input = count(),
-            b"output_tokens" => known.output = count(),
-            b"cache_read_input_tokens" => known.cache_read = count(),
-            b"cache_creation_input_tokens" => known.cache_write = count(),
-            _ => {}
-        }
-    });
-    known
+/// Tokens, as far as they are told: fresh ones, written ones, and those of the cache, read and written.
+#[derive(Clone, Copy)]
+pub(super) struct TokenCounts([Option<i64>; 4]);
+
+impl TokenCounts {
+    /// Those that an API message used.
+    pub(super) fn used(usage: Value<'_>) -> Self {
+        Self::of(usage.get_all([
+            "input_tokens",
+            "output_tokens",
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+        ]))
+    }
+
+    pub(super) fn of(counts: [Option<Value<'_>>; 4]) -> Self {
+        Self(counts.map(|count| count?.int().filter(|count| *count >= 0)))
+    }
+
+    pub(super) fn facts(self) -> impl Iterator<Item = (&'static str, Fact)> {
+        let names = ["input", "output", "cache_read", "cache_write"];
+        names.into_iter().zip(self.0).filter_map(|(name, count)| Some((name, Fact::Int(count?))))
+    }
+
+    pub(super) fn usage(self) -> Usage {
+        let [input, output, cache_read, cache_write] =
+            self.0.map(|count| count.map_or(0, i64::cast_unsigned));
+        Usage { input, output, cache_read, cache_write }
+    }
 }
 
 /// Keeps what is known of a hook on its notice.

@@ -4,13 +4,15 @@
 //! `is_error: false` of limits and interrupts: a failure is either. Numbers that aren't there, or
 //! aren't numbers, stay unknown.
 
+use std::borrow::Cow;
+
 use crate::facts::copy;
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
-use streamfmt_core::json::{self, Value};
+use streamfmt_core::json::{Value, ValueKind};
 
-use super::message::usage_of;
+use super::message::TokenCounts;
 use super::spent::{Counters, SinceLast, TurnSpent};
 use super::{Claude, ClaudeItemBuilder, block, marker};
 
@@ -37,16 +39,14 @@ impl Claude {
                 "errors",
                 "permission_denials",
             ]);
+        item.data.reserve(16);
         item.text = block::string(said);
         let is_blocked = said.and_then(Value::str).is_some_and(|said| said.begins_with(marker::BLOCKED));
         item.error = !is_success || is_blocked || is_error.and_then(Value::bool) == Some(true);
         item.status = if item.error { Status::Failed } else { Status::Done };
         copy(&mut item, value, &[("subtype", "subtype"), ("terminal_reason", "reason")]);
-        if is_blocked {
-            item.data.push(("cause", Fact::Text("blocked".to_owned())));
-        } else if let Some(cause) = cause(&item).filter(|_| item.error) {
-            item.data.push(("cause", Fact::Text(cause.to_owned())));
-        }
+        let cause = if is_blocked { Some("blocked") } else { cause(&item).filter(|_| item.error) };
+        item.data.extend(cause.map(|cause| ("cause", Fact::Text(cause.to_owned()))));
         for (number, ours) in [(turns, "turns"), (duration, "duration_ms"), (api, "api_ms")] {
             if let Some(number) = number.and_then(Value::int).filter(|number| *number >= 0) {
                 item.data.push((ours, Fact::Int(number)));
@@ -56,42 +56,45 @@ impl Claude {
         if let Some(cost) = cost {
             item.data.push(("cost_usd", Fact::Node(cost.node())));
         }
-        if let Some(usage) = usage.filter(|usage| usage.kind() == json::ValueKind::Object) {
-            item.data.push(("usage", Fact::Map(tokens(usage, &LIVE_TOKENS))));
-            let usage = usage_of(usage);
-            out.push(Event::Totals { outcome: item.id.clone(), usage });
+        let used = usage.map(TokenCounts::used);
+        if let Some(used) = used.filter(|_| usage.is_some_and(|usage| usage.kind() == ValueKind::Object)) {
+            item.data.push(("usage", Fact::Map(used.facts().collect())));
+            out.push(Event::Totals { outcome: item.id.clone(), usage: used.usage() });
         }
-        let used = usage.map(usage_of);
+        let models = ModelUse::all(models);
         let counters = Counters {
             cost: cost.and_then(Value::float),
             api_ms: item.fact("api_ms").and_then(FactRef::int),
-            models: models.map(tokens_by_model).unwrap_or_default(),
+            models: tokens_by_model(&models),
         };
-        let since = since.filter(|since| since.kind() == json::ValueKind::Object);
-        let reported = since.map(|since| SinceLast {
-            cost: since.entries().map(|(_, usage)| usage.get("costUSD").and_then(Value::float)).sum(),
+        let since =
+            since.filter(|since| since.kind() == ValueKind::Object).map(|since| ModelUse::all(Some(since)));
+        let reported = since.as_deref().map(|since| SinceLast {
+            cost: since.iter().map(|model| model.cost.and_then(Value::float)).sum(),
             models: tokens_by_model(since),
         });
-        let spent = self.spent.turn(item.session.as_ref(), counters, used, reported.as_ref());
+        let spent =
+            self.spent.turn(item.session.as_ref(), counters, used.map(TokenCounts::usage), reported.as_ref());
         let mut turn = turn_facts(&item, &spent, !self.known.counts_messages);
-        push_models(&mut turn, since);
+        turn.extend(since.and_then(|since| models_fact(&since)));
         if !turn.is_empty() {
             item.data.push(("turn", Fact::Map(turn)));
         }
-        push_models(&mut item.data, models);
-        list(&mut item.data, "errors", errors, |error| Fact::Node(error.node()));
+        item.data.extend(models_fact(&models));
+        item.data.extend(list("errors", errors, |error| Fact::Node(error.node())));
         if errors.into_iter().flat_map(Value::items).any(is_diagnostic) {
             let others = errors.into_iter().flat_map(Value::items).filter(|error| !is_diagnostic(*error));
             let others = others.map(|error| Fact::Node(error.node())).collect();
             item.data.push(("problems", Fact::List(others)));
         }
-        list(&mut item.data, "denials", denials, |denial| {
+        let denials = list("denials", denials, |denial| {
             let mut facts = Vec::new();
             for (theirs, ours) in [("tool_name", "tool"), ("tool_use_id", "call"), ("tool_input", "input")] {
                 facts.extend(denial.get(theirs).map(|field| (ours, Fact::Node(field.node()))));
             }
             Fact::Map(facts)
         });
+        item.data.extend(denials);
         copy(&mut item, value, &[("structured_output", "structured")]);
         if let (Content::None, Some(odd)) = (&item.text, said.filter(|said| !said.is_null())) {
             item.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
@@ -112,36 +115,48 @@ fn turn_facts(outcome: &Item, spent: &TurnSpent, has_turns: bool) -> Vec<(&'stat
         .collect()
 }
 
-/// Adds the tokens and the cost of each model.
-fn push_models(data: &mut Vec<(&'static str, Fact)>, models: Option<Value<'_>>) {
-    let models = models.into_iter().flat_map(Value::entries).map(|(name, usage)| {
-        let mut facts = vec![("model", Fact::Text(name.decode().into_owned()))];
-        facts.extend(tokens(usage, &MODEL_TOKENS));
-        if let Some(cost) = usage.get("costUSD").filter(|cost| cost.float().is_some()) {
-            facts.push(("cost_usd", Fact::Node(cost.node())));
-        }
+/// What one model used.
+struct ModelUse<'a> {
+    name: Cow<'a, str>,
+    tokens: TokenCounts,
+    /// A number.
+    cost: Option<Value<'a>>,
+}
+
+impl<'a> ModelUse<'a> {
+    /// What each model of a table used.
+    fn all(models: Option<Value<'a>>) -> Vec<Self> {
+        let models = models.into_iter().flat_map(Value::entries);
+        let models = models.map(|(name, usage)| {
+            let [input, output, read, written, cost] = usage.get_all(MODEL_FIGURES);
+            Self {
+                name: name.decode(),
+                tokens: TokenCounts::of([input, output, read, written]),
+                cost: cost.filter(|cost| cost.float().is_some()),
+            }
+        });
+        models.collect()
+    }
+}
+
+/// The tokens and the cost of each model.
+fn models_fact(models: &[ModelUse<'_>]) -> Option<(&'static str, Fact)> {
+    let facts = models.iter().map(|model| {
+        let mut facts = Vec::with_capacity(6);
+        facts.push(("model", Fact::Text((*model.name).to_owned())));
+        facts.extend(model.tokens.facts());
+        facts.extend(model.cost.map(|cost| ("cost_usd", Fact::Node(cost.node()))));
         Fact::Map(facts)
     });
-    let models: Vec<_> = models.collect();
-    if !models.is_empty() {
-        data.push(("models", Fact::List(models)));
-    }
+    (!models.is_empty()).then(|| ("models", Fact::List(facts.collect())))
 }
 
 /// Models whose tokens are compared from turn to turn.
 const MAX_MODELS: usize = 32;
 
 /// The tokens of each model, by the hash of its name.
-fn tokens_by_model(models: Value<'_>) -> Vec<(u64, Usage)> {
-    let counted = |usage: Value<'_>| {
-        let counts = usage.get_all(MODEL_TOKENS.map(|(theirs, _)| theirs));
-        let count = |count: Option<Value<'_>>| {
-            count.and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
-        };
-        let [input, output, cache_read, cache_write] = counts.map(count);
-        Usage { input, output, cache_read, cache_write }
-    };
-    models.entries().take(MAX_MODELS).map(|(name, usage)| (hash(&*name.decode()), counted(usage))).collect()
+fn tokens_by_model(models: &[ModelUse<'_>]) -> Vec<(u64, Usage)> {
+    models.iter().take(MAX_MODELS).map(|model| (hash(&*model.name), model.tokens.usage())).collect()
 }
 
 /// Why a run ended that failed, if its words for that are known.
@@ -166,36 +181,16 @@ fn is_diagnostic(error: Value<'_>) -> bool {
     error.str().is_some_and(|error| error.begins_with(DIAGNOSTIC))
 }
 
-/// Names of token counts in a live result: theirs, ours.
-const LIVE_TOKENS: [(&str, &str); 4] = [
-    ("input_tokens", "input"),
-    ("output_tokens", "output"),
-    ("cache_read_input_tokens", "cache_read"),
-    ("cache_creation_input_tokens", "cache_write"),
-];
+/// What a table of models says of each: its tokens, and the cost.
+const MODEL_FIGURES: [&str; 5] =
+    ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD"];
 
-/// The same in its table of models.
-const MODEL_TOKENS: [(&str, &str); 4] = [
-    ("inputTokens", "input"),
-    ("outputTokens", "output"),
-    ("cacheReadInputTokens", "cache_read"),
-    ("cacheCreationInputTokens", "cache_write"),
-];
-
-fn tokens(usage: Value<'_>, names: &[(&str, &'static str); 4]) -> Vec<(&'static str, Fact)> {
-    let counts = usage.get_all(names.map(|(theirs, _)| theirs)).into_iter().zip(names);
-    let known = |count: Option<Value<'_>>| count?.int().filter(|count| *count >= 0);
-    counts.filter_map(|(count, (_, ours))| Some((*ours, Fact::Int(known(count)?)))).collect()
-}
-
+/// The list of what there is of each value.
 fn list(
-    data: &mut Vec<(&'static str, Fact)>,
     name: &'static str,
     values: Option<Value<'_>>,
     fact: impl Fn(Value<'_>) -> Fact,
-) {
+) -> Option<(&'static str, Fact)> {
     let facts: Vec<_> = values.into_iter().flat_map(Value::items).map(fact).collect();
-    if !facts.is_empty() {
-        data.push((name, Fact::List(facts)));
-    }
+    (!facts.is_empty()).then_some((name, Fact::List(facts)))
 }

@@ -13,7 +13,7 @@ use streamfmt_core::item::{Fact, Id, Kind, Status};
 use streamfmt_core::json::{Str, Value};
 use streamfmt_core::session::Map;
 
-use super::message::usage_of;
+use super::message::TokenCounts;
 use super::{Claude, ClaudeItemBuilder};
 
 /// Threads (the main one and sub-agents) whose current message is remembered at most.
@@ -273,7 +273,10 @@ impl Claude {
                 let current = self.current(builder, out);
                 current.has_delta = true;
                 if let Some(usage) = event.get("usage") {
-                    out.push(Event::Usage { message: current.message.clone(), usage: usage_of(usage) });
+                    out.push(Event::Usage {
+                        message: current.message.clone(),
+                        usage: TokenCounts::used(usage).usage(),
+                    });
                     self.counted = None;
                 }
             }
