@@ -198,10 +198,12 @@ impl Claude {
         // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
         let begins_anew =
             line.envelope.flags.is_history && line.uuid().is_some() && line.parent_uuid().is_none();
-        let is_replay = begins_anew || line.uuid().is_some_and(|uuid| self.items_by_line.knows(uuid));
+        let is_replay = || begins_anew || line.uuid().is_some_and(|uuid| self.items_by_line.knows(uuid));
         let index = line.block_index().and_then(|index| usize::try_from(index).ok());
-        let told = WholeBlock { kind, call: own.as_ref(), hash: hash(block.value.raw()), is_replay, index };
-        let place = self.threads.whole(builder.parent.as_ref(), message, &told);
+        // A call's own id tells it from others.
+        let hash = own.as_ref().map_or_else(|| hash(block.value.raw()), Id::hash);
+        let told = WholeBlock { kind, call: own.as_ref(), hash, index };
+        let place = self.threads.whole(builder.parent.as_ref(), message, &told, is_replay);
         own.unwrap_or_else(|| place.id(message))
     }
 

@@ -46,10 +46,8 @@ pub(super) struct WholeBlock<'a> {
     pub(super) kind: Kind,
     /// A call's own id.
     pub(super) call: Option<&'a Id>,
-    /// Hash of the block as written.
+    /// What tells the block from others: the hash of a call's own id, else of the block as written.
     pub(super) hash: u64,
-    /// The line was seen before.
-    pub(super) is_replay: bool,
     /// The block's place in its message, if the line says it.
     pub(super) index: Option<usize>,
 }
@@ -156,10 +154,16 @@ impl Threads {
     }
 
     /// Where a block stands that a whole message line tells. A replay of an earlier message gets the places that
-    /// it had.
-    pub(super) fn whole(&mut self, parent: Option<&Id>, message: &Id, told: &WholeBlock<'_>) -> BlockPlace {
+    /// it had; `is_replay`: whether the line was seen before.
+    pub(super) fn whole(
+        &mut self,
+        parent: Option<&Id>,
+        message: &Id,
+        told: &WholeBlock<'_>,
+        is_replay: impl FnOnce() -> bool,
+    ) -> BlockPlace {
         let current = self.current.get_mut(&thread(parent));
-        let is_replay = told.is_replay || current.as_ref().is_some_and(|current| current.is_replay);
+        let is_told_again = current.as_ref().is_some_and(|current| current.is_replay);
         let twin = current.and_then(|current| current.twin(told));
         let known = self.blocks_of(message);
         if let Some(id) = twin {
@@ -172,6 +176,7 @@ impl Threads {
         if let Some(index) = told.index {
             return BlockPlace::At(index);
         }
+        let is_replay = !known.is_empty() && (is_told_again || is_replay());
         let mut first = known.iter().take(if is_replay { MAX_BLOCKS } else { 0 });
         let place = first.position(|&hash| hash == told.hash).unwrap_or_else(|| {
             known.push(told.hash);
