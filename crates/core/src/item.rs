@@ -6,6 +6,7 @@
 mod deed;
 mod does;
 mod fact;
+mod fact_list;
 pub mod facts;
 mod picture;
 
@@ -19,12 +20,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hash::hash;
-use crate::json::{Cut, Record, Str, Value, is_same};
+use crate::json::{Cut, Record, Str, Value};
 use crate::text::Text;
 
 pub use deed::Deed;
 pub use does::{Does, DoesRef, InputPart};
 pub use fact::{Fact, FactRef};
+pub use fact_list::FactList;
 pub use picture::Picture;
 
 /// Ids longer than this are cut, and a hash of them makes up for the rest.
@@ -319,7 +321,7 @@ pub struct Item {
     /// Takes out of the cleaned text what the agent's program put around it; see [`Item::words`].
     pub words: Option<fn(&Item, Text) -> Text>,
     /// Its typed facts; names as in `docs/facts.md`.
-    pub data: Vec<(&'static str, Fact)>,
+    pub data: FactList,
     /// The record that it came with.
     pub record: Option<Arc<Record>>,
     /// On a call whose input is being written: how far that is. `None` once the input is whole, if only it.
@@ -364,7 +366,7 @@ impl Item {
             block: None,
             text: Content::None,
             words: None,
-            data: Vec::new(),
+            data: FactList::default(),
             record: None,
             growing: None,
         }
@@ -503,9 +505,9 @@ impl Item {
     }
 
     /// The fact called `name`, unless it is `null`.
+    #[inline]
     pub fn fact(&self, name: &str) -> Option<FactRef<'_>> {
-        let (_, fact) = self.data.iter().find(|(key, _)| is_same(key.as_bytes(), name.as_bytes()))?;
-        FactRef::new(self, fact)
+        FactRef::new(self, self.data.find(name)?)
     }
 
     /// Whether its fact `event` has this name.

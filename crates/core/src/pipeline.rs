@@ -349,7 +349,7 @@ impl Pipeline {
 
 fn notice(line: u64, event: &str) -> Item {
     let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
-    item.data = vec![("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))];
+    item.data.extend([("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))]);
     item
 }
 

@@ -73,7 +73,7 @@ impl<'a, L> ItemBuilder<'a, L> {
     pub(super) fn unknown(&mut self, name: String, value: Value<'_>, out: &mut Vec<Event>) {
         let id = self.unnamed();
         let mut item = self.item(id, Kind::Unknown);
-        item.data = vec![("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))];
+        item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
         out.push(Event::Unknown(name));
         out.push(Event::Put(Box::new(item)));
     }
@@ -83,7 +83,7 @@ impl<'a, L> ItemBuilder<'a, L> {
 pub(super) fn not_an_event(input: Input<'_>, out: &mut Vec<Event>) {
     let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
     item.text = Content::Own(input.value.raw().to_owned());
-    item.data = vec![("raw", Fact::Bool(true)), ("type", Fact::Text("no event".into()))];
+    item.data.extend([("raw", Fact::Bool(true)), ("type", Fact::Text("no event".into()))]);
     out.push(Event::Unknown("no event".into()));
     out.push(Event::Put(Box::new(item)));
 }

@@ -78,11 +78,11 @@ pub fn read_item(line: &str) -> Result<Item, ReadError> {
 
 /// The tool, and what it does as far as its name and its action tell.
 fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
-    let facts = item.data.len();
     if let Some(tool) = tool {
+        // The facts of its name are in the line, if the dialect told them.
+        let told = std::mem::take(&mut item.data);
         crate::set_tool(item, tool);
-        // They are in the line, if the dialect told them.
-        item.data.truncate(facts);
+        item.data = told;
     }
     match action {
         Some(action) if item.action() != Some(action) => crate::set_action(item, action),

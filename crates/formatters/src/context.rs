@@ -23,21 +23,25 @@ pub(super) struct ItemContext<'a> {
 
 impl<'a> ItemContext<'a> {
     /// The fact called `name`.
+    #[inline]
     pub(super) fn fact(self, name: &str) -> Option<FactRef<'a>> {
         self.item.fact(name)
     }
 
     /// The fact called `name`, as text.
+    #[inline]
     pub(super) fn text(self, name: &str) -> Option<Text> {
         self.fact(name)?.text()
     }
 
     /// The fact called `name`, as a number from 0.
+    #[inline]
     pub(super) fn count(self, name: &str) -> Option<u64> {
         self.fact(name)?.count()
     }
 
     /// Whether the fact called `name` is true.
+    #[inline]
     pub(super) fn is(self, name: &str) -> bool {
         self.fact(name).and_then(FactRef::bool) == Some(true)
     }

@@ -16,7 +16,7 @@ use streamfmt_core::budget::Budget;
 use streamfmt_core::entry::{Block, Line, LineChange, Point, View};
 use streamfmt_core::event::Event;
 use streamfmt_core::formatter::{Formatter, Verdict};
-use streamfmt_core::item::{Action, Content, Id, Item, Kind};
+use streamfmt_core::item::{Action, Content, FactList, Id, Item, Kind};
 use streamfmt_core::json::{Record, Value};
 use streamfmt_core::profile::Detail;
 use streamfmt_core::session::{Facts, Session};
@@ -35,7 +35,7 @@ fn item(json: &str) -> Item {
     item.tool = string("tool").map(Arc::from);
     if let Some(name) = &item.tool.clone() {
         set_tool(&mut item, name);
-        item.data.clear();
+        item.data = FactList::default();
     }
     if let Some(name) = string("action") {
         let action = Action::ALL.into_iter().find(|other| other.name() == name).unwrap();

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use streamfmt::core::contract::{items_schema, json_schema, updates_schema};
 use streamfmt::core::contract::{write_item, write_update};
 use streamfmt::core::item::facts::FACTS;
-use streamfmt::core::item::{Fact, Item, Kind};
+use streamfmt::core::item::{Fact, FactList, Item, Kind};
 use streamfmt::core::json::Record;
 use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
@@ -142,7 +142,8 @@ fn facts_have_the_types_that_they_promise_whatever_comes() {
         for value in record.root().items() {
             let mut item = Item::new("a", Kind::Result, 1);
             item.record = Some(record.clone());
-            item.data = vec![(name, Fact::Node(value.node()))];
+            item.data = FactList::default();
+            item.data.push((name, Fact::Node(value.node())));
             let mut line = String::new();
             write_item(&item, &mut line).unwrap();
             check(&schema, &serde_json::from_str(&line).unwrap(), name, &line);

@@ -492,10 +492,10 @@ impl FormatStage {
         }
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
         notice.session = Some(now.clone());
-        notice.data = vec![
+        notice.data.extend([
             ("event", Fact::Text("session-change".to_owned())),
             ("session", Fact::Text((**now).to_owned())),
-        ];
+        ]);
         let mut entry = self.chain.entry(&notice, session).ok()?;
         (entry.parent, entry.place) = (item.parent.clone(), item.place);
         Some(entry)

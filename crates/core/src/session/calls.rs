@@ -144,7 +144,7 @@ impl OpenCalls {
             let _ = write!(text, " and {rest} more");
         }
         notice.text = Content::Own(text);
-        notice.data = vec![
+        notice.data.extend([
             ("event", Fact::Text("open-calls".into())),
             ("level", Fact::Text("warning".into())),
             (
@@ -154,7 +154,7 @@ impl OpenCalls {
                 ),
             ),
             ("count", Fact::Int(count.cast_signed())),
-        ];
+        ]);
         notice
     }
 

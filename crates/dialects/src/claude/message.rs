@@ -171,7 +171,7 @@ impl Claude {
             "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(builder, message, block, out),
             _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
                 // The API ran the tool itself.
-                self.result(builder, block, block.call_id(), None, Some((None, Some(Deed::Fetch))), out);
+                self.result(builder, block, block.call_id(), None, Ok((None, Some(Deed::Fetch))), out);
             }
             "text" => {
                 // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
@@ -346,32 +346,22 @@ impl Claude {
     ) {
         let structured = builder.line.structured();
         let call = block.call_id();
-        let (known, is_another) = match call.as_ref().and_then(|id| self.calls.get(id)) {
-            Some(CallState::Awaited(tool, deed)) => (Some((tool.clone(), *deed)), false),
-            Some(CallState::Answered) => (None, true),
-            None => (None, false),
+        let known = match call.as_ref().and_then(|id| self.calls.get(id)) {
+            Some(CallState::Awaited(tool, deed)) => Ok((tool.clone(), *deed)),
+            Some(CallState::Answered) => Err("again"),
+            None => Err("orphan"),
         };
-        let first = out.len();
         self.result(builder, block, call, structured, known, out);
-        if is_another {
-            let results = out[first..].iter_mut().filter_map(|event| match event {
-                Event::Put(item) if item.kind == Kind::Result => Some(item),
-                _ => None,
-            });
-            for (name, _) in results.flat_map(|item| &mut item.data).filter(|(name, _)| *name == "orphan") {
-                *name = "again";
-            }
-        }
     }
 
-    /// A result, whose call is of this tool and does this if it is `known`.
+    /// A result, whose call is of this tool and does this if it is `known`; else the fact that says why not.
     fn result(
         &mut self,
         builder: &mut ClaudeItemBuilder<'_>,
         block: ContentBlock<'_>,
         call: Option<Id>,
         structured: Option<Value<'_>>,
-        known: Option<(Option<Arc<str>>, Option<Deed>)>,
+        known: Result<(Option<Arc<str>>, Option<Deed>), &'static str>,
         out: &mut Vec<Event>,
     ) {
         let id = match &call {
@@ -386,12 +376,15 @@ impl Claude {
         item.call = call;
         item.error = block.fields.is_error;
         item.status = if item.error { Status::Failed } else { Status::Done };
-        match known {
-            Some((tool, deed)) if item.call.is_some() => {
+        let stray = match known {
+            Ok((tool, deed)) if item.call.is_some() => {
                 (item.tool, item.deed) = (tool, deed);
+                None
             }
-            _ => item.data.push(("orphan", Fact::Bool(true))),
-        }
+            Ok(_) => Some("orphan"),
+            Err(stray) => Some(stray),
+        };
+        item.data.extend(stray.map(|stray| (stray, Fact::Bool(true))));
         result_content(&mut item, block.content());
         let error =
             block.content().and_then(|content| content.get("error_code")).filter(|code| code.str().is_some());
@@ -403,7 +396,7 @@ impl Claude {
         if let Some(structured) = structured {
             result_facts::result_facts(&mut item, structured);
             let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
-            let is_strange = item.fact("orphan").is_some() || structured.kind() == json::ValueKind::String;
+            let is_strange = stray.is_some() || structured.kind() == json::ValueKind::String;
             if is_silent && is_strange && item.fact("structured").is_none() {
                 // Nothing else would say what is in it.
                 item.data.push(("structured", Fact::Node(structured.node())));

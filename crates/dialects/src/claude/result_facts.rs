@@ -105,38 +105,38 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         b"file" => file_facts(item, value),
         b"type" => type_fact(item, value),
         b"content" if item.action() == Some(Action::Delegate) => {
-            set(item, "answer", Fact::Made(answer, structured.node()));
+            item.data.set("answer", Fact::Made(answer, structured.node()));
         }
         b"results" => hits_fact(item, value),
         b"bashEditDiff" => {
             if let Some(files) = value.get("files") {
-                set(item, "files", Fact::Node(files.node()));
+                item.data.set("files", Fact::Node(files.node()));
                 let paths = files.items().filter_map(|file| file.get("filePath"));
                 let changes = paths.map(|path| Fact::Map(vec![("path", Fact::Node(path.node()))]));
-                set(item, "changes", Fact::List(changes.collect()));
+                item.data.set("changes", Fact::List(changes.collect()));
             }
             if let Some(more) = value.get("moreFiles").filter(|more| more.int().is_some_and(|more| more > 0))
             {
-                set(item, "more_files", Fact::Node(more.node()));
+                item.data.set("more_files", Fact::Node(more.node()));
             }
         }
         // It is told only where there was more than the limit.
-        b"appliedLimit" if value.kind() == ValueKind::Number => set(item, "truncated", Fact::Bool(true)),
+        b"appliedLimit" if value.kind() == ValueKind::Number => item.data.set("truncated", Fact::Bool(true)),
         b"userModified" | b"planWasEdited" if value.bool() == Some(true) => {
-            set(item, "user_modified", Fact::Node(value.node()));
+            item.data.set("user_modified", Fact::Node(value.node()));
         }
-        b"persistedOutputPath" => set(item, "persisted", Fact::Node(value.node())),
+        b"persistedOutputPath" => item.data.set("persisted", Fact::Node(value.node())),
         // A task that was asked for and isn't there. The call is no error.
         b"task" if value.is_null() && item.action() == Some(Action::Plan) => {
-            set(item, "success", Fact::Bool(false));
+            item.data.set("success", Fact::Bool(false));
         }
-        b"matches" => set(item, "matches", Fact::Node(value.node())),
+        b"matches" => item.data.set("matches", Fact::Node(value.node())),
         _ => {
             if let Some(name) = FACT_NAMES.get(name)
                 && !value.is_null()
             {
                 let (name, fact) = fact(name, value.node());
-                set(item, name, fact);
+                item.data.set(name, fact);
             }
         }
     });
@@ -149,32 +149,25 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
             Some(content) => Fact::Node(content.node()),
             None => Fact::Made(edit::modified, structured.node()),
         };
-        set(item, "modified", fact);
+        item.data.set("modified", fact);
     }
     if item.fact("patch").is_some() || item.fact("created").is_some() {
-        set(item, "added", Fact::Count(added, structured.node()));
-        set(item, "removed", Fact::Count(removed, structured.node()));
+        item.data.set("added", Fact::Count(added, structured.node()));
+        item.data.set("removed", Fact::Count(removed, structured.node()));
     }
     let is_cell = is_file && item.fact("edit_mode").is_some();
     if is_cell
         && item.fact("old_source").is_none()
         && let Some(source) = old_source(structured)
     {
-        set(item, "old_source", Fact::Text(source));
-    }
-}
-
-fn set(item: &mut Item, name: &'static str, fact: Fact) {
-    match item.data.iter_mut().find(|(known, _)| *known == name) {
-        Some((_, known)) => *known = fact,
-        None => item.data.push((name, fact)),
+        item.data.set("old_source", Fact::Text(source));
     }
 }
 
 fn file_facts(item: &mut Item, file: Value<'_>) {
     for (key, value) in file.entries() {
         if let Some((_, name)) = FILE_FACTS.iter().find(|(theirs, _)| key.is(theirs)) {
-            set(item, name, Fact::Node(value.node()));
+            item.data.set(name, Fact::Node(value.node()));
         }
     }
 }
@@ -182,10 +175,10 @@ fn file_facts(item: &mut Item, file: Value<'_>) {
 fn type_fact(item: &mut Item, value: Value<'_>) {
     let Some(kind) = value.decode() else { return };
     match &*kind {
-        "create" => set(item, "created", Fact::Bool(true)),
-        "update" => set(item, "created", Fact::Bool(false)),
-        "file_unchanged" => set(item, "type", Fact::Text("unchanged".into())),
-        _ => set(item, "type", Fact::Node(value.node())),
+        "create" => item.data.set("created", Fact::Bool(true)),
+        "update" => item.data.set("created", Fact::Bool(false)),
+        "file_unchanged" => item.data.set("type", Fact::Text("unchanged".into())),
+        _ => item.data.set("type", Fact::Node(value.node())),
     }
 }
 
@@ -209,9 +202,9 @@ fn hits_fact(item: &mut Item, results: Value<'_>) {
             hits.extend(links.map(|link| Fact::Node(link.node())));
         }
     }
-    set(item, "hits", Fact::List(hits));
+    item.data.set("hits", Fact::List(hits));
     if !texts.is_empty() {
-        set(item, "answer", Fact::Text(texts.join("\n")));
+        item.data.set("answer", Fact::Text(texts.join("\n")));
     }
 }
 

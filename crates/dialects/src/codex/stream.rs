@@ -115,7 +115,7 @@ impl Codex {
                 }
                 let mut item = builder.item(id, Kind::Unknown);
                 let name = format!("item/{kind}");
-                item.data = vec![("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))];
+                item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
                 out.push(Event::Unknown(name));
                 Some(item)
             }

@@ -280,7 +280,7 @@ impl ResultContext<'_> {
                 odd.push(generic::laid_out(value, cut));
             }
         }
-        for (name, _) in &item.data {
+        for (name, _) in &*item.data {
             match self.context.fact(name) {
                 Some(FactRef::Json(value)) if !has_its_type(name, value.kind()) => {
                     let laid = generic::laid_out(value, cut);

@@ -216,7 +216,7 @@ impl Decoder for ScriptedDialect {
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
         item.parent = input.parent.cloned();
         item.text = Content::Own(input.value.raw().to_owned());
-        item.data = vec![("raw", Fact::Bool(true)), ("type", Fact::Text(name.clone()))];
+        item.data.extend([("raw", Fact::Bool(true)), ("type", Fact::Text(name.clone()))]);
         out.push(Event::Unknown(name));
         out.push(Event::Put(Box::new(item)));
     }

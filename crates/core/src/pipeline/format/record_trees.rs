@@ -670,7 +670,7 @@ impl FormatStage {
         notice.parent = thread.cloned();
         notice.text = Content::Own(text);
         let fact = |text: &str| Fact::Text(text.to_owned());
-        notice.data = vec![("event", fact("records")), ("level", fact("warning"))];
+        notice.data.extend([("event", fact("records")), ("level", fact("warning"))]);
         self.item(&notice, session, out);
     }
 }

@@ -118,7 +118,7 @@ impl Codex {
             outcome.data.push(("duration_ms", Fact::Node(duration.node())));
         }
         if let Some(totals) = self.used.take() {
-            outcome.data.extend(totals.data.into_iter().filter(|(name, _)| *name != "event"));
+            outcome.data.extend(totals.data.iter().filter(|(name, _)| *name != "event").cloned());
         }
         self.settle(&mut outcome);
         put(outcome, out);

@@ -1,0 +1,80 @@
+//! The facts of an item, by name.
+
+use std::ops::Deref;
+
+use super::Fact;
+use crate::json::is_same;
+
+/// Facts by name, in the order in which they were added. Most names that are asked for aren't there: a bit tells.
+#[derive(Clone, Debug, Default)]
+pub struct FactList {
+    /// The bits of the names.
+    names: u64,
+    facts: Vec<(&'static str, Fact)>,
+}
+
+impl FactList {
+    /// The fact of this name that was added first.
+    #[inline]
+    pub fn find(&self, name: &str) -> Option<&Fact> {
+        Some(&self.facts[self.place(name)?].1)
+    }
+
+    #[inline]
+    fn place(&self, name: &str) -> Option<usize> {
+        if self.names & bit(name) == 0 { None } else { self.search(name) }
+    }
+
+    fn search(&self, name: &str) -> Option<usize> {
+        self.facts.iter().position(|(known, _)| is_same(known.as_bytes(), name.as_bytes()))
+    }
+
+    /// Adds a fact behind the others.
+    pub fn push(&mut self, (name, fact): (&'static str, Fact)) {
+        self.names |= bit(name);
+        self.facts.push((name, fact));
+    }
+
+    /// Adds a fact, in place of the one that has its name.
+    pub fn set(&mut self, name: &'static str, fact: Fact) {
+        match self.place(name) {
+            Some(place) => self.facts[place].1 = fact,
+            None => self.push((name, fact)),
+        }
+    }
+
+    /// Takes room for so many more.
+    pub fn reserve(&mut self, count: usize) {
+        self.facts.reserve(count);
+    }
+
+    /// Keeps those for which this holds.
+    pub fn retain(&mut self, keeps: impl FnMut(&(&'static str, Fact)) -> bool) {
+        self.facts.retain(keeps);
+    }
+}
+
+impl Deref for FactList {
+    type Target = [(&'static str, Fact)];
+
+    fn deref(&self) -> &Self::Target {
+        &self.facts
+    }
+}
+
+impl Extend<(&'static str, Fact)> for FactList {
+    fn extend<T: IntoIterator<Item = (&'static str, Fact)>>(&mut self, facts: T) {
+        facts.into_iter().for_each(|fact| self.push(fact));
+    }
+}
+
+/// The bit that stands for a name, and maybe for some others.
+#[inline]
+fn bit(name: &str) -> u64 {
+    match name.as_bytes() {
+        [first, .., last] => {
+            1 << ((usize::from(*first) * 3 + usize::from(*last) * 11 + name.len() * 13) % 64)
+        }
+        _ => 1,
+    }
+}
