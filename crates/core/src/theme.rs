@@ -136,31 +136,14 @@ impl Style {
             return;
         }
         out.push_str("\x1b[");
-        let attributes = [
-            (self.bold, '1'),
-            (self.dim, '2'),
-            (self.italic, '3'),
-            (self.underline, '4'),
-            (self.reverse, '7'),
-        ];
-        let mut first = true;
-        let mut next = |out: &mut String| {
-            if !std::mem::take(&mut first) {
-                out.push(';');
-            }
-        };
-        for (_, code) in attributes.into_iter().filter(|(on, _)| *on) {
-            next(out);
-            out.push(code);
+        let attributes = [self.bold, self.dim, self.italic, self.underline, self.reverse];
+        for (is_set, code) in attributes.into_iter().zip(["1;", "2;", "3;", "4;", "7;"]) {
+            out.push_str(if is_set { code } else { "" });
         }
-        if let Some(color) = self.fg {
-            next(out);
-            color.foreground(out);
-        }
-        if let Some(color) = self.bg {
-            next(out);
-            color.background(out);
-        }
+        self.fg.iter().for_each(|color| color.code(30, 90, 38, out));
+        self.bg.iter().for_each(|color| color.code(40, 100, 48, out));
+        // In place of the last semicolon.
+        out.pop();
         out.push('m');
     }
 }

@@ -1,7 +1,5 @@
 //! Colours, and what becomes of them on a terminal that shows fewer.
 
-use std::fmt::Write;
-
 use super::Appearance;
 
 /// How many colours a terminal shows.
@@ -129,22 +127,26 @@ impl Color {
         }
     }
 
-    pub(super) fn foreground(self, out: &mut String) {
-        self.code(30, 90, 38, out);
+    /// Writes what sets it, with a semicolon behind: from `normal` or `bright` on, or as one of many others.
+    pub(super) fn code(self, normal: u8, bright: u8, extended: u8, out: &mut String) {
+        match self {
+            Self::Index(index @ ..8) => codes(&[normal + index], out),
+            Self::Index(index @ 8..16) => codes(&[bright + index - 8], out),
+            Self::Index(index) => codes(&[extended, 5, index], out),
+            Self::Rgb(r, g, b) => codes(&[extended, 2, r, g, b], out),
+        }
     }
+}
 
-    pub(super) fn background(self, out: &mut String) {
-        self.code(40, 100, 48, out);
-    }
-
-    fn code(self, normal: u8, bright: u8, extended: u8, out: &mut String) {
-        // Writing to a `String` can't fail.
-        let _ = match self {
-            Self::Index(index @ ..8) => write!(out, "{}", normal + index),
-            Self::Index(index @ 8..16) => write!(out, "{}", bright + index - 8),
-            Self::Index(index) => write!(out, "{extended};5;{index}"),
-            Self::Rgb(r, g, b) => write!(out, "{extended};2;{r};{g};{b}"),
-        };
+/// Writes numbers of a sequence, each with a semicolon behind it.
+fn codes(codes: &[u8], out: &mut String) {
+    for &code in codes {
+        for unit in [100, 10, 1] {
+            if code >= unit || unit == 1 {
+                out.push(char::from(b'0' + code / unit % 10));
+            }
+        }
+        out.push(';');
     }
 }
 
