@@ -39,9 +39,9 @@ fn page(entries: &[Entry]) -> String {
     let mut outline = Outline::new(options);
     let mut parts = Vec::new();
     for entry in entries {
-        outline.push(entry.clone(), &mut |_| None, &mut |part| parts.push(part));
+        outline.push(entry.clone(), &mut |_| None, &mut parts);
     }
-    outline.end(&mut |_| None, &mut |part| parts.push(part));
+    outline.end(&mut |_| None, &mut parts);
     for part in &parts {
         part.write(&mut writer, &mut page).unwrap();
     }
