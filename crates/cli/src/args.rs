@@ -19,10 +19,11 @@ use streamfmt::{Builder, Files, Looks};
 
 use crate::choice::SettingsChoice;
 use crate::config::{self, ConfigArgs, ProfileArgs};
+use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::explain::ExplainArgs;
 use crate::file_place::FilePlace;
 use crate::golden::GoldenArgs;
-use crate::message::{OK, OUTPUT, USAGE, reason, tell};
+use crate::message::{reason, tell};
 use crate::output::is_closed;
 use crate::plugin::PluginArgs;
 use crate::records::RecordsArgs;

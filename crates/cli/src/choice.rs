@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use streamfmt::{Builder, Engine};
 
+use crate::exit_code::USAGE;
 use crate::folders::folders;
-use crate::message::{USAGE, tell, tell_problems};
+use crate::message::{tell, tell_problems};
 
 /// The options that choose settings.
 #[derive(Clone, Debug, Default, clap::Args)]

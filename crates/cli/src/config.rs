@@ -14,8 +14,9 @@ use streamfmt::settings::{Config, schema};
 use streamfmt::{Engine, Problems};
 
 use crate::choice::{SettingsChoice, build};
+use crate::exit_code::{OK, OUTPUT, RUN_FAILED, USAGE};
 use crate::folders::folders;
-use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
+use crate::message::{one_line, reason, tell, tell_problems};
 use crate::output::write_out;
 use key::{explain, is_known, is_of, unknown};
 

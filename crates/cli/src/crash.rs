@@ -4,7 +4,8 @@ use std::io::{self, IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
 
 use crate::echo;
-use crate::message::{INTERNAL, tell};
+use crate::exit_code::INTERNAL;
+use crate::message::tell;
 
 /// Runs `work`; a panic in it is reported and becomes an exit code.
 pub(crate) fn contain(work: impl FnOnce() -> u8) -> u8 {

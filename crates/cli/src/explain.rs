@@ -10,7 +10,8 @@ use streamfmt::explain::{At, Candidate, Explanation, Question, Turn};
 use streamfmt::{Builder, Engine};
 
 use crate::choice::{SettingsChoice, build};
-use crate::message::{USAGE, one_line, reason, tell, tell_journal};
+use crate::exit_code::USAGE;
+use crate::message::{one_line, reason, tell, tell_journal};
 
 /// Characters of what a layer gives that are shown.
 const LONGEST: usize = 120;

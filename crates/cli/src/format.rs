@@ -21,11 +21,10 @@ use streamfmt_server::store::{FiguresCollector, SessionFigures};
 use crate::also::{AlsoOutput, SummaryText};
 use crate::args::Args;
 use crate::assets::Assets;
+use crate::exit_code::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE};
 use crate::input::{InputSource, OpenInput};
 use crate::live::LiveTerminal;
-use crate::message::{
-    self, OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE, one_line, reason, tell, tell_below,
-};
+use crate::message::{self, one_line, reason, tell, tell_below};
 use crate::page_folder::Folder;
 use crate::progress::Progress;
 use crate::read_outcome::ReadOutcome;

@@ -19,7 +19,8 @@ use streamfmt::golden::{Cell, Suite};
 
 pub(crate) use check::CheckArgs;
 
-use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_problems};
+use crate::exit_code::{OK, OUTPUT, USAGE};
+use crate::message::{one_line, reason, tell, tell_problems};
 use crate::output::is_closed;
 use crate::terminal::{self, LookOptions};
 

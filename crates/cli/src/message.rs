@@ -1,4 +1,4 @@
-//! Messages to the user, one clean line each on standard error, and exit codes.
+//! Messages to the user, one clean line each on standard error.
 //!
 //! Messages quote file names, texts of plugins and an agent's standard error. So all of them are masked like the output, and none can be
 //! a command to a CI service.
@@ -14,21 +14,6 @@ use streamfmt::plugin::journal::{Journal, PluginMessage};
 use streamfmt::writer::ci::parted;
 
 pub(crate) use streamfmt::problem::reason;
-
-/// Formatted, whatever the content.
-pub(crate) const OK: u8 = 0;
-/// With `--fail`: the run that was read ended in an error.
-pub(crate) const RUN_FAILED: u8 = 1;
-/// The arguments or the set-up are wrong, or an input can't be read.
-pub(crate) const USAGE: u8 = 2;
-/// With `--strict-plugins`: a plugin failed.
-pub(crate) const PLUGIN: u8 = 3;
-/// A bug.
-pub(crate) const INTERNAL: u8 = 70;
-/// The output or a copy of the input could not be written.
-pub(crate) const OUTPUT: u8 = 74;
-/// Added to the number of the signal that ended the program.
-pub(crate) const SIGNAL: u8 = 128;
 
 /// The most characters of a message: what it quotes can be of any length.
 const MAX_MESSAGE: usize = 1_000;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use streamfmt::{Spool, Tail};
 
+use crate::exit_code::{OK, OUTPUT};
 use crate::fifo::{is_fifo, open_fifo};
 use crate::file_place::FilePlace;
-use crate::message::{OK, OUTPUT, reason, tell, unwritten};
+use crate::message::{reason, tell, unwritten};
 use crate::screen::{Screen, ScreenSize};
 use crate::signal::Signals;
 

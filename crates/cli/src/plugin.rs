@@ -13,9 +13,10 @@ use streamfmt::plugin::pack::PluginLayer;
 use streamfmt::{Files, Folders, Problem, Problems};
 
 use crate::choice::{SettingsChoice, build};
+use crate::exit_code::{OUTPUT, RUN_FAILED, USAGE};
 use crate::folders::folders;
 use crate::golden;
-use crate::message::{OUTPUT, RUN_FAILED, USAGE, one_line, tell, tell_problems, unwritten};
+use crate::message::{one_line, tell, tell_problems, unwritten};
 use crate::output::write_out;
 
 /// Creates, checks, tests, installs and lists plugins.

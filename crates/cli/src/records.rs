@@ -12,7 +12,8 @@ use streamfmt::core::records::{Flaw, MAX_RECORD, RecordCheck, RecordSchema, inst
 use streamfmt::settings::records;
 use streamfmt::writer::ci::parted;
 
-use crate::message::{OK, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
+use crate::exit_code::{OK, RUN_FAILED, USAGE};
+use crate::message::{one_line, reason, tell, tell_problems};
 use crate::output::write_out;
 use crate::terminal;
 

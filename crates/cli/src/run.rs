@@ -16,5 +16,5 @@ pub(crate) fn run(_: crate::args::RunArgs) -> Result<u8, u8> {
     crate::message::tell(
         "run needs process groups and signals, which this system lacks; pipe the agent's output into streamfmt --tee FILE instead",
     );
-    Err(crate::message::USAGE)
+    Err(crate::exit_code::USAGE)
 }

@@ -10,8 +10,9 @@ use streamfmt_server::{ServeFailure, ServeOptions, Server, SessionPaths};
 
 use crate::args::{self, ServeArgs};
 use crate::choice;
+use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::folders::folders;
-use crate::message::{OK, OUTPUT, USAGE, reason, tell};
+use crate::message::{reason, tell};
 
 /// Serves until a signal comes.
 pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {

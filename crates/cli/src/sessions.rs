@@ -13,8 +13,9 @@ use streamfmt_server::store::{
 };
 
 use crate::args::{ListArgs, SessionsArgs, SessionsCommand, StatusName};
+use crate::exit_code::{OK, OUTPUT, RUN_FAILED, USAGE};
 use crate::folders::data_folder;
-use crate::message::{OK, OUTPUT, RUN_FAILED, USAGE, tell};
+use crate::message::tell;
 use crate::output::write_out;
 use crate::progress::Progress;
 

@@ -7,7 +7,8 @@ use streamfmt::core::theme::{Appearance, Theme};
 use streamfmt::settings::themes::KnownTheme;
 use streamfmt::{Background, Engine, Themes};
 
-use crate::message::{OK, USAGE, one_line, tell, tell_problems};
+use crate::exit_code::{OK, USAGE};
+use crate::message::{one_line, tell, tell_problems};
 use crate::output::write_out;
 use crate::terminal::{LookOptions, When};
 use crate::usage_error::number;

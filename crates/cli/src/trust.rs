@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use streamfmt::settings::{Config, Project, Request};
 use streamfmt::{Closure, Folders, Problem, Problems, Standing, Trust};
 
+use crate::exit_code::{OK, RUN_FAILED, USAGE};
 use crate::folders::folders;
-use crate::message::{OK, RUN_FAILED, USAGE, one_line, reason, tell, tell_problems};
+use crate::message::{one_line, reason, tell, tell_problems};
 use crate::output::write_out;
 
 /// Files that are listed; the rest is counted.

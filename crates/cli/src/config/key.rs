@@ -10,8 +10,9 @@ use streamfmt::settings::keys::{FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, S
 use streamfmt::settings::tree;
 
 use crate::choice::{SettingsChoice, build};
+use crate::exit_code::USAGE;
 use crate::folders::folders;
-use crate::message::{USAGE, one_line, tell};
+use crate::message::{one_line, tell};
 use crate::output::write_out;
 
 /// A key and its values in all layers.

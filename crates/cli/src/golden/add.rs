@@ -9,7 +9,8 @@ use streamfmt::golden::add::{LineRange, add};
 use streamfmt::golden::report::word;
 
 use super::{StdoutPage, usual_folder};
-use crate::message::{OK, USAGE, one_line, reason, tell};
+use crate::exit_code::{OK, USAGE};
+use crate::message::{one_line, reason, tell};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AddArgs {

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use streamfmt::golden::{Checker, State};
 
 use super::{CellArgs, NOTHING_RAN, StdoutPage, is_ci, threads};
-use crate::message::{OK, USAGE, one_line, tell, tell_problems};
+use crate::exit_code::{OK, USAGE};
+use crate::message::{one_line, tell, tell_problems};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct BlessArgs {

@@ -8,7 +8,8 @@ use streamfmt::golden::report::{ReportKind, ReportStyle};
 use streamfmt::golden::{CheckReport, CheckSummary, Checker, Chunks};
 
 use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
-use crate::message::{OUTPUT, USAGE, tell, unwritten};
+use crate::exit_code::{OUTPUT, USAGE};
+use crate::message::{tell, unwritten};
 use crate::output_paths::OutputPaths;
 use crate::usage_error::number;
 

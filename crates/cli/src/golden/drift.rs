@@ -11,7 +11,8 @@ use streamfmt::golden::drift::{Baseline, Drift as Finder, DriftFound, DriftGroup
 use streamfmt::json::pretty;
 
 use super::{NOTHING_RAN, StdoutPage};
-use crate::message::{OK, OUTPUT, USAGE, one_line, reason, tell, tell_journal, tell_problems, unwritten};
+use crate::exit_code::{OK, OUTPUT, USAGE};
+use crate::message::{one_line, reason, tell, tell_journal, tell_problems, unwritten};
 
 /// Something new was found.
 const NEWS: u8 = 1;

@@ -15,7 +15,8 @@ use streamfmt::golden::{Cell, CheckReport, CheckSummary, Checker, Outcome, State
 
 use self::keys::Keys;
 use super::{CellArgs, NOTHING_RAN, StdoutPage, bless_command, is_ci, style, threads};
-use crate::message::{OK, OUTPUT, USAGE, one_line, tell, tell_problems};
+use crate::exit_code::{OK, OUTPUT, USAGE};
+use crate::message::{one_line, tell, tell_problems};
 
 /// Not everything was accepted.
 const LEFT: u8 = 1;

@@ -15,17 +15,13 @@ use super::row::RunRow;
 use crate::also;
 use crate::args::{RunArgs, SyncWhen};
 use crate::assets::Assets;
+use crate::exit_code::{INTERNAL, NOT_EXECUTABLE, NOT_FOUND, OUTPUT, RUN_FAILED, SIGNAL, USAGE};
 use crate::folders::data_folder;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::{InputSource, OpenInput};
-use crate::message::{INTERNAL, OUTPUT, RUN_FAILED, SIGNAL, USAGE, reason, tell};
+use crate::message::{reason, tell};
 use crate::recorded::RecordedInput;
 use crate::signal::{Signals, is_hangup_ignored_for_certain};
-
-/// The command can't be executed.
-const NOT_EXECUTABLE: u8 = 126;
-/// There is no such command.
-const NOT_FOUND: u8 = 127;
 
 /// The size reported to the agent without a terminal.
 const WINDOW: (usize, usize) = (80, 24);

@@ -7,7 +7,8 @@ use streamfmt_server::store::{SessionFilter, SessionRow, SessionStatus, SourceKi
 
 use super::{DECLINED, find, refuse};
 use crate::args::{Consent, PruneArgs, RmArgs};
-use crate::message::{OK, USAGE, one_line, tell};
+use crate::exit_code::{OK, USAGE};
+use crate::message::{one_line, tell};
 use crate::output::write_out;
 
 /// Sessions that are named before it is asked whether they are to be removed.

@@ -4,8 +4,9 @@ use streamfmt_server::store::Store;
 
 use super::{find, mask_details, refuse};
 use crate::args::ShowArgs;
+use crate::exit_code::USAGE;
 use crate::input::InputSource;
-use crate::message::{USAGE, tell};
+use crate::message::tell;
 use crate::output::write_out;
 
 impl ShowArgs {
