@@ -26,7 +26,7 @@ pub(crate) const fn row_of(
 /// A value of the record as a fact of this name: the points of a plan are read by our names, whatever theirs are.
 pub fn fact(name: &'static str, node: u32) -> (&'static str, Fact) {
     match name {
-        "todos" | "tasks" => (name, Fact::Named(node, TODO)),
+        "todos" | "tasks" => (name, Fact::Named(node, POINT)),
         // What these were called before.
         "quiet" => ("minor", Fact::Node(node)),
         "say" => ("words", Fact::Node(node)),
@@ -184,7 +184,7 @@ const DELEGATE: &[InputPart] = &[
 ];
 
 /// A point of a list of things to do.
-pub(crate) const TODO: &[InputPart] = &[
+pub(crate) const POINT: &[InputPart] = &[
     key("content", "content"),
     key("subject", "content"),
     key("text", "content"),
@@ -203,7 +203,7 @@ fn done(value: Value<'_>) -> Option<String> {
     Some(if value.bool()? { "completed" } else { "pending" }.to_owned())
 }
 
-const TODOS: &[InputPart] = &[InputPart::within("todos", "todos", TODO)];
+const TODOS: &[InputPart] = &[InputPart::within("todos", "todos", POINT)];
 
 const QUESTION: &[InputPart] = &[
     key("question", "question"),

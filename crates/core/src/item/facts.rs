@@ -246,7 +246,7 @@ pub static FACTS: &[FactRow] = &[
     row("timed_out", Truth, &[Search], "True if it was stopped after its time."),
     row("timed_out_ms", Number, &[Run], "Milliseconds after which it was stopped."),
     row("to", Text, &[Event("fallback"), Event("refusal")], "The model after it."),
-    row("todos", Objects(TODO), &[Plan, Plans], "The points, as the agent wrote them. The text of a plan is what the agent says of it, if anything."),
+    row("todos", Objects(POINT), &[Plan, Plans], "The points, as the agent wrote them. The text of a plan is what the agent says of it, if anything."),
     row("tokens", Integer, &[Delegate], "Tokens that the sub-agent used."),
     row("took_ms", Integer, &[All], "Milliseconds that the call took: as the stream tells it, else from the call's time to the result's, where it has both."),
     row("tool", Text, &[Calls, Event("denied"), Event("control")], "Of a call: the MCP tool without its server. Of a notice: the tool that it is about."),
@@ -324,7 +324,7 @@ const TASK: &[FactRow] = &[
     part("status", Any, "Its state."),
 ];
 
-const TODO: &[FactRow] = &[
+const POINT: &[FactRow] = &[
     part("content", Any, "What is to be done; some agents call it `subject`, `text` or `step`."),
     part("status", Any, "Its state: `pending`, `in_progress`, `completed`, `deleted`."),
     part("completed", Any, "Whether it is done, where no more is known of its state."),

@@ -151,15 +151,14 @@ impl FurtherOutput {
 
     /// Writes what stands after the last entry, and the head.
     pub(super) fn end(&mut self) {
-        let Self { stage, text, take, take_head } = self;
         // A string takes everything.
-        let _ = stage.writer.end(text);
-        if let (Some(take_head), Some(_)) = (take_head, &take) {
+        let _ = self.stage.writer.end(&mut self.text);
+        self.pass_on();
+        if let (Some(take_head), Some(_)) = (&mut self.take_head, &self.take) {
             let mut head = String::new();
-            let _ = stage.writer.head(&mut head);
+            let _ = self.stage.writer.head(&mut head);
             // Nothing comes after it.
             let _ = take_head(&head);
         }
-        self.pass_on();
     }
 }

@@ -49,7 +49,7 @@ const COMMANDS: &[InputPart] = &[
 const STDIN: &[InputPart] =
     &[InputPart::made("session_id", "job", written), InputPart::key("chars", "stdin")];
 
-const PLAN: &[InputPart] = &[InputPart::within("plan", "todos", tool::TODO)];
+const PLAN: &[InputPart] = &[InputPart::within("plan", "todos", tool::POINT)];
 
 const TASK: &[InputPart] = &[
     InputPart::key("agent_type", "agent"),
