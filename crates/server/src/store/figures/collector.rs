@@ -1,0 +1,446 @@
+//! Collects what a session came to, item by item.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use streamfmt::core::entry::Block;
+use streamfmt::core::event::Usage;
+use streamfmt::core::item::{Content, FactRef, Item, Kind};
+use streamfmt::core::outline::Node;
+use streamfmt::core::pipeline::{Output, Pipeline, Sink};
+use streamfmt::core::profile::Profile;
+use streamfmt::core::session::Session;
+use streamfmt::core::text::Text;
+use streamfmt::core::writer::{Order, Wants, Writer};
+use streamfmt::dialect::DIALECTS;
+use streamfmt::formatter::{FormatError, Formatter, Observation, Observer, Verdict, first_sentence};
+
+use super::{CountedFrom, SessionFigures, SessionOutcome};
+
+/// The longest title, in characters.
+const MAX_TITLE: usize = 200;
+/// The most that is kept of a text a title is made of, in bytes.
+const MAX_TITLE_SOURCE: usize = 4 * 1024;
+/// The longest id, name of a tool or name of a model that is kept, in bytes.
+const MAX_NAME: usize = 1024;
+/// Tools and models that are counted one by one.
+const MOST_NAMES: usize = 1_000;
+/// The longest response that is kept, in bytes.
+const MAX_RESPONSE: usize = 4 << 20;
+
+/// Collects the figures of a session while it is read for something else: as one more output of its pipeline.
+#[derive(Clone, Debug)]
+pub struct FiguresCollector(Arc<Mutex<Collected>>);
+
+#[derive(Debug, Default)]
+struct Collected {
+    figures: SessionFigures,
+    /// Whether the times of all items are of interest.
+    has_times: bool,
+    /// When the session went on elsewhere, which is counted there.
+    elsewhere: Vec<RangeInclusive<Timestamp>>,
+    /// What had been counted when it went on elsewhere, if it still does.
+    left: Option<SpentSoFar>,
+    /// What was counted elsewhere.
+    spent_elsewhere: SpentSoFar,
+    /// What the first prompt of a person and the first reply say.
+    prompt: Option<String>,
+    reply: Option<String>,
+    /// The last reply: the response, where an outcome has no text of its own.
+    last_reply: Option<Box<Item>>,
+    /// Tokens of models before another process began to count from 0.
+    earlier: BTreeMap<String, Usage>,
+    has_models: bool,
+    /// What the agent had counted before the first outcome with tokens, and whether it reports that itself.
+    base: BTreeMap<String, Usage>,
+    is_base_reported: bool,
+    /// Milliseconds: what the last outcome reported, and what was reported before the agent began to count anew.
+    last_api_ms: Option<u64>,
+    earlier_api_ms: u64,
+    /// The agent's session id, as the first item has it.
+    session: Option<String>,
+}
+
+impl FiguresCollector {
+    /// A collector, and the output of a pipeline that feeds it.
+    fn new(collected: Collected) -> (Self, Output) {
+        let collector = Self(Arc::new(Mutex::new(collected)));
+        let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(collector.clone())];
+        (collector, Output::Entries { formatters, writer: Box::new(DiscardedText) })
+    }
+
+    /// The same for a file that is read for its figures alone, times included. What was added within `elsewhere`, times from and to,
+    /// isn't counted.
+    pub(super) fn of_file(elsewhere: Vec<RangeInclusive<Timestamp>>) -> (Self, Output) {
+        Self::new(Collected { has_times: true, elsewhere, ..Collected::default() })
+    }
+
+    /// A collector, and the output to add to a pipeline ([`Setup::also`]).
+    pub fn sink() -> (Self, Sink) {
+        let (collector, output) = Self::new(Collected::default());
+        let sink = Sink {
+            profile: Profile::default(),
+            output,
+            settle: None,
+            take: Box::new(|_| ControlFlow::Continue(())),
+            take_head: None,
+        };
+        (collector, sink)
+    }
+
+    /// What the session has come to so far. `pipeline` is the one that fed this; after the end of its input this is all.
+    pub fn so_far(&self, pipeline: &Pipeline) -> SessionFigures {
+        let session = pipeline.session();
+        let (facts, totals) = (session.facts(), session.totals());
+        let collected = self.collected();
+        let named = |text: &Option<Text>| {
+            text.as_ref().filter(|text| text.len() <= MAX_NAME).map(|text| text.as_str().to_owned())
+        };
+        let mut figures = collected.figures.clone();
+        figures.agent = pipeline.report().dialect.as_deref().map(str::to_owned);
+        figures.agent_session = named(&facts.session).or_else(|| collected.session.clone());
+        figures.resumes = named(&facts.resumes);
+        figures.model = named(&facts.model);
+        figures.folder = named(&facts.cwd);
+        let prompt = collected.prompt.as_deref().and_then(title_of);
+        figures.title = prompt.or_else(|| collected.reply.as_deref().and_then(title_of_reply));
+        let now = SpentSoFar::of(session);
+        let mut spent = now.less(collected.spent_elsewhere);
+        if let Some(left) = collected.left {
+            spent = spent.less(now.less(left));
+        }
+        figures.num_turns = totals.turns.map(|_| spent.turns);
+        figures.duration_ms = totals.duration_ms.map(|_| spent.duration_ms);
+        figures.cost_usd = totals.cost_usd.map(|_| spent.cost_usd);
+        for (model, earlier) in &collected.earlier {
+            add(figures.usage.entry(model.clone()).or_default(), *earlier);
+        }
+        if !collected.has_models && spent.usage != Usage::default() {
+            let model = figures.model.clone().unwrap_or_else(|| "unknown".to_owned());
+            figures.usage.insert(model, spent.usage);
+        }
+        if collected.is_base_reported {
+            for (model, usage) in &mut figures.usage {
+                *usage = less(*usage, collected.base.get(model).copied().unwrap_or_default());
+            }
+        }
+        let dialect = figures.agent.as_deref().and_then(|name| DIALECTS.find(name));
+        let counts_on = |name| dialect.is_some_and(|dialect| dialect.cumulative.contains(&name));
+        let base = || collected.base.clone();
+        figures.counted_from = match (collected.has_models, collected.is_base_reported) {
+            (true, true) if collected.base.values().any(|base| *base != Usage::default()) => {
+                CountedFrom::Session(base())
+            }
+            (true, false) if counts_on("models") => CountedFrom::Either(base()),
+            (false, _) if figures.outcome.is_some() && counts_on("usage") => CountedFrom::Either(base()),
+            _ => CountedFrom::Start,
+        };
+        figures
+    }
+
+    fn collected(&self) -> MutexGuard<'_, Collected> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Formatter for FiguresCollector {
+    fn name(&self) -> &'static str {
+        "figures"
+    }
+
+    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
+        Ok(Verdict::Hide)
+    }
+
+    fn observer(&self) -> Option<&dyn Observer> {
+        Some(self)
+    }
+}
+
+impl Observer for FiguresCollector {
+    fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
+        if let Observation::Complete(item) = observation {
+            let mut collected = self.collected();
+            if !collected.is_elsewhere(item, session) {
+                collected.take(item);
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// What a session had spent at some point.
+#[derive(Clone, Copy, Debug, Default)]
+struct SpentSoFar {
+    usage: Usage,
+    turns: u64,
+    duration_ms: u64,
+    cost_usd: f64,
+}
+
+impl SpentSoFar {
+    fn of(session: &Session) -> Self {
+        let totals = session.totals();
+        Self {
+            usage: session.usage(),
+            turns: totals.turns.unwrap_or(0),
+            duration_ms: totals.duration_ms.unwrap_or(0),
+            cost_usd: totals.cost_usd.unwrap_or(0.0),
+        }
+    }
+
+    fn plus(self, more: Self) -> Self {
+        let mut usage = self.usage;
+        add(&mut usage, more.usage);
+        Self {
+            usage,
+            turns: self.turns.saturating_add(more.turns),
+            duration_ms: self.duration_ms.saturating_add(more.duration_ms),
+            cost_usd: self.cost_usd + more.cost_usd,
+        }
+    }
+
+    fn less(self, part: Self) -> Self {
+        Self {
+            usage: less(self.usage, part.usage),
+            turns: self.turns.saturating_sub(part.turns),
+            duration_ms: self.duration_ms.saturating_sub(part.duration_ms),
+            cost_usd: self.cost_usd - part.cost_usd,
+        }
+    }
+}
+
+impl Collected {
+    /// Whether an item was added while the session went on elsewhere. One without a time is where the one before it is.
+    fn is_elsewhere(&mut self, item: &Item, session: &Session) -> bool {
+        if let Some(at) = item.at().filter(|_| !self.elsewhere.is_empty()) {
+            let is_elsewhere = self.elsewhere.iter().any(|times| times.contains(&at));
+            match self.left {
+                None if is_elsewhere => self.left = Some(SpentSoFar::of(session)),
+                Some(left) if !is_elsewhere => {
+                    self.left = None;
+                    self.spent_elsewhere = self.spent_elsewhere.plus(SpentSoFar::of(session).less(left));
+                }
+                _ => {}
+            }
+        }
+        self.left.is_some()
+    }
+
+    fn take(&mut self, item: &Item) {
+        let figures = &mut self.figures;
+        if self.has_times
+            && let Some(at) = item.at()
+        {
+            figures.first_at = Some(figures.first_at.map_or(at, |first| first.min(at)));
+            figures.last_at = Some(figures.last_at.map_or(at, |last| last.max(at)));
+        }
+        if self.session.is_none() {
+            self.session = item.session.as_deref().filter(|id| id.len() <= MAX_NAME).map(str::to_owned);
+        }
+        match item.kind {
+            Kind::Call => count(&mut figures.calls, item.tool.as_deref().unwrap_or("unknown")),
+            Kind::Outcome => self.settle(item),
+            _ if item.parent.is_some() => {}
+            Kind::Prompt => {
+                figures.was_interrupted = false;
+                if self.prompt.is_none() {
+                    let words = item.fact("words").and_then(FactRef::str).map(|words| cut(&words));
+                    let words = words.unwrap_or_else(|| cut(&item.text()));
+                    self.prompt = Some(words).filter(|words| !words.trim().is_empty());
+                }
+            }
+            Kind::Reply => {
+                figures.was_interrupted = false;
+                if self.reply.is_none() {
+                    self.reply = Some(cut(&item.text())).filter(|words| !words.trim().is_empty());
+                }
+                self.last_reply = Some(Box::new(item.clone()));
+            }
+            Kind::Notice => {
+                let event = item.fact("event").and_then(FactRef::str);
+                figures.was_interrupted |= event.is_some_and(|event| event == "interrupt");
+            }
+            _ => {}
+        }
+    }
+
+    /// An outcome has come.
+    fn settle(&mut self, outcome: &Item) {
+        let figures = &mut self.figures;
+        figures.was_interrupted = false;
+        let text = match (&outcome.text, &self.last_reply) {
+            (Content::None, Some(reply)) if !outcome.error => reply.text(),
+            _ => outcome.text(),
+        };
+        figures.outcome = Some(if outcome.error {
+            SessionOutcome::Error(error_of(outcome, &text))
+        } else {
+            SessionOutcome::Response(cut_at(&text, MAX_RESPONSE).to_owned())
+        });
+        let counted = outcome.fact("models").map(tokens_by_model).unwrap_or_default();
+        let turn = outcome.fact("turn");
+        let reported = turn.and_then(|turn| turn.get("models")).map(tokens_by_model);
+        let used = outcome.fact("usage").map(usage_of);
+        if self.counts_anew(&counted, reported.as_ref(), used) {
+            for (model, usage) in std::mem::take(&mut self.figures.usage) {
+                add(self.earlier.entry(model).or_default(), usage);
+            }
+            self.earlier_api_ms = self.earlier_api_ms.saturating_add(self.last_api_ms.take().unwrap_or(0));
+        }
+        self.settle_api_time(outcome);
+        if counted.is_empty() {
+            return;
+        }
+        if !std::mem::replace(&mut self.has_models, true) {
+            self.is_base_reported = reported.is_some();
+            let before = |model: &String, usage: Usage| match &reported {
+                Some(reported) => less(usage, reported.get(model).copied().unwrap_or_default()),
+                None => less(usage, used.unwrap_or_default()),
+            };
+            self.base = counted.iter().map(|(model, usage)| (model.clone(), before(model, *usage))).collect();
+        }
+        self.figures.usage = counted;
+    }
+
+    /// Whether another process went on, and counts from 0. `counted`: tokens so far, by model. `reported`: those since the outcome before, if
+    /// the agent reports that. `used`: those of the turn, without sub-agents.
+    fn counts_anew(
+        &self,
+        counted: &BTreeMap<String, Usage>,
+        reported: Option<&BTreeMap<String, Usage>>,
+        used: Option<Usage>,
+    ) -> bool {
+        let before = &self.figures.usage;
+        if counted.is_empty() || before.values().all(|usage| *usage == Usage::default()) {
+            return false;
+        }
+        if let Some(reported) = reported {
+            return counted.iter().all(|(model, usage)| reported.get(model) == Some(usage));
+        }
+        before.iter().any(|(model, before)| {
+            counted.get(model).is_none_or(|now| {
+                // A model that was used before has the tokens of this turn alone.
+                let is_fresh = *before != Usage::default() && Some(*now) == used;
+                is_fresh || now.input < before.input || now.output < before.output
+            })
+        })
+    }
+
+    fn settle_api_time(&mut self, outcome: &Item) {
+        let Some(api_ms) = outcome.fact("api_ms").and_then(FactRef::count) else { return };
+        let last = self.last_api_ms.unwrap_or(0);
+        // An outcome that no request led to reports 0, and so does one of a compaction. A lower figure is that of a process that counts
+        // from 0.
+        if api_ms > 0 && api_ms < last {
+            self.earlier_api_ms = self.earlier_api_ms.saturating_add(last);
+        }
+        let last = if api_ms == 0 { last } else { api_ms };
+        self.last_api_ms = Some(last);
+        self.figures.api_ms = Some(self.earlier_api_ms.saturating_add(last));
+    }
+}
+
+/// What an outcome reports as an error: never nothing.
+fn error_of(outcome: &Item, text: &str) -> String {
+    let errors = outcome.fact("errors").map(FactRef::list).unwrap_or_default();
+    let errors: Vec<_> = errors.into_iter().filter_map(FactRef::str).collect();
+    let listed = errors.join("\n");
+    let subtype = outcome.fact("subtype").and_then(FactRef::str).unwrap_or_default();
+    let found = [text, &listed, &subtype].into_iter().find(|text| !text.trim().is_empty());
+    cut_at(found.unwrap_or("error"), MAX_RESPONSE).to_owned()
+}
+
+/// Tokens by model.
+fn tokens_by_model(models: FactRef<'_>) -> BTreeMap<String, Usage> {
+    let models = models.list().into_iter().take(MOST_NAMES);
+    let named =
+        models.filter_map(|model| Some((model.get("model").and_then(FactRef::str)?, usage_of(model))));
+    named.map(|(name, usage)| (cut_at(&name, MAX_NAME).to_owned(), usage)).collect()
+}
+
+fn usage_of(fact: FactRef<'_>) -> Usage {
+    let count = |name| fact.count_at(name).unwrap_or(0);
+    Usage {
+        input: count("input"),
+        output: count("output"),
+        cache_read: count("cache_read"),
+        cache_write: count("cache_write"),
+    }
+}
+
+fn add(sum: &mut Usage, more: Usage) {
+    sum.input = sum.input.saturating_add(more.input);
+    sum.output = sum.output.saturating_add(more.output);
+    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
+    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
+}
+
+/// What is left of tokens, of each kind never less than none.
+fn less(all: Usage, part: Usage) -> Usage {
+    Usage {
+        input: all.input.saturating_sub(part.input),
+        output: all.output.saturating_sub(part.output),
+        cache_read: all.cache_read.saturating_sub(part.cache_read),
+        cache_write: all.cache_write.saturating_sub(part.cache_write),
+    }
+}
+
+/// Counts one more of a name; of too many names the rest count as `others`.
+fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    let name = cut_at(name, MAX_NAME);
+    if let Some(count) = counts.get_mut(name) {
+        *count += 1;
+        return;
+    }
+    let name = if counts.len() < MOST_NAMES { name } else { "others" };
+    *counts.entry(name.to_owned()).or_default() += 1;
+}
+
+/// The title that a task makes: its first line with any words in it.
+pub(in super::super) fn title_of(task: &str) -> Option<String> {
+    let line = task.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric))?;
+    Some(match line.char_indices().nth(MAX_TITLE) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    })
+}
+
+/// The title that a reply makes: its first sentence.
+fn title_of_reply(reply: &str) -> Option<String> {
+    let first = first_sentence(&Text::clean(reply)).map(|(first, _)| first.as_str().to_owned());
+    title_of(first.as_deref().unwrap_or(reply))
+}
+
+/// The start of a text, as far as a title needs it.
+fn cut(text: &str) -> String {
+    cut_at(text, MAX_TITLE_SOURCE).to_owned()
+}
+
+/// The start of a text, of at most so many bytes.
+fn cut_at(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// Takes what nobody reads.
+pub(super) struct DiscardedText;
+
+impl fmt::Write for DiscardedText {
+    fn write_str(&mut self, _: &str) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl Writer for DiscardedText {
+    fn wants(&self) -> Wants {
+        Wants { order: Order::Completion, ..Wants::default() }
+    }
+
+    fn node(&mut self, _: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
+    }
+}
