@@ -14,6 +14,7 @@
 
 mod detect;
 mod format;
+mod further_output;
 mod growing;
 mod head;
 mod heading;
@@ -49,9 +50,9 @@ pub use path::{LinePath, Pieces, Subagents};
 
 use detect::Detection;
 use format::FormatStage;
+use further_output::FurtherOutput;
 use path::SubagentFiles;
 use start::HeldStart;
-use write::FurtherOutput;
 
 /// What comes out of a pipeline.
 pub enum Output {

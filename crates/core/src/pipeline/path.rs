@@ -4,20 +4,20 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::dialect::{ForeignProgram, Input, TypedRecord};
+use crate::dialect::{Input, TypedRecord};
 use crate::event::Event;
 use crate::frame::{Frame, Framer};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::json::{self, Record};
 use crate::reading::{LinePart, LineReader, LineReading};
-use crate::report::{self, Report};
+use crate::report;
 use crate::session::Session;
 
 use super::detect::{ChosenDialect, Detection};
 use super::format::FormatStage;
+use super::further_output::FurtherOutput;
 use super::notice;
-use super::start::HeldStart;
-use super::write::FurtherOutput;
+use super::start::{HeldStart, InputCount, Step};
 
 /// Notices about damaged records that are shown; further ones are counted.
 const SHOWN_DAMAGE: u64 = 20;
@@ -32,58 +32,6 @@ pub type Pieces = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 /// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
 /// with its result, it answers with the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
-
-/// What a line tells, step by step, while it isn't settled how the stream is shown.
-#[derive(Debug)]
-pub(super) enum Step {
-    /// Something is counted of the input.
-    Count(InputCount),
-    /// A record of a dialect begins, in this line: the event in it is this node, its root or an element of it.
-    Record(u64, Arc<Record>, u32),
-    /// Something happened.
-    Event(Event),
-}
-
-/// What is counted of the input.
-#[derive(Clone, Debug)]
-pub(super) enum InputCount {
-    /// A line: its number, from 1.
-    Line(u64),
-    /// A line that holds nothing.
-    Blank,
-    /// A line that is no record and passes through.
-    Raw,
-    /// A damaged record.
-    Damaged,
-    /// A line over the limit.
-    Oversized,
-    /// A record that seems to be of this program, whose dialect isn't known.
-    Foreign(ForeignProgram),
-    /// From here on records are of this dialect.
-    Dialect(Arc<str>),
-    /// The input is of a form that ends with an outcome.
-    AwaitsOutcome,
-}
-
-impl InputCount {
-    fn add_to(&self, report: &mut Report) {
-        match self {
-            Self::Line(_) => report.lines += 1,
-            Self::Blank => report.blank_lines += 1,
-            Self::Raw => report.raw_lines += 1,
-            Self::Damaged => report.damaged += 1,
-            Self::Oversized => report.oversized += 1,
-            Self::Foreign(program) => report.foreign = report.foreign.or(Some(*program)),
-            Self::Dialect(name) => report.dialect = Some(Arc::clone(name)),
-            Self::AwaitsOutcome => report.awaits_outcome = true,
-        }
-    }
-
-    /// Whether a record ends before it.
-    fn ends_record(&self) -> bool {
-        !matches!(self, Self::Dialect(_) | Self::AwaitsOutcome)
-    }
-}
 
 /// Reads the files of sub-agents where they belong.
 pub(super) struct SubagentFiles {

@@ -1,16 +1,9 @@
-//! From the parts of a document to text: the writer of one output, and where its text goes.
+//! From the parts of a document to text: the writer of one output.
 
 use std::fmt::{self, Write};
-use std::ops::ControlFlow;
 
 use crate::outline::{DocumentHead, DocumentPart, Node};
 use crate::writer::{HeadWriter, Writer};
-
-use super::TakeText;
-use super::format::FormatStage;
-
-/// Room for text that is kept, in bytes.
-const ROOM: usize = 1 << 18;
 
 /// Writes one output.
 pub(super) struct OutputWriter {
@@ -114,51 +107,5 @@ impl OutputWriter {
             writer.begin(out)?;
         }
         Ok(Some(writer))
-    }
-}
-
-/// An output beside the main one.
-pub(super) struct FurtherOutput {
-    pub(super) stage: FormatStage,
-    /// What is written and not passed on yet.
-    pub(super) text: String,
-    /// Where the text goes, as long as that is wanted.
-    take: Option<TakeText>,
-    take_head: Option<TakeText>,
-}
-
-impl FurtherOutput {
-    pub(super) fn new(stage: FormatStage, take: TakeText, take_head: Option<TakeText>) -> Self {
-        Self { stage, text: String::new(), take: Some(take), take_head }
-    }
-
-    /// Passes on what is written.
-    #[inline]
-    pub(super) fn pass_on(&mut self) {
-        if !self.text.is_empty() {
-            self.pass_text();
-        }
-    }
-
-    fn pass_text(&mut self) {
-        let Self { take, text, .. } = self;
-        if take.as_mut().is_some_and(|wanting| wanting(text) == ControlFlow::Break(())) {
-            *take = None;
-        }
-        text.clear();
-        text.shrink_to(ROOM);
-    }
-
-    /// Writes what stands after the last entry, and the head.
-    pub(super) fn end(&mut self) {
-        // A string takes everything.
-        let _ = self.stage.writer.end(&mut self.text);
-        self.pass_on();
-        if let (Some(take_head), Some(_)) = (&mut self.take_head, &self.take) {
-            let mut head = String::new();
-            let _ = self.stage.writer.head(&mut head);
-            // Nothing comes after it.
-            let _ = take_head(&head);
-        }
     }
 }
