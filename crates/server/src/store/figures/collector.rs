@@ -78,7 +78,7 @@ impl FiguresCollector {
         Self::new(Collected { has_times: true, elsewhere, ..Collected::default() })
     }
 
-    /// A collector, and the output to add to a pipeline ([`Setup::also`]).
+    /// A collector, and the output to add to a pipeline ([`Setup::also`](streamfmt::core::pipeline::Setup::also)).
     pub fn sink() -> (Self, Sink) {
         let (collector, output) = Self::new(Collected::default());
         let sink = Sink {
