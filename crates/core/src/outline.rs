@@ -211,7 +211,7 @@ impl Outline {
         }
     }
 
-    /// Takes the next entry, in the order of completion. `parts` receives what it completes.
+    /// Takes the next entry, in the order of completion, and adds the parts that are complete with it to `parts`.
     pub fn push(
         &mut self,
         entry: impl Into<Box<Entry>>,

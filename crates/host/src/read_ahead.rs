@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::sync_channel;
 use std::{fmt, mem, thread};
 
-use streamfmt_core::pipeline::Pipeline;
+use streamfmt_core::pipeline::{LineSource, Pipeline};
 use streamfmt_core::reading::LineReading;
 
 /// Bytes that are read at once.
@@ -50,41 +50,56 @@ pub fn format_ahead(
     mut output: impl FnMut(&str) -> ControlFlow<()>,
 ) -> io::Result<()> {
     let (source, path) = pipeline.split();
-    let (send, receive) = sync_channel::<Vec<(u64, LineReading)>>(AHEAD);
-    let read = move || {
-        let mut bytes = vec![0; CHUNK];
-        loop {
-            let count = match input.read(&mut bytes) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Ok(0) => return Ok(()),
-                count => count?,
-            };
-            let (mut lines, mut is_wanted) = (Vec::new(), true);
-            source.push(&bytes[..count], |line, reading| {
-                lines.push((line, reading));
-                if lines.len() == LINES {
-                    is_wanted = is_wanted && send.send(mem::take(&mut lines)).is_ok();
-                }
-            });
-            if !is_wanted || send.send(lines).is_err() {
-                return Ok(());
-            }
-        }
-    };
     let mut pieces = TextPieces { text: String::new(), output: &mut output, is_wanted: true };
-    thread::scope(|scope| {
-        let reading = thread::Builder::new().spawn_scoped(scope, read)?;
-        for (line, reading) in receive.into_iter().flatten() {
+    let mut take = |lines: Vec<_>| {
+        for (line, reading) in lines {
             path.take(line, reading, &mut pieces);
             if !pieces.is_wanted {
                 break;
             }
         }
-        // Whoever takes the text knows.
-        let _ = path.written();
-        pieces.pass_on();
-        reading.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })
+        pieces.is_wanted
+    };
+    let ahead = thread::scope(|scope| {
+        let (send, receive) = sync_channel(AHEAD);
+        let (source, input) = (&mut *source, &mut input);
+        let read = move || read_lines(source, input, |lines| send.send(lines).is_ok());
+        let reading = thread::Builder::new().spawn_scoped(scope, read).ok()?;
+        let _ = receive.into_iter().all(&mut take);
+        Some(reading.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    // Without another thread it takes longer, no more.
+    let read = ahead.unwrap_or_else(|| read_lines(source, &mut input, take));
+    // Whoever takes the text knows.
+    let _ = path.written();
+    pieces.pass_on();
+    read
+}
+
+/// Reads `input` to its end, or until `take` wants no more lines.
+fn read_lines(
+    source: &mut LineSource,
+    input: &mut impl Read,
+    mut take: impl FnMut(Vec<(u64, LineReading)>) -> bool,
+) -> io::Result<()> {
+    let mut bytes = vec![0; CHUNK];
+    loop {
+        let count = match input.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(0) => return Ok(()),
+            count => count?,
+        };
+        let (mut lines, mut is_wanted) = (Vec::new(), true);
+        source.push(&bytes[..count], |line, reading| {
+            lines.push((line, reading));
+            if lines.len() == LINES {
+                is_wanted = is_wanted && take(mem::take(&mut lines));
+            }
+        });
+        if !is_wanted || !take(lines) {
+            return Ok(());
+        }
+    }
 }
 
 /// Passes text on in pieces.

@@ -5,10 +5,11 @@ use std::ops::Deref;
 use super::Fact;
 use crate::json::is_same;
 
-/// Facts by name, in the order in which they were added. Most names that are asked for aren't there: a bit tells.
+/// Facts by name, in the order in which they were added. Most names that are asked for aren't there, so a bit for each name tells
+/// that without a search.
 #[derive(Clone, Debug, Default)]
 pub struct FactList {
-    /// The bits of the names.
+    /// The bits of the names that are there.
     names: u64,
     facts: Vec<(&'static str, Fact)>,
 }
@@ -68,7 +69,7 @@ impl Extend<(&'static str, Fact)> for FactList {
     }
 }
 
-/// The bit that stands for a name, and maybe for some others.
+/// The bit of a name. Other names may have the same one.
 #[inline]
 fn bit(name: &str) -> u64 {
     match name.as_bytes() {

@@ -392,7 +392,7 @@ pub static DOES: &[FactRow] = &[
     row("stdin", Text, &[Run], "What is written to the standard input of a job."),
     row("subject", Text, &[Plan], "What the task is."),
     row("timeout_ms", Number, &[Run], "Milliseconds after which it is stopped."),
-    row("todos", Parts(ASKED_TODO), &[Plan], "The whole list of things to do."),
+    row("todos", Parts(ASKED_POINT), &[Plan], "The whole list of things to do."),
     row("tool", Text, &[Mcp], "The tool, without its server."),
     row("type", Text, &[Search], "The files that are searched, by their type."),
     row("unsandboxed", Truth, &[Run], "True if it runs outside of the sandbox."),
@@ -428,7 +428,7 @@ const ASKED_QUESTION: &[FactRow] = &[
 const ASKED_OPTION: &[FactRow] =
     &[part("label", Text, "The answer."), part("description", Text, "What it means.")];
 
-const ASKED_TODO: &[FactRow] = &[
+const ASKED_POINT: &[FactRow] = &[
     part("content", Text, "What is to be done."),
     part("status", Text, "Its state."),
     part("active", Text, "How it is called while it is done."),

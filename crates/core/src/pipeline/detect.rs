@@ -125,7 +125,7 @@ impl Detection {
         }
     }
 
-    /// Waits for a claim no longer: what was held back is of the dialect that claimed it, or passes through as text.
+    /// Stops waiting for a claim. Gives the lines that were held back, for the dialect that was chosen or, without one, as text.
     pub(super) fn release(&mut self) -> VecDeque<(u64, LineReading)> {
         (self.plugins, self.first) = (Vec::new(), Vec::new());
         self.held_bytes = 0;

@@ -11,7 +11,7 @@ const ROOM: usize = 1 << 18;
 /// An output beside the main one.
 pub(super) struct FurtherOutput {
     pub(super) stage: FormatStage,
-    /// What is written and not passed on yet.
+    /// Text that was written and not yet passed on.
     pub(super) text: String,
     /// Where the text goes, as long as that is wanted.
     take: Option<TakeText>,
@@ -23,7 +23,7 @@ impl FurtherOutput {
         Self { stage, text: String::new(), take: Some(take), take_head }
     }
 
-    /// Passes on what is written.
+    /// Passes the written text on.
     #[inline]
     pub(super) fn pass_on(&mut self) {
         if !self.text.is_empty() {

@@ -11,7 +11,7 @@ use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::json::{self, Record};
 use crate::reading::{LinePart, LineReader, LineReading};
 use crate::report;
-use crate::session::Session;
+use crate::session::{Session, SessionChange};
 
 use super::detect::{ChosenDialect, Detection};
 use super::format::FormatStage;
@@ -112,8 +112,8 @@ impl LinePath {
         self.subagents.nesting -= 1;
     }
 
-    /// Takes the reading of line number `line` of the input in, and writes what it completes to `out`. How that went is told by
-    /// [`Self::written`]; where it failed, nothing goes on but other outputs.
+    /// Takes the reading of line number `line` of the input, and writes what is complete with it to `out`. [`Self::written`] returns
+    /// whether writing failed; after a failure only the other outputs continue.
     pub fn take(&mut self, line: u64, reading: LineReading, out: &mut dyn Write) {
         if !self.goes_on() {
             return;
@@ -134,7 +134,7 @@ impl LinePath {
         self.read(line, reading, None, out);
     }
 
-    /// Ends some input: passes on what other outputs say. Tells how writing went since this was asked last.
+    /// Passes on the text of the other outputs, and returns whether writing has failed since the last call.
     pub fn written(&mut self) -> fmt::Result {
         self.others.iter_mut().for_each(FurtherOutput::pass_on);
         self.main.writer.take_written()
@@ -162,12 +162,7 @@ impl LinePath {
     fn end_session(&mut self, out: &mut dyn Write) {
         self.each(out, |stage, session, out| stage.end_record(session, out));
         let Self { session, main, others, line, .. } = self;
-        session.end(*line, |session, change| {
-            main.take(session, &change, out);
-            for other in others.iter_mut() {
-                other.stage.take(session, &change, &mut other.text);
-            }
-        });
+        session.end(*line, |session, change| tell(main, others, session, &change, out));
         let damaged = self.main.report.damaged;
         if damaged > SHOWN_DAMAGE {
             let mut notice = notice(self.line, "damaged");
@@ -349,15 +344,7 @@ impl LinePath {
             _ => {}
         }
         let Self { session, main, others, .. } = self;
-        session.apply(event, |session, change| {
-            main.take(session, &change, out);
-            for other in others.iter_mut() {
-                other.stage.take(session, &change, &mut other.text);
-                if other.text.len() > PIECE {
-                    other.pass_on();
-                }
-            }
-        });
+        session.apply(event, |session, change| tell(main, others, session, &change, out));
     }
 
     /// Counts something of the input for each output.
@@ -411,6 +398,23 @@ impl LinePath {
                     Step::Event(event) => self.event(event, out),
                 }
             }
+        }
+    }
+}
+
+/// Tells each output of a change in the session.
+fn tell(
+    main: &mut FormatStage,
+    others: &mut [FurtherOutput],
+    session: &Session,
+    change: &SessionChange<'_>,
+    out: &mut dyn Write,
+) {
+    main.take(session, change, out);
+    for other in others {
+        other.stage.take(session, change, &mut other.text);
+        if other.text.len() > PIECE {
+            other.pass_on();
         }
     }
 }
