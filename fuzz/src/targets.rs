@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use streamfmt::core::frame::{Frame, MAX_LINE};
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::reading::{LinePart, LineReader, LineReading};
+use streamfmt::core::reading::{LinePart, LineReading};
 use streamfmt::core::text::clean as cleaned;
 use streamfmt::core::theme::{Appearance, ColorDepth, Glyphs, Lookup, Theme, ThemeSource};
 use streamfmt::dialect::DIALECTS;
@@ -26,11 +26,11 @@ pub fn reading(data: &[u8]) {
             rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in the rest of the line, {rest:?}"));
         rest = &rest[at + part.len()..];
     };
-    match LineReader::new(DIALECTS).read(frame) {
+    match LineReading::of(frame, |value| DIALECTS.is_event(value)) {
         LineReading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
         LineReading::Oversized(_) => return assert!(line.len() > MAX_LINE),
         LineReading::Text(text) => expect(&text),
-        LineReading::Record(record, _) => expect(record.text()),
+        LineReading::Record(record) => expect(record.text()),
         LineReading::Parts(parts) => parts.for_each(|part| match part {
             LinePart::Record(record) => expect(record.text()),
             LinePart::Damage { text, .. } => expect(&text),

@@ -37,7 +37,7 @@ use counts::FormatCounts;
 use outputs::FormatOutputs;
 pub(crate) use outputs::check_outputs;
 
-/// Lines of larger files are read ahead on a second thread.
+/// Larger files are decoded ahead on a second thread.
 const LARGE: u64 = 1024 * 1024;
 
 /// The most bytes of one read.
@@ -363,7 +363,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         Ok(())
     }
 
-    /// Reads a large file to its end, its lines ahead on another thread.
+    /// Reads a large file to its end, decoded ahead on another thread.
     fn feed_ahead(&mut self, file: File, pipeline: &mut Pipeline) -> std::io::Result<()> {
         let size = file.metadata().ok().map(|about| about.len());
         let label = self.label();

@@ -5,8 +5,6 @@
 
 pub mod launch;
 
-use std::any::Any;
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::budget::Budget;
@@ -27,8 +25,6 @@ pub struct Dialect {
     pub ends_with_outcome: fn(Value<'_>) -> bool,
     /// A decoder at the start of an input, which remembers as much as the budget says.
     pub decoder: fn(Budget) -> Box<dyn Decoder>,
-    /// Reads what an event says by itself, for the decoder; `None`: all of decoding is the decoder's.
-    pub pure: Option<fn(Value<'_>) -> TypedRecord>,
     /// The product's own tools, as far as they are known. A stream may have others.
     pub tools: &'static [(&'static str, Tool)],
     /// The one of them that has this name.
@@ -139,28 +135,6 @@ impl Tool {
     }
 }
 
-/// What can be read of an event without knowing what was before it: the pure part of decoding, in a type of its dialect's own.
-#[derive(Clone, Debug)]
-pub struct TypedRecord(Arc<dyn TypedPart>);
-
-/// A type for the pure part of a dialect's decoding.
-pub trait TypedPart: Any + Debug + Send + Sync {}
-
-impl<T: Any + Debug + Send + Sync> TypedPart for T {}
-
-impl TypedRecord {
-    /// Of what a dialect read.
-    pub fn new(read: impl TypedPart) -> Self {
-        Self(Arc::new(read))
-    }
-
-    /// What was read, if it is of this type.
-    pub fn read<T: TypedPart>(&self) -> Option<&T> {
-        let read: &dyn Any = &*self.0;
-        read.downcast_ref()
-    }
-}
-
 /// A record and where it stands.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
@@ -168,8 +142,6 @@ pub struct Input<'a> {
     pub record: &'a Arc<Record>,
     /// The event in it: its root, or an element of it.
     pub value: Value<'a>,
-    /// What was read of `value` before by [`Dialect::pure`], if anything was.
-    pub typed: Option<&'a TypedRecord>,
     /// Number of its line.
     pub line: u64,
     /// The call that all of this input is inside of, if it is a sub-agent's own file.

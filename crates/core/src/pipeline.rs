@@ -5,13 +5,14 @@
 //!          line     record     events    items      entries   parts
 //! ```
 //!
-//! Lines go the whole way one after the other; what a line says by itself may be read ahead on another thread
+//! Lines go the whole way one after the other; all up to the session may be ahead on another thread
 //! ([`Pipeline::split`]). Each item is formatted at the step that completes it, with the session as it
 //! is there, and never again.
 //!
 //! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on each output has formatters,
 //! limits and a writer of its own, and is what it would be alone.
 
+mod decode;
 mod detect;
 mod format;
 mod further_output;
@@ -20,9 +21,10 @@ mod head;
 mod heading;
 mod open;
 mod pace;
-mod path;
 mod result_of_call;
+mod session;
 mod start;
+mod step;
 mod titles;
 mod update;
 mod write;
@@ -37,21 +39,20 @@ use crate::frame::Framer;
 use crate::item::{Fact, Id, Item, Kind};
 use crate::outline::{DocumentHead, Node};
 use crate::profile::Profile;
-use crate::reading::{LineReader, LineReading};
 use crate::session::{Facts, Session};
 use crate::writer::Writer;
 
 pub use crate::outline::{EntryChange, Update};
 pub use crate::report::Report;
+pub use decode::{DecodeStage, Pieces, Subagents};
 pub use growing::GROWING_TEXT;
 pub use open::{OpenAgent, OpenNodes};
 pub use pace::LivePace;
-pub use path::{LinePath, Pieces, Subagents};
+pub use session::SessionStage;
+pub use step::{InputCount, Step};
 
-use detect::Detection;
 use format::FormatStage;
 use further_output::FurtherOutput;
-use path::SubagentFiles;
 use start::HeldStart;
 
 /// What comes out of a pipeline.
@@ -155,22 +156,9 @@ pub struct Setup {
 /// Bytes of one input in, text out. One pipeline reads one input. It may go to another thread, unless something in it is
 /// for its own alone, as the machine of a script is.
 pub struct Pipeline {
-    source: LineSource,
-    path: LinePath,
-}
-
-/// Finds the lines of an input and reads them: what each says by itself, for which no order is needed.
-pub struct LineSource {
     framer: Framer,
-    reader: LineReader,
-}
-
-impl LineSource {
-    /// Takes more of the input. `each` takes the lines that it completes, each with its number.
-    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(u64, LineReading)) {
-        let Self { framer, reader } = self;
-        framer.push(bytes, |frame| each(frame.line, reader.read(frame)));
-    }
+    decode: DecodeStage,
+    session: SessionStage,
 }
 
 impl Pipeline {
@@ -205,22 +193,20 @@ impl Pipeline {
             settles.push((number, settle));
             others.push(FurtherOutput::new(stage, take, take_head));
         }
-        let path = LinePath::new(
-            Detection::new(dialects, dialect_plugins, budget),
-            dialect.as_deref(),
-            SubagentFiles { find: subagents, max_line, nesting: 0 },
-            HeldStart::of(settles, dialect.as_deref()),
-            budget,
-            (main, others),
-        );
-        Self { source: LineSource { framer: Framer::new(max_line), reader: path.reader.clone() }, path }
+        let start = HeldStart::of(settles, dialect.as_deref());
+        let dialect = dialect.as_deref();
+        Self {
+            framer: Framer::new(max_line),
+            decode: DecodeStage::new(dialects, dialect_plugins, dialect, subagents, max_line, budget),
+            session: SessionStage::new(start, budget, main, others),
+        }
     }
 
     /// Reads more of the input and writes what it completes.
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
-        let Self { source, path } = self;
-        source.push(bytes, |line, reading| path.take(line, reading, out));
-        path.written()
+        let Self { framer, decode, session } = self;
+        framer.push(bytes, |frame| decode.take(frame, &mut |step| session.take(step, out)));
+        session.written()
     }
 
     /// Reads more of a file that the sub-agent of `call` writes, and writes what it completes: for a history that is read
@@ -233,39 +219,41 @@ impl Pipeline {
         bytes: &[u8],
         out: &mut dyn Write,
     ) -> fmt::Result {
-        framer.push(bytes, |frame| self.path.take_inside(call, frame, out));
-        self.path.written()
+        let Self { decode, session, .. } = self;
+        framer.push(bytes, |frame| decode.take_inside(call, frame, &mut |step| session.take(step, out)));
+        session.written()
     }
 
-    /// The pipeline in two: what finds and reads lines, which may be ahead on another thread, and what takes their readings in
-    /// their order.
-    pub fn split(&mut self) -> (&mut LineSource, &mut LinePath) {
-        (&mut self.source, &mut self.path)
+    /// The pipeline in parts: what finds lines and what decodes them, which may be ahead on another thread, and what takes the steps
+    /// in their order.
+    pub fn split(&mut self) -> (&mut Framer, &mut DecodeStage, &mut SessionStage) {
+        (&mut self.framer, &mut self.decode, &mut self.session)
     }
 
     /// Makes a missing outcome show at the end, as an error: for an input that is a whole run, not an excerpt, and that was read to
     /// its end. Histories need none. See [`Report::lacks_outcome`](crate::report::Report::lacks_outcome).
     pub fn require_outcome(&mut self) {
-        self.path.requires_outcome = true;
+        self.session.requires_outcome = true;
     }
 
     /// Ends the input: writes what is left.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let Self { source: LineSource { framer, reader }, path } = self;
-        framer.finish(|frame| path.take(frame.line, reader.read(frame), out));
-        path.end(out)
+        let Self { framer, decode, session } = self;
+        framer.finish(|frame| decode.take(frame, &mut |step| session.take(step, out)));
+        decode.end(&mut |step| session.take(step, out));
+        session.end(out)
     }
 
     /// What is known of the run as a whole, once the input has ended, if the writer of the main output wants that
     /// ([`crate::writer::Wants::head`]).
     pub fn document_head(&self) -> Option<&DocumentHead> {
-        self.path.main.writer.document_head()
+        self.session.main.writer.document_head()
     }
 
     /// Writes what belongs before all that the main output has written, if its writer has such a head and
     /// [`Setup::holds_head`] asked for it. Once, after [`Self::finish`].
     pub fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.path.main.writer.head(out)
+        self.session.main.writer.head(out)
     }
 
     /// What changed since the last time, in the order in which it first changed. Growing items are
@@ -279,7 +267,7 @@ impl Pipeline {
 
     /// The same of an output: 0 is the main one, 1 the first of [`Setup::also`].
     pub fn take_updates_of(&mut self, output: usize) -> Vec<Update> {
-        let LinePath { session, main, others, .. } = &mut self.path;
+        let SessionStage { session, main, others, .. } = &mut self.session;
         let stage = match output {
             0 => Some(main),
             _ => others.get_mut(output - 1).map(|other| &mut other.stage),
@@ -289,12 +277,12 @@ impl Pipeline {
 
     /// The same as [`Self::take_updates`] but for what still grows: it costs nothing to take this whenever something was read.
     pub fn take_finished(&mut self) -> Vec<Update> {
-        self.path.main.take_finished()
+        self.session.main.take_finished()
     }
 
     /// Whether something has grown since the last [`Self::take_updates`].
     pub fn has_grown(&self) -> bool {
-        self.path.main.has_grown()
+        self.session.main.has_grown()
     }
 
     /// Goes on with the profile and the output of another set-up from the next event on. What was said stays said; the session, the
@@ -303,7 +291,7 @@ impl Pipeline {
     /// outputs stay as they are.
     pub fn replace(&mut self, setup: Setup, writer: bool, out: &mut dyn Write) -> fmt::Result {
         let Setup { profile, output, .. } = setup;
-        let LinePath { session, main, .. } = &mut self.path;
+        let SessionStage { session, main, .. } = &mut self.session;
         main.replace(profile, output, writer, session, out)
     }
 
@@ -311,40 +299,40 @@ impl Pipeline {
     /// and sub-agents at work, each by the title of its call. In the order in which they would come. For a writer, and only what
     /// [`Setup::shows_open`] asks for.
     pub fn open_nodes(&mut self) -> OpenNodes {
-        let LinePath { session, main, .. } = &mut self.path;
+        let SessionStage { session, main, .. } = &mut self.session;
         main.open_nodes(session)
     }
 
     /// Writes nodes as they would stand behind what the main output has written, and forgets it again: see
     /// [`LiveWriter::preview`](crate::writer::LiveWriter::preview).
     pub fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
-        self.path.main.writer.preview(nodes, rows, out)
+        self.session.main.writer.preview(nodes, rows, out)
     }
 
     /// From here on, rows of the main output are wrapped at this width, if they are wrapped at all.
     pub fn set_width(&mut self, columns: usize) {
-        self.path.main.writer.set_width(columns);
+        self.session.main.writer.set_width(columns);
     }
 
     /// The number of the last line that was read: what was shown at it is the same in every process, at any pace. The end of the input
     /// counts as one more.
     pub fn revision(&self) -> u64 {
-        self.path.main.revision()
+        self.session.main.revision()
     }
 
     /// What was counted so far, of the main output.
     pub fn report(&self) -> &Report {
-        &self.path.main.report
+        &self.session.main.report
     }
 
     /// What was counted so far of each of the further outputs, in their order.
     pub fn other_reports(&self) -> impl Iterator<Item = &Report> {
-        self.path.others.iter().map(|other| &other.stage.report)
+        self.session.others.iter().map(|other| &other.stage.report)
     }
 
     /// All items so far, and the facts of the run.
     pub fn session(&self) -> &Session {
-        &self.path.session
+        &self.session.session
     }
 }
 

@@ -1,6 +1,4 @@
-//! What one line says: the pure half of decoding. Nothing here depends on the lines before,
-//! so a host may read many lines at once on several threads. A [`LineReader`] also reads what only one dialect
-//! understands, from when it is known which one it is.
+//! What one line says. Nothing here depends on the lines before.
 //!
 //! A line is one record, or nothing, or text. Real logs also hold damage: a record that was cut
 //! and followed at once by a whole one, two records without a line feed between, runs of NUL.
@@ -8,9 +6,8 @@
 
 use std::ops::Range;
 use std::str::Utf8Chunk;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use crate::dialect::{Dialect, Dialects, TypedRecord};
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
 
@@ -33,41 +30,14 @@ pub enum LinePart {
 pub enum LineReading {
     /// Nothing.
     Blank,
-    /// One record, for items to share, and what it says by itself, as far as its dialect was known and reads that.
-    Record(Arc<Record>, Option<TypedRecord>),
+    /// One record, for items to share.
+    Record(Arc<Record>),
     /// Text that is no JSON at all.
     Text(String),
     /// Records and damage.
     Parts(LineParts),
     /// It was over the limit, or its text is: its size in bytes.
     Oversized(u64),
-}
-
-/// Reads the lines of one input, on any thread.
-#[derive(Clone)]
-pub struct LineReader {
-    dialects: Dialects,
-    dialect: Arc<OnceLock<&'static Dialect>>,
-}
-
-impl LineReader {
-    /// One that takes events of these dialects for records in the middle of damage.
-    pub fn new(dialects: Dialects) -> Self {
-        Self { dialects, dialect: Arc::default() }
-    }
-
-    /// Reads a line.
-    pub fn read(&self, frame: Frame<'_>) -> LineReading {
-        let pure = self.dialect.get().and_then(|dialect| dialect.pure);
-        LineReading::of(frame, |value| self.dialects.is_event(value), pure)
-    }
-
-    /// Sets the dialect of the lines that are read from now on, here and by all clones. What was read before lacks
-    /// nothing: a decoder reads what wasn't read for it.
-    pub(crate) fn set_dialect(&self, dialect: &'static Dialect) {
-        // An input has one dialect.
-        let _ = self.dialect.set(dialect);
-    }
 }
 
 /// The parts of a damaged line, in order. A line may hold a great many records, so each is read when it is its
@@ -122,13 +92,9 @@ impl Iterator for LineParts {
 }
 
 impl LineReading {
-    /// Reads a line. `claim` says whether a value is an event of the dialect, which
-    /// decides what may be taken for a record in the middle of damage. `pure`: see [`Dialect::pure`].
-    fn of(
-        frame: Frame<'_>,
-        claim: impl Fn(Value<'_>) -> bool,
-        pure: Option<fn(Value<'_>) -> TypedRecord>,
-    ) -> Self {
+    /// Reads a line. `claim` says whether a value is an event of a dialect, which decides what may be taken for a record in the
+    /// middle of damage.
+    pub fn of(frame: Frame<'_>, claim: impl Fn(Value<'_>) -> bool) -> Self {
         if let Some(size) = frame.oversized {
             return Self::Oversized(size);
         }
@@ -144,10 +110,7 @@ impl LineReading {
         // A long line that came in pieces need not stay beside its text.
         drop(frame);
         match Record::from_line(text) {
-            Ok(record) => {
-                let typed = pure.map(|pure| pure(record.root()));
-                Self::Record(Arc::new(record), typed)
-            }
+            Ok(record) => Self::Record(Arc::new(record)),
             Err((damage, text)) => recover(text, damage.at, claim),
         }
     }
@@ -300,9 +263,9 @@ mod tests {
     fn read(text: &str) -> Vec<String> {
         let frame = Frame { line: 1, bytes: Cow::Borrowed(text.as_bytes()), oversized: None };
         let claim = |value: Value<'_>| value.get("type").and_then(Value::str).is_some_and(|t| t.is("user"));
-        match LineReading::of(frame, claim, None) {
+        match LineReading::of(frame, claim) {
             LineReading::Blank => vec!["blank".into()],
-            LineReading::Record(record, _) => vec![format!("record {}", record.text())],
+            LineReading::Record(record) => vec![format!("record {}", record.text())],
             LineReading::Text(text) => vec![format!("text {text}")],
             LineReading::Parts(parts) => parts
                 .map(|part| match part {

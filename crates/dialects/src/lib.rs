@@ -15,7 +15,7 @@ mod patch;
 mod records;
 mod tool;
 
-use streamfmt_core::dialect::{Dialect, Dialects, TypedRecord};
+use streamfmt_core::dialect::{Dialect, Dialects};
 
 #[doc(hidden)]
 pub use claude::wrapped::add_facts as add_wrapped_facts;
@@ -32,7 +32,6 @@ const ROWS: &[Dialect] = &[
         claim: claude::claim,
         ends_with_outcome: claude::is_stream,
         decoder: |budget| Box::new(claude::Claude::new(budget)),
-        pure: Some(|value| TypedRecord::new(claude::Envelope::of(value))),
         tools: &claude::tools::TOOLS,
         tool: claude::tools::find,
         sentences: claude::wrapped::sentences,
@@ -46,7 +45,6 @@ const ROWS: &[Dialect] = &[
         claim: codex::claim,
         ends_with_outcome: codex::is_stream,
         decoder: |budget| Box::new(codex::Codex::new(budget)),
-        pure: None,
         tools: &codex::tools::TOOLS,
         tool: codex::tools::find,
         sentences: codex::wrapped::sentences,
@@ -60,7 +58,6 @@ const ROWS: &[Dialect] = &[
         claim: records::claim,
         ends_with_outcome: records::is_stream,
         decoder: |_| Box::new(records::Records),
-        pure: None,
         tools: &[],
         tool: |_| None,
         sentences: Vec::new,

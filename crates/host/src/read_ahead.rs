@@ -1,4 +1,4 @@
-//! Formats a large input on two threads: one reads lines ahead, the other takes them in their order.
+//! Formats a large input on two threads: one decodes ahead, the other takes what that tells in its order.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -6,17 +6,17 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::sync_channel;
 use std::{fmt, mem, thread};
 
-use streamfmt_core::pipeline::{LineSource, Pipeline};
-use streamfmt_core::reading::LineReading;
+use streamfmt_core::frame::Framer;
+use streamfmt_core::pipeline::{DecodeStage, Pipeline, Step};
 
-/// Bytes that are read at once.
-const CHUNK: usize = 128 << 10;
+/// Bytes that are read at once, and of whose lines the steps go to the other thread together.
+const CHUNK: usize = 64 << 10;
 
-/// Lines that go to the other thread together, at most: what is read of a line takes room however short it is.
-const LINES: usize = 1_024;
+/// Steps that go to the other thread together, at most: they take room however short their line is.
+const STEPS: usize = 1_024;
 
 /// How many times that many may wait to be taken.
-const AHEAD: usize = 2;
+const AHEAD: usize = 1;
 
 /// Text that is passed on at once, in bytes.
 const PIECE: usize = 64 << 10;
@@ -49,56 +49,72 @@ pub fn format_ahead(
     mut input: impl Read + Send,
     mut output: impl FnMut(&str) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let (source, path) = pipeline.split();
+    let (framer, decode, session) = pipeline.split();
     let mut pieces = TextPieces { text: String::new(), output: &mut output, is_wanted: true };
-    let mut take = |lines: Vec<_>| {
-        for (line, reading) in lines {
-            path.take(line, reading, &mut pieces);
+    let mut take = |steps: Vec<Step>| {
+        for step in steps {
+            session.take(step, &mut pieces);
             if !pieces.is_wanted {
                 break;
             }
         }
         pieces.is_wanted
     };
+    let mut lines = Lines { input: &mut input, framer, decode };
     let ahead = thread::scope(|scope| {
+        if lines.decode.has_plugin() {
+            return None;
+        }
         let (send, receive) = sync_channel(AHEAD);
-        let (source, input) = (&mut *source, &mut input);
-        let read = move || read_lines(source, input, |lines| send.send(lines).is_ok());
-        let reading = thread::Builder::new().spawn_scoped(scope, read).ok()?;
+        let lines = &mut lines;
+        let decode = move || lines.decode(|steps| send.send(steps).is_ok());
+        let decoding = thread::Builder::new().spawn_scoped(scope, decode).ok()?;
         let _ = receive.into_iter().all(&mut take);
-        Some(reading.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        Some(decoding.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
     // Without another thread it takes longer, no more.
-    let read = ahead.unwrap_or_else(|| read_lines(source, &mut input, take));
+    let read = ahead.unwrap_or_else(|| lines.decode(take));
     // Whoever takes the text knows.
-    let _ = path.written();
+    let _ = session.written();
     pieces.pass_on();
     read
 }
 
-/// Reads `input` to its end, or until `take` wants no more lines.
-fn read_lines(
-    source: &mut LineSource,
-    input: &mut impl Read,
-    mut take: impl FnMut(Vec<(u64, LineReading)>) -> bool,
-) -> io::Result<()> {
-    let mut bytes = vec![0; CHUNK];
-    loop {
-        let count = match input.read(&mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Ok(0) => return Ok(()),
-            count => count?,
-        };
-        let (mut lines, mut is_wanted) = (Vec::new(), true);
-        source.push(&bytes[..count], |line, reading| {
-            lines.push((line, reading));
-            if lines.len() == LINES {
-                is_wanted = is_wanted && take(mem::take(&mut lines));
+/// The lines of an input, and what decodes them.
+struct Lines<'a, R> {
+    input: &'a mut R,
+    framer: &'a mut Framer,
+    decode: &'a mut DecodeStage,
+}
+
+impl<R: Read> Lines<'_, R> {
+    /// Decodes all lines, or until `take` wants no more steps.
+    fn decode(&mut self, mut take: impl FnMut(Vec<Step>) -> bool) -> io::Result<()> {
+        let Self { input, framer, decode } = self;
+        let mut bytes = vec![0; CHUNK];
+        let (mut steps, mut size, mut is_wanted) = (Vec::new(), 0, true);
+        let read = loop {
+            let count = match input.read(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => break Err(error),
+                Ok(0) => break Ok(()),
+                Ok(count) => count,
+            };
+            let mut each = |step: Step| {
+                size += step.size();
+                steps.push(step);
+                if size >= CHUNK || steps.len() == STEPS {
+                    size = 0;
+                    is_wanted = is_wanted && take(mem::take(&mut steps));
+                }
+            };
+            framer.push(&bytes[..count], |frame| decode.take(frame, &mut each));
+            if !is_wanted {
+                return Ok(());
             }
-        });
-        if !is_wanted || !take(lines) {
-            return Ok(());
-        }
+        };
+        take(steps);
+        read
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::budget::Budget;
 use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects};
 use crate::json::{Record, Value};
-use crate::reading::{LineReader, LineReading};
+use crate::reading::LineReading;
 
 /// Lines held back while no dialect has claimed one.
 const MAX_HELD_LINES: usize = 64;
@@ -26,9 +26,8 @@ pub(super) struct ChosenDialect {
 }
 
 impl ChosenDialect {
-    /// A known dialect, whose lines `reader` reads from now on.
-    fn known(dialect: &'static Dialect, reader: &LineReader, budget: Budget) -> Self {
-        reader.set_dialect(dialect);
+    /// A known dialect.
+    fn known(dialect: &'static Dialect, budget: Budget) -> Self {
         Self {
             name: dialect.name.into(),
             claim: Some(dialect.claim),
@@ -66,26 +65,29 @@ impl Detection {
     }
 
     /// The dialect of this name, if there is one; of several the plugin that was given last.
-    pub(super) fn named(&mut self, name: &str, reader: &LineReader) -> Option<ChosenDialect> {
+    pub(super) fn named(&mut self, name: &str) -> Option<ChosenDialect> {
         if let Some(plugin) = self.plugins.iter().rposition(|plugin| &*plugin.name == name) {
             return Some(self.plugins.swap_remove(plugin).into());
         }
-        Some(ChosenDialect::known(self.dialects.find(name)?, reader, self.budget))
+        Some(ChosenDialect::known(self.dialects.find(name)?, self.budget))
+    }
+
+    /// Whether a dialect plugin may claim the input.
+    pub(super) fn has_plugins(&self) -> bool {
+        !self.plugins.is_empty()
     }
 
     /// The dialect that claims the input with this line.
-    pub(super) fn claiming(&mut self, reading: &LineReading, reader: &LineReader) -> Option<ChosenDialect> {
+    pub(super) fn claiming(&mut self, reading: &LineReading) -> Option<ChosenDialect> {
         match reading {
-            LineReading::Record(record, _) => self.claiming_record(record, reader),
-            LineReading::Parts(parts) => {
-                parts.records().find_map(|record| self.claiming_record(&record, reader))
-            }
+            LineReading::Record(record) => self.claiming_record(record),
+            LineReading::Parts(parts) => parts.records().find_map(|record| self.claiming_record(&record)),
             LineReading::Blank | LineReading::Text(_) | LineReading::Oversized(_) => None,
         }
     }
 
     /// The dialect that is the surest that the input is its, with this record after those before.
-    fn claiming_record(&mut self, record: &Record, reader: &LineReader) -> Option<ChosenDialect> {
+    fn claiming_record(&mut self, record: &Record) -> Option<ChosenDialect> {
         if self.resembled.is_none() {
             self.resembled = (self.dialects.recognise)(record.root()).and_then(|program| program.resembles);
         }
@@ -100,7 +102,7 @@ impl Detection {
                 return Some(self.plugins.swap_remove(index).into());
             }
         }
-        known.map(|known| ChosenDialect::known(known, reader, self.budget))
+        known.map(|known| ChosenDialect::known(known, self.budget))
     }
 
     /// Whether a line that claims nothing is held back. Raw text isn't, unless something before it is.
@@ -113,7 +115,7 @@ impl Detection {
     pub(super) fn hold(&mut self, line: u64, reading: LineReading) -> VecDeque<(u64, LineReading)> {
         self.held_bytes += match &reading {
             LineReading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
-            LineReading::Record(record, _) => record.text().len(),
+            LineReading::Record(record) => record.text().len(),
             LineReading::Text(text) => text.len(),
             LineReading::Blank | LineReading::Oversized(_) => 0,
         };

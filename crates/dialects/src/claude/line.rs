@@ -1,8 +1,7 @@
 //! The envelope of a line: the fields that stand around every message, found in one pass.
 //!
-//! Live lines use `snake_case`, history lines `camelCase`; both are read the same way. Finding the fields needs
-//! nothing but the line, so it is done where lines are read, maybe on another thread: an [`Envelope`] says where
-//! they stand. A [`ClaudeLine`] is the envelope together with its record.
+//! Live lines use `snake_case`, history lines `camelCase`; both are read the same way. An [`Envelope`] says where
+//! the fields stand. A [`ClaudeLine`] is the envelope together with its record.
 
 use std::num::NonZeroU32;
 use std::sync::LazyLock;

@@ -30,7 +30,7 @@ use crate::calls::Calls;
 use crate::facts::{copy, leveled, minor};
 use crate::item_builder::{ItemBuilder, not_an_event};
 use streamfmt_core::budget::Budget;
-use streamfmt_core::dialect::{Decoder, Input, TypedRecord};
+use streamfmt_core::dialect::{Decoder, Input};
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
@@ -143,13 +143,7 @@ fn content(value: Value<'_>, key: &str) -> Content {
 
 impl Decoder for Claude {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
-        let read;
-        let envelope = if let Some(envelope) = input.typed.and_then(TypedRecord::read) {
-            envelope
-        } else {
-            read = Envelope::of(input.value);
-            &read
-        };
+        let envelope = &Envelope::of(input.value);
         let Some(line) = ClaudeLine::of(input.value, envelope) else { return not_an_event(input, out) };
         let kind = line.kind.decode();
         let session = line.session().map(|id| self.session_of(&id.decode()));

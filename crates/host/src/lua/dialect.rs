@@ -226,7 +226,7 @@ impl Decoder for ScriptedDialect {
         let Some(plugin) = self.plugins.get(self.who).filter(|plugin| !plugin.is_off()) else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
         let record = Arc::new(record);
-        let input = Input { record: &record, value: record.root(), typed: None, line: 0, parent: None };
+        let input = Input { record: &record, value: record.root(), line: 0, parent: None };
         self.plugins.current.note(&self.session);
         let doing = || "ending the input".to_owned();
         match plugin.call_hook(finish, plugin.context()) {

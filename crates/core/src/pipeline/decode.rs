@@ -1,0 +1,242 @@
+//! Decoding: the lines of an input in, what they tell out, step by step. Nothing here depends on the session or on what is said, so it
+//! may be ahead on another thread.
+
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::dialect::{DialectPlugin, Dialects, Input};
+use crate::event::Event;
+use crate::frame::{Frame, Framer};
+use crate::item::{Action, Content, Fact, Id, Item, Kind};
+use crate::json::{self, Record};
+use crate::reading::{LinePart, LineReading};
+
+use super::detect::{ChosenDialect, Detection};
+use super::notice;
+use super::step::{InputCount, Step};
+
+/// Notices about damaged records that are shown; further ones are counted.
+pub(super) const SHOWN_DAMAGE: u64 = 20;
+/// Files of sub-agents that may be read inside one another.
+const MAX_NESTING: usize = 16;
+
+/// The bytes of a file, in pieces.
+pub type Pieces = Box<dyn Iterator<Item = Vec<u8>> + Send>;
+
+/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
+/// with its result, it answers with the file's bytes.
+pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
+
+/// Decodes the lines of one input.
+///
+/// It may go to another thread, but for that of a dialect plugin: see [`Self::has_plugin`].
+pub struct DecodeStage {
+    detection: Detection,
+    dialect: Option<ChosenDialect>,
+    /// Finds the files of sub-agents.
+    subagents: Option<Subagents>,
+    max_line: usize,
+    /// How many files of sub-agents are being read inside one another.
+    nesting: usize,
+    damaged: u64,
+    /// Room for the events of one record, kept from one to the next.
+    events: Vec<Event>,
+}
+
+impl DecodeStage {
+    /// The stage before the first line. `dialect`: its name, if it was decided on from outside.
+    pub(super) fn new(
+        dialects: Dialects,
+        plugins: Vec<DialectPlugin>,
+        dialect: Option<&str>,
+        subagents: Option<Subagents>,
+        max_line: usize,
+        budget: Budget,
+    ) -> Self {
+        let mut detection = Detection::new(dialects, plugins, budget);
+        let dialect = dialect.and_then(|name| detection.named(name));
+        Self { detection, dialect, subagents, max_line, nesting: 0, damaged: 0, events: Vec::new() }
+    }
+
+    /// Whether a dialect plugin decodes, or may: the machine of a script is for the thread alone that made it.
+    pub fn has_plugin(&self) -> bool {
+        self.dialect.as_ref().map_or(self.detection.has_plugins(), |dialect| dialect.claim.is_none())
+    }
+
+    /// Takes the next line of the input. `each` takes what that tells.
+    pub fn take(&mut self, frame: Frame<'_>, each: &mut dyn FnMut(Step)) {
+        let line = frame.line;
+        let reading = LineReading::of(frame, |value| self.detection.dialects.is_event(value));
+        each(Step::Count(InputCount::Line(line)));
+        if self.dialect.is_some() {
+            return self.read(line, reading, None, each);
+        }
+        self.dialect = self.detection.claiming(&reading);
+        if self.dialect.is_none() && self.detection.holds(&reading) {
+            let held = self.detection.hold(line, reading);
+            return self.read_all(held, each);
+        }
+        if self.dialect.is_some() {
+            let held = self.detection.release();
+            self.read_all(held, each);
+        }
+        self.read(line, reading, None, each);
+    }
+
+    /// Takes a line of the file of a sub-agent that `call` started, where that file is read as it grows. Lines of such a file
+    /// and of the input may come in any order.
+    pub(super) fn take_inside(&mut self, call: &Id, frame: Frame<'_>, each: &mut dyn FnMut(Step)) {
+        let line = frame.line;
+        let reading = LineReading::of(frame, |value| self.detection.dialects.is_event(value));
+        self.nesting += 1;
+        self.read(line, reading, Some(call), each);
+        self.nesting -= 1;
+    }
+
+    /// Ends the input: tells what is left.
+    pub(super) fn end(&mut self, each: &mut dyn FnMut(Step)) {
+        let held = self.detection.release();
+        self.read_all(held, each);
+        let mut events = Vec::new();
+        if let Some(dialect) = &mut self.dialect {
+            dialect.decoder.end(&mut events);
+        }
+        events.into_iter().for_each(|event| each(Step::Event(event)));
+    }
+
+    fn read_all(&mut self, lines: impl IntoIterator<Item = (u64, LineReading)>, each: &mut dyn FnMut(Step)) {
+        lines.into_iter().for_each(|(line, reading)| self.read(line, reading, None, each));
+    }
+
+    /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
+    fn read(&mut self, line: u64, reading: LineReading, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
+        match reading {
+            LineReading::Blank => each(Step::Count(InputCount::Blank)),
+            LineReading::Record(record) => self.record(line, &record, parent, each),
+            LineReading::Text(text) => raw(line, text, parent, each),
+            LineReading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
+                LinePart::Record(record) => self.record(line, &record, parent, each),
+                LinePart::Damage { text, incomplete } => {
+                    let mut notice = self.damage(line, index, text, incomplete);
+                    move_inside(&mut notice, parent);
+                    each(Step::Count(InputCount::Damaged));
+                    each(Step::put(notice));
+                }
+            }),
+            LineReading::Oversized(size) => {
+                let mut notice = notice(line, "oversized");
+                notice.data.push(("bytes", Fact::Int(size.cast_signed())));
+                move_inside(&mut notice, parent);
+                each(Step::Count(InputCount::Oversized));
+                each(Step::put(notice));
+            }
+        }
+    }
+
+    fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool) -> Item {
+        self.damaged += 1;
+        let mut notice = notice(line, "damaged");
+        if self.damaged > SHOWN_DAMAGE {
+            // Only a plugin may have something to say of it.
+            notice.data.push(("counted", Fact::Bool(true)));
+        }
+        if index > 0 {
+            notice.id = format!("line-{line}/damage-{index}").into();
+        }
+        notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
+        notice.data.push(("incomplete", Fact::Bool(incomplete)));
+        notice.text = Content::Own(text);
+        notice
+    }
+
+    fn record(&mut self, line: u64, record: &Arc<Record>, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
+        let root = record.root();
+        let Some(ChosenDialect { name, claim, is_told, .. }) = &mut self.dialect else {
+            if let Some(program) = (self.detection.dialects.recognise)(root) {
+                each(Step::Count(InputCount::Foreign(program)));
+            }
+            return raw(line, record.text().to_owned(), parent, each);
+        };
+        let is_stream = root.kind() == json::ValueKind::Array && claim.is_none_or(|claim| claim(root));
+        if !std::mem::replace(is_told, true) {
+            each(Step::Count(InputCount::Dialect(Arc::clone(name))));
+        }
+        if is_stream {
+            for value in root.items() {
+                self.decode(Input { record, value, line, parent }, each);
+            }
+        } else {
+            self.decode(Input { record, value: root, line, parent }, each);
+        }
+        if record.is_cut() {
+            let mut cut = notice(line, "cut");
+            cut.id = format!("line-{line}/cut").into();
+            move_inside(&mut cut, parent);
+            each(Step::put(cut));
+        }
+    }
+
+    /// Tells what one record of the dialect tells.
+    fn decode(&mut self, input: Input<'_>, each: &mut dyn FnMut(Step)) {
+        let Some(dialect) = &mut self.dialect else { return };
+        // A record of a sub-agent's file may be decoded before this one is done.
+        let mut events = std::mem::take(&mut self.events);
+        dialect.decoder.decode(input, &mut events);
+        let Input { record, value, line, .. } = input;
+        if self.nesting == 0
+            && dialect.ends_with_outcome.is_some_and(|ends_with_outcome| ends_with_outcome(value))
+        {
+            dialect.ends_with_outcome = None;
+            each(Step::Count(InputCount::AwaitsOutcome));
+        }
+        each(Step::Record(line, Arc::clone(record), value.node()));
+        for event in events.drain(..) {
+            let subagent = self.subagent(&event);
+            each(Step::Event(event));
+            if let Some((call, pieces)) = subagent {
+                self.nest(&call, pieces, each);
+            }
+        }
+        self.events = events;
+    }
+
+    /// The file of the sub-agent that a call started, or whose result it is, and that call.
+    fn subagent(&mut self, event: &Event) -> Option<(Id, Pieces)> {
+        let find = self.subagents.as_mut()?;
+        let Event::Put(item) = event else { return None };
+        if item.action() != Some(Action::Delegate) || self.nesting >= MAX_NESTING {
+            return None;
+        }
+        let call = item.call.as_ref().unwrap_or(&item.id);
+        Some((call.clone(), find(item)?))
+    }
+
+    /// Reads the file of a sub-agent, right under its call.
+    fn nest(&mut self, call: &Id, pieces: Pieces, each: &mut dyn FnMut(Step)) {
+        let mut framer = Framer::new(self.max_line);
+        for piece in pieces {
+            framer.push(&piece, |frame| self.take_inside(call, frame, each));
+        }
+        framer.finish(|frame| self.take_inside(call, frame, each));
+    }
+}
+
+/// A line that is no record, or one that no dialect knows.
+fn raw(line: u64, text: String, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
+    let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
+    item.data.push(("raw", Fact::Bool(true)));
+    let is_blank = text.trim().is_empty();
+    item.text = Content::Own(text);
+    move_inside(&mut item, parent);
+    each(Step::Count(if is_blank { InputCount::Blank } else { InputCount::Raw }));
+    each(Step::put(item));
+}
+
+/// Moves an item that was made of a line itself into the call whose sub-agent's file has that line, if it is one's: the input has
+/// a line of that number, too.
+fn move_inside(item: &mut Item, parent: Option<&Id>) {
+    if let Some(parent) = parent {
+        item.id = Id::below(parent.as_str(), item.id.as_str());
+        item.parent = Some(parent.clone());
+    }
+}

@@ -1,0 +1,171 @@
+//! The session and its outputs: steps in, text out, each step the whole way before the next.
+
+use std::fmt::{self, Write};
+
+use crate::budget::Budget;
+use crate::event::Event;
+use crate::item::Fact;
+use crate::report;
+use crate::session::{Session, SessionChange};
+
+use super::decode::SHOWN_DAMAGE;
+use super::format::FormatStage;
+use super::further_output::FurtherOutput;
+use super::notice;
+use super::start::HeldStart;
+use super::step::{InputCount, Step};
+
+/// Text of an output beside the main one that is passed on in the middle of some input, in bytes.
+const PIECE: usize = 64 << 10;
+
+/// Keeps the session, and tells each output what changes in it.
+pub struct SessionStage {
+    start: Option<Box<HeldStart>>,
+    pub(super) session: Session,
+    pub(super) main: FormatStage,
+    pub(super) others: Vec<FurtherOutput>,
+    line: u64,
+    /// Whether a missing outcome is shown.
+    pub(super) requires_outcome: bool,
+}
+
+impl SessionStage {
+    /// The stage before the first step.
+    pub(super) fn new(
+        start: Option<HeldStart>,
+        budget: Budget,
+        main: FormatStage,
+        others: Vec<FurtherOutput>,
+    ) -> Self {
+        let (start, session) = (start.map(Box::new), Session::new(budget));
+        Self { start, session, main, others, line: 0, requires_outcome: false }
+    }
+
+    /// Takes the next step, and writes what is complete with it to `out`. [`Self::written`] returns
+    /// whether writing failed; after a failure only the other outputs continue.
+    pub fn take(&mut self, step: Step, out: &mut dyn Write) {
+        if self.main.writer.has_failed() && self.others.is_empty() {
+            return;
+        }
+        if let Some(start) = &mut self.start {
+            start.hold(step);
+            return self.settle(false, out);
+        }
+        self.apply(step, out);
+    }
+
+    /// Passes on the text of the other outputs, and returns whether writing has failed since the last call.
+    pub fn written(&mut self) -> fmt::Result {
+        self.others.iter_mut().for_each(FurtherOutput::pass_on);
+        self.main.writer.take_written()
+    }
+
+    /// Ends the session, once all steps are taken: says what is left.
+    pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
+        self.settle(true, out);
+        self.end_session(out);
+        let written = self.written();
+        self.others.iter_mut().for_each(FurtherOutput::end);
+        written?;
+        self.main.writer.end(out)
+    }
+
+    fn end_session(&mut self, out: &mut dyn Write) {
+        self.each(out, |stage, session, out| stage.end_record(session, out));
+        let Self { session, main, others, line, .. } = self;
+        session.end(*line, |session, change| tell(main, others, session, &change, out));
+        let damaged = self.main.report.damaged;
+        if damaged > SHOWN_DAMAGE {
+            let mut notice = notice(self.line, "damaged");
+            notice.id = "damaged".into();
+            notice.data.push(("count", Fact::Int(damaged.cast_signed())));
+            self.event(Event::Put(Box::new(notice)), out);
+        }
+        if self.requires_outcome && self.main.report.lacks_outcome() {
+            let mut notice = notice(self.line, "no-outcome");
+            notice.id = "no-outcome".into();
+            notice.error = true;
+            self.event(Event::Put(Box::new(notice)), out);
+        }
+        self.each(out, |stage, session, out| stage.end(session, out));
+    }
+
+    /// Looks whether it can be settled now how the stream is shown, and if so, takes what was held back for that.
+    #[cold]
+    fn settle(&mut self, is_end: bool, out: &mut dyn Write) {
+        let Some(start) = &mut self.start else { return };
+        for (output, choices) in start.settle(is_end) {
+            let (profile, output_of) = *choices;
+            let stage = if output == 0 { &mut self.main } else { &mut self.others[output - 1].stage };
+            stage.settle(profile, output_of);
+        }
+        if let Some(start) = self.start.take_if(|start| start.is_settled()) {
+            start.held.into_iter().for_each(|step| self.apply(step, out));
+        }
+    }
+
+    fn apply(&mut self, step: Step, out: &mut dyn Write) {
+        match step {
+            Step::Event(event) => self.event(event, out),
+            Step::Record(line, record, node) => {
+                self.each(out, |stage, session, out| stage.begin_record(line, &record, node, session, out));
+            }
+            Step::Count(counted) => self.count(&counted, out),
+        }
+    }
+
+    /// Takes an event: each output says what it changes in the session.
+    fn event(&mut self, event: Event, out: &mut dyn Write) {
+        match &event {
+            Event::Bookkeeping(name) => {
+                self.each(out, |stage, _, _| report::count(&mut stage.report.bookkeeping, name));
+            }
+            Event::Unknown(name) => {
+                self.each(out, |stage, _, _| report::count(&mut stage.report.unknown, name));
+            }
+            _ => {}
+        }
+        let Self { session, main, others, .. } = self;
+        session.apply(event, |session, change| tell(main, others, session, &change, out));
+    }
+
+    /// Counts something of the input for each output.
+    fn count(&mut self, counted: &InputCount, out: &mut dyn Write) {
+        if let InputCount::Line(line) = counted {
+            self.line = *line;
+        }
+        self.each(out, |stage, session, out| {
+            if counted.ends_record() {
+                stage.end_record(session, out);
+            }
+            counted.add_to(&mut stage.report);
+        });
+    }
+
+    /// Does something with each output.
+    #[inline]
+    fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &Session, &mut dyn Write)) {
+        let Self { session, main, others, .. } = self;
+        work(main, session, out);
+        for other in others {
+            work(&mut other.stage, session, &mut other.text);
+        }
+    }
+}
+
+/// Tells each output of a change in the session.
+fn tell(
+    main: &mut FormatStage,
+    others: &mut [FurtherOutput],
+    session: &Session,
+    change: &SessionChange<'_>,
+    out: &mut dyn Write,
+) {
+    main.take(session, change, out);
+    for other in others {
+        other.stage.take(session, change, &mut other.text);
+        if other.text.len() > PIECE {
+            other.pass_on();
+        }
+    }
+}
