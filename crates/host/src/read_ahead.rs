@@ -60,62 +60,56 @@ pub fn format_ahead(
         }
         pieces.is_wanted
     };
-    let mut lines = Lines { input: &mut input, framer, decode };
     let ahead = thread::scope(|scope| {
-        if lines.decode.has_plugin() {
+        if decode.has_plugin() {
             return None;
         }
         let (send, receive) = sync_channel(AHEAD);
-        let lines = &mut lines;
-        let decode = move || lines.decode(|steps| send.send(steps).is_ok());
-        let decoding = thread::Builder::new().spawn_scoped(scope, decode).ok()?;
+        let (input, framer, decode) = (&mut input, &mut *framer, &mut *decode);
+        let decode_all = move || decode_all(input, framer, decode, |steps| send.send(steps).is_ok());
+        let decoding = thread::Builder::new().spawn_scoped(scope, decode_all).ok()?;
         let _ = receive.into_iter().all(&mut take);
         Some(decoding.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
     // Without another thread it takes longer, no more.
-    let read = ahead.unwrap_or_else(|| lines.decode(take));
+    let read = ahead.unwrap_or_else(|| decode_all(&mut input, framer, decode, take));
     // Whoever takes the text knows.
     let _ = session.written();
     pieces.pass_on();
     read
 }
 
-/// The lines of an input, and what decodes them.
-struct Lines<'a, R> {
-    input: &'a mut R,
-    framer: &'a mut Framer,
-    decode: &'a mut DecodeStage,
-}
-
-impl<R: Read> Lines<'_, R> {
-    /// Decodes all lines, or until `take` wants no more steps.
-    fn decode(&mut self, mut take: impl FnMut(Vec<Step>) -> bool) -> io::Result<()> {
-        let Self { input, framer, decode } = self;
-        let mut bytes = vec![0; CHUNK];
-        let (mut steps, mut size, mut is_wanted) = (Vec::new(), 0, true);
-        let read = loop {
-            let count = match input.read(&mut bytes) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => break Err(error),
-                Ok(0) => break Ok(()),
-                Ok(count) => count,
-            };
-            let mut each = |step: Step| {
-                size += step.size();
-                steps.push(step);
-                if size >= CHUNK || steps.len() == STEPS {
-                    size = 0;
-                    is_wanted = is_wanted && take(mem::take(&mut steps));
-                }
-            };
-            framer.push(&bytes[..count], |frame| decode.take(frame, &mut each));
-            if !is_wanted {
-                return Ok(());
+/// Decodes `input` to its end, or until `take` wants no more steps.
+fn decode_all(
+    input: &mut impl Read,
+    framer: &mut Framer,
+    decode: &mut DecodeStage,
+    mut take: impl FnMut(Vec<Step>) -> bool,
+) -> io::Result<()> {
+    let mut bytes = vec![0; CHUNK];
+    let (mut steps, mut size, mut is_wanted) = (Vec::new(), 0, true);
+    let read = loop {
+        let count = match input.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => break Err(error),
+            Ok(0) => break Ok(()),
+            Ok(count) => count,
+        };
+        let mut each = |step: Step| {
+            size += step.size();
+            steps.push(step);
+            if size >= CHUNK || steps.len() == STEPS {
+                size = 0;
+                is_wanted = is_wanted && take(mem::take(&mut steps));
             }
         };
-        take(steps);
-        read
-    }
+        framer.push(&bytes[..count], |frame| decode.take(frame, &mut each));
+        if !is_wanted {
+            return Ok(());
+        }
+    };
+    take(steps);
+    read
 }
 
 /// Passes text on in pieces.

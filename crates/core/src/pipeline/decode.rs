@@ -101,7 +101,9 @@ impl DecodeStage {
         if let Some(dialect) = &mut self.dialect {
             dialect.decoder.end(&mut events);
         }
-        events.into_iter().for_each(|event| each(Step::Event(event)));
+        for event in events {
+            each(Step::Event(event));
+        }
     }
 
     fn read_all(&mut self, lines: impl IntoIterator<Item = (u64, LineReading)>, each: &mut dyn FnMut(Step)) {
