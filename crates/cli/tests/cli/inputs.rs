@@ -71,7 +71,8 @@ fn a_large_file_whose_lines_are_read_ahead_says_what_it_says_on_one_thread() {
 fn a_large_file_is_decoded_by_a_plugin_where_its_script_is() {
     let dialect = "sf.dialect('acme', { parse = function(o) return sf.item.reply { text = o.body } end })";
     let folder = Folder::with(&[("acme.lua", dialect)]);
-    folder.write("s.jsonl", (0..60_000).map(|n| format!("{{\"body\":\"said {n}\"}}\n")).collect::<String>());
+    let line = |number: usize| format!("{{\"body\":\"said {number}\"}}\n");
+    folder.write("s.jsonl", (0..60_000).map(line).collect::<String>());
     let outcome = folder.run("--plugin acme.lua --from acme --to items s.jsonl");
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
     assert_eq!(outcome.stdout.matches("said ").count(), 60_000);
