@@ -52,8 +52,8 @@ const SCRIPT: &str = include_str!("html/page.js");
 const STYLE_HASH: &str = "sha256-7fnJ6hmjyD+iQqxCIT+jvXAiR564Q4xxNwZ+P6WzSpM=";
 const SCRIPT_HASH: &str = "sha256-qOe92ldwmg3bNHQkQOhN4TMniwTFp21yhdLHehfL1b0=";
 
-/// The classes of nodes below others in a tree, the deepest for all that are deeper.
-const LEVELS: [&str; 8] = [" l1", " l2", " l3", " l4", " l5", " l6", " l7", " l8"];
+/// The classes of nodes in a tree, by how many they are below: the deepest for all that are deeper.
+const LEVELS: [&str; 9] = ["", " l1", " l2", " l3", " l4", " l5", " l6", " l7", " l8"];
 
 /// Failures of so many lines are unfolded.
 const OPEN_FAILURE: usize = 60;
@@ -124,8 +124,8 @@ impl Html {
 
     /// Begins the activity, which isn't shown if nothing is in it: the script needs it all the same.
     fn begin_activity(is_shown: bool, out: &mut HtmlOut<'_>) {
-        out.raw("<section id=\"activity\" aria-labelledby=\"h-activity\"");
-        out.raw(if is_shown { ">" } else { " hidden>" });
+        let hidden = if is_shown { "" } else { " hidden" };
+        out.raws(&["<section id=\"activity\" aria-labelledby=\"h-activity\"", hidden, ">"]);
         out.raw("<h2 id=\"h-activity\">Activity</h2>\n");
     }
 
@@ -155,29 +155,16 @@ impl Html {
 
     /// Writes an entry, a call with its result if that is known.
     fn write(&self, node: &Node, out: &mut HtmlOut<'_>) {
-        let (entry, result) = (&*node.entry, node.result.as_deref());
-        let anchor = page::anchor(entry.id.as_str());
-        let is_failed = [Some(entry), result].into_iter().flatten().any(Entry::is_failed);
-        out.raw("<div class=\"e ");
-        out.raw(class_of(entry));
-        if entry.level > 0 {
-            out.raw(LEVELS[usize::from(entry.level).min(LEVELS.len()) - 1]);
-        }
-        out.raw(if is_failed { " failed\" id=\"" } else { "\" id=\"" });
-        out.raw(&anchor);
-        out.raw("\" data-kind=\"");
-        out.raw(entry.kind.name());
-        if let Some(tool) = &entry.tool {
-            out.raw("\" data-tool=\"");
-            out.text(tool);
-        }
-        out.raw("\" tabindex=\"-1\">");
+        let entry = &*node.entry;
+        let is_failed = node.entries().any(Entry::is_failed);
+        let level = usize::from(entry.level).min(LEVELS.len());
+        let failed = if is_failed { " failed" } else { "" };
+        let anchor = begin_entry(entry, &[class_of(entry), LEVELS[level], failed], out);
         match entry.kind {
             Kind::Reply => self.body(&entry.view.body, out),
             Kind::Prompt => {
-                out.raw("<p class=\"label\">");
-                out.raw(if entry.begins_turn() { "Prompt" } else { "Task" });
-                out.raw("</p>");
+                let label = if entry.begins_turn() { "Prompt" } else { "Task" };
+                out.raws(&["<p class=\"label\">", label, "</p>"]);
                 self.body(&entry.view.body, out);
             }
             _ => self.row(node, out),
@@ -202,9 +189,8 @@ impl Html {
         let is_folded =
             is_said(entry) || result.is_some_and(|result| is_said(result) || is_long(&result.view.title));
         let is_failed = || {
-            let entries = || [Some(entry), result].into_iter().flatten();
-            entries().any(Entry::is_failed)
-                && entries().map(|entry| page::lines_of(&entry.view.body)).sum::<usize>() <= OPEN_FAILURE
+            node.entries().any(Entry::is_failed)
+                && node.entries().map(|entry| page::lines_of(&entry.view.body)).sum::<usize>() <= OPEN_FAILURE
         };
         let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome | Kind::Record)
             || view.is_heading()
@@ -230,13 +216,9 @@ impl Html {
         self.body(&view.body, out);
         if let Some(result) = result {
             let name = page::anchor(result.id.as_str());
-            out.raw("<div class=\"result\" id=\"");
-            out.raw(&name);
-            out.raw("\">");
+            out.raws(&["<div class=\"result\" id=\"", &name, "\">"]);
             if is_long(&result.view.title) {
-                out.raw("<p class=\"line\">");
-                block::line(out, &result.view.title);
-                out.raw("</p>");
+                block::paragraph(out, &result.view.title);
             } else {
                 block::links(out, &result.view.title);
             }
@@ -255,9 +237,7 @@ impl Html {
         out.raw(if row::is_described(entry) { "<span class=\"t said\">" } else { "<span class=\"t\">" });
         Self::title(node, line, out);
         if let Some(input) = row::input_beginning(entry) {
-            out.raw(" <span class=\"more\">");
-            out.text(&input);
-            out.raw("</span>");
+            out.within(" <span class=\"more\">", &input, "</span>");
         }
         out.raw("</span>");
         if let Some(note) = result.map(|result| &result.view.title).filter(|title| !title.is_empty()) {
@@ -287,9 +267,7 @@ impl Html {
         } else if !view.title.is_empty() {
             line(out, &view.title);
         } else if entry.kind == Kind::Thinking {
-            out.raw("Thinking <span class=\"dim\">");
-            out.text(&beginning(&view.body));
-            out.raw("</span>");
+            out.within("Thinking <span class=\"dim\">", &beginning(&view.body), "</span>");
         } else {
             out.text(&beginning(&view.body));
         }
@@ -297,17 +275,13 @@ impl Html {
 
     /// When it was, as the link to it.
     fn time(&self, entry: &Entry, anchor: &str, out: &mut HtmlOut<'_>) {
-        out.raw("<a class=\"at\" href=\"#");
-        out.raw(anchor);
+        out.raws(&["<a class=\"at\" href=\"#", anchor]);
         match entry.at {
             Some(at) => {
                 let utc = UtcTime::new(TimeZone::UTC.to_datetime(at));
                 let local = self.options.timestamps.as_ref().map(|zone| UtcTime::new(zone.to_datetime(at)));
-                out.raw("\"><time datetime=\"");
-                let _ = out.formatted(format_args!("{utc}"));
-                out.raw("\">");
-                out.raw(local.as_ref().unwrap_or(&utc).clock());
-                out.raw("</time></a>");
+                let _ = out.formatted(format_args!("\"><time datetime=\"{utc}\">"));
+                out.raws(&[local.as_ref().unwrap_or(&utc).clock(), "</time></a>"]);
             }
             None => out.raw("\" aria-label=\"link to this\">#</a>"),
         }
@@ -319,9 +293,8 @@ impl Html {
         if self.kept.is_none() {
             self.timeline.write(None, out);
         }
-        out.raw("</main>\n<footer>Written by streamfmt, with times in UTC</footer>\n<script>");
-        out.raw(SCRIPT);
-        out.raw("</script>\n</body>\n</html>\n");
+        out.raw("</main>\n<footer>Written by streamfmt, with times in UTC</footer>\n");
+        out.raws(&["<script>", SCRIPT, "</script>\n</body>\n</html>\n"]);
     }
 
     /// Begins an entry, or what stands for several, in the activity or in a fold of it.
@@ -375,9 +348,7 @@ impl Html {
             let below = if at == 0 { page::below_title(entry, title) } else { None };
             let entry = below.as_ref().unwrap_or(entry);
             let anchor = page::anchor(entry.id.as_str());
-            out.raw("<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"");
-            out.raw(&anchor);
-            out.raw("\">");
+            out.raws(&["<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"", &anchor, "\">"]);
             self.body(&entry.view.body, out);
             self.time(entry, &anchor, out);
             out.raw("</div>\n");
@@ -387,13 +358,8 @@ impl Html {
 
     fn outcome(&self, entry: &Entry, out: &mut HtmlOut<'_>) {
         let anchor = page::anchor(entry.id.as_str());
-        out.raw(if entry.is_failed() {
-            "<div class=\"end failed\" id=\""
-        } else {
-            "<div class=\"end\" id=\""
-        });
-        out.raw(&anchor);
-        out.raw("\"><p class=\"row\">");
+        let failed = if entry.is_failed() { " failed" } else { "" };
+        out.raws(&["<div class=\"end", failed, "\" id=\"", &anchor, "\"><p class=\"row\">"]);
         row::mark(entry.view.mark, out);
         out.raw("<span class=\"t\">");
         block::line(out, &entry.view.title);
@@ -513,11 +479,25 @@ fn head(title: &str, out: &mut HtmlOut<'_>) {
     ));
     out.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     out.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
-    out.raw("<meta name=\"generator\" content=\"streamfmt\">\n<title>");
-    out.text(title);
-    out.raw("</title>\n<style>");
-    out.raw(STYLE);
-    out.raw("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n");
+    out.within("<meta name=\"generator\" content=\"streamfmt\">\n<title>", title, "</title>\n");
+    out.raws(&[
+        "<style>",
+        STYLE,
+        "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n",
+    ]);
+}
+
+/// Begins the element of an entry, of these classes. Gives its anchor.
+fn begin_entry(entry: &Entry, classes: &[&str], out: &mut HtmlOut<'_>) -> String {
+    let anchor = page::anchor(entry.id.as_str());
+    out.raw("<div class=\"e ");
+    out.raws(classes);
+    out.raws(&["\" id=\"", &anchor, "\" data-kind=\"", entry.kind.name()]);
+    if let Some(tool) = &entry.tool {
+        out.within("\" data-tool=\"", tool, "");
+    }
+    out.raw("\" tabindex=\"-1\">");
+    anchor
 }
 
 /// The text of a title.

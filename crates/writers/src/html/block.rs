@@ -64,10 +64,8 @@ impl HtmlBlocks<'_, '_> {
     fn block(&mut self, block: &Block) {
         match block {
             Block::Lines { lines } => {
-                for description in lines {
-                    self.out.raw("<p class=\"line\">");
-                    line(self.out, description);
-                    self.out.raw("</p>");
+                for line in lines {
+                    paragraph(self.out, line);
                 }
             }
             Block::Prose { text, role } => {
@@ -86,10 +84,7 @@ impl HtmlBlocks<'_, '_> {
             // Folded blocks are opened by the caller.
             Block::Details { .. } => {}
             Block::Elided { lines, bytes } => {
-                let more = page::amount(*lines, *bytes);
-                self.out.raw("<p class=\"line dim\">… ");
-                self.out.text(&more);
-                self.out.raw(" more</p>");
+                self.out.within("<p class=\"line dim\">… ", &page::amount(*lines, *bytes), " more</p>");
             }
         }
     }
@@ -109,9 +104,8 @@ impl HtmlBlocks<'_, '_> {
             let (before, behind) = text.split_at(above_failure(text).unwrap_or(0));
             if !before.is_empty() {
                 let before = before.trim_end_matches('\n');
-                self.out.raw("<details class=\"fold\"><summary>");
-                self.out.text(&figures::count_of(page::lines(before) as u64, "line", "lines"));
-                self.out.raw(" before</summary>");
+                let number = figures::count_of(page::lines(before) as u64, "line", "lines");
+                self.out.within("<details class=\"fold\"><summary>", &number, " before</summary>");
                 self.pre(before, "", folds(before), lang, start);
                 self.out.raw("</details>");
                 rest = behind;
@@ -125,11 +119,8 @@ impl HtmlBlocks<'_, '_> {
         match (class, is_folded) {
             ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
             ("", true) => self.out.raw("<pre tabindex=\"0\" class=\"long\"><code>"),
-            _ => {
-                self.out.raw("<pre tabindex=\"0\" class=\"");
-                self.out.raw(class);
-                self.out.raw(if is_folded { " long\"><code>" } else { "\"><code>" });
-            }
+            (_, false) => self.out.raws(&["<pre tabindex=\"0\" class=\"", class, "\"><code>"]),
+            (_, true) => self.out.raws(&["<pre tabindex=\"0\" class=\"", class, " long\"><code>"]),
         }
         code_lines(self.out, text, lang, start);
         self.out.raw("</code></pre>");
@@ -204,9 +195,7 @@ impl HtmlBlocks<'_, '_> {
             }
             self.out.raw("></td>");
         }
-        self.out.raw("<td><span class=\"sign\">");
-        self.out.raw(mark);
-        self.out.raw("</span>");
+        self.out.raws(&["<td><span class=\"sign\">", mark, "</span>"]);
         match partner.and_then(|partner| changed(line.text, partner.text)) {
             Some(parts) => {
                 for (part, is_changed) in parts {
@@ -237,13 +226,8 @@ impl HtmlBlocks<'_, '_> {
                 _ => "<li>",
             });
             if !name.is_empty() {
-                self.out.raw("<span role=\"img\" class=\"");
-                self.out.raw(class);
-                self.out.raw("\" aria-label=\"");
-                self.out.raw(name);
-                self.out.raw("\">");
-                self.out.raw(shape);
-                self.out.raw("</span> ");
+                self.out.raws(&["<span role=\"img\" class=\"", class, "\" aria-label=\"", name, "\">"]);
+                self.out.raws(&[shape, "</span> "]);
             }
             line(self.out, &item.line);
             self.out.raw("</li>");
@@ -288,19 +272,14 @@ impl HtmlBlocks<'_, '_> {
         let description = page::description(media, bytes, name);
         match self.options.shown(media, picture) {
             PictureSource::Within(address) | PictureSource::Beside(address) => {
-                self.out.raw("<p><img loading=\"lazy\" alt=\"");
-                self.out.text(&description);
-                self.out.raw("\" src=\"");
+                self.out.within("<p><img loading=\"lazy\" alt=\"", &description, "\" src=\"");
                 // Of the alphabet of Base64, or a name that we chose.
-                self.out.text(&address);
-                self.out.raw("\"></p>");
+                self.out.within("", &address, "\"></p>");
             }
             PictureSource::Absent(why) => {
-                self.out.raw("<p class=\"line dim\">[");
-                self.out.text(&description);
-                self.out.raw(if why.is_empty() { "" } else { ", " });
-                self.out.raw(why);
-                self.out.raw("]</p>");
+                let comma = if why.is_empty() { "" } else { ", " };
+                self.out.within("<p class=\"line dim\">[", &description, comma);
+                self.out.raws(&[why, "]</p>"]);
             }
         }
     }
@@ -311,6 +290,13 @@ pub(super) fn line(out: &mut HtmlOut<'_>, line: &Line) {
     spans(out, line, true);
 }
 
+/// A line of spans as a paragraph.
+pub(super) fn paragraph(out: &mut HtmlOut<'_>, description: &Line) {
+    out.raw("<p class=\"line\">");
+    line(out, description);
+    out.raw("</p>");
+}
+
 /// A line of spans for a place that is something to click at itself, where no link may be.
 pub(super) fn label(out: &mut HtmlOut<'_>, line: &Line) {
     spans(out, line, false);
@@ -319,9 +305,7 @@ pub(super) fn label(out: &mut HtmlOut<'_>, line: &Line) {
 /// The links of a line, each in a line of its own.
 pub(super) fn links(out: &mut HtmlOut<'_>, line: &Line) {
     for span in line.spans.iter().filter(|span| span.link.is_some()) {
-        out.raw("<p class=\"line\">");
-        spans(out, &Line { spans: vec![span.clone()] }, true);
-        out.raw("</p>");
+        paragraph(out, &Line { spans: vec![span.clone()] });
     }
 }
 
@@ -329,24 +313,25 @@ fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
     for span in &line.spans {
         let address = span.link.as_deref().filter(|_| has_links).and_then(commonmark::address);
         if let Some(address) = &address {
-            out.raw("<a rel=\"noopener noreferrer\" href=\"");
-            out.text(address);
-            out.raw("\">");
+            begin_link(out, address);
         }
-        let class = class_of(span.role.name());
-        if let Some(class) = class {
-            out.raw("<span class=\"");
-            out.raw(class);
-            out.raw("\">");
-        }
-        out.text(&span.text);
-        if class.is_some() {
-            out.raw("</span>");
-        }
+        classed(out, &span.text, class_of(span.role.name()));
         if address.is_some() {
             out.raw("</a>");
         }
     }
+}
+
+/// Begins a link to an address that may be followed.
+pub(super) fn begin_link(out: &mut HtmlOut<'_>, address: &str) {
+    out.within("<a rel=\"noopener noreferrer\" href=\"", address, "\">");
+}
+
+/// Clean text, of a class if it has one.
+fn classed(out: &mut HtmlOut<'_>, text: &str, class: Option<&str>) {
+    let Some(class) = class else { return out.text(text) };
+    out.raws(&["<span class=\"", class, "\">"]);
+    out.within("", text, "</span>");
 }
 
 /// Where a long output begins to be of interest: a little above the first line that reports a failure. `None`: that line is
@@ -379,16 +364,7 @@ pub(super) fn code_lines(out: &mut HtmlOut<'_>, text: &str, lang: Option<&str>, 
         match colours.as_mut().and_then(|colours| colours.line(line)) {
             Some(parts) => {
                 for (part, role) in parts {
-                    let class = role.and_then(class_of);
-                    if let Some(class) = class {
-                        out.raw("<span class=\"");
-                        out.raw(class);
-                        out.raw("\">");
-                    }
-                    out.text(part);
-                    if class.is_some() {
-                        out.raw("</span>");
-                    }
+                    classed(out, part, role.and_then(class_of));
                 }
             }
             None => out.text(line),

@@ -80,18 +80,14 @@ impl Contents {
             "<nav id=\"contents\" aria-labelledby=\"h-contents\"><h2 id=\"h-contents\">Prompts</h2>\n<ol>\n",
         );
         for prompt in &self.prompts {
-            out.raw("<li><a href=\"#");
-            out.raw(&prompt.anchor);
-            out.raw("\">");
-            out.text(&prompt.title);
-            out.raw("</a>");
+            out.raws(&["<li><a href=\"#", &prompt.anchor]);
+            out.within("\">", &prompt.title, "</a>");
             prompt.write_figures(out);
             out.raw("</li>\n");
         }
         if self.unlisted > 0 {
-            out.raw("<li class=\"dim\">");
-            out.text(&figures::count_of(self.unlisted, "more prompt", "more prompts"));
-            out.raw("</li>\n");
+            let more = figures::count_of(self.unlisted, "more prompt", "more prompts");
+            out.within("<li class=\"dim\">", &more, "</li>\n");
         }
         out.raw("</ol></nav>\n");
     }
@@ -115,14 +111,11 @@ impl ListedPrompt {
                 write!(text, " · +{}\u{a0}−{}", &*figures::count(self.added), &*figures::count(self.removed));
         }
         if !text.is_empty() {
-            out.raw(" <span class=\"dim\">");
-            out.text(&text);
-            out.raw("</span>");
+            out.within(" <span class=\"dim\">", &text, "</span>");
         }
         if self.failed > 0 {
-            out.raw(" <span class=\"dim\">·</span> <span class=\"bad\">");
-            out.text(&figures::count(self.failed));
-            out.raw(" failed</span>");
+            let failed = figures::count(self.failed);
+            out.within(" <span class=\"dim\">·</span> <span class=\"bad\">", &failed, " failed</span>");
         }
     }
 }

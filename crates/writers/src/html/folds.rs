@@ -1,6 +1,6 @@
 //! What several entries are folded in: all that a sub-agent does, notices in a row; and the rule that ends a turn.
 
-use super::{Html, block, is_long, row, session_title};
+use super::{Html, begin_entry, block, is_long, row, session_title};
 use crate::html::out::HtmlOut;
 use crate::page;
 use streamfmt_core::entry::{Block, Entry, Line, Span};
@@ -27,23 +27,15 @@ impl Html {
         let entry = &*node.entry;
         self.timeline.note(entry);
         let is_failed = node.entries().any(Entry::is_failed);
-        out.raw(if is_failed {
-            "<details class=\"inside failed\"><summary>"
-        } else {
-            "<details class=\"inside\"><summary>"
-        });
+        let failed = if is_failed { " failed" } else { "" };
+        out.raws(&["<details class=\"inside", failed, "\"><summary>"]);
         Self::summary(node, block::label, out);
         out.raw("</summary><div>\n");
         let has_body =
             !entry.view.body.is_empty() || entry.view.title.spans.iter().any(|span| span.link.is_some());
-        let class = match (has_body, is_failed) {
-            (true, false) => "call prompt",
-            (true, true) => "call prompt failed",
-            // Filters and links need the call, too, where its row says it all.
-            (false, false) => "call bare",
-            (false, true) => "call bare failed",
-        };
-        let anchor = begin_entry(entry, class, out);
+        // Filters and links need the call, too, where its row says it all.
+        let class = if has_body { "call prompt" } else { "call bare" };
+        let anchor = begin_entry(entry, &[class, failed], out);
         if has_body {
             out.raw("<p class=\"label\">Task</p>");
             block::links(out, &entry.view.title);
@@ -61,20 +53,16 @@ impl Html {
             let view = &result.view;
             let is_title_cut = is_long(&view.title);
             if is_title_cut || !view.body.is_empty() {
-                let anchor = begin_entry(&result, "reply", out);
+                let anchor = begin_entry(&result, &["reply"], out);
                 out.raw("<p class=\"label\">Result</p>");
                 if is_title_cut {
-                    out.raw("<p class=\"line\">");
-                    block::line(out, &view.title);
-                    out.raw("</p>");
+                    block::paragraph(out, &view.title);
                 }
                 self.body(&view.body, out);
                 self.time(&result, &anchor, out);
                 out.raw("</div>\n");
             } else {
-                out.raw("<span id=\"");
-                out.raw(&page::anchor(result.id.as_str()));
-                out.raw("\"></span>");
+                out.raws(&["<span id=\"", &page::anchor(result.id.as_str()), "\"></span>"]);
             }
         }
         out.raw("</div></details>\n");
@@ -119,7 +107,8 @@ impl Html {
     fn turn_end(&self, entry: &Entry, number: usize, out: &mut HtmlOut<'_>) {
         let view = &entry.view;
         let is_failed = entry.is_failed();
-        let anchor = begin_entry(entry, if is_failed { "outcome turn failed" } else { "outcome turn" }, out);
+        let failed = if is_failed { " failed" } else { "" };
+        let anchor = begin_entry(entry, &["outcome turn", failed], out);
         let is_account = |block: &Block| matches!(block, Block::Lines { .. });
         let (accounts, said): (Vec<Block>, Vec<Block>) = view.body.iter().cloned().partition(is_account);
         self.body(&said, out);
@@ -163,23 +152,6 @@ fn turn_title(title: &Line, number: usize, is_failed: bool) -> Line {
     }
     spans.extend(words);
     Line { spans }
-}
-
-/// Begins the element of an entry. Gives its anchor.
-fn begin_entry(entry: &Entry, class: &str, out: &mut HtmlOut<'_>) -> String {
-    let anchor = page::anchor(entry.id.as_str());
-    out.raw("<div class=\"e ");
-    out.raw(class);
-    out.raw("\" id=\"");
-    out.raw(&anchor);
-    out.raw("\" data-kind=\"");
-    out.raw(entry.kind.name());
-    if let Some(tool) = &entry.tool {
-        out.raw("\" data-tool=\"");
-        out.text(tool);
-    }
-    out.raw("\" tabindex=\"-1\">");
-    anchor
 }
 
 /// What a notice is called in the row that stands for it: how its title begins.

@@ -1,5 +1,6 @@
 //! What a page begins with, written last and put first: its title, what the run came to, the answer, the timeline, the prompts.
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::contents::Contents;
@@ -39,16 +40,12 @@ impl Html {
     pub(super) fn write_kept(&mut self, kept: &KeptPage, head: &DocumentHead, out: &mut HtmlOut<'_>) {
         let title = page::title(head);
         super::head(title, out);
-        out.raw("<header class=\"top\"><h1>");
-        out.text(title);
-        out.raw("</h1>");
+        out.within("<header class=\"top\"><h1>", title, "</h1>");
         write_facts(head, title, out);
         if let Some(entry) = &kept.session {
-            out.raw("<details class=\"fold\" id=\"");
-            out.raw(&page::anchor(entry.id.as_str()));
-            out.raw("\"><summary>Session</summary><p class=\"line\">");
-            block::line(out, &entry.view.title);
-            out.raw("</p>");
+            let anchor = page::anchor(entry.id.as_str());
+            out.raws(&["<details class=\"fold\" id=\"", &anchor, "\"><summary>Session</summary>"]);
+            block::paragraph(out, &entry.view.title);
             self.body(&entry.view.body, out);
             out.raw("</details>");
         }
@@ -73,10 +70,7 @@ fn write_facts(head: &DocumentHead, title: &str, out: &mut HtmlOut<'_>) {
     let mut separate = |out: &mut HtmlOut<'_>| out.raw(std::mem::replace(&mut separator, " · "));
     if let Some((when, begun)) = &when {
         separate(out);
-        let begun = UtcTime::new(TimeZone::UTC.to_datetime(*begun));
-        let _ = out.formatted(format_args!("<time datetime=\"{begun}\">"));
-        out.text(when);
-        out.raw("</time>");
+        time(*begun, when, out);
     }
     for text in model {
         separate(out);
@@ -84,9 +78,7 @@ fn write_facts(head: &DocumentHead, title: &str, out: &mut HtmlOut<'_>) {
     }
     if let Some(folder) = folder {
         separate(out);
-        out.raw("<span class=\"path\">");
-        out.text(folder);
-        out.raw("</span>");
+        out.within("<span class=\"path\">", folder, "</span>");
     }
     for text in figures {
         separate(out);
@@ -95,4 +87,11 @@ fn write_facts(head: &DocumentHead, title: &str, out: &mut HtmlOut<'_>) {
     if separator == " · " {
         out.raw("</p>");
     }
+}
+
+/// A moment in words, and for programs to the second.
+pub(super) fn time(at: Timestamp, words: &str, out: &mut HtmlOut<'_>) {
+    let exact = UtcTime::new(TimeZone::UTC.to_datetime(at));
+    let _ = out.formatted(format_args!("<time datetime=\"{exact}\">"));
+    out.within("", words, "</time>");
 }

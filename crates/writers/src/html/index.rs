@@ -1,10 +1,9 @@
 //! The page that leads to others.
 
-use jiff::tz::TimeZone;
-
+use super::head::time;
 use super::out::HtmlOut;
 use super::{Html, head};
-use crate::page::{self, UtcTime};
+use crate::page;
 use streamfmt_core::figures;
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::DocumentHead;
@@ -30,15 +29,12 @@ impl Html {
         let (mut buffer, mut page) = (String::new(), String::new());
         let mut out = HtmlOut::new(&mut buffer, &mut page);
         head("Agent sessions", &mut out);
-        out.raw("<header class=\"top\"><h1>Agent sessions</h1><p class=\"facts\">");
-        out.text(&figures::count_of(pages.len() as u64, "session", "sessions"));
-        out.raw(
-            "</p></header>\n<main id=\"answer\"><div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>",
-        );
+        let number = figures::count_of(pages.len() as u64, "session", "sessions");
+        out.raw("<header class=\"top\"><h1>Agent sessions</h1>");
+        out.within("<p class=\"facts\">", &number, "</p></header>\n<main id=\"answer\">");
+        out.raw("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
         for name in ["Session", "Date", "Time", "Calls", "Failed", "Cost", "Ended"] {
-            out.raw("<th scope=\"col\">");
-            out.raw(name);
-            out.raw("</th>");
+            out.raws(&["<th scope=\"col\">", name, "</th>"]);
         }
         out.raw("</tr></thead>\n<tbody>\n");
         for page in pages {
@@ -56,24 +52,15 @@ impl Html {
 
 fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
     let head = &page.head;
-    out.raw("<tr><td><a href=\"");
-    out.text(&page.href);
-    out.raw("\">");
-    out.text(page::title(head));
-    out.raw("</a><br><span class=\"dim\">");
-    out.text(&text::clean(&page.name).replace('\n', "␊"));
-    out.raw("</span>");
+    out.within("<tr><td><a href=\"", &page.href, "\">");
+    out.within("", page::title(head), "</a><br>");
+    out.within("<span class=\"dim\">", &text::clean(&page.name).replace('\n', "␊"), "</span>");
     if let Some(folder) = head.folder.as_deref().filter(|folder| *folder != page::title(head)) {
-        out.raw(" <span class=\"dim\">");
-        out.text(folder);
-        out.raw("</span>");
+        out.within(" <span class=\"dim\">", folder, "</span>");
     }
     out.raw("</td><td>");
     if let (Some(when), Some(begun)) = (page::when(head), head.begun) {
-        let begun = UtcTime::new(TimeZone::UTC.to_datetime(begun));
-        let _ = out.formatted(format_args!("<time datetime=\"{begun}\">"));
-        out.text(&when);
-        out.raw("</time>");
+        time(begun, &when, out);
     }
     let number = |number: u64| if number == 0 { None } else { Some(figures::count(number)) };
     let figures = [
@@ -83,8 +70,7 @@ fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
         head.cost.and_then(figures::money),
     ];
     for (at, figure) in figures.iter().enumerate() {
-        out.raw("</td><td class=\"right");
-        out.raw(if at == 2 { " bad\">" } else { "\">" });
+        out.raws(&["</td><td class=\"right", if at == 2 { " bad\">" } else { "\">" }]);
         out.text(figure.as_deref().unwrap_or(""));
     }
     out.raw("</td><td>");
@@ -97,9 +83,7 @@ fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
         out.raw("<span class=\"good\">✓ done</span>");
     } else if let Some(last) = page::last(head) {
         // A history doesn't say how it ended, but when.
-        out.raw("<span class=\"dim\">last step ");
-        out.text(&last);
-        out.raw("</span>");
+        out.within("<span class=\"dim\">last step ", &last, "</span>");
     }
     out.raw("</td></tr>\n");
 }

@@ -52,6 +52,20 @@ impl<'p> HtmlOut<'p> {
         }
     }
 
+    /// Writes markup of ours that comes in parts.
+    pub(super) fn raws(&mut self, parts: &[&str]) {
+        for part in parts {
+            self.raw(part);
+        }
+    }
+
+    /// Writes clean text between markup of ours.
+    pub(super) fn within(&mut self, open: &str, text: &str, close: &str) {
+        self.raw(open);
+        self.text(text);
+        self.raw(close);
+    }
+
     /// Writes a number.
     pub(super) fn number(&mut self, number: impl fmt::Display) {
         use fmt::Write;

@@ -4,7 +4,7 @@
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
 
-use super::block::code_lines;
+use super::block::{begin_link, code_lines};
 use super::out::HtmlOut;
 use crate::commonmark::{self, Definitions, OpenCode};
 use crate::marks_alone::MarkdownEvents;
@@ -39,13 +39,9 @@ fn write_with(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks, headings:
     }
     out.raw("<div class=\"md\">");
     if !commonmark::is_sane(source) {
-        out.raw("<pre class=\"wrap\" tabindex=\"0\">");
-        out.text(source);
-        out.raw("</pre>");
+        out.within("<pre class=\"wrap\" tabindex=\"0\">", source, "</pre>");
     } else if commonmark::is_words(source) {
-        out.raw("<p>");
-        out.text(&text::clean(source));
-        out.raw("</p>");
+        out.within("<p>", &text::clean(source), "</p>");
     } else {
         let parser = commonmark::parse(source);
         let mut definitions = Definitions::of(&parser);
@@ -56,9 +52,7 @@ fn write_with(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks, headings:
             prose.event(event);
         }
         for span in definitions.unused() {
-            prose.out.raw("<p>");
-            prose.out.text(source.get(span).unwrap_or(""));
-            prose.out.raw("</p>");
+            prose.out.within("<p>", source.get(span).unwrap_or(""), "</p>");
         }
     }
     out.raw("</div>\n");
@@ -172,9 +166,7 @@ impl HtmlProse<'_, '_> {
                 // A link can't hold another, nor can the label of a picture.
                 let address = commonmark::address(&target).filter(|_| self.links.is_empty());
                 if let Some(address) = &address {
-                    self.out.raw("<a rel=\"noopener noreferrer\" href=\"");
-                    self.out.text(address);
-                    self.out.raw("\">");
+                    begin_link(self.out, address);
                 }
                 let is_followed = address.is_some();
                 self.links.push(OpenHtmlLink { target, is_followed, shown: String::new() });
@@ -253,9 +245,7 @@ impl HtmlProse<'_, '_> {
         if link.is_followed {
             self.out.raw("</a>");
         } else if link.target != link.shown && !link.target.is_empty() {
-            self.out.raw(" <code>");
-            self.out.text(&link.target);
-            self.out.raw("</code>");
+            self.out.within(" <code>", &link.target, "</code>");
         }
         if let Some(outer) = self.links.last_mut() {
             outer.shown.push_str(&link.shown);

@@ -11,9 +11,8 @@ const ROOM: usize = 160;
 
 /// Writes the mark that a row begins with, a point where an entry has none.
 pub(super) fn mark(mark: Option<&str>, out: &mut HtmlOut<'_>) {
-    out.raw("<span class=\"mark\" aria-hidden=\"true\">");
-    out.text(mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark)));
-    out.raw("</span> ");
+    let shape = mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark));
+    out.within("<span class=\"mark\" aria-hidden=\"true\">", shape, "</span> ");
 }
 
 /// Whether the argument in a call's title is a description in words, rather than a path or a pattern.

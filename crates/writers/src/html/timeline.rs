@@ -312,15 +312,10 @@ impl Timeline {
             if count == 0 {
                 continue;
             }
-            out.raw("<div class=\"lane\"><span class=\"who\" title=\"");
-            out.text(name);
-            out.raw("\">");
-            out.text(name);
-            out.raw(
-                "</span><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
-            );
-            let steps = figures::count_of(count as u64, "step", "steps");
-            let _ = out.formatted(format_args!("lane {}: {}\">", lane + 1, &*steps));
+            out.within("<div class=\"lane\"><span class=\"who\" title=\"", name, "\">");
+            out.within("", name, "</span><svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\"");
+            let (number, steps) = (lane + 1, figures::count_of(count as u64, "step", "steps"));
+            let _ = out.formatted(format_args!(" role=\"img\" aria-label=\"lane {number}: {steps}\">"));
             self.pauses_of(out);
             for bar in self.bars.iter().filter(|bar| bar.lane == lane) {
                 self.bar_of(bar, out);
@@ -339,13 +334,9 @@ impl Timeline {
         let width = self.pause_width();
         for pause in &self.pauses {
             let from = self.x(TimelinePoint { ms: Some(pause.from), turn: 1 });
-            out.raw("<rect class=\"pause\" x=\"");
-            out.number(Tenths(from));
-            out.raw("\" y=\"0\" width=\"");
-            out.number(Tenths(width));
-            out.raw("\" height=\"10\"><title>pause of ");
-            out.text(&figures::duration(pause.length().unsigned_abs()));
-            out.raw("</title></rect>");
+            rect("pause", from, width, ["0", "10"], out);
+            let length = figures::duration(pause.length().unsigned_abs());
+            out.within("><title>pause of ", &length, "</title></rect>");
         }
     }
 
@@ -374,21 +365,13 @@ impl Timeline {
         let thinnest = if bar.class == "b-say" || bar.class == "b-ask" { 1.5 } else { 2.5 };
         let width = (to - from).max(thinnest);
         let from = from.min(WIDTH - width).max(0.0);
-        out.raw("<rect class=\"");
-        out.raw(bar.class);
-        out.raw("\" x=\"");
-        out.number(Tenths(from));
-        out.raw("\" y=\"1\" width=\"");
-        out.number(Tenths(width));
-        out.raw("\" height=\"8\" data-e=\"");
-        out.raw(&bar.anchor);
-        out.raw("\"><title>");
-        out.text(&bar.title);
+        rect(bar.class, from, width, ["1", "8"], out);
+        out.raws(&[" data-e=\"", &bar.anchor]);
+        out.within("\"><title>", &bar.title, "");
         if let (Some(from), Some(to)) = (bar.from.ms, bar.to.ms)
             && let Ok(length @ 1..) = u64::try_from(to.saturating_sub(from))
         {
-            out.raw(" · ");
-            out.text(&figures::duration(length));
+            out.within(" · ", &figures::duration(length), "");
         }
         out.raw("</title></rect>");
     }
@@ -400,29 +383,31 @@ impl Timeline {
             return;
         }
         out.raw("<div class=\"lane\"><span class=\"who\">tokens</span><svg class=\"curve\" viewBox=\"0 0 1000 40\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"tokens over the run\">");
-        let mut path = String::from("M0 40");
-        let mut last = 40.0;
-        for (moment, total, _) in &self.tokens {
-            let (x, y) = (self.x(*moment), 38.0 - 36.0 * (*total as f64 / most as f64));
-            step(&mut path, x, last, y);
-            last = y;
-        }
-        let _ = write!(path, "L1000 {last:.1}");
+        let tokens = self.tokens.iter().map(|(moment, total, _)| (*moment, *total as f64 / most as f64));
+        let path = self.curve(40, tokens);
         let _ = out.formatted(format_args!("<path class=\"area\" d=\"{path}L1000 40Z\"/><path class=\"edge\" vector-effect=\"non-scaling-stroke\" d=\"{path}\"/>"));
         let dearest = self.costs.iter().map(|(_, cost)| *cost).fold(0.0, f64::max);
         if dearest > 0.0 && self.costs.len() > 1 {
-            let mut path = String::from("M0 38");
-            let mut last = 38.0;
-            for (moment, cost) in &self.costs {
-                let (x, y) = (self.x(*moment), 38.0 - 36.0 * (cost / dearest).clamp(0.0, 1.0));
-                step(&mut path, x, last, y);
-                last = y;
-            }
-            let _ = out.formatted(format_args!(
-                "<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"{path}L1000 {last:.1}\"/>"
-            ));
+            let costs = self.costs.iter().map(|(moment, cost)| (*moment, (cost / dearest).clamp(0.0, 1.0)));
+            let path = self.curve(38, costs);
+            out.raws(&["<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"", &path, "\"/>"]);
         }
         out.raw("</svg></div>\n");
+    }
+
+    /// The steps of a curve, each a share of the highest, that begins at this height.
+    fn curve(&self, start: u32, steps: impl Iterator<Item = (TimelinePoint, f64)>) -> String {
+        let mut path = format!("M0 {start}");
+        let mut last = f64::from(start);
+        for (moment, share) in steps {
+            let (x, y) = (self.x(moment), 38.0 - 36.0 * share);
+            let (at, before, now) = (Tenths(x), Tenths(last), Tenths(y));
+            // A string takes everything.
+            let _ = write!(path, "L{at} {before}L{at} {now}");
+            last = y;
+        }
+        let _ = write!(path, "L1000 {last:.1}");
+        path
     }
 
     fn facts(&self, head: Option<&DocumentHead>, out: &mut HtmlOut<'_>) {
@@ -464,17 +449,19 @@ impl Timeline {
     }
 }
 
+/// Begins a box of the drawing, whose height and distance from the top are given as they are written.
+fn rect(class: &str, x: f64, width: f64, [y, height]: [&str; 2], out: &mut HtmlOut<'_>) {
+    out.raws(&["<rect class=\"", class, "\" x=\""]);
+    out.number(Tenths(x));
+    out.raws(&["\" y=\"", y, "\" width=\""]);
+    out.number(Tenths(width));
+    out.raws(&["\" height=\"", height, "\""]);
+}
+
 /// What a sub-agent is to do, without its tool and its type.
 fn description(title: &Line) -> Option<String> {
     let spans = title.spans.iter().filter(|span| span.role.name() == "call.arg").cloned().collect();
     Some(session_title(&Line { spans })).filter(|text| !text.is_empty())
-}
-
-/// Goes on with a curve that was at the height `last`, and is at `y` from `x` on.
-fn step(path: &mut String, x: f64, last: f64, y: f64) {
-    let (x, last, y) = (Tenths(x), Tenths(last), Tenths(y));
-    // A string takes everything.
-    let _ = write!(path, "L{x} {last}L{x} {y}");
 }
 
 /// A number of the drawing with one digit behind the point, as `{:.1}` writes it.
