@@ -303,11 +303,7 @@ impl MarkdownEntry<'_, '_, '_> {
     /// A call, a plan, a notice. Returns whether its line is left open.
     fn point(&mut self) -> bool {
         let view = &self.entry.view;
-        let bullet = self.body.spelling.marks().bullets[0];
-        if let Relation::Apart(call) = self.relation {
-            let line = self.titled(bullet, Some("inside"), call);
-            self.body.writer.line(&line);
-        }
+        let bullet = self.inside();
         let line = self.titled(bullet, view.mark.filter(|mark| !NO_MARKS.contains(mark)), &view.title);
         if self.entry.kind == Kind::Call && view.body.is_empty() {
             self.body.writer.open_line(&line);
@@ -329,15 +325,10 @@ impl MarkdownEntry<'_, '_, '_> {
     /// A point behind its title; a call with its result.
     fn folded(&mut self, result: Option<&Entry>) -> bool {
         let view = &self.entry.view;
-        let bullet = self.body.spelling.marks().bullets[0];
-        if let Relation::Apart(call) = self.relation {
-            let line = self.titled(bullet, Some("inside"), call);
-            self.body.writer.line(&line);
-        }
+        let bullet = self.inside();
         let mut summary = Line::default();
-        if let (Some(zone), Some(at)) = (&self.body.options.timestamps, self.entry.at) {
-            let time = UtcTime::new(zone.to_datetime(at)).clock().to_owned();
-            summary.spans.push(Span::new("time", Text::clean_owned(time + " ")));
+        if let Some(time) = self.time() {
+            summary.spans.push(Span::new("time", Text::clean_owned(format!("{} ", time.clock()))));
         }
         let mark = view.mark.filter(|mark| !NO_MARKS.contains(mark));
         if let Some(mark) = mark.map(|mark| theme::glyph(Glyphs::Unicode, mark)) {
@@ -379,11 +370,9 @@ impl MarkdownEntry<'_, '_, '_> {
             self.body.writer.end_line();
             title = None;
         } else if !is_below {
-            let bullet = self.body.spelling.marks().bullets[0];
-            let mut line = match self.relation {
-                Relation::Apart(call) => self.titled(bullet, Some("result"), call),
-                _ => self.titled(bullet, Some("result"), &Line::of("muted", "result")),
-            };
+            let unnamed = Line::of("muted", "result");
+            let call = if let Relation::Apart(call) = self.relation { call } else { &unnamed };
+            let mut line = self.titled(self.body.spelling.marks().bullets[0], Some("result"), call);
             if let Some(note) = title.take_if(|_| self.entry.is_note()) {
                 line.push_str(" · ");
                 block::spans(self.body.spelling, note, false, &mut line);
@@ -447,19 +436,32 @@ impl MarkdownEntry<'_, '_, '_> {
         self.body.writer.close(level);
     }
 
+    /// The line of the call that a point is inside of, if that isn't above it. Gives what begins a point.
+    fn inside(&mut self) -> &'static str {
+        let bullet = self.body.spelling.marks().bullets[0];
+        if let Relation::Apart(call) = self.relation {
+            let line = self.titled(bullet, Some("inside"), call);
+            self.body.writer.line(&line);
+        }
+        bullet
+    }
+
+    /// The time of the entry, if times are shown.
+    fn time(&self) -> Option<UtcTime> {
+        let zone = self.body.options.timestamps.as_ref()?;
+        Some(UtcTime::new(zone.to_datetime(self.entry.at?)))
+    }
+
     /// A line that begins with `start`, the time and a mark.
     fn titled(&self, start: &str, mark: Option<&str>, title: &Line) -> String {
         let mut line = String::with_capacity(LINE);
         line.push_str(start);
-        if let (Some(zone), Some(at)) = (&self.body.options.timestamps, self.entry.at) {
-            line.push('`');
-            line.push_str(UtcTime::new(zone.to_datetime(at)).clock());
-            line.push_str("` ");
+        if let Some(time) = self.time() {
+            line.extend(["`", time.clock(), "` "]);
         }
         let shape = mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark));
         if !shape.is_empty() {
-            line.push_str(shape);
-            line.push(' ');
+            line.extend([shape, " "]);
         }
         let begins =
             !line.ends_with(|ch: char| !ch.is_whitespace() && ch != '-' && ch != '#') && shape.is_empty();

@@ -118,13 +118,7 @@ impl Spelling for Mrkdwn {
         match commonmark::address(target).filter(|address| is_of_web(address) && !self.is_verbatim) {
             Some(address) if label.trim().is_empty() || target == shown => link(&address, None, out),
             Some(address) => link(&address, Some(label), out),
-            None => {
-                out.push_str(label);
-                if !target.is_empty() && target != shown && target.strip_prefix("mailto:") != Some(shown) {
-                    out.push_str(if label.is_empty() { "" } else { " " });
-                    self.code(target, out);
-                }
-            }
+            None => self.unlinked(label, target, shown, out),
         }
     }
 

@@ -7,7 +7,6 @@
 
 use std::fmt::Write;
 use std::iter;
-use std::mem;
 
 use crate::commonmark;
 
@@ -184,31 +183,6 @@ pub(super) fn longest_run(text: &str, byte: u8) -> usize {
         last = Some(at);
     }
     longest
-}
-
-/// Writes a link to `target` around what is written to `label`; where it may not lead, label and address are shown.
-pub(super) fn link(label: &str, target: &str, shown: &str, out: &mut String) {
-    match commonmark::address(target).filter(|address| !refers(address)) {
-        Some(address) if !label.trim().is_empty() => {
-            out.push('[');
-            out.push_str(label);
-            out.push_str("](");
-            // An entity in an address is decoded again.
-            let mut between = "";
-            for part in address.split('&') {
-                out.push_str(mem::replace(&mut between, "&amp;"));
-                out.push_str(part);
-            }
-            out.push(')');
-        }
-        _ => {
-            out.push_str(label);
-            if !target.is_empty() && target != shown && target.strip_prefix("mailto:") != Some(shown) {
-                out.push_str(if label.is_empty() { "" } else { " " });
-                code(target, out);
-            }
-        }
-    }
 }
 
 /// Writes a span into a line of HTML, as a link if it leads to a place that may be linked.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::mem;
 
 use super::{block, inline};
 use crate::commonmark;
@@ -26,6 +27,15 @@ pub(crate) trait Spelling: fmt::Debug + Sync {
     /// Writes a link to `target` around what is written to `label`; where it may not lead, label and address are shown.
     /// `shown`: what a reader sees of the label.
     fn link(&self, label: &str, target: &str, shown: &str, out: &mut String);
+
+    /// Writes label and address of a link that may not lead to where it should.
+    fn unlinked(&self, label: &str, target: &str, shown: &str, out: &mut String) {
+        out.push_str(label);
+        if !target.is_empty() && target != shown && target.strip_prefix("mailto:") != Some(shown) {
+            out.push_str(if label.is_empty() { "" } else { " " });
+            self.code(target, out);
+        }
+    }
 
     /// [`Spelling::link`] for a model's text, where an address may be its own label.
     fn link_in_prose(&self, label: &str, target: &str, shown: &str, out: &mut String) {
@@ -108,15 +118,8 @@ impl Spelling for Commonmark {
     }
 
     fn heading(&self, depth: usize) -> [&'static str; 2] {
-        let before = match depth {
-            1 => "# ",
-            2 => "## ",
-            3 => "### ",
-            4 => "#### ",
-            5 => "##### ",
-            _ => "###### ",
-        };
-        [before, ""]
+        const HEADINGS: [&str; 6] = ["# ", "## ", "### ", "#### ", "##### ", "###### "];
+        [HEADINGS[depth.clamp(1, 6) - 1], ""]
     }
 
     fn text(&self, text: &str, begins: bool, out: &mut String) {
@@ -128,18 +131,27 @@ impl Spelling for Commonmark {
     }
 
     fn link(&self, label: &str, target: &str, shown: &str, out: &mut String) {
-        inline::link(label, target, shown, out);
+        match commonmark::address(target).filter(|address| !inline::refers(address)) {
+            Some(address) if !label.trim().is_empty() => {
+                out.extend(["[", label, "]("]);
+                // An entity in an address is decoded again.
+                let mut between = "";
+                for part in address.split('&') {
+                    out.extend([mem::replace(&mut between, "&amp;"), part]);
+                }
+                out.push(')');
+            }
+            _ => self.unlinked(label, target, shown, out),
+        }
     }
 
     fn link_in_prose(&self, label: &str, target: &str, shown: &str, out: &mut String) {
         if target == shown && inline::refers(target) {
             inline::code(target, out);
         } else if target == shown && commonmark::address(target).as_deref() == Some(target) {
-            out.push('<');
-            out.push_str(target);
-            out.push('>');
+            out.extend(["<", target, ">"]);
         } else {
-            inline::link(label, target, shown, out);
+            self.link(label, target, shown, out);
         }
     }
 
