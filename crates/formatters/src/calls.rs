@@ -137,6 +137,20 @@ impl CallContext<'_> {
         self.growing?.cut(part.value()?.node())
     }
 
+    /// Says the text that the part called `name` is.
+    pub(super) fn say_part(&mut self, role: &'static str, name: &str) -> Option<()> {
+        let text = self.text(name)?;
+        self.say(role, text);
+        Some(())
+    }
+
+    /// Says the text that the part called `name` is in words, if it is there.
+    pub(super) fn say_in_words(&mut self, name: &str, words: impl FnOnce(Text) -> String) {
+        if let Some(text) = self.text(name) {
+            self.say("call.detail", words(text).into());
+        }
+    }
+
     pub(super) fn flag(&mut self, name: &str) -> bool {
         let Some(part) = self.does.get(name) else { return false };
         self.said(part, part.bool()).unwrap_or(false)
@@ -290,9 +304,7 @@ pub(super) fn read(call: &mut CallContext<'_>) -> Option<()> {
         (None, None, None) => String::new(),
     };
     call.title.push("call.detail", range);
-    if let Some(pages) = call.text("pages") {
-        call.say("call.detail", Text::clean_owned(format!("pages {}", &*pages)));
-    }
+    call.say_in_words("pages", |pages| format!("pages {pages}"));
     Some(())
 }
 
@@ -417,12 +429,8 @@ fn elided(cut: Cut) -> Block {
 
 pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
     call.file()?;
-    if let Some(mode) = call.text("mode") {
-        call.say("call.detail", mode);
-    }
-    if let Some(cell) = call.text("cell") {
-        call.say("call.detail", Text::clean_owned(format!("cell {}", &*cell)));
-    }
+    call.say_part("call.detail", "mode");
+    call.say_in_words("cell", |cell| format!("cell {cell}"));
     if call.says_content() {
         let source = call.content("source").filter(|text| !text.is_empty());
         call.body.extend(source.map(|text| Block::text("call.input", text.trimmed_end())));
@@ -433,8 +441,7 @@ pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
 }
 
 pub(super) fn find(call: &mut CallContext<'_>) -> Option<()> {
-    let pattern = call.text("pattern")?;
-    call.say("call.arg", pattern);
+    call.say_part("call.arg", "pattern")?;
     place(call);
     Some(())
 }
@@ -444,9 +451,7 @@ pub(super) fn grep(call: &mut CallContext<'_>) -> Option<()> {
     call.say("call.arg", Text::clean_owned(["\"", &pattern, "\""].concat()));
     place(call);
     for name in ["glob", "type"] {
-        if let Some(files) = call.text(name) {
-            call.say("call.detail", Text::clean_owned(format!("({})", &*files)));
-        }
+        call.say_in_words(name, |files| format!("({files})"));
     }
     Some(())
 }

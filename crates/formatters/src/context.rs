@@ -40,6 +40,11 @@ impl<'a> ItemContext<'a> {
         self.fact(name)?.count()
     }
 
+    /// The elements of the fact called `name`; none if it isn't there.
+    pub(super) fn list(self, name: &str) -> Vec<FactRef<'a>> {
+        self.fact(name).map(FactRef::list).unwrap_or_default()
+    }
+
     /// Whether the fact called `name` is true.
     #[inline]
     pub(super) fn is(self, name: &str) -> bool {
@@ -67,7 +72,7 @@ impl<'a> ItemContext<'a> {
 
 /// Pictures and documents that came with the item: told, not shown.
 pub(super) fn images(context: ItemContext<'_>, body: &mut Vec<Block>) {
-    for image in context.fact("images").map(FactRef::list).unwrap_or_default() {
+    for image in context.list("images") {
         body.push(Block::Image {
             media: image.text_at("media").unwrap_or(Text::own("image")),
             bytes: image.count_at("bytes"),

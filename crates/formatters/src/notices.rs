@@ -1,5 +1,7 @@
 //! What is said of notices: what the agent's program tells beside the conversation.
 
+use std::ops::Deref;
+
 use crate::context::{ItemContext, images};
 use crate::{calls, generic, outcome, sentence, tools};
 use streamfmt_core::entry::{Block, Line, View};
@@ -144,7 +146,7 @@ fn session(context: ItemContext<'_>) -> View {
         }
     }
     if !context.whole {
-        let servers = context.fact("servers").map(FactRef::list).unwrap_or_default();
+        let servers = context.list("servers");
         for (status, told) in [("failed", "that failed"), ("needs-auth", "that want a login")] {
             let such = servers.iter().filter(|server| server.text_at("status").as_deref() == Some(status));
             let names: Vec<_> =
@@ -157,9 +159,8 @@ fn session(context: ItemContext<'_>) -> View {
     }
     if context.whole {
         for name in ["tools", "servers"] {
-            let names = context.fact(name).map(FactRef::list).unwrap_or_default();
             let mut line = Line::of("session.note", format!("{name}:"));
-            for part in names {
+            for part in context.list(name) {
                 line.push("session.tool", part.words().or_else(|| part.text_at("name")).unwrap_or_default());
                 if let Some(status) = part.text_at("status") {
                     line.push("session.note", format!("({})", &*status));
@@ -190,7 +191,7 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
     let title = |id: &FactRef<'_>| {
         let id = id.text()?;
         let call = context.session.call(&id.as_str().into())?;
-        let mut title = calls::view(ItemContext { item: call, ..context }, tools::form(call.deed).0)?.title;
+        let mut title = call_view(ItemContext { item: call, ..context })?.title;
         if title.spans.len() == 1 {
             title.push("call.detail", id);
         }
@@ -202,15 +203,20 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
     Some(Text::clean_owned(titles?.join("; ") + &more))
 }
 
+/// What is said of a call elsewhere.
+fn call_view(call: ItemContext<'_>) -> Option<View> {
+    calls::view(call, tools::form(call.item.deed).0)
+}
+
 /// What the calls without a result were to change. Where nothing is left out that is shown once elsewhere, a call leaves that to
 /// its result, which didn't come.
 fn unanswered_changes(context: ItemContext<'_>) -> impl Iterator<Item = Block> {
     let calls = context.session.unanswered_calls();
     let changes = calls.filter(|call| matches!(call.action(), Some(Action::Write | Action::Edit)));
     changes.filter_map(move |call| {
-        let summary = calls::view(ItemContext { item: call, ..context }, tools::form(call.deed).0)?.title;
-        let body =
-            calls::view(ItemContext { item: call, full: true, ..context }, tools::form(call.deed).0)?.body;
+        let context = ItemContext { item: call, ..context };
+        let summary = call_view(context)?.title;
+        let body = call_view(ItemContext { full: true, ..context })?.body;
         (!body.is_empty()).then_some(Block::Details { summary, body })
     })
 }
@@ -290,6 +296,15 @@ fn tells_state(context: ItemContext<'_>) -> bool {
         }
 }
 
+/// Parts of a sentence, one behind the other, as far as they are known.
+fn dotted<T: Deref<Target = str>>(first: &str, parts: impl IntoIterator<Item = Option<T>>) -> String {
+    let mut said = first.to_owned();
+    for part in parts.into_iter().flatten() {
+        said.extend([" · ", &*part]);
+    }
+    said
+}
+
 /// What an event means, in a few words with its figures; `None` if its text or its name must do.
 fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(FactRef::words);
@@ -307,10 +322,7 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             // The error may begin with the status.
             let status =
                 status.filter(|status| !error.as_ref().is_some_and(|error| error.starts_with(&**status)));
-            for told in [status, error].into_iter().flatten() {
-                said = format!("{said} · {}", &*told);
-            }
-            said
+            dotted(&said, [status, error])
         }
         "compaction" if !context.item.text().is_empty() => {
             "the conversation could not be compacted".to_owned()
@@ -347,19 +359,11 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             count => format!("the model withdrew {count} things it said before"),
         },
         "limit" => {
-            let mut said = "rate limit".to_owned();
-            for name in ["type", "status"] {
-                if let Some(told) = text(name) {
-                    said = format!("{said} · {}", told.replace('_', " "));
-                }
-            }
-            if let Some(used) = context.fact("utilization").and_then(FactRef::float) {
-                said = format!("{said} · {:.0}% used", used * 100.0);
-            }
-            if let Some(time) = context.fact("resets_at").and_then(FactRef::int).and_then(figures::moment) {
-                said = format!("{said} · resets {}", &*time);
-            }
-            said
+            let [kind, status] = ["type", "status"].map(|name| Some(text(name)?.replace('_', " ")));
+            let used = context.fact("utilization").and_then(FactRef::float);
+            let used = used.map(|used| format!("{:.0}% used", used * 100.0));
+            let end = context.fact("resets_at").and_then(FactRef::int).and_then(figures::moment);
+            dotted("rate limit", [kind, status, used, end.map(|end| format!("resets {end}"))])
         }
         "denied" => {
             let told = [text("tool"), text("reason")].into_iter().flatten().map(Text::into_string);
@@ -385,10 +389,8 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
                     said = format!("{said} {}", &*told);
                 }
             }
-            match text("exit").filter(|code| &**code != "0") {
-                Some(code) => format!("{said} · exit {}", &*code),
-                None => said,
-            }
+            let code = text("exit").filter(|code| &**code != "0");
+            dotted(&said, [code.map(|code| format!("exit {code}"))])
         }
         "command" => {
             let name = text("name")?;
@@ -418,13 +420,9 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
         "shell-input" => "shell".to_owned(),
         "shell-output" => "output of the shell".to_owned(),
         "refusal" => {
-            let mut said = "the model refused to answer".to_owned();
-            for name in ["category", "explanation"] {
-                if let Some(told) = text(name).filter(|told| !context.item.text().contains(&**told)) {
-                    said = format!("{said} · {}", &*told);
-                }
-            }
-            said
+            let is_new = |told: &Text| !context.item.text().contains(&**told);
+            let told = ["category", "explanation"].map(|name| text(name).filter(is_new));
+            dotted("the model refused to answer", told)
         }
         "synthetic" if context.full => "from the agent's program".to_owned(),
         "interrupt" if !context.full => "interrupted by the user".to_owned(),

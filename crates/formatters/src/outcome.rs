@@ -29,7 +29,7 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         // In full they follow one by one.
         push_tokens(context, &mut title);
     }
-    let denials = context.fact("denials").map(FactRef::list).unwrap_or_default();
+    let denials = context.list("denials");
     // Each is shown where it happened; in full the denied ones are listed below.
     let denied = if context.full { 0 } else { denials.len() as u64 };
     if let Some(failed) = failures(context.count("failed_calls").unwrap_or(0), denied) {
@@ -55,11 +55,8 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
             Block::prose(role, text)
         });
     }
-    for odd in context.fact("more").map(FactRef::list).unwrap_or_default() {
-        if let FactRef::Json(value) = odd {
-            view.body.push(Block::text("reply", generic::laid_out(value, false)));
-        }
-    }
+    let odd = context.list("more").into_iter().filter_map(FactRef::value);
+    view.body.extend(odd.map(|value| Block::text("reply", generic::laid_out(value, false))));
     let mut lines = Vec::new();
     for (index, error) in problems(context).into_iter().enumerate() {
         let (role, error) = if reason.is_error && index == 0 {

@@ -46,11 +46,8 @@ pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
 
 /// A job in the background that is looked at, written to or stopped.
 fn job(call: &mut CallContext<'_>) -> Option<()> {
-    let id = call.text("job")?;
-    call.say("call.arg", id);
-    if let Some(filter) = call.text("filter") {
-        call.say("call.detail", filter);
-    }
+    call.say_part("call.arg", "job")?;
+    call.say_part("call.detail", "filter");
     if let Some(input) = call.text("stdin").filter(|input| !input.is_empty()) {
         call.say("call.command", input.trimmed_end());
     }
@@ -64,10 +61,7 @@ fn fetch_call(call: &mut CallContext<'_>) -> Option<()> {
             call.title.spans.push(Span::new("call.arg", url.clone()).linked(url));
         }
         Some(url) => call.say("call.arg", url),
-        None => {
-            let query = call.text("query")?;
-            call.say("call.arg", query);
-        }
+        None => call.say_part("call.arg", "query")?,
     }
     prompt(call)
 }
@@ -89,16 +83,12 @@ fn fetch_result(answer: &mut ResultContext<'_>) -> Option<View> {
         let is_refused = context.count("code").is_some_and(is_refusal);
         if is_refused { answer.trouble(status) } else { answer.note(status) }
     }
-    if let Some(bytes) = context.count("bytes") {
-        answer.note(figures::size(bytes));
-    }
-    let hits = context.fact("hits").map(FactRef::list).unwrap_or_default();
+    answer.note_known(context.count("bytes").map(figures::size));
+    let hits = context.list("hits");
     if !hits.is_empty() {
         answer.note(figures::count_of(hits.len() as u64, "hit", "hits"));
     }
-    if let Some(ms) = context.count("duration_ms") {
-        answer.note(figures::duration(ms));
-    }
+    answer.note_known(context.count("duration_ms").map(figures::duration));
     let items: Vec<_> =
         hits.into_iter().map(|hit| ListItem { point: Point::Plain, line: link(hit) }).collect();
     if !items.is_empty() {
@@ -170,15 +160,9 @@ fn delegate_result(answer: &mut ResultContext<'_>) -> Option<View> {
             .body
             .push(Block::line(Line { spans: vec![Span::new("result.link", url.clone()).linked(url)] }));
     }
-    if let Some(number) = context.count("tool_uses") {
-        answer.note(figures::count_of(number, "tool", "tools"));
-    }
-    if let Some(number) = context.count("tokens") {
-        answer.note(Text::clean_owned(format!("{} tokens", &*figures::tokens(number))));
-    }
-    if let Some(ms) = context.count("duration_ms") {
-        answer.note(figures::duration(ms));
-    }
+    answer.note_known(context.count("tool_uses").map(|number| figures::count_of(number, "tool", "tools")));
+    answer.note_known(context.count("tokens").map(|number| format!("{} tokens", figures::tokens(number))));
+    answer.note_known(context.count("duration_ms").map(figures::duration));
     let told = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
     if context.is("repeated") && !answer.title.is_empty() {
@@ -252,17 +236,11 @@ fn task(call: &mut CallContext<'_>) -> Option<()> {
     if let Some(id) = id {
         call.say("call.arg", Text::clean_owned(format!("#{}", &*id)));
     }
-    if let Some(status) = call.text("status") {
-        call.say("call.detail", Text::clean_owned(format!("→ {}", status.replace('_', " "))));
+    call.say_in_words("status", |status| format!("→ {}", status.replace('_', " ")));
+    if call.say_part("call.arg", "subject").is_none() && is_new {
+        return None;
     }
-    match call.text("subject") {
-        Some(subject) => call.say("call.arg", subject),
-        None if is_new => return None,
-        None => {}
-    }
-    if let Some(owner) = call.text("owner") {
-        call.say("call.detail", Text::clean_owned(format!("for {}", &*owner)));
-    }
+    call.say_in_words("owner", |owner| format!("for {owner}"));
     for (name, words) in [("blocks", "blocks"), ("blocked_by", "blocked by")] {
         let Some(others) = call.does.get(name) else { continue };
         let ids: Vec<_> = others.list().into_iter().map(FactRef::text).collect();
@@ -380,9 +358,7 @@ fn plan_result(answer: &mut ResultContext<'_>) -> Option<View> {
         return answer.done();
     }
     answer.note(Text::own("plan approved"));
-    if let Some(path) = context.text("path") {
-        answer.note(context.path(path));
-    }
+    answer.note_known(context.text("path").map(|path| context.path(path)));
     // The call said the plan as it was proposed. The agent tells of changes where there are none, too.
     let asked = answer.call.and_then(|call| call.does().text("plan"));
     let plan = context.text("plan").filter(|_| context.is("user_modified"));
@@ -454,11 +430,8 @@ fn ask_result(answer: &mut ResultContext<'_>) -> Option<View> {
 }
 
 fn skill_call(call: &mut CallContext<'_>) -> Option<()> {
-    let skill = call.text("skill")?;
-    call.say("call.arg", skill);
-    if let Some(args) = call.text("args") {
-        call.say("call.detail", args);
-    }
+    call.say_part("call.arg", "skill")?;
+    call.say_part("call.detail", "args");
     Some(())
 }
 
@@ -472,13 +445,11 @@ fn skill_result(answer: &mut ResultContext<'_>) -> Option<View> {
 }
 
 fn find_tools_call(call: &mut CallContext<'_>) -> Option<()> {
-    let query = call.text("query")?;
-    call.say("call.arg", query);
-    Some(())
+    call.say_part("call.arg", "query")
 }
 
 fn find_tools_result(answer: &mut ResultContext<'_>) -> Option<View> {
-    let names: Vec<_> = answer.context.fact("matches").map(FactRef::list).unwrap_or_default();
+    let names = answer.context.list("matches");
     let number = names.len() as u64;
     if number == 0 {
         say_text(answer);

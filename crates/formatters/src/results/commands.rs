@@ -32,12 +32,9 @@ pub(crate) fn run(answer: &mut ResultContext<'_>) -> Option<View> {
         let what = if answer.was_asked_for("background") { "started as" } else { "in the background:" };
         answer.note(Text::clean_owned(format!("{what} {}", &*id)));
     }
-    if let Some(ms) = context.count("timed_out_ms") {
-        answer.note(Text::clean_owned(format!("after {}", &*figures::duration(ms))));
-    }
-    if let Some(note) = context.text("note") {
-        answer.note(note);
-    }
+    let timed_out = context.count("timed_out_ms");
+    answer.note_known(timed_out.map(|ms| format!("after {}", figures::duration(ms))));
+    answer.note_known(context.text("note"));
     let is_image = context.is("image");
     if is_image {
         answer.note(Text::own("a picture"));
@@ -58,7 +55,7 @@ pub(crate) fn run(answer: &mut ResultContext<'_>) -> Option<View> {
         }
         answer.body.push(Block::line(line));
     }
-    for file in context.fact("files").map(FactRef::list).unwrap_or_default() {
+    for file in context.list("files") {
         let either = |names: [&str; 2]| names.iter().find_map(|name| file.get(name));
         let path = either(["path", "filePath"]).and_then(FactRef::text).map(|path| context.path(path));
         if let Some(changes) = either(["patch", "hunks"]).and_then(FileDiff::of_patch) {

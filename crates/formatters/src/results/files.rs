@@ -18,8 +18,7 @@ use streamfmt_core::text::Text;
 pub(crate) fn read(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let kind = context.fact("type").and_then(FactRef::str);
-    let images = context.fact("images").map(FactRef::list).unwrap_or_default();
-    let bytes = context.count("bytes");
+    let images = context.list("images");
     match kind.as_deref() {
         Some("image") => answer.note(Text::own("image")),
         Some("pdf") => answer.note(Text::own("PDF")),
@@ -38,9 +37,8 @@ pub(crate) fn read(answer: &mut ResultContext<'_>) -> Option<View> {
         _ => return read_lines(answer),
     }
     // Of a picture that stands below as it was, the size is told there.
-    if let Some(bytes) = bytes.filter(|_| !images.iter().any(|image| image.count_at("bytes") == bytes)) {
-        answer.note(figures::size(bytes));
-    }
+    let is_told = |bytes: &u64| images.iter().any(|image| image.count_at("bytes") == Some(*bytes));
+    answer.note_known(context.count("bytes").filter(|bytes| !is_told(bytes)).map(figures::size));
     answer.done()
 }
 
@@ -382,19 +380,29 @@ fn found(shown: u64, total: Option<u64>, one: &str, many: &str) -> Text {
 /// The listing of a folder.
 pub(crate) fn list(answer: &mut ResultContext<'_>) -> Option<View> {
     let text = answer.text();
-    if generic::is_short(&text) {
-        answer.note(if text.is_empty() { Text::own("nothing") } else { text });
+    lines_found(answer, text, generic::SHORT)
+}
+
+/// The lines of a text, in the title if it is a single one that isn't longer than this, in bytes.
+fn lines_found(answer: &mut ResultContext<'_>, text: Text, longest: usize) -> Option<View> {
+    if text.is_empty() {
+        answer.note(Text::own("nothing"));
+    } else if text.len() <= longest && !text.contains('\n') {
+        answer.note(text);
     } else {
-        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1;
-        answer.note(figures::count_of(lines, "line", "lines"));
+        answer.note(figures::count_of(lines_of(&text), "line", "lines"));
         answer.code("result.text", text);
     }
     answer.done()
 }
 
+fn lines_of(text: &str) -> u64 {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1
+}
+
 pub(crate) fn search(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
-    let files = context.fact("files").map(FactRef::list).unwrap_or_default();
+    let files = context.list("files");
     let number = context.count("count").unwrap_or(files.len() as u64);
     let total = context.count("total");
     let mode = context.fact("mode").and_then(FactRef::str);
@@ -410,29 +418,12 @@ pub(crate) fn search(answer: &mut ResultContext<'_>) -> Option<View> {
                 answer.files(paths.split('\n').map(Text::clean));
                 return answer.done();
             }
-            let is_one_line = !text.is_empty() && text.len() <= TITLE && !text.contains('\n');
-            if is_one_line {
-                answer.note(text.clone());
-            } else {
-                let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1;
-                answer.note(if text.is_empty() {
-                    Text::own("nothing")
-                } else {
-                    figures::count_of(lines, "line", "lines")
-                });
-                answer.code("result.text", text.clone());
-            }
-            return answer.done();
+            return lines_found(answer, text, TITLE);
         }
-        Some("content") => {
-            let lines = context.count("lines").or_else(|| {
-                hits.as_ref().map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1)
-            });
-            match lines {
-                Some(lines) if lines > 0 => answer.note(found(lines, total, "line", "lines")),
-                _ => answer.note(Text::own("no matches")),
-            }
-        }
+        Some("content") => match context.count("lines").or_else(|| hits.as_deref().map(lines_of)) {
+            Some(lines) if lines > 0 => answer.note(found(lines, total, "line", "lines")),
+            _ => answer.note(Text::own("no matches")),
+        },
         Some("count") => match context.count("matches") {
             Some(0) => answer.note(Text::own("no matches")),
             Some(matches) => {

@@ -126,6 +126,13 @@ impl ResultContext<'_> {
         self.remark("result.note", text);
     }
 
+    /// A note on something that may not be known.
+    pub(super) fn note_known(&mut self, text: Option<impl Into<Text>>) {
+        if let Some(text) = text {
+            self.note(text);
+        }
+    }
+
     /// A note on what went wrong.
     pub(super) fn trouble(&mut self, text: impl Into<Text>) {
         self.has_failed = true;
@@ -205,28 +212,19 @@ impl ResultContext<'_> {
                 self.trouble(by_the_user(&how));
             }
         } else if let Some(how) = stopped {
-            let how = by_the_user(&how);
-            // A person's reason, if it is short.
-            if generic::is_short(&text) && !text.trim().is_empty() {
-                self.title.push("result.error", [&how, ": ", text.trim()].concat());
-                text = Text::EMPTY;
-            } else {
-                self.title.push("result.error", how);
-            }
+            self.refused(by_the_user(&how), &mut text);
         } else if let Some(ms) = context.count("timed_out_ms") {
             self.title.push("result.error", format!("timed out after {}", &*figures::duration(ms)));
         } else if let Some(by) = context.fact("denied") {
-            let denied = by.text().map_or_else(|| "denied".to_owned(), |by| format!("denied by {}", &*by));
-            // The reason, if it is short; of a longer one its first sentence.
-            if generic::is_short(&text) && !text.trim().is_empty() {
-                self.title.push("result.error", [&denied, ": ", text.trim()].concat());
-                text = Text::EMPTY;
-            } else if let Some((sentence, rest)) = first_sentence(&text).filter(|_| !context.full) {
-                self.title.push("result.error", [&denied, ": ", &sentence].concat());
-                self.code("result.note", rest);
-                text = Text::EMPTY;
-            } else {
-                self.title.push("result.error", denied);
+            let denied = by.text().map_or(Text::own("denied"), |by| format!("denied by {by}").into());
+            // Of a longer reason its first sentence.
+            match first_sentence(&text).filter(|_| !context.full && !generic::is_short(&text)) {
+                Some((sentence, rest)) => {
+                    self.title.push("result.error", [&*denied, ": ", &sentence].concat());
+                    self.code("result.note", rest);
+                    text = Text::EMPTY;
+                }
+                None => self.refused(denied, &mut text),
             }
         } else if context.is("interrupted") {
             self.title.push("result.error", Text::own("interrupted"));
@@ -255,6 +253,16 @@ impl ResultContext<'_> {
         }
     }
 
+    /// How a call was refused, and why if that is short.
+    fn refused(&mut self, how: Text, why: &mut Text) {
+        if generic::is_short(why) && !why.trim().is_empty() {
+            self.title.push("result.error", [&*how, ": ", why.trim()].concat());
+            *why = Text::EMPTY;
+        } else {
+            self.title.push("result.error", how);
+        }
+    }
+
     /// Why a call that is no error came to nothing.
     fn no_success(&mut self) {
         let text = self.text();
@@ -274,12 +282,8 @@ impl ResultContext<'_> {
     fn odd(&self) -> Vec<Text> {
         let item = self.context.item;
         let cut = item.record.as_ref().is_some_and(|record| record.is_cut());
-        let mut odd = Vec::new();
-        for part in self.context.fact("more").map(FactRef::list).unwrap_or_default() {
-            if let FactRef::Json(value) = part {
-                odd.push(generic::laid_out(value, cut));
-            }
-        }
+        let parts = self.context.list("more").into_iter().filter_map(FactRef::value);
+        let mut odd: Vec<_> = parts.map(|value| generic::laid_out(value, cut)).collect();
         for (name, _) in &*item.data {
             match self.context.fact(name) {
                 Some(FactRef::Json(value)) if !has_its_type(name, value.kind()) => {
