@@ -39,7 +39,7 @@ use streamfmt_core::text::Text;
 use streamfmt_core::theme::{ColorDepth, Glyphs, Style, Theme};
 use streamfmt_core::writer::{LiveWriter, Wants, Writer};
 
-pub(super) use self::diff::changed;
+pub(super) use self::diff::{PairedLine, changed, paired_lines};
 use self::rows::{RowBuffers, RowWriter, glyph};
 use self::wrap::StyledText;
 
@@ -336,10 +336,9 @@ impl Terminal {
             let most = look.width.map_or(MOST_LEVELS, |width| width / 2 / look.layout.margin.max(1));
             writer.shift(look.layout.margin * usize::from(entry.level).min(most).min(MOST_LEVELS));
         }
-        let mut body = block::TerminalBlocks { writer: &mut writer };
         match entry.kind {
-            Kind::Result => result(entry, relation, joined.is_some(), &mut body),
-            _ => plain(entry, relation, &mut body),
+            Kind::Result => result(entry, relation, joined.is_some(), &mut writer),
+            _ => plain(entry, relation, &mut writer),
         }
         if is_short_call(look, entry) {
             let columns = writer.indentation() + title_width(look, &entry.view);
@@ -445,27 +444,27 @@ fn nest(writer: &mut RowWriter<'_>, agents: &[Option<u32>], entry: Option<&Entry
 }
 
 /// An entry that stands by itself: mark and title in column 0, body in the margin.
-fn plain(entry: &Entry, relation: &Relation, body: &mut block::TerminalBlocks<'_, '_>) {
+fn plain(entry: &Entry, relation: &Relation, writer: &mut RowWriter<'_>) {
     let view = &entry.view;
-    if let Some(call) = named(relation, body) {
-        titled(Some("inside"), call, body);
+    if let Some(call) = named(relation, writer) {
+        titled(Some("inside"), call, writer);
     }
-    let margin = body.writer.look().layout.margin;
+    let margin = writer.look().layout.margin;
     let mark = view.mark.or_else(|| own_mark(entry, margin));
     if view.title.is_empty() {
-        below_mark(mark, &view.body, body);
+        below_mark(mark, &view.body, writer);
         return;
     }
-    titled(mark, &view.title, body);
-    let level = body.writer.shift(margin);
-    body.blocks(&view.body);
-    body.writer.dedent(level);
+    titled(mark, &view.title, writer);
+    let level = writer.shift(margin);
+    writer.blocks(&view.body);
+    writer.dedent(level);
 }
 
 /// The call that an entry belongs to, if it is to be named.
-fn named<'r>(relation: &'r Relation, body: &block::TerminalBlocks<'_, '_>) -> Option<&'r Line> {
+fn named<'r>(relation: &'r Relation, writer: &RowWriter<'_>) -> Option<&'r Line> {
     match relation {
-        Relation::Apart(title) if !body.writer.look().layout.bare => Some(title),
+        Relation::Apart(title) if !writer.look().layout.bare => Some(title),
         _ => None,
     }
 }
@@ -483,71 +482,71 @@ fn own_mark(entry: &Entry, margin: usize) -> Option<&'static str> {
 
 /// A result: as far in as the body of its call. If that isn't just above, a line that names the call comes first.
 /// `joined`: its title stands behind the call already.
-fn result(entry: &Entry, relation: &Relation, joined: bool, body: &mut block::TerminalBlocks<'_, '_>) {
+fn result(entry: &Entry, relation: &Relation, joined: bool, writer: &mut RowWriter<'_>) {
     let view = &entry.view;
-    let look = body.writer.look();
+    let look = writer.look();
     let margin = look.layout.margin;
     let mut joined = joined;
-    if let Some(call) = named(relation, body) {
+    if let Some(call) = named(relation, writer) {
         joined = is_short_result(look, entry);
         if joined {
             let mut both = call.clone();
             both.spans.push(Span::new("result.note", Text::own(between(view))));
             both.spans.extend(view.title.spans.iter().cloned());
-            titled(Some("result"), &both, body);
+            titled(Some("result"), &both, writer);
         } else {
-            titled(Some("result"), call, body);
+            titled(Some("result"), call, writer);
         }
     }
-    let outer = body.writer.shift(margin);
+    let outer = writer.shift(margin);
     // Without it the output of a command would look like further lines of the command.
     let has_room = margin >= ROOM_OF_MARK && !look.layout.bare;
-    let is_below_call = named(relation, body).is_none();
+    let is_below_call = named(relation, writer).is_none();
     let mark = view.mark.or_else(|| (is_below_call && has_room).then_some(OUTPUT));
     if view.title.is_empty() {
-        below_mark(mark, &view.body, body);
+        below_mark(mark, &view.body, writer);
     } else {
         if !joined {
-            titled(mark, &view.title, body);
+            titled(mark, &view.title, writer);
         }
-        let inner = body.writer.shift(margin);
-        body.blocks(&view.body);
-        body.writer.dedent(inner);
+        let inner = writer.shift(margin);
+        writer.blocks(&view.body);
+        writer.dedent(inner);
     }
-    body.writer.dedent(outer);
+    writer.dedent(outer);
 }
 
 /// A mark and a title. Without a mark of ours the title has a margin like all foreign text.
-fn titled(mark: Option<&'static str>, title: &Line, body: &mut block::TerminalBlocks<'_, '_>) {
-    let look = body.writer.look();
+fn titled(mark: Option<&'static str>, title: &Line, writer: &mut RowWriter<'_>) {
+    let look = writer.look();
     let (name, shape) = mark.map_or(("", ""), |name| (name, glyph(look, name)));
     let level = if shape.is_empty() {
-        body.writer.shift(look.layout.margin)
+        writer.shift(look.layout.margin)
     } else {
         let role = look.mark_role(name);
-        body.writer.mark(look.piece(&role, shape), wrap::width(shape))
+        writer.mark(look.piece(&role, shape), wrap::width(shape))
     };
-    body.hanging(title, if mark.is_none() { look.hang } else { 0 });
-    body.writer.dedent(level);
+    writer.hanging(title, if mark.is_none() { look.hang } else { 0 });
+    writer.dedent(level);
 }
 
 /// Blocks in the margin, with a mark in front of their first row.
-fn below_mark(mark: Option<&'static str>, blocks: &[Block], body: &mut block::TerminalBlocks<'_, '_>) {
-    let look = body.writer.look();
+fn below_mark(mark: Option<&'static str>, blocks: &[Block], writer: &mut RowWriter<'_>) {
+    let look = writer.look();
     let margin = look.layout.margin;
     let (name, shape) = mark.map_or(("", ""), |name| (name, glyph(look, name)));
     let level = if shape.is_empty() {
-        body.writer.shift(margin)
+        writer.shift(margin)
     } else {
         let role = look.mark_role(name);
         let gap = margin.saturating_sub(wrap::width(shape)).max(1);
-        body.writer.indent(&[look.piece(&role, shape), StyledText::blank(gap)], &[StyledText::blank(margin)])
+        writer.indent(&[look.piece(&role, shape), StyledText::blank(gap)], &[StyledText::blank(margin)])
     };
-    body.blocks(blocks);
+    writer.blocks(blocks);
     if !shape.is_empty() {
-        body.writer.flush_mark();
+        writer.flush_mark();
     }
-    body.writer.dedent(level);
+    writer.dedent(level);
 }
 
 #[cfg(test)]

@@ -5,12 +5,10 @@ use std::mem;
 use super::out::HtmlOut;
 use super::prose::{self, LineBreaks};
 use crate::page::{self, PageOptions, PictureSource};
-use crate::terminal::changed;
+use crate::terminal::{PairedLine, changed, paired_lines};
 use crate::{commonmark, highlight};
 use streamfmt_core::clip::first_failure;
-use streamfmt_core::entry::{
-    Block, DiffLine, Hunk, Line, LineChange, ListItem, Picture, Point, Role, TextLayout,
-};
+use streamfmt_core::entry::{Block, Hunk, Line, LineChange, ListItem, Picture, Point, Role, TextLayout};
 use streamfmt_core::figures;
 
 /// Folds that may lie in each other.
@@ -135,58 +133,20 @@ impl HtmlBlocks<'_, '_> {
             if at > 0 {
                 self.out.raw("<tr class=\"hunk\"><td></td><td></td><td>⋯</td></tr>");
             }
-            self.hunk(hunk, language);
+            paired_lines(hunk, |line| self.diff_line(&line, language));
         }
         self.out.raw("</tbody></table></div>");
     }
 
-    fn hunk(&mut self, hunk: &Hunk, language: Option<&str>) {
-        let (mut old, mut new) = (hunk.old_start, hunk.new_start);
-        let advance = |number: &mut Option<u64>| {
-            let current = (*number)?;
-            *number = Some(current.saturating_add(1));
-            Some(current)
-        };
-        let mut at = 0;
-        while at < hunk.lines.len() {
-            let run = |from: usize, change| {
-                hunk.lines.iter_from(from).take_while(|line| line.change == change).count()
-            };
-            let removed = run(at, LineChange::Remove);
-            let added = run(at + removed, LineChange::Add);
-            let paired = removed.min(added);
-            for offset in 0..(removed + added).max(1) {
-                let Some(line) = hunk.lines.get(at + offset) else { return };
-                let (before, after) = match line.change {
-                    LineChange::Keep => (advance(&mut old), advance(&mut new)),
-                    LineChange::Remove => (advance(&mut old), None),
-                    LineChange::Add => (None, advance(&mut new)),
-                };
-                let partner = match line.change {
-                    LineChange::Remove if offset < paired => hunk.lines.get(at + removed + offset),
-                    LineChange::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
-                    _ => None,
-                };
-                self.diff_line(line, partner, [before, after], language);
-            }
-            at += (removed + added).max(1);
-        }
-    }
-
-    fn diff_line(
-        &mut self,
-        line: DiffLine<'_>,
-        partner: Option<DiffLine<'_>>,
-        numbers: [Option<u64>; 2],
-        language: Option<&str>,
-    ) {
+    fn diff_line(&mut self, paired: &PairedLine<'_>, language: Option<&str>) {
+        let line = paired.line;
         let (row, mark) = match line.change {
             LineChange::Keep => ("<tr>", " "),
             LineChange::Add => ("<tr class=\"ins\">", "+"),
             LineChange::Remove => ("<tr class=\"del\">", "-"),
         };
         self.out.raw(row);
-        for number in numbers {
+        for number in paired.numbers {
             self.out.raw("<td class=\"n\"");
             if let Some(number) = number {
                 self.out.raw(" data-n=\"");
@@ -196,7 +156,7 @@ impl HtmlBlocks<'_, '_> {
             self.out.raw("></td>");
         }
         self.out.raws(&["<td><span class=\"sign\">", mark, "</span>"]);
-        match partner.and_then(|partner| changed(line.text, partner.text)) {
+        match paired.partner.and_then(|partner| changed(line.text, partner.text)) {
             Some(parts) => {
                 for (part, is_changed) in parts {
                     self.out.raw(if is_changed { "<mark>" } else { "" });

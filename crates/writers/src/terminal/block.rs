@@ -35,16 +35,11 @@ fn layout_of(line: &Line) -> TextLayout {
     line.spans.first().map_or(TextLayout::Plain, |span| span.role.text_layout())
 }
 
-/// Writes blocks.
-pub(super) struct TerminalBlocks<'b, 'p> {
-    pub(super) writer: &'b mut RowWriter<'p>,
-}
-
-impl TerminalBlocks<'_, '_> {
+impl RowWriter<'_> {
     /// Writes blocks one below the other. What is folded stands in a list of its own, not on the stack, since
     /// blocks may lie in each other to any depth.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
-        let (mut blocks, mut level) = (blocks.iter(), self.writer.level());
+        let (mut blocks, mut level) = (blocks.iter(), self.level());
         let mut around = Vec::new();
         loop {
             match blocks.next() {
@@ -53,17 +48,17 @@ impl TerminalBlocks<'_, '_> {
                     if layout == TextLayout::Hidden {
                         continue;
                     }
-                    self.line(summary);
+                    self.spans(summary);
                     if layout == TextLayout::Folded {
                         continue;
                     }
                     around.push((blocks, level));
-                    level = self.writer.shift(self.writer.look().layout.margin);
+                    level = self.shift(self.look().layout.margin);
                     blocks = body.iter();
                 }
                 Some(block) => self.block(block),
                 None => {
-                    self.writer.dedent(level);
+                    self.dedent(level);
                     let Some(outer) = around.pop() else { return };
                     (blocks, level) = outer;
                 }
@@ -73,7 +68,7 @@ impl TerminalBlocks<'_, '_> {
 
     fn block(&mut self, block: &Block) {
         match block {
-            Block::Lines { lines } => lines.iter().for_each(|line| self.line(line)),
+            Block::Lines { lines } => lines.iter().for_each(|line| self.spans(line)),
             Block::Prose { text, role } => self.prose(text, role.name()),
             Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
             Block::Diff { path, hunks } => match diff::new_file(hunks) {
@@ -81,10 +76,10 @@ impl TerminalBlocks<'_, '_> {
                     let language = path.as_deref().and_then(highlight::language_of);
                     self.code(&text, language, Some(start), &Role::of("text"));
                 }
-                None => diff::write(self.writer, path.as_deref(), hunks),
+                None => diff::write(self, path.as_deref(), hunks),
             },
             Block::List { items } => items.iter().for_each(|item| self.point(item)),
-            Block::Table { head, rows } => table::write(self.writer, head, rows),
+            Block::Table { head, rows } => table::write(self, head, rows),
             Block::Image { media, bytes, name, .. } => self.image(media, *bytes, name.as_deref()),
             // Folded blocks are opened by the caller.
             Block::Details { .. } => {}
@@ -93,17 +88,17 @@ impl TerminalBlocks<'_, '_> {
     }
 
     /// A line of spans.
-    pub(super) fn line(&mut self, line: &Line) {
+    fn spans(&mut self, line: &Line) {
         self.hanging(line, 0);
     }
 
     /// A line of spans whose rows after the first stand so many columns further in.
     pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
-        let look = self.writer.look();
-        if self.writer.is_plain() && !look.layout.is_ascii() {
+        let look = self.look();
+        if self.is_plain() && !look.layout.is_ascii() {
             let is_plain = |span: &Span| span.text.len() <= BUFFER && span.link.is_none() && !span.is_spelled;
             if line.spans.iter().all(is_plain) {
-                return self.writer.plain_row(line.spans.iter().map(|span| &*span.text));
+                return self.plain_row(line.spans.iter().map(|span| &*span.text));
             }
         }
         let line = &addressed(look, line);
@@ -112,33 +107,33 @@ impl TerminalBlocks<'_, '_> {
         if pieces.iter().any(|piece| piece.is_spelled && piece.text.contains('\n')) {
             self.spelled_rows(&pieces);
         } else {
-            self.writer.line(&pieces, hang);
+            self.line(&pieces, hang);
         }
     }
 
     /// A line of which something was spelled in several: they stand below one another.
     fn spelled_rows(&mut self, pieces: &[StyledText<'_>]) {
         let mut row: Vec<StyledText<'_>> = Vec::new();
-        let level = self.writer.level();
+        let level = self.level();
         for piece in pieces {
             let mut lines = piece.text.split('\n');
             let before = wrap::width_of(&row);
             row.extend(lines.next().map(|first| piece.with(first)));
             for (at, line) in lines.enumerate() {
-                self.writer.row(&row);
+                self.row(&row);
                 if at == 0 {
-                    self.writer.shift(before);
+                    self.shift(before);
                 }
                 row = vec![piece.with(line)];
             }
         }
-        self.writer.row(&row);
-        self.writer.dedent(level);
+        self.row(&row);
+        self.dedent(level);
     }
 
     fn prose(&mut self, text: &str, role: &str) {
-        if self.writer.look().layout.bare {
-            return self.writer.verbatim(text, role, 0);
+        if self.look().layout.bare {
+            return self.verbatim(text, role, 0);
         }
         // Blank lines around a text are not part of it: the layout has its own.
         let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
@@ -148,31 +143,31 @@ impl TerminalBlocks<'_, '_> {
             return;
         }
         let end;
-        let text = match self.writer.look().text_end {
+        let text = match self.look().text_end {
             Some(bytes) if text.len() > bytes => {
                 end = end_of(text, bytes);
                 &*end
             }
             _ => text,
         };
-        if self.writer.look().markdown && commonmark::is_sane(text) {
+        if self.look().markdown && commonmark::is_sane(text) {
             prose::write(self, text, role);
         } else {
-            self.writer.verbatim(text, role, 0);
+            self.verbatim(text, role, 0);
         }
     }
 
     /// Verbatim text, with line numbers, a prompt or colours where they are wanted.
     pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
-        let look = self.writer.look();
+        let look = self.look();
         let mut numbers = start.map(|start| LineNumbers::new(start, text));
         let level = match role.text_layout() {
             TextLayout::Command => {
                 let shape = look.piece("mark.command", glyph(look, "command"));
-                Some(self.writer.mark(shape, wrap::width(shape.text)))
+                Some(self.mark(shape, wrap::width(shape.text)))
             }
             // Further in than the result that may follow.
-            TextLayout::Value => Some(self.writer.shift(2 * look.layout.margin)),
+            TextLayout::Value => Some(self.shift(2 * look.layout.margin)),
             TextLayout::Plain | TextLayout::Typed | TextLayout::Folded | TextLayout::Hidden => None,
         };
         let role = role.name();
@@ -181,28 +176,28 @@ impl TerminalBlocks<'_, '_> {
             _ => None,
         };
         if numbers.is_none() && colours.is_none() {
-            self.writer.verbatim(text, role, CODE_HANG);
+            self.verbatim(text, role, CODE_HANG);
         } else {
             let base = look.style(role);
             let mut rest = Some(text);
             while let Some(text) = rest {
                 let (line, behind) = first_line(text);
                 let pieces = coloured(look, line, colours.as_mut(), role, base);
-                let level = numbers.as_mut().map(|numbers| numbers.next(self.writer));
-                self.writer.line(&pieces, CODE_HANG);
+                let level = numbers.as_mut().map(|numbers| numbers.next(self));
+                self.line(&pieces, CODE_HANG);
                 if let Some(level) = level {
-                    self.writer.dedent(level);
+                    self.dedent(level);
                 }
                 rest = behind;
             }
         }
         if let Some(level) = level {
-            self.writer.dedent(level);
+            self.dedent(level);
         }
     }
 
     fn point(&mut self, item: &ListItem) {
-        let look = self.writer.look();
+        let look = self.look();
         let (name, mark, role) = match item.point {
             Point::Plain => ("plain", "mark.plain", "list.plain"),
             Point::Open => ("open", "mark.open", "list.open"),
@@ -211,7 +206,7 @@ impl TerminalBlocks<'_, '_> {
             Point::Failed => ("failed", "mark.failed", "list.failed"),
         };
         let shape = look.piece(mark, glyph(look, name));
-        let level = self.writer.mark(shape, wrap::width(shape.text));
+        let level = self.mark(shape, wrap::width(shape.text));
         let line = addressed(look, &item.line);
         let targets = targets(look.links(), &line);
         let mut pieces = pieces(look, &line, &targets);
@@ -219,12 +214,12 @@ impl TerminalBlocks<'_, '_> {
         for piece in pieces.iter_mut().filter(|piece| piece.role == "text") {
             piece.style = look.style(role);
         }
-        self.writer.line(&pieces, 0);
-        self.writer.dedent(level);
+        self.line(&pieces, 0);
+        self.dedent(level);
     }
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>) {
-        let look = self.writer.look();
+        let look = self.look();
         let mut text = String::from("[");
         let kind = media.strip_prefix("image/");
         text.push_str(match media {
@@ -246,11 +241,11 @@ impl TerminalBlocks<'_, '_> {
         }
         text.push(']');
         let text = text.replace('\n', " ");
-        self.writer.line(&[look.piece("image", &text)], 0);
+        self.line(&[look.piece("image", &text)], 0);
     }
 
     fn elided(&mut self, lines: u64, bytes: u64) {
-        let look = self.writer.look();
+        let look = self.look();
         let mut text = String::from(glyph(look, "elided"));
         text.push(' ');
         let more = if look.layout.glyphs == Glyphs::Words { "" } else { " more" };
@@ -259,7 +254,7 @@ impl TerminalBlocks<'_, '_> {
             (1, _) => write!(text, "1{more} line"),
             (lines, _) => write!(text, "{}{more} lines", &*figures::count(lines)),
         };
-        self.writer.line(&[look.piece("elided", &text)], 0);
+        self.line(&[look.piece("elided", &text)], 0);
     }
 }
 

@@ -102,39 +102,54 @@ fn syntax_of(look: &Look, path: Option<&str>, hunk: &Hunk) -> Option<Highlighter
 }
 
 fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter, mut syntax: Option<Highlighter>) {
-    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let fill = writer.room().map(|room| widest(hunk).min(room));
+    let (mut syntax_of_old, mut before) = (None, LineChange::Keep);
+    paired_lines(hunk, |PairedLine { line, partner, numbers: [old, new] }| {
+        let is_old = line.change == LineChange::Remove;
+        if is_old && before != LineChange::Remove {
+            // What came begins where what went began: in a comment, or not.
+            syntax_of_old.clone_from(&syntax);
+        }
+        before = line.change;
+        let level = gutter.begin(if is_old { old } else { new }, writer);
+        let syntax = if is_old { &mut syntax_of_old } else { &mut syntax };
+        write_line(writer, line, partner, &gutter.marks, fill, syntax.as_mut());
+        if let Some(level) = level {
+            writer.dedent(level);
+        }
+    });
+}
+
+/// A line of a hunk, and what is known of it.
+pub(crate) struct PairedLine<'h> {
+    pub(crate) line: DiffLine<'h>,
+    /// The line that it took the place of, or that took its place.
+    pub(crate) partner: Option<DiffLine<'h>>,
+    /// Its number in the file before and in the file after.
+    pub(crate) numbers: [Option<u64>; 2],
+}
+
+/// Hands over the lines of a hunk, one after the other.
+pub(crate) fn paired_lines<'h>(hunk: &'h Hunk, mut take: impl FnMut(PairedLine<'h>)) {
+    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let mut at = 0;
     while at < hunk.lines.len() {
         let removed = run(hunk, at, LineChange::Remove);
         let added = run(hunk, at + removed, LineChange::Add);
-        let (count, paired) = match removed + added {
-            0 => (1, 0),
-            count => (count, removed.min(added)),
-        };
-        // What came begins where what went began: in a comment, or not.
-        let mut syntax_of_old = syntax.clone().filter(|_| removed > 0);
+        let (count, paired) = ((removed + added).max(1), removed.min(added));
         for offset in 0..count {
             let Some(line) = hunk.lines.get(at + offset) else { return };
-            let number = match line.change {
-                LineChange::Remove => advance(&mut old),
-                LineChange::Add => advance(&mut new),
-                LineChange::Keep => {
-                    advance(&mut old);
-                    advance(&mut new)
-                }
+            let numbers = match line.change {
+                LineChange::Keep => [advance(&mut old), advance(&mut new)],
+                LineChange::Remove => [advance(&mut old), None],
+                LineChange::Add => [None, advance(&mut new)],
             };
             let partner = match line.change {
                 LineChange::Remove if offset < paired => hunk.lines.get(at + removed + offset),
                 LineChange::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
                 _ => None,
             };
-            let level = gutter.begin(number, writer);
-            let syntax = if line.change == LineChange::Remove { &mut syntax_of_old } else { &mut syntax };
-            write_line(writer, line, partner, &gutter.marks, fill, syntax.as_mut());
-            if let Some(level) = level {
-                writer.dedent(level);
-            }
+            take(PairedLine { line, partner, numbers });
         }
         at += count;
     }

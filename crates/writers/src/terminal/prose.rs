@@ -8,8 +8,8 @@ use std::mem;
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
 
-use super::block::{TerminalBlocks, coloured, target};
-use super::rows::{RowLevel, first_line, glyph};
+use super::block::{coloured, target};
+use super::rows::{RowLevel, RowWriter, first_line, glyph};
 use super::table::{self, Align, TableCell};
 use super::wrap::{self, StyledText};
 use crate::commonmark::{self, Definitions, OpenCode};
@@ -19,10 +19,10 @@ use streamfmt_core::text::Text;
 use streamfmt_core::theme::Style;
 
 /// Writes Markdown. `role` is that of its plain text.
-pub(super) fn write(body: &mut TerminalBlocks<'_, '_>, text: &str, role: &str) {
-    let base = body.writer.look().style(role);
+pub(super) fn write(writer: &mut RowWriter<'_>, text: &str, role: &str) {
+    let base = writer.look().style(role);
     let mut prose = TerminalProse {
-        body,
+        writer,
         base,
         runs: Vec::new(),
         styles: Vec::new(),
@@ -69,8 +69,8 @@ struct TerminalTable {
     in_head: bool,
 }
 
-struct TerminalProse<'w, 'b, 'p> {
-    body: &'w mut TerminalBlocks<'b, 'p>,
+struct TerminalProse<'w, 'p> {
+    writer: &'w mut RowWriter<'p>,
     base: Style,
     /// The paragraph so far.
     runs: Vec<TextRun>,
@@ -89,7 +89,7 @@ struct TerminalProse<'w, 'b, 'p> {
     table: Option<TerminalTable>,
 }
 
-impl TerminalProse<'_, '_, '_> {
+impl TerminalProse<'_, '_> {
     fn event(&mut self, event: Event<'_>) {
         if mem::take(&mut self.point) {
             if let Event::TaskListMarker(done) = event {
@@ -118,7 +118,7 @@ impl TerminalProse<'_, '_, '_> {
             Event::TaskListMarker(done) => {
                 let (name, role) = task(done);
                 let style = self.look_up(role);
-                self.push(format!("{} ", glyph(self.body.writer.look(), name)), style);
+                self.push(format!("{} ", glyph(self.writer.look(), name)), style);
             }
         }
     }
@@ -136,7 +136,7 @@ impl TerminalProse<'_, '_, '_> {
 
     /// The style that a role adds. One that the theme doesn't name adds nothing.
     fn look_up(&self, role: &str) -> Style {
-        self.body.writer.look().exact_style(role).unwrap_or_default()
+        self.writer.look().exact_style(role).unwrap_or_default()
     }
 
     fn text(&mut self, text: &str) {
@@ -166,7 +166,7 @@ impl TerminalProse<'_, '_, '_> {
         let shown = self.runs.iter().skip(first).flat_map(|run| run.text.chars());
         let says = |address: &str| shown.clone().eq(address.chars());
         let is_shown = says(&address) || address.strip_prefix("mailto:").is_some_and(says);
-        let target = if self.body.writer.look().links() { target(&address) } else { None };
+        let target = if self.writer.look().links() { target(&address) } else { None };
         if let Some(target) = target {
             let target: std::rc::Rc<str> = (&*target).into();
             for run in self.runs.iter_mut().skip(first) {
@@ -189,10 +189,9 @@ impl TerminalProse<'_, '_, '_> {
             Tag::BlockQuote(_) => {
                 self.begin_block();
                 self.open_style("markdown.quote");
-                let look = self.body.writer.look();
+                let look = self.writer.look();
                 let bar = look.piece("markdown.bar", glyph(look, "quote"));
-                let level =
-                    self.body.writer.indent(&[bar, StyledText::blank(1)], &[bar, StyledText::blank(1)]);
+                let level = self.writer.indent(&[bar, StyledText::blank(1)], &[bar, StyledText::blank(1)]);
                 self.open.push(level);
                 self.gap = false;
             }
@@ -268,7 +267,7 @@ impl TerminalProse<'_, '_, '_> {
             }
             TagEnd::Item => {
                 self.flush();
-                self.body.writer.flush_mark();
+                self.writer.flush_mark();
                 self.leave();
             }
             TagEnd::Table => self.end_table(),
@@ -299,7 +298,7 @@ impl TerminalProse<'_, '_, '_> {
     fn begin_block(&mut self) {
         self.flush();
         if mem::take(&mut self.gap) {
-            self.body.writer.blank();
+            self.writer.blank();
         }
     }
 
@@ -310,7 +309,7 @@ impl TerminalProse<'_, '_, '_> {
 
     fn leave(&mut self) {
         if let Some(level) = self.open.pop() {
-            self.body.writer.dedent(level);
+            self.writer.dedent(level);
         }
     }
 
@@ -321,7 +320,7 @@ impl TerminalProse<'_, '_, '_> {
             return;
         }
         for line in runs.split(|run| run.text == "\n") {
-            self.body.writer.line(&pieces(line), 0);
+            self.writer.line(&pieces(line), 0);
         }
     }
 
@@ -332,30 +331,30 @@ impl TerminalProse<'_, '_, '_> {
                 *number = number.saturating_add(1);
                 mark
             }
-            _ => format!("{} ", glyph(self.body.writer.look(), "plain")),
+            _ => format!("{} ", glyph(self.writer.look(), "plain")),
         };
         self.mark(&mark, "markdown.bullet");
     }
 
     fn task_item(&mut self, done: bool) {
         let (name, role) = task(done);
-        let mark = format!("{} ", glyph(self.body.writer.look(), name));
+        let mark = format!("{} ", glyph(self.writer.look(), name));
         self.mark(&mark, role);
     }
 
     fn mark(&mut self, mark: &str, role: &str) {
         let style = self.look_up(role).over(self.base);
         let mark = StyledText { text: mark, role, style, ..StyledText::blank(0) };
-        let level = self.body.writer.indent(&[mark], &[StyledText::blank(wrap::width(mark.text))]);
+        let level = self.writer.indent(&[mark], &[StyledText::blank(wrap::width(mark.text))]);
         self.open.push(level);
     }
 
     fn rule(&mut self) {
         self.begin_block();
-        let look = self.body.writer.look();
-        let width = self.body.writer.room().unwrap_or(40).min(40);
+        let look = self.writer.look();
+        let width = self.writer.room().unwrap_or(40).min(40);
         let line = glyph(look, "row").repeat(width);
-        self.body.writer.row(&[look.piece("markdown.rule", &line)]);
+        self.writer.row(&[look.piece("markdown.rule", &line)]);
         self.gap = true;
     }
 
@@ -363,19 +362,19 @@ impl TerminalProse<'_, '_, '_> {
         self.gap = true;
         let Some(code) = self.code.take() else { return };
         let text = Text::clean(code.text.trim_end_matches('\n'));
-        let look = self.body.writer.look();
+        let look = self.writer.look();
         let base = self.look_up(role);
-        let level = self.body.writer.shift(2);
+        let level = self.writer.shift(2);
         let mut colours = highlight::lines(&code.language, &text);
         let widest = text.lines().map(wrap::width).max().unwrap_or(0);
         let mut rest = Some(text.as_str());
         while let Some(text) = rest {
             let (line, behind) = first_line(text);
             let pieces = coloured(look, line, colours.as_mut(), role, base);
-            self.body.writer.filled(&pieces, 0, Some((base, widest)));
+            self.writer.filled(&pieces, 0, Some((base, widest)));
             rest = behind;
         }
-        self.body.writer.dedent(level);
+        self.writer.dedent(level);
     }
 
     fn end_table(&mut self) {
@@ -384,7 +383,7 @@ impl TerminalProse<'_, '_, '_> {
         let head: Vec<TableCell<'_>> = table.head.iter().map(|cell| pieces(cell)).collect();
         let rows: Vec<Vec<TableCell<'_>>> =
             table.rows.iter().map(|row| row.iter().map(|cell| pieces(cell)).collect()).collect();
-        table::grid(self.body.writer, &head, &rows, &table.aligns);
+        table::grid(self.writer, &head, &rows, &table.aligns);
     }
 }
 
