@@ -33,71 +33,75 @@ impl FileDiff {
     pub(super) fn of_patch(patch: FactRef<'_>) -> Option<Self> {
         let mut changes = Self::default();
         for told in patch.list() {
-            let mut lines = DiffLines::default();
+            changes.begin(["oldStart", "newStart"].map(|name| told.count_at(name)));
             for line in told.get("lines").map(FactRef::list).unwrap_or_default() {
                 let Some(line) = line.str() else { continue };
-                changes.marked(&line, &mut lines);
+                changes.marked(&line);
             }
-            let [old_start, new_start] = ["oldStart", "newStart"].map(|name| told.count_at(name));
-            changes.hunks.push(Hunk { old_start, new_start, lines });
         }
-        changes.hunks.retain(|hunk| !hunk.lines.is_empty());
-        (!changes.hunks.is_empty()).then_some(changes)
+        Some(changes.finished()).filter(|changes| !changes.hunks.is_empty())
     }
 
     /// Reads a diff of one file in the unified format. Hunks need not have line numbers: of one without them the heading, if
     /// there is one, is a line of the file. `None`: it has no hunk, though it has text.
     pub(super) fn of_diff(diff: &str) -> Option<Self> {
         let mut changes = Self::default();
-        let mut open: Option<(Hunk, LinesLeft)> = None;
+        let mut left: Option<LinesLeft> = None;
         for line in diff.lines() {
             if let Some(head) = line.strip_prefix("@@") {
-                let hunk = changes.hunk(head);
-                changes.hunks.extend(open.replace(hunk).map(|(hunk, _)| hunk));
-            } else if let Some((hunk, left)) = &mut open
-                && left.takes(line)
-            {
-                changes.marked(line, &mut hunk.lines);
+                left = Some(changes.begin_at(head));
+            } else if left.as_mut().is_some_and(|left| left.takes(line)) {
+                changes.marked(line);
             }
         }
-        changes.hunks.extend(open.map(|(hunk, _)| hunk));
-        changes.hunks.retain(|hunk| !hunk.lines.is_empty());
-        (!changes.hunks.is_empty() || diff.trim().is_empty()).then_some(changes)
+        Some(changes.finished()).filter(|changes| !changes.hunks.is_empty() || diff.trim().is_empty())
     }
 
-    /// The hunk that begins with this line, its first two signs left out: ` -1,2 +1,3 @@ heading`.
-    fn hunk(&mut self, head: &str) -> (Hunk, LinesLeft) {
-        let mut lines = DiffLines::default();
+    /// Begins the hunk that has this line above it, whose first two signs are left out: ` -1,2 +1,3 @@ heading`.
+    fn begin_at(&mut self, head: &str) -> LinesLeft {
         let (ranges, heading) = head.split_once("@@").unwrap_or((head, ""));
         let range = |mark| ranges.split(' ').find_map(|range| range_of(range.strip_prefix(mark)?));
         let Some(((old_start, old), (new_start, new))) = range('-').zip(range('+')) else {
+            self.begin([None; 2]);
             let heading = heading.trim();
             if !heading.is_empty() {
-                self.line(LineChange::Keep, heading, &mut lines);
+                self.line(LineChange::Keep, heading);
             }
-            return (Hunk { old_start: None, new_start: None, lines }, LinesLeft::All);
+            return LinesLeft::All;
         };
-        let hunk = Hunk { old_start: Some(old_start), new_start: Some(new_start), lines };
-        (hunk, LinesLeft::Lines { old, new })
+        self.begin([old_start, new_start].map(Some));
+        LinesLeft::Lines { old, new }
+    }
+
+    /// Begins a hunk, whose first lines have these numbers in the file before and after.
+    fn begin(&mut self, [old_start, new_start]: [Option<u64>; 2]) {
+        self.hunks.push(Hunk { old_start, new_start, lines: DiffLines::default() });
+    }
+
+    /// Without hunks that have no lines.
+    fn finished(mut self) -> Self {
+        self.hunks.retain(|hunk| !hunk.lines.is_empty());
+        self
     }
 
     /// Takes in a line with its mark.
-    fn marked(&mut self, line: &str, lines: &mut DiffLines) {
+    fn marked(&mut self, line: &str) {
         let (change, text) = match line.as_bytes().first() {
             Some(b'+') => (LineChange::Add, &line[1..]),
             Some(b'-') => (LineChange::Remove, &line[1..]),
             Some(b' ') => (LineChange::Keep, &line[1..]),
             // What is said of a missing final line feed is no line of the file, but of the line before.
             Some(b'\\') => {
-                let last = lines.len().checked_sub(1).and_then(|last| lines.get(last));
-                let before = last.map(|line| line.change);
+                let lines = self.hunks.last().map(|hunk| &hunk.lines);
+                let before =
+                    lines.and_then(|lines| lines.get(lines.len().checked_sub(1)?)).map(|line| line.change);
                 self.was_open |= before != Some(LineChange::Add);
                 self.is_open |= before != Some(LineChange::Remove);
                 return;
             }
             _ => (LineChange::Keep, line),
         };
-        self.line(change, text, lines);
+        self.line(change, text);
     }
 
     /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
@@ -105,15 +109,14 @@ impl FileDiff {
         let mut changes = Self::default();
         let number = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
         if number(old) + number(new) > COMPARED || old.is_empty() || new.is_empty() {
-            let mut lines = DiffLines::default();
-            changes.all(LineChange::Remove, old, &mut lines);
-            changes.all(LineChange::Add, new, &mut lines);
-            changes.push(lines);
-            return changes;
+            changes.begin([None; 2]);
+            changes.all(LineChange::Remove, old);
+            changes.all(LineChange::Add, new);
+            return changes.finished();
         }
         let diff = TextDiff::from_lines(old, new);
         for group in diff.grouped_ops(context.unwrap_or(usize::MAX / 4)) {
-            let mut lines = DiffLines::default();
+            changes.begin([None; 2]);
             for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
                 let tag = match change.tag() {
                     ChangeTag::Equal => LineChange::Keep,
@@ -121,11 +124,10 @@ impl FileDiff {
                     ChangeTag::Insert => LineChange::Add,
                 };
                 let text = change.value();
-                changes.line(tag, text.strip_suffix('\n').unwrap_or(text), &mut lines);
+                changes.line(tag, text.strip_suffix('\n').unwrap_or(text));
             }
-            changes.push(lines);
         }
-        changes
+        changes.finished()
     }
 
     /// What has changed from `old` so far, while `new` is being written. Lines of `old` that it hasn't come to stand there as kept,
@@ -153,23 +155,22 @@ impl FileDiff {
         }
         let (ops_used, old_used, new_used) = come_to;
         let mut changes = Self::default();
-        let mut lines = DiffLines::default();
+        changes.begin([None; 2]);
         for op in &ops[..ops_used] {
             let (tag, old_range, new_range) = op.as_tag_tuple();
             let change = if tag == similar::DiffTag::Equal { LineChange::Keep } else { LineChange::Remove };
-            old[old_range].iter().for_each(|line| changes.line(change, line, &mut lines));
+            old[old_range].iter().for_each(|line| changes.line(change, line));
             if change == LineChange::Remove {
-                new[new_range].iter().for_each(|line| changes.line(LineChange::Add, line, &mut lines));
+                new[new_range].iter().for_each(|line| changes.line(LineChange::Add, line));
             }
         }
-        new[new_used..].iter().for_each(|line| changes.line(LineChange::Add, line, &mut lines));
+        new[new_used..].iter().for_each(|line| changes.line(LineChange::Add, line));
         // A line that begins as an old one may become it.
         if !last.is_empty() && !old[old_used..].iter().take(REACH).any(|line| line.starts_with(last)) {
-            changes.line(LineChange::Add, last, &mut lines);
+            changes.line(LineChange::Add, last);
         }
-        old[old_used..].iter().take(rest).for_each(|line| changes.line(LineChange::Keep, line, &mut lines));
-        changes.push(lines);
-        changes
+        old[old_used..].iter().take(rest).for_each(|line| changes.line(LineChange::Keep, line));
+        changes.finished()
     }
 
     /// The change that a call asks for: one text in place of another, a patch, or a diff. `None` if it tells none of them.
@@ -196,14 +197,9 @@ impl FileDiff {
 
     fn whole(change: LineChange, content: &str) -> Self {
         let mut changes = Self::default();
-        let mut lines = DiffLines::default();
-        changes.all(change, content, &mut lines);
-        if !lines.is_empty() {
-            let [old_start, new_start] =
-                [LineChange::Remove, LineChange::Add].map(|side| (change == side).then_some(1));
-            changes.hunks.push(Hunk { old_start, new_start, lines });
-        }
-        changes
+        changes.begin([LineChange::Remove, LineChange::Add].map(|side| (change == side).then_some(1)));
+        changes.all(change, content);
+        changes.finished()
     }
 
     /// Numbers the lines of the only hunk, if a snippet of the changed file, its lines numbered, holds them at one place.
@@ -252,26 +248,23 @@ impl FileDiff {
         self.added == 0 && self.removed == 0 && self.was_open == self.is_open
     }
 
-    fn push(&mut self, lines: DiffLines) {
-        if !lines.is_empty() {
-            self.hunks.push(Hunk { old_start: None, new_start: None, lines });
-        }
-    }
-
-    fn all(&mut self, change: LineChange, text: &str, lines: &mut DiffLines) {
+    fn all(&mut self, change: LineChange, text: &str) {
         let text = text.strip_suffix('\n').unwrap_or(text);
         if !text.is_empty() {
-            text.split('\n').for_each(|line| self.line(change, line, lines));
+            text.split('\n').for_each(|line| self.line(change, line));
         }
     }
 
-    fn line(&mut self, change: LineChange, text: &str, lines: &mut DiffLines) {
+    /// Takes in a line of the hunk that was begun last.
+    fn line(&mut self, change: LineChange, text: &str) {
         match change {
             LineChange::Add => self.added += 1,
             LineChange::Remove => self.removed += 1,
             LineChange::Keep => {}
         }
-        lines.push(change, text.strip_suffix('\r').unwrap_or(text));
+        if let Some(hunk) = self.hunks.last_mut() {
+            hunk.lines.push(change, text.strip_suffix('\r').unwrap_or(text));
+        }
     }
 
     /// Number of lines that came.

@@ -107,14 +107,7 @@ fn session(context: ItemContext<'_>) -> View {
         return View::titled("notice", Line::of("notice.info", format!("permission mode: {}", &*mode)));
     }
     let mut line = Line::default();
-    let mut add = |role: &'static str, text: Option<Text>| {
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            if !line.is_empty() {
-                line.push("session.note", Text::own("·"));
-            }
-            line.push(role, text);
-        }
-    };
+    let mut add = |role: &'static str, text| add_part(&mut line, "", role, text);
     add("session.model", context.text("model").or_else(|| facts.model.clone()));
     add("session.folder", context.text("cwd").or_else(|| facts.cwd.clone()).map(home));
     let id = context.item.session.as_deref().map(Text::clean).or_else(|| facts.session.clone());
@@ -130,17 +123,9 @@ fn session(context: ItemContext<'_>) -> View {
     if context.whole && !context.full {
         let mut line = Line::default();
         let id = context.item.session.as_deref().map(Text::clean);
-        let told = [("id:", "id", id), ("mode:", "session.mode", context.text("mode"))];
-        let told = told.into_iter().chain([("version:", "session.version", context.text("version"))]);
-        for (name, role, text) in told {
-            if let Some(text) = text.filter(|text| !text.is_empty()) {
-                if !line.is_empty() {
-                    line.push("session.note", Text::own("·"));
-                }
-                line.push("session.note", Text::own(name));
-                line.push(role, text);
-            }
-        }
+        add_part(&mut line, "id:", "id", id);
+        add_part(&mut line, "mode:", "session.mode", context.text("mode"));
+        add_part(&mut line, "version:", "session.version", context.text("version"));
         if !line.is_empty() {
             view.body.push(Block::line(line));
         }
@@ -176,6 +161,16 @@ fn session(context: ItemContext<'_>) -> View {
         }
     }
     view
+}
+
+/// Adds what is known of a session, behind its name, to a line.
+fn add_part(line: &mut Line, name: &'static str, role: &'static str, text: Option<Text>) {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+    if !line.is_empty() {
+        line.push("session.note", Text::own("·"));
+    }
+    line.push("session.note", Text::own(name));
+    line.push(role, text);
 }
 
 /// Whether a line is nothing but a tag that the agent's program puts around its words.
