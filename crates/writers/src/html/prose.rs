@@ -132,7 +132,7 @@ impl HtmlProse<'_, '_> {
             Tag::Paragraph => self.out.raw("<p>"),
             Tag::Heading { level, .. } => {
                 let level = self.headings.next(level);
-                self.out.raw(HEADINGS[level - 1].0);
+                self.out.raws(&["<h", LEVELS[level - 1], ">"]);
             }
             Tag::BlockQuote(_) => self.out.raw("<blockquote>"),
             Tag::CodeBlock(kind) => self.code = Some(OpenCode::begin(&kind)),
@@ -206,7 +206,9 @@ impl HtmlProse<'_, '_> {
                 if depth > MAX_DEPTH => {}
             TagEnd::Item if depth > MAX_DEPTH + 1 => {}
             TagEnd::Paragraph => self.out.raw("</p>"),
-            TagEnd::Heading(_) => self.out.raw(HEADINGS[self.headings.last.clamp(1, 6) - 1].1),
+            TagEnd::Heading(_) => {
+                self.out.raws(&["</h", LEVELS[self.headings.last.clamp(1, 6) - 1], ">"]);
+            }
             TagEnd::BlockQuote(_) => self.out.raw("</blockquote>"),
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 if let Some(OpenCode { language, text: code }) = self.code.take() {
@@ -277,12 +279,5 @@ impl Headings {
     }
 }
 
-/// The tags of each level.
-const HEADINGS: [(&str, &str); 6] = [
-    ("<h1>", "</h1>"),
-    ("<h2>", "</h2>"),
-    ("<h3>", "</h3>"),
-    ("<h4>", "</h4>"),
-    ("<h5>", "</h5>"),
-    ("<h6>", "</h6>"),
-];
+/// The levels of headings as they are written.
+const LEVELS: [&str; 6] = ["1", "2", "3", "4", "5", "6"];

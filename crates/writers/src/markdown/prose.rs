@@ -343,10 +343,5 @@ fn one_line(foreign: &str) -> Cow<'_, str> {
 
 /// A model's headings stand below those of the page.
 fn depth(level: HeadingLevel) -> usize {
-    match level {
-        HeadingLevel::H1 => 3,
-        HeadingLevel::H2 => 4,
-        HeadingLevel::H3 => 5,
-        _ => 6,
-    }
+    (level as usize + 2).min(6)
 }

@@ -393,12 +393,9 @@ fn task(done: bool) -> (&'static str, &'static str) {
 }
 
 fn heading_role(level: HeadingLevel) -> &'static str {
-    match level {
-        HeadingLevel::H1 => "markdown.heading.1",
-        HeadingLevel::H2 => "markdown.heading.2",
-        HeadingLevel::H3 => "markdown.heading.3",
-        _ => "markdown.heading.4",
-    }
+    const ROLES: [&str; 4] =
+        ["markdown.heading.1", "markdown.heading.2", "markdown.heading.3", "markdown.heading.4"];
+    ROLES[(level as usize).clamp(1, ROLES.len()) - 1]
 }
 
 fn pieces(runs: &[TextRun]) -> Vec<StyledText<'_>> {
