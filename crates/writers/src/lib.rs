@@ -13,6 +13,7 @@ pub mod log;
 pub mod markdown;
 mod marks_alone;
 pub mod page;
+mod pieces;
 pub mod slack;
 pub mod summary;
 pub mod terminal;

@@ -2,15 +2,12 @@
 
 use std::fmt;
 
+use crate::pieces::OutputPieces;
 use streamfmt_core::find::find;
-
-/// What is written is passed on when it is longer than this.
-const BUFFER: usize = 64 * 1024;
 
 /// Writes lines.
 pub(super) struct LineWriter<'p> {
-    out: &'p mut dyn fmt::Write,
-    buffer: &'p mut String,
+    out: OutputPieces<'p>,
     /// What stands before each line.
     prefix: &'p mut String,
     /// What stands before the next line instead.
@@ -19,7 +16,6 @@ pub(super) struct LineWriter<'p> {
     gap: Option<usize>,
     /// Whether an empty line, or nothing at all, stands above.
     is_fresh: bool,
-    failed: bool,
 }
 
 /// Where to return to when a quote or a point ends.
@@ -34,17 +30,13 @@ impl<'p> LineWriter<'p> {
         out: &'p mut dyn fmt::Write,
         is_fresh: bool,
     ) -> Self {
-        buffer.clear();
         prefix.clear();
-        Self { out, buffer, prefix, once: None, gap: None, is_fresh, failed: false }
+        Self { out: OutputPieces::new(buffer, out), prefix, once: None, gap: None, is_fresh }
     }
 
     /// Passes on what is written.
     pub(super) fn end(self) -> fmt::Result {
-        if self.failed {
-            return Err(fmt::Error);
-        }
-        self.out.write_str(self.buffer)
+        self.out.end()
     }
 
     /// From here on, `first` stands before the next line and `rest` before those after it.
@@ -90,25 +82,23 @@ impl<'p> LineWriter<'p> {
         let mut rest = text;
         while let Some(end) = find(b'\n', rest.as_bytes()) {
             self.begin(end == 0);
-            self.write(&rest[..end]);
+            self.out.push(&rest[..end]);
             self.end_line();
             rest = &rest[end + 1..];
         }
         self.begin(rest.is_empty());
-        self.write(rest);
+        self.out.push(rest);
     }
 
     /// Goes on in a line that was left open.
     pub(super) fn go_on(&mut self, text: &str) {
-        self.buffer.push_str(text);
+        self.out.text.push_str(text);
     }
 
     /// Ends a line that was left open.
     pub(super) fn end_line(&mut self) {
-        self.buffer.push('\n');
-        if self.buffer.len() > BUFFER {
-            self.pass_on();
-        }
+        self.out.text.push('\n');
+        self.out.pass_on_enough();
     }
 
     /// What stands before each line.
@@ -120,25 +110,11 @@ impl<'p> LineWriter<'p> {
         let is_fresh = std::mem::replace(&mut self.is_fresh, is_empty);
         if let Some(length) = self.gap.take().filter(|_| !is_fresh) {
             let before = &self.prefix[..length.min(self.prefix.len())];
-            self.buffer.push_str(before.trim_end());
-            self.buffer.push('\n');
+            self.out.text.push_str(before.trim_end());
+            self.out.text.push('\n');
         }
         let once = self.once.take();
         let prefix = once.as_ref().unwrap_or(self.prefix);
-        self.buffer.push_str(if is_empty { prefix.trim_end() } else { prefix });
-    }
-
-    fn write(&mut self, text: &str) {
-        if text.len() > BUFFER {
-            self.pass_on();
-            self.failed |= self.out.write_str(text).is_err();
-        } else {
-            self.buffer.push_str(text);
-        }
-    }
-
-    fn pass_on(&mut self) {
-        self.failed |= self.out.write_str(self.buffer).is_err();
-        self.buffer.clear();
+        self.out.text.push_str(if is_empty { prefix.trim_end() } else { prefix });
     }
 }

@@ -314,7 +314,7 @@ impl Terminal {
         let mut writer = RowWriter::new(look, buffers, out);
         match (open, &joined) {
             (Some(_), Some(pieces)) => writer.go_on(pieces),
-            (Some(_), None) => writer.close(),
+            (Some(_), None) => writer.end_row(),
             (None, _) => {}
         }
         if let Some(before) = before {

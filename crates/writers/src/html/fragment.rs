@@ -1,6 +1,6 @@
 //! Parts of a page, each by itself: for a page that grows while it is shown.
 
-use super::out::HtmlOut;
+use super::out::spelled;
 use super::{Html, SCRIPT, STYLE, prose};
 use crate::page::{self, PageOptions};
 use streamfmt_core::entry::Entry;
@@ -66,15 +66,6 @@ impl HtmlFragments {
     pub fn escaped(text: &str) -> String {
         spelled(|out| out.text(text))
     }
-}
-
-fn spelled(write: impl FnOnce(&mut HtmlOut<'_>)) -> String {
-    let (mut buffer, mut text) = (String::new(), String::new());
-    let mut out = HtmlOut::new(&mut buffer, &mut text);
-    write(&mut out);
-    // A string takes everything.
-    let _ = out.end();
-    text
 }
 
 #[cfg(test)]

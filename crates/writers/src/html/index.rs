@@ -1,7 +1,7 @@
 //! The page that leads to others.
 
 use super::head::time;
-use super::out::HtmlOut;
+use super::out::{HtmlOut, spelled};
 use super::{Html, head};
 use crate::page;
 use streamfmt_core::figures;
@@ -26,27 +26,26 @@ pub struct IndexedPage {
 impl Html {
     /// The page that leads to `pages`, in their order.
     pub fn index(pages: &[IndexedPage]) -> String {
-        let (mut buffer, mut page) = (String::new(), String::new());
-        let mut out = HtmlOut::new(&mut buffer, &mut page);
-        head("Agent sessions", &mut out);
-        let number = figures::count_of(pages.len() as u64, "session", "sessions");
-        out.raw("<header class=\"top\"><h1>Agent sessions</h1>");
-        out.within("<p class=\"facts\">", &number, "</p></header>\n<main id=\"answer\">");
-        out.raw("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
-        for name in ["Session", "Date", "Time", "Calls", "Failed", "Cost", "Ended"] {
-            out.raws(&["<th scope=\"col\">", name, "</th>"]);
-        }
-        out.raw("</tr></thead>\n<tbody>\n");
-        for page in pages {
-            row(page, &mut out);
-        }
-        if pages.is_empty() {
-            out.raw("<tr><td colspan=\"7\">None</td></tr>\n");
-        }
-        out.raw("</tbody></table></div></main>\n<footer>Written by streamfmt</footer>\n</body>\n</html>\n");
-        // A string takes everything.
-        let _ = out.end();
-        page
+        spelled(|out| {
+            head("Agent sessions", out);
+            let number = figures::count_of(pages.len() as u64, "session", "sessions");
+            out.raw("<header class=\"top\"><h1>Agent sessions</h1>");
+            out.within("<p class=\"facts\">", &number, "</p></header>\n<main id=\"answer\">");
+            out.raw("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
+            for name in ["Session", "Date", "Time", "Calls", "Failed", "Cost", "Ended"] {
+                out.raws(&["<th scope=\"col\">", name, "</th>"]);
+            }
+            out.raw("</tr></thead>\n<tbody>\n");
+            for page in pages {
+                row(page, out);
+            }
+            if pages.is_empty() {
+                out.raw("<tr><td colspan=\"7\">None</td></tr>\n");
+            }
+            out.raw(
+                "</tbody></table></div></main>\n<footer>Written by streamfmt</footer>\n</body>\n</html>\n",
+            );
+        })
     }
 }
 

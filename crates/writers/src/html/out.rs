@@ -4,52 +4,49 @@ use std::fmt;
 
 use wide::u8x16;
 
-/// What is written is passed on when it is longer than this.
-const BUFFER: usize = 64 * 1024;
+use crate::pieces::{OutputPieces, PIECE};
 
 /// Takes HTML and passes it on in pieces.
-pub(super) struct HtmlOut<'p> {
-    sink: &'p mut dyn fmt::Write,
-    buffer: &'p mut String,
-    failed: bool,
+pub(super) struct HtmlOut<'p>(OutputPieces<'p>);
+
+/// What `write` writes.
+pub(super) fn spelled(write: impl FnOnce(&mut HtmlOut<'_>)) -> String {
+    let (mut buffer, mut text) = (String::new(), String::new());
+    let mut out = HtmlOut::new(&mut buffer, &mut text);
+    write(&mut out);
+    // A string takes everything.
+    let _ = out.end();
+    text
 }
 
 impl<'p> HtmlOut<'p> {
     pub(super) fn new(buffer: &'p mut String, out: &'p mut dyn fmt::Write) -> Self {
-        buffer.clear();
-        Self { sink: out, buffer, failed: false }
+        Self(OutputPieces::new(buffer, out))
     }
 
     /// Passes on what is written.
     pub(super) fn end(self) -> fmt::Result {
-        if self.failed {
-            return Err(fmt::Error);
-        }
-        self.sink.write_str(self.buffer)
+        self.0.end()
     }
 
     /// Writes markup of ours.
     pub(super) fn raw(&mut self, markup: &str) {
-        self.buffer.push_str(markup);
-        if self.buffer.len() > BUFFER {
-            self.pass_on();
-        }
+        self.0.text.push_str(markup);
+        self.0.pass_on_enough();
     }
 
     /// Writes clean text, in an element or between double quotes.
     pub(super) fn text(&mut self, text: &str) {
         let mut rest = text;
-        while rest.len() > BUFFER {
-            let end = (BUFFER..rest.len()).find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
+        while rest.len() > PIECE {
+            let end = (PIECE..rest.len()).find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
             let (piece, behind) = rest.split_at(end);
-            escape(piece, self.buffer);
-            self.pass_on();
+            escape(piece, self.0.text);
+            self.0.pass_on();
             rest = behind;
         }
-        escape(rest, self.buffer);
-        if self.buffer.len() > BUFFER {
-            self.pass_on();
-        }
+        escape(rest, self.0.text);
+        self.0.pass_on_enough();
     }
 
     /// Writes markup of ours that comes in parts.
@@ -69,17 +66,12 @@ impl<'p> HtmlOut<'p> {
     /// Writes a number.
     pub(super) fn number(&mut self, number: impl fmt::Display) {
         use fmt::Write;
-        let _ = write!(self.buffer, "{number}");
+        let _ = write!(self.0.text, "{number}");
     }
 
     /// Writes markup of ours that holds numbers and names of ours.
     pub(super) fn formatted(&mut self, markup: fmt::Arguments<'_>) -> fmt::Result {
-        fmt::Write::write_fmt(self.buffer, markup)
-    }
-
-    fn pass_on(&mut self) {
-        self.failed |= self.sink.write_str(self.buffer).is_err();
-        self.buffer.clear();
+        fmt::Write::write_fmt(self.0.text, markup)
     }
 }
 

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::rows::{BUFFER, RowWriter, first_line, glyph};
+use super::rows::{RowWriter, glyph};
 use super::wrap::{self, StyledText};
 use super::{Look, diff, prose, table};
-use crate::{commonmark, highlight};
+use crate::pieces::PIECE;
+use crate::{commonmark, highlight, page};
 use streamfmt_core::entry::{Block, Line, ListItem, Point, Role, Span, TextLayout};
 use streamfmt_core::figures;
 use streamfmt_core::theme::{Glyphs, Style};
@@ -96,7 +97,7 @@ impl RowWriter<'_> {
     pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
         let look = self.look();
         if self.is_plain() && !look.layout.is_ascii() {
-            let is_plain = |span: &Span| span.text.len() <= BUFFER && span.link.is_none() && !span.is_spelled;
+            let is_plain = |span: &Span| span.text.len() <= PIECE && span.link.is_none() && !span.is_spelled;
             if line.spans.iter().all(is_plain) {
                 return self.plain_row(line.spans.iter().map(|span| &*span.text));
             }
@@ -179,16 +180,13 @@ impl RowWriter<'_> {
             self.verbatim(text, role, CODE_HANG);
         } else {
             let base = look.style(role);
-            let mut rest = Some(text);
-            while let Some(text) = rest {
-                let (line, behind) = first_line(text);
+            for line in page::split(text) {
                 let pieces = coloured(look, line, colours.as_mut(), role, base);
                 let level = numbers.as_mut().map(|numbers| numbers.next(self));
                 self.line(&pieces, CODE_HANG);
                 if let Some(level) = level {
                     self.dedent(level);
                 }
-                rest = behind;
             }
         }
         if let Some(level) = level {

@@ -9,12 +9,12 @@ use std::mem;
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
 
 use super::block::{coloured, target};
-use super::rows::{RowLevel, RowWriter, first_line, glyph};
+use super::rows::{RowLevel, RowWriter, glyph};
 use super::table::{self, Align, TableCell};
 use super::wrap::{self, StyledText};
 use crate::commonmark::{self, Definitions, OpenCode};
-use crate::highlight;
 use crate::marks_alone::MarkdownEvents;
+use crate::{highlight, page};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::Style;
 
@@ -367,12 +367,9 @@ impl TerminalProse<'_, '_> {
         let level = self.writer.shift(2);
         let mut colours = highlight::lines(&code.language, &text);
         let widest = text.lines().map(wrap::width).max().unwrap_or(0);
-        let mut rest = Some(text.as_str());
-        while let Some(text) = rest {
-            let (line, behind) = first_line(text);
+        for line in page::split(&text) {
             let pieces = coloured(look, line, colours.as_mut(), role, base);
             self.writer.filled(&pieces, 0, Some((base, widest)));
-            rest = behind;
         }
         self.writer.dedent(level);
     }

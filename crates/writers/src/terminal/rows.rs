@@ -7,11 +7,9 @@ use std::fmt;
 
 use super::wrap::{self, StyledText, spaces};
 use super::{Look, Paint};
-use streamfmt_core::find::find;
+use crate::page;
+use crate::pieces::{OutputPieces, PIECE};
 use streamfmt_core::theme::{self, Style};
-
-/// What is written is passed on when it is longer than this, in bytes. Longer texts are written bit by bit.
-pub(super) const BUFFER: usize = 64 * 1024;
 
 /// Columns that may stand before text if rows are not wrapped.
 const MAX_INDENT: usize = 64;
@@ -21,23 +19,23 @@ const MAX_INDENT: usize = 64;
 pub(super) struct RowBuffers {
     /// What is written, and not yet passed on.
     text: String,
-    /// What stands before each row.
     prefix: Indent,
-    /// What stands before the next row instead, if [`RowWriter::has_once`].
     once: Indent,
 }
 
 /// Writes rows of one entry.
 pub(super) struct RowWriter<'p> {
     look: &'p Look,
-    out: &'p mut dyn fmt::Write,
-    buffers: &'p mut RowBuffers,
+    out: OutputPieces<'p>,
+    /// What stands before each row.
+    prefix: &'p mut Indent,
+    /// What stands before the next row instead, if `has_once`.
+    once: &'p mut Indent,
     has_once: bool,
     /// Columns of the whole row.
     width: Option<usize>,
     /// Columns before everything else, which leave no less room for indentation.
     column: usize,
-    failed: bool,
 }
 
 /// Something that stands before a row.
@@ -74,40 +72,32 @@ pub(super) struct RowLevel {
 
 impl<'p> RowWriter<'p> {
     pub(super) fn new(look: &'p Look, buffers: &'p mut RowBuffers, out: &'p mut dyn fmt::Write) -> Self {
-        buffers.text.clear();
-        buffers.prefix.painted.clear();
-        buffers.prefix.width = 0;
+        let RowBuffers { text, prefix, once } = buffers;
+        prefix.painted.clear();
+        prefix.width = 0;
         let width = look.width.map(|width| width.max(super::MIN_WIDTH));
-        Self { look, out, buffers, has_once: false, width, column: 0, failed: false }
+        Self { look, out: OutputPieces::new(text, out), prefix, once, has_once: false, width, column: 0 }
     }
 
     /// Passes on what is written.
     pub(super) fn end(self) -> fmt::Result {
-        if self.failed {
-            return Err(fmt::Error);
-        }
-        self.out.write_str(&self.buffers.text)
+        self.out.end()
     }
 
     /// Goes on in the row that was left open, and ends it.
     pub(super) fn go_on(&mut self, pieces: &[StyledText<'_>]) {
-        paint_all(self.look, pieces, 0, &mut self.buffers.text);
-        self.end_row();
-    }
-
-    /// Ends the row that was left open.
-    pub(super) fn close(&mut self) {
+        paint_all(self.look, pieces, 0, self.out.text);
         self.end_row();
     }
 
     /// Takes back the end of the last row, unless it is passed on already.
     pub(super) fn leave_open(&mut self) -> bool {
-        self.buffers.text.pop().is_some()
+        self.out.text.pop().is_some()
     }
 
     /// Columns that stand before each row.
     pub(super) fn indentation(&self) -> usize {
-        self.buffers.prefix.width
+        self.prefix.width
     }
 
     pub(super) fn look(&self) -> &'p Look {
@@ -117,7 +107,7 @@ impl<'p> RowWriter<'p> {
     /// Columns that are left for text, if rows are wrapped.
     pub(super) fn room(&self) -> Option<usize> {
         let width = self.width?;
-        Some(width.saturating_sub(self.buffers.prefix.width).max(1))
+        Some(width.saturating_sub(self.prefix.width).max(1))
     }
 
     // --- What stands before rows
@@ -127,12 +117,11 @@ impl<'p> RowWriter<'p> {
     pub(super) fn indent(&mut self, first: &[StyledText<'_>], rest: &[StyledText<'_>]) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
-        let look = self.look;
         let fits = self.before_row().width + wrap::width_of(first) <= limit;
         let first = if fits { first } else { rest };
-        let RowBuffers { prefix, once, .. } = self.part_once();
-        once.extend(look, first, wrap::width_of(first), limit);
-        prefix.extend(look, rest, wrap::width_of(rest), limit);
+        self.part_once();
+        self.once.extend(self.look, first, wrap::width_of(first), limit);
+        self.prefix.extend(self.look, rest, wrap::width_of(rest), limit);
         level
     }
 
@@ -141,25 +130,22 @@ impl<'p> RowWriter<'p> {
     pub(super) fn mark(&mut self, mark: StyledText<'_>, columns: usize) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
-        let look = self.look;
         let columns = columns + 1;
         if self.before_row().width + columns > limit {
-            return self.shift(look.layout.margin);
+            return self.shift(self.look.layout.margin);
         }
-        let RowBuffers { prefix, once, .. } = self.part_once();
-        once.extend(look, &[mark, StyledText::blank(1)], columns, limit);
-        prefix.shift(spaces(columns), limit);
+        self.part_once();
+        self.once.extend(self.look, &[mark, StyledText::blank(1)], columns, limit);
+        self.prefix.shift(spaces(columns), limit);
         level
     }
 
     /// Parts what stands before the next row from what stands before those after it.
-    fn part_once(&mut self) -> &mut RowBuffers {
+    fn part_once(&mut self) {
         if !std::mem::replace(&mut self.has_once, true) {
-            let RowBuffers { prefix, once, .. } = &mut *self.buffers;
-            once.painted.clone_from(&prefix.painted);
-            once.width = prefix.width;
+            self.once.painted.clone_from(&self.prefix.painted);
+            self.once.width = self.prefix.width;
         }
-        self.buffers
     }
 
     /// Puts `pieces`, which take so many columns, before each row from here on, if that leaves room enough for text.
@@ -167,9 +153,9 @@ impl<'p> RowWriter<'p> {
         let level = self.level();
         let limit = self.indent_limit();
         if self.has_once {
-            self.buffers.once.extend(self.look, pieces, columns, limit);
+            self.once.extend(self.look, pieces, columns, limit);
         }
-        self.buffers.prefix.extend(self.look, pieces, columns, limit);
+        self.prefix.extend(self.look, pieces, columns, limit);
         level
     }
 
@@ -187,7 +173,7 @@ impl<'p> RowWriter<'p> {
 
     /// Where the indentation is now.
     pub(super) fn level(&self) -> RowLevel {
-        RowLevel { length: self.buffers.prefix.painted.len(), width: self.buffers.prefix.width }
+        RowLevel { length: self.prefix.painted.len(), width: self.prefix.width }
     }
 
     /// From here on, `columns` more blanks stand before each row.
@@ -195,16 +181,16 @@ impl<'p> RowWriter<'p> {
         let level = self.level();
         let limit = self.indent_limit();
         if self.has_once {
-            self.buffers.once.shift(spaces(columns), limit);
+            self.once.shift(spaces(columns), limit);
         }
-        self.buffers.prefix.shift(spaces(columns), limit);
+        self.prefix.shift(spaces(columns), limit);
         level
     }
 
     /// Returns to what stood before rows when `level` was made.
     pub(super) fn dedent(&mut self, level: RowLevel) {
-        self.buffers.prefix.painted.truncate(level.length);
-        self.buffers.prefix.width = level.width;
+        self.prefix.painted.truncate(level.length);
+        self.prefix.width = level.width;
     }
 
     /// Writes a row for a mark that no text followed.
@@ -234,10 +220,10 @@ impl<'p> RowWriter<'p> {
         let last = pieces[kept].text;
         let blanks = last.len() - last.trim_end_matches([' ', '\t']).len();
         let pieces = &pieces[..=kept];
-        if pieces.iter().any(|piece| piece.text.len() > BUFFER) {
+        if pieces.iter().any(|piece| piece.text.len() > PIECE) {
             self.long(pieces, blanks);
         } else {
-            paint_all(self.look, pieces, blanks, &mut self.buffers.text);
+            paint_all(self.look, pieces, blanks, self.out.text);
         }
         self.end_row();
     }
@@ -248,10 +234,10 @@ impl<'p> RowWriter<'p> {
             let cut = if at + 1 == pieces.len() { cut } else { 0 };
             let mut rest = &piece.text[..piece.text.len() - cut];
             while !rest.is_empty() {
-                let end = (rest.len().min(BUFFER)..=rest.len()).find(|&at| rest.is_char_boundary(at));
+                let end = (rest.len().min(PIECE)..=rest.len()).find(|&at| rest.is_char_boundary(at));
                 let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
-                paint_all(self.look, &[piece.with(part)], 0, &mut self.buffers.text);
-                self.pass_on();
+                paint_all(self.look, &[piece.with(part)], 0, self.out.text);
+                self.out.pass_on();
                 rest = behind;
             }
         }
@@ -285,7 +271,7 @@ impl<'p> RowWriter<'p> {
             self.row(pieces);
             return;
         }
-        let room = width.saturating_sub(self.buffers.prefix.width).max(1);
+        let room = width.saturating_sub(self.prefix.width).max(1);
         let own = wrap::leading(pieces);
         let hang = (hang + own).min(room / 2);
         let (mut level, mut is_first) = (None, true);
@@ -322,7 +308,7 @@ impl<'p> RowWriter<'p> {
     /// Writes a row to its very end, blanks of a coloured ground included.
     fn painted_row(&mut self, pieces: &[StyledText<'_>]) {
         self.begin_row();
-        paint_all(self.look, pieces, 0, &mut self.buffers.text);
+        paint_all(self.look, pieces, 0, self.out.text);
         self.end_row();
     }
 
@@ -330,14 +316,11 @@ impl<'p> RowWriter<'p> {
     /// bytes.
     pub(super) fn verbatim(&mut self, text: &str, role: &str, hang: usize) {
         if self.is_plain() {
-            return self.plain(text);
+            return page::split(text).for_each(|line| self.plain_line(line));
         }
         let style = self.look.style(role);
-        let mut rest = Some(text);
-        while let Some(text) = rest {
-            let (line, behind) = first_line(text);
-            self.line(&[StyledText { text: line, role, style, ..StyledText::blank(0) }], hang);
-            rest = behind;
+        for text in page::split(text) {
+            self.line(&[StyledText { text, role, style, ..StyledText::blank(0) }], hang);
         }
     }
 
@@ -348,24 +331,15 @@ impl<'p> RowWriter<'p> {
 
     /// Writes texts as one row, one behind the other, where [`RowWriter::is_plain`]. None may be long.
     pub(super) fn plain_row<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
-        let before = self.buffers.text.len();
+        let before = self.out.text.len();
         self.begin_row();
-        let row = &mut self.buffers.text;
+        let row = &mut *self.out.text;
         let start = row.len();
         texts.for_each(|text| row.push_str(text));
         let end = start + row[start..].trim_end_matches([' ', '\t']).len();
         let end = if end > start { end } else { before + row[before..start].trim_end().len() };
         row.truncate(end);
         self.end_row();
-    }
-
-    fn plain(&mut self, text: &str) {
-        let mut rest = Some(text);
-        while let Some(text) = rest {
-            let (line, behind) = first_line(text);
-            self.plain_line(line);
-            rest = behind;
-        }
     }
 
     fn plain_line(&mut self, line: &str) {
@@ -377,51 +351,30 @@ impl<'p> RowWriter<'p> {
             return self.empty_row();
         }
         self.begin_row();
-        if line.len() > BUFFER {
-            self.pass_on();
-            self.failed |= self.out.write_str(line).is_err();
-        } else {
-            self.buffers.text.push_str(line);
-        }
+        self.out.push(line);
         self.end_row();
     }
 
     /// What stands before the next row.
     fn before_row(&self) -> &Indent {
-        if self.has_once { &self.buffers.once } else { &self.buffers.prefix }
+        if self.has_once { self.once } else { self.prefix }
     }
 
     fn begin_row(&mut self) {
-        let RowBuffers { text, prefix, once } = &mut *self.buffers;
-        let before = if std::mem::take(&mut self.has_once) { once } else { prefix };
-        text.push_str(&before.painted);
+        let before = if std::mem::take(&mut self.has_once) { &self.once } else { &self.prefix };
+        self.out.text.push_str(&before.painted);
     }
 
     fn empty_row(&mut self) {
-        let RowBuffers { text, prefix, once } = &mut *self.buffers;
-        let before = if std::mem::take(&mut self.has_once) { once } else { prefix };
-        text.push_str(before.painted.trim_end());
+        let before = if std::mem::take(&mut self.has_once) { &self.once } else { &self.prefix };
+        self.out.text.push_str(before.painted.trim_end());
         self.end_row();
     }
 
-    fn end_row(&mut self) {
-        self.buffers.text.push('\n');
-        if self.buffers.text.len() > BUFFER {
-            self.pass_on();
-        }
-    }
-
-    fn pass_on(&mut self) {
-        self.failed |= self.out.write_str(&self.buffers.text).is_err();
-        self.buffers.text.clear();
-    }
-}
-
-/// The first line of `text`, and what follows its line feed.
-pub(super) fn first_line(text: &str) -> (&str, Option<&str>) {
-    match find(b'\n', text.as_bytes()) {
-        Some(at) => (&text[..at], Some(&text[at + 1..])),
-        None => (text, None),
+    /// Ends the row that is open.
+    pub(super) fn end_row(&mut self) {
+        self.out.text.push('\n');
+        self.out.pass_on_enough();
     }
 }
 
