@@ -526,11 +526,7 @@ fn class_of(entry: &Entry) -> &'static str {
 /// The first words of what blocks say, for the line that they are folded behind.
 fn beginning(blocks: &[Block]) -> String {
     let text = blocks.iter().find_map(Block::source).map_or("", |(_, text)| text);
-    let line = text.trim_start().lines().next().unwrap_or("");
-    match line.char_indices().nth(100) {
-        Some((end, _)) => format!("{}…", streamfmt_core::text::clean(&line[..end])),
-        None => line.to_owned(),
-    }
+    row::clipped(text.trim_start().lines().next().unwrap_or(""), 100)
 }
 
 /// Whether an entry has no title, and the beginning of its body, which stands for that, is all that it says.

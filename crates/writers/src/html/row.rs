@@ -29,7 +29,7 @@ pub(super) fn input_beginning(entry: &Entry) -> Option<String> {
     match entry.action {
         Some(Action::Run) => command(entry).and_then(|command| {
             let line = command.lines().find(|line| !line.trim().is_empty())?;
-            Some(clipped(line.trim()))
+            Some(clipped(line.trim(), ROOM))
         }),
         Some(Action::Mcp | Action::Other) => match entry.view.body.first()? {
             Block::Lines { lines } => {
@@ -43,7 +43,7 @@ pub(super) fn input_beginning(entry: &Entry) -> Option<String> {
                         break;
                     }
                 }
-                Some(clipped(&fields))
+                Some(clipped(&fields, ROOM))
             }
             _ => None,
         },
@@ -75,8 +75,9 @@ fn command(entry: &Entry) -> Option<&str> {
     })
 }
 
-fn clipped(line: &str) -> String {
-    match line.char_indices().nth(ROOM) {
+/// A line of so many characters at most.
+pub(super) fn clipped(line: &str, most: usize) -> String {
+    match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text::clean(&line[..end])),
         None => line.to_owned(),
     }

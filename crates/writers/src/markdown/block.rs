@@ -214,17 +214,26 @@ fn spelled(spelling: &dyn Spelling, span: &Span, names_agent: bool, begins: bool
         return set_in(text, out);
     }
     let is_blank = text.chars().all(char::is_whitespace);
-    match span.role.name() {
+    match tag_of(span, names_agent) {
         _ if is_blank => out.push_str(if out.is_empty() { "" } else { " " }),
-        "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => {
+        "b" => {
             let strong = spelling.marks().strong;
             out.push_str(strong);
             spelling.text(text.trim(), false, out);
             out.push_str(strong);
         }
-        "call.command" | "path" | "id" | "session.id" | "session.folder" => spelling.code(text, out),
-        "call.arg" if !names_agent && is_verbatim(text) => spelling.code(text, out),
+        "code" => spelling.code(text, out),
         _ => spelling.text(text, begins, out),
+    }
+}
+
+/// How a span is set off from plain text, by the tag that HTML has for that; nothing if it isn't.
+fn tag_of(span: &Span, names_agent: bool) -> &'static str {
+    match span.role.name() {
+        "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => "b",
+        "call.command" | "path" | "id" | "session.id" | "session.folder" => "code",
+        "call.arg" if !names_agent && is_verbatim(&span.text) => "code",
+        _ => "",
     }
 }
 
@@ -233,13 +242,7 @@ pub(super) fn html_spans(line: &Line, out: &mut String) {
     let names_agent = names_agent(line);
     for span in &line.spans {
         let is_blank = span.text.chars().all(char::is_whitespace);
-        let tag = match span.role.name() {
-            _ if span.is_spelled || is_blank => "",
-            "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => "b",
-            "call.command" | "path" | "id" | "session.id" | "session.folder" => "code",
-            "call.arg" if !names_agent && is_verbatim(&span.text) => "code",
-            _ => "",
-        };
+        let tag = if span.is_spelled || is_blank { "" } else { tag_of(span, names_agent) };
         if !tag.is_empty() {
             out.extend(["<", tag, ">"]);
         }
