@@ -172,19 +172,14 @@ impl HtmlBlocks<'_, '_> {
     fn list(&mut self, items: &[ListItem]) {
         self.out.raw("<ul class=\"points\">");
         for item in items {
-            let (class, name, shape) = match item.point {
-                Point::Plain => ("", "", ""),
-                Point::Open => ("box", "to do", ""),
-                Point::Active => ("box active", "doing", "▸"),
-                Point::Done => ("box done", "done", "✓"),
-                Point::Failed => ("box failed", "failed", "✗"),
+            let (tag, class, name, shape) = match item.point {
+                Point::Plain => ("<li class=\"plain\">", "", "", ""),
+                Point::Open => ("<li>", "box", "to do", ""),
+                Point::Active => ("<li class=\"now\">", "box active", "doing", "▸"),
+                Point::Done => ("<li class=\"was\">", "box done", "done", "✓"),
+                Point::Failed => ("<li>", "box failed", "failed", "✗"),
             };
-            self.out.raw(match item.point {
-                Point::Plain => "<li class=\"plain\">",
-                Point::Active => "<li class=\"now\">",
-                Point::Done => "<li class=\"was\">",
-                _ => "<li>",
-            });
+            self.out.raw(tag);
             if !name.is_empty() {
                 self.out.raws(&["<span role=\"img\" class=\"", class, "\" aria-label=\"", name, "\">"]);
                 self.out.raws(&[shape, "</span> "]);

@@ -9,13 +9,11 @@ use streamfmt_core::outline::{DocumentHead, Node};
 use streamfmt_core::text::Text;
 
 use super::contents::Contents;
-use super::timeline::Timeline;
 
 /// Spells parts of a page, and collects what its timeline and its contents show.
 #[derive(Debug, Default)]
 pub struct HtmlFragments {
     page: Html,
-    timeline: Timeline,
     contents: Contents,
 }
 
@@ -38,7 +36,7 @@ impl HtmlFragments {
 
     /// Takes note of an entry that is whole, once, for the timeline and the contents.
     pub fn note(&mut self, entry: &Entry) {
-        self.timeline.note(entry);
+        self.page.timeline.note(entry);
         self.contents.note(entry);
     }
 
@@ -57,7 +55,7 @@ impl HtmlFragments {
     pub fn overview(&self, duration_ms: Option<u64>, cost: Option<f64>) -> String {
         let head = DocumentHead { duration_ms, cost, ..DocumentHead::default() };
         spelled(|out| {
-            self.timeline.write(Some(&head), out);
+            self.page.timeline.write(Some(&head), out);
             self.contents.write(out);
         })
     }

@@ -27,26 +27,22 @@ pub(super) fn input_beginning(entry: &Entry) -> Option<String> {
         return None;
     }
     match entry.action {
-        Some(Action::Run) => command(entry).and_then(|command| {
-            let line = command.lines().find(|line| !line.trim().is_empty())?;
-            Some(clipped(line.trim(), ROOM))
-        }),
-        Some(Action::Mcp | Action::Other) => match entry.view.body.first()? {
-            Block::Lines { lines } => {
-                let mut fields = String::new();
-                for line in lines {
-                    if !fields.is_empty() {
-                        fields.push_str(", ");
-                    }
-                    fields.push_str(&line.plain());
-                    if fields.len() > ROOM {
-                        break;
-                    }
+        Some(Action::Run) => {
+            let line = command(entry)?.lines().map(str::trim).find(|line| !line.is_empty())?;
+            Some(clipped(line, ROOM))
+        }
+        Some(Action::Mcp | Action::Other) => {
+            let Block::Lines { lines } = entry.view.body.first()? else { return None };
+            let mut fields = String::new();
+            for line in lines {
+                fields.push_str(if fields.is_empty() { "" } else { ", " });
+                fields.push_str(&line.plain());
+                if fields.len() > ROOM {
+                    break;
                 }
-                Some(clipped(&fields, ROOM))
             }
-            _ => None,
-        },
+            Some(clipped(&fields, ROOM))
+        }
         _ => None,
     }
 }

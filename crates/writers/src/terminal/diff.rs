@@ -233,9 +233,9 @@ pub(crate) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bo
     if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
         return None;
     }
-    let mut numbers = WordNumbers::default();
     let (mine, theirs) = (words(text), words(other));
-    let (my_numbers, their_numbers) = (numbers.of(&mine), numbers.of(&theirs));
+    let mut known = WordNumbers::default();
+    let (my_numbers, their_numbers) = (numbers_of(&mine, &mut known), numbers_of(&theirs, &mut known));
     let all = solid(text);
     let is_telling = |kept: usize| kept * 2 >= all && kept > 0;
     // No more can be kept than both have in whatever order: most lines that have little in common end here.
@@ -285,26 +285,21 @@ fn shared(mine: &[&str], my_numbers: &[u16], their_numbers: &[u16]) -> usize {
     shared
 }
 
-/// Gives numbers to words, equal ones to equal words: they are compared many times.
-#[derive(Default)]
-struct WordNumbers<'w> {
-    longer: HashMap<&'w str, u16, FixedState>,
-}
+/// The numbers of words that are longer than a byte.
+type WordNumbers<'w> = HashMap<&'w str, u16, FixedState>;
 
-impl<'w> WordNumbers<'w> {
-    /// The numbers of words; there are no more of them than a line that is compared has bytes.
-    fn of(&mut self, words: &[&'w str]) -> Vec<u16> {
-        words.iter().map(|word| self.number(word)).collect()
-    }
-
-    fn number(&mut self, word: &'w str) -> u16 {
+/// The numbers of words, equal ones of equal words: they are compared many times. There are no more of them than a line that is
+/// compared has bytes.
+fn numbers_of<'w>(words: &[&'w str], known: &mut WordNumbers<'w>) -> Vec<u16> {
+    let number = |word: &&'w str| {
         // Most of what stands between words is one byte, which is a number already.
         if let [byte] = word.as_bytes() {
             return u16::from(*byte);
         }
-        let next = FIRST_NUMBER + self.longer.len() as u16;
-        *self.longer.entry(word).or_insert(next)
-    }
+        let next = FIRST_NUMBER + known.len() as u16;
+        *known.entry(word).or_insert(next)
+    };
+    words.iter().map(number).collect()
 }
 
 /// The words of a line of code; what is between them, grapheme by grapheme.

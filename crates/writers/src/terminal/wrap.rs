@@ -138,10 +138,9 @@ pub(super) fn rows<'a>(
     rest: usize,
     row: impl FnMut(&[StyledText<'a>]),
 ) {
-    let filled = Vec::new();
     let mut rows = RowBreaker {
         pieces,
-        parts: filled,
+        parts: Vec::new(),
         used: 0,
         room: first,
         rest,
@@ -269,12 +268,12 @@ impl<'a, F: FnMut(&[StyledText<'a>])> RowBreaker<'_, 'a, F> {
     }
 
     fn stop_here(&mut self) {
-        self.stop = Some(RowEnd { parts: self.parts.len(), bytes: 0, used: self.used });
-        // The last part may still grow: the place is within it, at its present end.
-        if let Some(last) = self.parts.last().filter(|last| last.blanks == 0) {
-            self.stop =
-                Some(RowEnd { parts: self.parts.len() - 1, bytes: last.end - last.start, used: self.used });
-        }
+        let (parts, bytes) = match self.parts.last() {
+            // The last part may still grow: the place is within it, at its present end.
+            Some(last) if last.blanks == 0 => (self.parts.len() - 1, last.end - last.start),
+            _ => (self.parts.len(), 0),
+        };
+        self.stop = Some(RowEnd { parts, bytes, used: self.used });
     }
 
     /// Hands over the row up to a place and keeps what stands behind it.
