@@ -89,7 +89,7 @@ impl Html {
         let session = first.filter(|entry| entry.view.is_heading());
         if let Some(kept) = &mut self.kept {
             if let Some(entry) = session {
-                kept.keep_session(entry);
+                kept.session = Some(Box::new(entry.clone()));
             }
             return;
         }
@@ -320,7 +320,7 @@ impl Html {
             self.write(node, out);
         }
         if let Some(kept) = &mut self.kept {
-            kept.keep_answer(answer);
+            kept.answer = Some(answer.clone());
             return;
         }
         self.end_activity(out);

@@ -147,7 +147,7 @@ impl Markdown {
         let entry = timed.as_ref().unwrap_or(entry);
         let is_page = self.is_page;
         if let Some(kept) = &mut self.kept {
-            kept.note_body();
+            kept.has_body = true;
         }
         if entry.begins_turn() && !is_page {
             self.heading("Prompt", out)?;
@@ -227,7 +227,7 @@ impl Writer for Markdown {
 
     fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
         if let Some(kept) = self.kept.as_mut().filter(|_| answer.is_last) {
-            kept.keep_answer(answer);
+            kept.answer = Some(answer.clone());
             let mut others = answer.nodes.iter().filter(|node| !node.is_of_answer());
             return others.try_for_each(|node| self.node(node, out));
         }
@@ -244,7 +244,7 @@ impl Writer for Markdown {
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.end_line(out)?;
         match &self.kept {
-            Some(kept) if kept.has_body() => out.write_str("\n</details>\n"),
+            Some(kept) if kept.has_body => out.write_str("\n</details>\n"),
             _ => Ok(()),
         }
     }

@@ -146,18 +146,20 @@ pub struct Look {
 }
 
 impl Look {
-    fn style(&self, role: &str) -> Style {
+    /// The theme that spans are painted with, if they are.
+    fn theme(&self) -> Option<&Theme> {
         match &self.paint {
-            Paint::Ansi { theme, .. } => theme.style(role),
-            Paint::Plain | Paint::Roles => Style::default(),
+            Paint::Ansi { theme, .. } => Some(theme),
+            Paint::Plain | Paint::Roles => None,
         }
     }
 
+    fn style(&self, role: &str) -> Style {
+        self.theme().map(|theme| theme.style(role)).unwrap_or_default()
+    }
+
     fn exact_style(&self, role: &str) -> Option<Style> {
-        match &self.paint {
-            Paint::Ansi { theme, .. } => theme.exact_style(role),
-            Paint::Plain | Paint::Roles => None,
-        }
+        self.theme()?.exact_style(role)
     }
 
     fn piece<'a>(&self, role: &'a str, text: &'a str) -> StyledText<'a> {
@@ -170,7 +172,7 @@ impl Look {
     }
 
     fn is_ansi(&self) -> bool {
-        matches!(self.paint, Paint::Ansi { .. })
+        self.theme().is_some()
     }
 
     fn links(&self) -> bool {

@@ -14,8 +14,8 @@ use streamfmt_core::outline::{Answer, DocumentHead, Node};
 #[derive(Debug, Default)]
 pub(super) struct KeptPage {
     /// How the first session began.
-    session: Option<Box<Entry>>,
-    answer: Option<Answer>,
+    pub(super) session: Option<Box<Entry>>,
+    pub(super) answer: Option<Answer>,
     contents: Contents,
 }
 
@@ -23,15 +23,6 @@ impl KeptPage {
     /// Takes note of a node of the page.
     pub(super) fn note(&mut self, node: &Node) {
         node.entries().for_each(|entry| self.contents.note(entry));
-    }
-
-    /// Keeps how the first session began.
-    pub(super) fn keep_session(&mut self, entry: &Entry) {
-        self.session = Some(Box::new(entry.clone()));
-    }
-
-    pub(super) fn keep_answer(&mut self, answer: &Answer) {
-        self.answer = Some(answer.clone());
     }
 }
 

@@ -29,19 +29,14 @@ pub(super) struct KeptHead {
     /// The first prompt, unless it is long.
     prompt: Option<Box<Entry>>,
     prompts: u64,
-    answer: Option<Answer>,
+    pub(super) answer: Option<Answer>,
     /// The title of the last session that was written.
     session: Option<Line>,
     /// Whether something was written below the head.
-    has_body: bool,
+    pub(super) has_body: bool,
 }
 
 impl KeptHead {
-    /// Takes note that something is written below the head.
-    pub(super) fn note_body(&mut self) {
-        self.has_body = true;
-    }
-
     /// Keeps a node for the head; gives back one that isn't of it.
     pub(super) fn keep<'n>(&mut self, node: &'n Node) -> Option<&'n Node> {
         let entry = &*node.entry;
@@ -62,14 +57,6 @@ impl KeptHead {
         }
         self.prompt = Some(node.entry.clone());
         None
-    }
-
-    pub(super) fn keep_answer(&mut self, answer: &Answer) {
-        self.answer = Some(answer.clone());
-    }
-
-    pub(super) fn has_body(&self) -> bool {
-        self.has_body
     }
 }
 
@@ -118,7 +105,7 @@ impl Markdown {
             self.write(below.as_ref().unwrap_or(&node.entry), &Relation::Own, out)?;
         }
         self.end_line(out)?;
-        if !kept.has_body() {
+        if !kept.has_body {
             return Ok(());
         }
         let first = kept.prompt.take().filter(|_| !has_one_prompt);

@@ -459,9 +459,6 @@ fn double(text: &str, out: &mut String) {
 
 /// What `name` is written as.
 pub(super) fn glyph<'a>(look: &'a Look, name: &str) -> &'a str {
-    let own = match &look.paint {
-        Paint::Ansi { theme, .. } => theme.glyph(look.layout.glyphs, name),
-        _ => None,
-    };
+    let own = look.theme().and_then(|theme| theme.glyph(look.layout.glyphs, name));
     own.unwrap_or_else(|| theme::glyph(look.layout.glyphs, name))
 }
