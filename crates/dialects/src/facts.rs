@@ -12,6 +12,13 @@ pub(super) fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&
     }
 }
 
+/// Facts of these names: the values that are there.
+pub(super) fn nodes<const N: usize>(
+    values: [(&'static str, Option<Value<'_>>); N],
+) -> impl Iterator<Item = (&'static str, Fact)> {
+    values.into_iter().filter_map(|(name, value)| Some((name, Fact::Node(value?.node()))))
+}
+
 /// The notice, of little importance.
 pub(super) fn minor(mut notice: Item) -> Item {
     notice.data.push(("minor", Fact::Bool(true)));
@@ -73,21 +80,9 @@ pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
 /// What is told of a picture or document: never its bytes.
 pub(super) fn image(block: Value<'_>) -> Fact {
     let source = block.get("source").unwrap_or(block);
-    let mut facts = Vec::new();
-    for (theirs, ours) in [
-        ("media_type", "media"),
-        ("mimeType", "media"),
-        ("url", "name"),
-        ("file_id", "name"),
-        ("path", "name"),
-    ] {
-        if let Some(value) = source.get(theirs) {
-            facts.push((ours, Fact::Node(value.node())));
-        }
-    }
-    if let Some(title) = block.get("title") {
-        facts.push(("name", Fact::Node(title.node())));
-    }
+    let media = nodes(["media_type", "mimeType"].map(|name| ("media", source.get(name))));
+    let names = nodes(["url", "file_id", "path"].map(|name| ("name", source.get(name))));
+    let mut facts: Vec<_> = media.chain(names).chain(nodes([("name", block.get("title"))])).collect();
     if let Some((data, base64)) = source.get("data").and_then(|data| Some((data, data.str()?))) {
         facts.push(("bytes", Fact::Int(decoded_size(base64.raw()))));
         facts.push(("data", Fact::Bytes(data.node())));

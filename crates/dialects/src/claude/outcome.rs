@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::facts::copy;
+use crate::facts::{copy, nodes};
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
@@ -53,9 +53,7 @@ impl Claude {
             }
         }
         let cost = cost.or(old_cost).filter(|cost| cost.float().is_some_and(|cost| cost >= 0.0));
-        if let Some(cost) = cost {
-            item.data.push(("cost_usd", Fact::Node(cost.node())));
-        }
+        item.data.extend(nodes([("cost_usd", cost)]));
         let used = usage.map(TokenCounts::used);
         if let Some(used) = used.filter(|_| usage.is_some_and(|usage| usage.kind() == ValueKind::Object)) {
             item.data.push(("usage", Fact::Map(used.facts().collect())));
@@ -88,11 +86,8 @@ impl Claude {
             item.data.push(("problems", Fact::List(others)));
         }
         let denials = list("denials", denials, |denial| {
-            let mut facts = Vec::new();
-            for (theirs, ours) in [("tool_name", "tool"), ("tool_use_id", "call"), ("tool_input", "input")] {
-                facts.extend(denial.get(theirs).map(|field| (ours, Fact::Node(field.node()))));
-            }
-            Fact::Map(facts)
+            let [tool, call, input] = ["tool_name", "tool_use_id", "tool_input"].map(|name| denial.get(name));
+            Fact::Map(nodes([("tool", tool), ("call", call), ("input", input)]).collect())
         });
         item.data.extend(denials);
         copy(&mut item, value, &[("structured_output", "structured")]);
@@ -145,7 +140,7 @@ fn models_fact(models: &[ModelUse<'_>]) -> Option<(&'static str, Fact)> {
         let mut facts = Vec::with_capacity(6);
         facts.push(("model", Fact::Text((*model.name).to_owned())));
         facts.extend(model.tokens.facts());
-        facts.extend(model.cost.map(|cost| ("cost_usd", Fact::Node(cost.node()))));
+        facts.extend(nodes([("cost_usd", model.cost)]));
         Fact::Map(facts)
     });
     (!models.is_empty()).then(|| ("models", Fact::List(facts.collect())))

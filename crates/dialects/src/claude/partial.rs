@@ -339,11 +339,9 @@ impl Claude {
         };
         self.current(builder, out).begin(index, item_kind, out);
         match item_kind {
-            Kind::Call => {
-                self.open_block(builder, index, Some(block), out);
-            }
-            Kind::Thinking => {
-                self.open_block(builder, index, None, out);
+            Kind::Call | Kind::Thinking => {
+                let call = Some(block).filter(|_| item_kind == Kind::Call);
+                self.open_block(builder, index, call, out);
             }
             _ => {
                 if let Some(text) = block.get("text").and_then(Value::decode).filter(|text| !text.is_empty())

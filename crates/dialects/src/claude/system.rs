@@ -1,7 +1,7 @@
 //! `system` lines: what the program tells of itself.
 
 use crate::calls::Calls;
-use crate::facts::{copy, echoed, leveled, minor};
+use crate::facts::{copy, echoed, leveled, minor, nodes};
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, Id};
 use streamfmt_core::json::{self, Str, Value};
@@ -223,10 +223,8 @@ fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfmt_cor
     let mut notice = builder.notice("retry", Content::None);
     let facts = [("attempt", attempt), ("of", most), ("status", status)];
     notice.data.extend(facts.into_iter().filter_map(|(name, number)| Some((name, Fact::Int(number?)))));
-    if let Some(delay) = delay {
-        notice.data.push(("delay_ms", Fact::Float(delay.round())));
-    }
-    notice.data.extend(reason.map(|reason| ("error", Fact::Node(reason.node()))));
+    notice.data.extend(delay.map(|delay| ("delay_ms", Fact::Float(delay.round()))));
+    notice.data.extend(nodes([("error", reason)]));
     leveled(notice, "warning")
 }
 

@@ -1,5 +1,6 @@
 //! Calls: of the items that streams and newer session files have, and of what the model asked for.
 
+use crate::facts::nodes;
 use crate::{patch, set_action, set_tool};
 use streamfmt_core::item::{Action, Deed, Does, Fact, FactRef, Id, InputPart, Item, Kind};
 use streamfmt_core::json::{self, Value};
@@ -130,11 +131,8 @@ pub(super) fn web(call: &mut Item, action: Option<Value<'_>>, query: Option<Valu
     set_tool(call, tools::WEB);
     let [url, own, pattern] =
         action.map_or([None; 3], |action| action.get_all(["url", "query", "pattern"]).map(filled));
-    let mut facts = Vec::new();
-    facts.extend(url.map(|url| ("url", Fact::Node(url.node()))));
     let query = own.or(filled(query));
-    facts.extend(query.map(|query| ("query", Fact::Node(query.node()))));
-    facts.extend(pattern.map(|pattern| ("prompt", Fact::Node(pattern.node()))));
+    let facts: Vec<_> = nodes([("url", url), ("query", query), ("prompt", pattern)]).collect();
     let of = action.filter(|action| action.kind() == json::ValueKind::Object).or(query);
     if let Some(of) = of.filter(|_| !facts.is_empty()) {
         made(call, of, facts);
@@ -175,10 +173,10 @@ pub(super) fn file_changes(changes: Value<'_>) -> Fact {
         let inside =
             change.get(&kind).filter(|inside| inside.kind() == json::ValueKind::Object).unwrap_or(change);
         facts.push(("kind", Fact::Text(kind.into_owned())));
-        for (theirs, ours) in [("move_path", "to"), ("unified_diff", "diff"), ("content", "content")] {
-            let field = inside.get(theirs).filter(|field| !field.is_null());
-            facts.extend(field.map(|field| (ours, Fact::Node(field.node()))));
-        }
+        let fields = [("to", "move_path"), ("diff", "unified_diff"), ("content", "content")];
+        facts.extend(nodes(
+            fields.map(|(ours, theirs)| (ours, inside.get(theirs).filter(|it| !it.is_null()))),
+        ));
         Fact::Map(facts)
     });
     Fact::List(list.collect())

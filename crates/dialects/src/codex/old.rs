@@ -3,9 +3,9 @@
 
 use data_encoding::BASE64_NOPAD;
 
-use crate::facts::{leveled, minor};
+use crate::facts::{leveled, minor, nodes};
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
+use streamfmt_core::item::{Content, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::text::Text;
 
@@ -40,9 +40,7 @@ impl Codex {
             ..self.facts()
         })));
         let mut notice = builder.notice("session", Content::None);
-        for (name, value) in [("model", model), ("cwd", cwd), ("mode", mode)] {
-            notice.data.extend(value.map(|value| (name, Fact::Node(value.node()))));
-        }
+        notice.data.extend(nodes([("model", model), ("cwd", cwd), ("mode", mode)]));
         out.push(Event::Put(Box::new(notice)));
     }
 

@@ -11,7 +11,7 @@
 
 mod shown;
 
-use crate::facts::{image, minor, result_content};
+use crate::facts::{image, minor, nodes, result_content};
 use streamfmt_core::budget::Budget;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::hash::hash;
@@ -187,9 +187,7 @@ impl Codex {
         out.push(Event::Facts(Box::new(facts)));
         self.rollout.known = [None, cwd.and_then(Value::decode).map(Into::into)];
         let mut notice = builder.notice("session", Content::None);
-        for (name, value) in [("cwd", cwd), ("version", version)] {
-            notice.data.extend(value.map(|value| (name, Fact::Node(value.node()))));
-        }
+        notice.data.extend(nodes([("cwd", cwd), ("version", version)]));
         self.rollout.head = Some(Box::new(notice));
     }
 
@@ -273,7 +271,7 @@ impl Codex {
                 let [author, text] = payload.get_all(["author", "content"]);
                 let mut notice = builder.notice("teammate", Content::None);
                 result_content(&mut notice, text);
-                notice.data.extend(author.map(|author| ("from", Fact::Node(author.node()))));
+                notice.data.extend(nodes([("from", author)]));
                 out.push(Event::Put(Box::new(notice)));
             }
             "compaction" | "compaction_summary" | "context_compaction" => {

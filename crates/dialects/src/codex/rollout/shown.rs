@@ -1,6 +1,6 @@
 //! What was shown of a session while it ran: since 0.169 mostly as items, like those of the stream.
 
-use crate::facts::{image, leveled, minor};
+use crate::facts::{image, leveled, minor, nodes};
 use streamfmt_core::event::Event;
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, Id, Kind, Status};
@@ -52,11 +52,10 @@ impl Codex {
             "turn_aborted" => {
                 self.rollout.scripts.clear();
                 let mut notice = builder.notice("interrupt", Content::None);
-                let reason = payload.get("reason");
                 if std::mem::take(&mut self.rollout.was_stopped) {
                     notice.data.push(("echo", Fact::Bool(true)));
                 }
-                notice.data.extend(reason.map(|reason| ("reason", Fact::Node(reason.node()))));
+                notice.data.extend(nodes([("reason", payload.get("reason"))]));
                 put(leveled(notice, "warning"), out);
             }
             "context_compacted" => self.compacted(None, builder, out),
@@ -114,9 +113,8 @@ impl Codex {
                 .data
                 .push(("errors", Fact::List(vec![Fact::Node(error.get("message").unwrap_or(error).node())])));
         }
-        if let Some(duration) = duration.filter(|duration| duration.int().is_some_and(|ms| ms >= 0)) {
-            outcome.data.push(("duration_ms", Fact::Node(duration.node())));
-        }
+        let duration = duration.filter(|duration| duration.int().is_some_and(|ms| ms >= 0));
+        outcome.data.extend(nodes([("duration_ms", duration)]));
         if let Some(totals) = self.used.take() {
             outcome.data.extend(totals.data.iter().filter(|(name, _)| *name != "event").cloned());
         }
@@ -158,7 +156,7 @@ impl Codex {
             "SubAgentActivity" => {
                 let [what, path] = value.get_all(["kind", "agent_path"]);
                 let mut notice = builder.notice("task", path.map_or(Content::None, content));
-                notice.data.extend(what.map(|what| ("status", Fact::Node(what.node()))));
+                notice.data.extend(nodes([("status", what)]));
                 put(minor(notice), out);
             }
             _ => match CallSource::of_item(&kind) {
