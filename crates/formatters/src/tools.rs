@@ -4,6 +4,8 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "the rows of the table have one type")]
 
+use std::borrow::Cow;
+
 use streamfmt_core::entry::{Block, Line, ListItem, Point, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{Deed, FactRef, GrowingInput};
@@ -94,18 +96,9 @@ fn fetch_result(answer: &mut ResultContext<'_>) -> Option<View> {
     if !items.is_empty() {
         answer.body.push(Block::List { items });
     }
-    let said = context.text("answer").map(Text::trimmed_end);
-    let has_list = !answer.body.is_empty();
-    match said {
-        Some(text) if !text.is_empty() => answer.body.push(Block::prose("result.answer", text)),
-        _ if has_list => {}
-        _ => {
-            let text = answer.text();
-            if !text.is_empty() {
-                answer.body.push(Block::prose("result.answer", text));
-            }
-        }
-    }
+    let said = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
+    let said = said.or_else(|| answer.body.is_empty().then(|| answer.text()));
+    answer.answer(said.unwrap_or_default());
     answer.done()
 }
 
@@ -169,17 +162,12 @@ fn delegate_result(answer: &mut ResultContext<'_>) -> Option<View> {
         // It stands right above: the sub-agent's last reply.
         return if context.full { Some(answer.finish_but_for(&told.unwrap_or(text))) } else { answer.done() };
     }
-    match told {
+    answer.answer(match told {
         // The text often holds the answer and bookkeeping after it.
-        Some(told) if context.full && holds(&text, &told) => {
-            answer.body.push(Block::prose("result.answer", text));
-        }
-        Some(told) => answer.body.push(Block::prose("result.answer", told)),
-        None if (is_done || context.full) && !text.is_empty() => {
-            answer.body.push(Block::prose("result.answer", text));
-        }
-        None => {}
-    }
+        Some(told) if !context.full || !holds(&text, &told) => told,
+        None if !context.full && !is_done => Text::EMPTY,
+        _ => text,
+    });
     answer.done()
 }
 
@@ -312,20 +300,17 @@ pub(super) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListItem> {
             line.push("plan.note", format!("#{}", &*id));
         }
         line.push("plan.point", todo.text_at("content").or_else(|| todo.words()).unwrap_or_default());
-        if let (false, Some(status)) = (known, &status) {
-            line.push("plan.note", format!("({status})"));
-        }
-        if let Some(owner) = todo.text_at("owner").filter(|owner| !owner.is_empty()) {
-            line.push("plan.note", format!("({})", &*owner));
-        }
         let before = todo.get("blocked_by").map(FactRef::list).unwrap_or_default();
         let before: Vec<_> =
-            before.into_iter().filter_map(FactRef::words).map(|id| format!("#{}", &*id)).collect();
-        if !before.is_empty() {
-            line.push("plan.note", format!("(blocked by {})", before.join(", ")));
-        }
-        if let Some(active) = todo.text_at("active").filter(|_| full) {
-            line.push("plan.note", format!("({})", &*active));
+            before.into_iter().filter_map(FactRef::words).map(|id| format!("#{id}")).collect();
+        let notes = [
+            status.filter(|_| !known).map(Cow::into_owned),
+            todo.text_at("owner").filter(|owner| !owner.is_empty()).map(Text::into_string),
+            (!before.is_empty()).then(|| format!("blocked by {}", before.join(", "))),
+            todo.text_at("active").filter(|_| full).map(Text::into_string),
+        ];
+        for note in notes.into_iter().flatten() {
+            line.push("plan.note", format!("({note})"));
         }
         ListItem { point, line }
     };

@@ -169,6 +169,13 @@ impl ResultContext<'_> {
         }
     }
 
+    /// What was answered, as Markdown.
+    pub(super) fn answer(&mut self, text: Text) {
+        if !text.is_empty() {
+            self.body.push(Block::prose("result.answer", text));
+        }
+    }
+
     fn code_if_new(&mut self, role: &'static str, text: Text) {
         if !self.has(&text) {
             self.code(role, text);
