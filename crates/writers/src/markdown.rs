@@ -190,14 +190,15 @@ impl Markdown {
             bullet: self.spelling.marks().bullets[usize::from(entry.kind == Kind::Result)],
         };
         let mut said = MarkdownEntry { entry, relation, body, is_page };
-        self.is_open = match entry.kind {
-            Kind::Result => {
-                said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines))
+        self.is_open = false;
+        match (entry.kind, folded) {
+            (Kind::Result, _) => {
+                said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines));
             }
-            _ if folded.is_some() => said.folded(folded.and_then(|folded| folded.result)),
-            _ if now.is_point => said.point(),
+            (_, Some(folded)) => said.folded(folded.result),
+            _ if now.is_point => self.is_open = said.point(),
             _ => said.prose(before.is_none()),
-        };
+        }
         writer.end()
     }
 }
@@ -323,7 +324,7 @@ impl MarkdownEntry<'_, '_, '_> {
     }
 
     /// A point behind its title; a call with its result.
-    fn folded(&mut self, result: Option<&Entry>) -> bool {
+    fn folded(&mut self, result: Option<&Entry>) {
         let view = &self.entry.view;
         let bullet = self.inside();
         let mut summary = Line::default();
@@ -355,12 +356,11 @@ impl MarkdownEntry<'_, '_, '_> {
         }
         self.body.end_fold();
         self.body.writer.close(level);
-        false
     }
 
     /// A result: below its call, or with the call's name. `is_behind`: its title goes behind the call.
     /// `is_after_lines`: lines or a list stand right above.
-    fn result(&mut self, is_below: bool, is_behind: bool, is_after_lines: bool) -> bool {
+    fn result(&mut self, is_below: bool, is_behind: bool, is_after_lines: bool) {
         let view = &self.entry.view;
         let mut title = Some(&view.title).filter(|title| !title.is_empty());
         if is_behind {
@@ -389,11 +389,10 @@ impl MarkdownEntry<'_, '_, '_> {
             self.body.writer.close(level);
         }
         self.indented();
-        false
     }
 
     /// What someone says, how a session begins, how a run ends.
-    fn prose(&mut self, is_first: bool) -> bool {
+    fn prose(&mut self, is_first: bool) {
         let view = &self.entry.view;
         if let Relation::Apart(call) = self.relation {
             let line = self.titled("", Some("inside"), call);
@@ -426,7 +425,6 @@ impl MarkdownEntry<'_, '_, '_> {
         if is_folded {
             self.body.end_fold();
         }
-        false
     }
 
     /// The body, as a part of the point above.

@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::Look;
 use super::block::digits;
-use super::rows::{RowLevel, RowWriter, glyph};
+use super::rows::{RowWriter, glyph};
 use super::wrap::{self, StyledText};
 use crate::highlight::{self, Highlighter};
 use streamfmt_core::entry::{DiffLine, Hunk, LineChange};
@@ -73,13 +73,13 @@ struct DiffMark {
 
 impl Gutter {
     /// Sets the next row in, behind the number of its line if lines have numbers.
-    fn begin(&mut self, number: Option<u64>, writer: &mut RowWriter<'_>) -> Option<RowLevel> {
-        let digits = self.digits?;
+    fn begin(&mut self, number: Option<u64>, writer: &mut RowWriter<'_>) {
+        let Some(digits) = self.digits else { return };
         let number = number.map(|number| number.to_string()).unwrap_or_default();
         self.number.clear();
         self.number.push_str(wrap::spaces(digits.saturating_sub(number.len())));
         self.number.push_str(&number);
-        Some(writer.mark(writer.look().piece("diff.number", &self.number), digits))
+        writer.mark(writer.look().piece("diff.number", &self.number), digits);
     }
 }
 
@@ -111,12 +111,11 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter, mut 
             syntax_of_old.clone_from(&syntax);
         }
         before = line.change;
-        let level = gutter.begin(if is_old { old } else { new }, writer);
+        let level = writer.level();
+        gutter.begin(if is_old { old } else { new }, writer);
         let syntax = if is_old { &mut syntax_of_old } else { &mut syntax };
         write_line(writer, line, partner, &gutter.marks, fill, syntax.as_mut());
-        if let Some(level) = level {
-            writer.dedent(level);
-        }
+        writer.dedent(level);
     });
 }
 

@@ -64,9 +64,8 @@ struct OpenTerminalLink {
 #[derive(Default)]
 struct TerminalTable {
     aligns: Vec<Align>,
-    head: Vec<Vec<TextRun>>,
+    /// The rows, the head first.
     rows: Vec<Vec<Vec<TextRun>>>,
-    in_head: bool,
 }
 
 struct TerminalProse<'w, 'p> {
@@ -222,11 +221,11 @@ impl TerminalProse<'_, '_> {
                     Alignment::Center => Align::Center,
                     Alignment::Right => Align::Right,
                 });
-                self.table = Some(TerminalTable { aligns: aligns.collect(), ..TerminalTable::default() });
+                self.table = Some(TerminalTable { aligns: aligns.collect(), rows: Vec::new() });
             }
             Tag::TableHead => {
                 self.open_style("table.head");
-                self.table.get_or_insert_default().in_head = true;
+                self.table.get_or_insert_default().rows.push(Vec::new());
             }
             Tag::TableRow => self.table.get_or_insert_default().rows.push(Vec::new()),
             Tag::Emphasis => self.open_style("markdown.emphasis"),
@@ -271,23 +270,17 @@ impl TerminalProse<'_, '_> {
                 self.leave();
             }
             TagEnd::Table => self.end_table(),
-            TagEnd::TableHead => {
-                self.styles.pop();
-                self.table.get_or_insert_default().in_head = false;
-            }
             TagEnd::TableCell => {
                 let cell = mem::take(&mut self.runs);
-                let table = self.table.get_or_insert_default();
-                match table.rows.last_mut() {
-                    Some(row) if !table.in_head => row.push(cell),
-                    _ => table.head.push(cell),
+                if let Some(row) = self.table.get_or_insert_default().rows.last_mut() {
+                    row.push(cell);
                 }
             }
             TagEnd::Strikethrough => {
                 self.text("~~");
                 self.styles.pop();
             }
-            TagEnd::Emphasis | TagEnd::Strong => {
+            TagEnd::TableHead | TagEnd::Emphasis | TagEnd::Strong => {
                 self.styles.pop();
             }
             TagEnd::Link | TagEnd::Image => self.end_link(),
@@ -377,10 +370,11 @@ impl TerminalProse<'_, '_> {
     fn end_table(&mut self) {
         self.gap = true;
         let Some(table) = self.table.take() else { return };
-        let head: Vec<TableCell<'_>> = table.head.iter().map(|cell| pieces(cell)).collect();
         let rows: Vec<Vec<TableCell<'_>>> =
             table.rows.iter().map(|row| row.iter().map(|cell| pieces(cell)).collect()).collect();
-        table::grid(self.writer, &head, &rows, &table.aligns);
+        if let Some((head, rows)) = rows.split_first() {
+            table::grid(self.writer, head, rows, &table.aligns);
+        }
     }
 }
 

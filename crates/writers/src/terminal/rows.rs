@@ -274,7 +274,7 @@ impl<'p> RowWriter<'p> {
         let room = width.saturating_sub(self.prefix.width).max(1);
         let own = wrap::leading(pieces);
         let hang = (hang + own).min(room / 2);
-        let (mut level, mut is_first) = (None, true);
+        let (level, mut is_first) = (self.level(), true);
         // Far indented text would have no room at all: it moves to the left.
         let moved;
         let pieces = if own > first / 2 {
@@ -295,14 +295,12 @@ impl<'p> RowWriter<'p> {
             } else {
                 self.row(row);
                 if is_first {
-                    level = Some(self.shift(hang));
+                    self.shift(hang);
                 }
             }
             is_first = false;
         });
-        if let Some(level) = level {
-            self.dedent(level);
-        }
+        self.dedent(level);
     }
 
     /// Writes a row to its very end, blanks of a coloured ground included.
