@@ -156,6 +156,12 @@ impl<'l> LineHighlighter<'l, '_> {
         self.at = end;
     }
 
+    /// Takes the next part up to `end`, or all of the line if it goes on behind that; says what its end is `inside` of then.
+    fn take_to(&mut self, end: Option<usize>, role: &'static str, inside: OpenSyntax) -> OpenSyntax {
+        self.take(end.unwrap_or(self.rest().len()), Some(role));
+        if end.is_some() { OpenSyntax::Nothing } else { inside }
+    }
+
     /// A line of a diff.
     fn change(&mut self) {
         let role = match self.line.as_bytes() {
@@ -172,14 +178,9 @@ impl<'l> LineHighlighter<'l, '_> {
         match inside {
             OpenSyntax::Comment(close) => {
                 let end = self.rest().find(close).map(|at| at + close.len());
-                self.take(end.unwrap_or(self.rest().len()), Some("syntax.comment"));
-                if end.is_some() { OpenSyntax::Nothing } else { inside }
+                self.take_to(end, "syntax.comment", inside)
             }
-            OpenSyntax::Text(quote) => {
-                let end = string_end(self.rest(), quote);
-                self.take(end.unwrap_or(self.rest().len()), Some("syntax.string"));
-                if end.is_some() { OpenSyntax::Nothing } else { inside }
-            }
+            OpenSyntax::Text(quote) => self.take_to(string_end(self.rest(), quote), "syntax.string", inside),
             OpenSyntax::Tag => self.in_tag(),
             OpenSyntax::Nothing => self.outside(),
         }
@@ -263,8 +264,7 @@ impl<'l> LineHighlighter<'l, '_> {
             && end.is_some_and(|end| self.rest()[end..].trim_start().starts_with([':', '=']));
         let role = if is_key { "syntax.attribute" } else { "syntax.string" };
         self.command = false;
-        self.take(end.unwrap_or(self.rest().len()), Some(role));
-        if end.is_some() { OpenSyntax::Nothing } else { OpenSyntax::Text(quote) }
+        self.take_to(end, role, OpenSyntax::Text(quote))
     }
 
     /// `<`, `<<END`, `<<<`. Within `((…))` two of them move bits.
