@@ -39,6 +39,7 @@ impl<'p> OutputPieces<'p> {
     }
 
     /// Passes on what is written, if that is enough.
+    #[inline]
     pub(super) fn pass_on_enough(&mut self) {
         if self.text.len() > PIECE {
             self.pass_on();

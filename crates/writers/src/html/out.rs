@@ -50,10 +50,12 @@ impl<'p> HtmlOut<'p> {
     }
 
     /// Writes markup of ours that comes in parts.
+    #[inline]
     pub(super) fn raws(&mut self, parts: &[&str]) {
         for part in parts {
-            self.raw(part);
+            self.0.text.push_str(part);
         }
+        self.0.pass_on_enough();
     }
 
     /// Writes clean text between markup of ours.
