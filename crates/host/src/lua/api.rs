@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use mlua::{Function, Lua, LuaString, MultiValue, Table, Value};
+use mlua::{FromLua, Function, Lua, LuaString, MultiValue, Table, Value};
 use regex::bytes::Regex;
 use streamfmt_core::figures;
 use streamfmt_core::redact::Redaction;
@@ -349,19 +349,6 @@ pub(super) struct Plugin {
     pub(super) patterns: RefCell<BTreeMap<String, Regex>>,
 }
 
-impl Plugin {
-    fn register(
-        &self,
-        what: &str,
-        register: impl FnOnce(&mut Registered) -> Result<(), String>,
-    ) -> mlua::Result<()> {
-        if self.is_loaded.get() {
-            return Err(wrong(format!("sf.{what}: only while the plugin is loaded")));
-        }
-        register(&mut self.registered.borrow_mut()).map_err(|error| wrong(format!("sf.{what}: {error}")))
-    }
-}
-
 /// The functions that are written in Luau themselves.
 static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
     // They must not depend on what a plugin makes of the globals.
@@ -471,11 +458,6 @@ fn old_name(lua: &Lua, old: &'static OldName, function: Function) -> mlua::Resul
     })
 }
 
-/// Where a plugin registers something.
-fn origin(lua: &Lua) -> Option<Origin> {
-    vm::place(lua).map(|(file, line)| Origin { file, line })
-}
-
 pub(super) fn wrong(message: impl Into<String>) -> mlua::Error {
     mlua::Error::runtime(message.into())
 }
@@ -495,46 +477,47 @@ fn plugin(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
     })
 }
 
-fn tool(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
+/// A function that registers something by its name, while the plugin is loaded.
+fn registering<A: FromLua + 'static>(
+    lua: &Lua,
+    plugin: &Rc<Plugin>,
+    what: &'static str,
+    register: fn(&mut Registered, &str, A, Option<Origin>) -> Result<(), String>,
+) -> mlua::Result<Function> {
     let plugin = Rc::clone(plugin);
-    lua.create_function(move |lua, (pattern, spec): (String, Table)| {
-        plugin.register("tool", |registered| registered.tool(&pattern, &spec, origin(lua)))
+    lua.create_function(move |lua, (name, spec): (String, A)| {
+        if plugin.is_loaded.get() {
+            return Err(wrong(format!("sf.{what}: only while the plugin is loaded")));
+        }
+        // Where a plugin registers something.
+        let origin = vm::place(lua).map(|(file, line)| Origin { file, line });
+        let registered = &mut plugin.registered.borrow_mut();
+        register(registered, &name, spec, origin).map_err(|error| wrong(format!("sf.{what}: {error}")))
     })
+}
+
+fn tool(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
+    registering(lua, plugin, "tool", |all, pattern, spec: Table, origin| all.tool(pattern, &spec, origin))
 }
 
 fn view(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
-    lua.create_function(move |lua, (kind, function): (String, Function)| {
-        plugin.register("view", |registered| registered.view(&kind, function, origin(lua)))
-    })
+    registering(lua, plugin, "view", Registered::view)
 }
 
 fn on(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
-    lua.create_function(move |_, (kind, function): (String, Function)| {
-        plugin.register("on", |registered| registered.on(&kind, function))
-    })
+    registering(lua, plugin, "on", |all, kind, function, _| all.on(kind, function))
 }
 
 fn dialect(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
-    lua.create_function(move |_, (name, spec): (String, Table)| {
-        plugin.register("dialect", |registered| registered.dialect(&name, &spec))
-    })
+    registering(lua, plugin, "dialect", |all, name, spec: Table, _| all.dialect(name, &spec))
 }
 
 fn writer(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
-    lua.create_function(move |_, (name, spec): (String, Table)| {
-        plugin.register("writer", |registered| registered.writer(&name, &spec))
-    })
+    registering(lua, plugin, "writer", |all, name, spec: Table, _| all.writer(name, &spec))
 }
 
 fn records(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    let plugin = Rc::clone(plugin);
-    lua.create_function(move |_, (name, spec): (String, Table)| {
-        plugin.register("records", |registered| registered.records(&name, &spec))
-    })
+    registering(lua, plugin, "records", |all, name, spec: Table, _| all.records(name, &spec))
 }
 
 fn has(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {

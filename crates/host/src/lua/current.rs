@@ -48,46 +48,39 @@ fn lend<R>(item: &Item, call: Option<&Item>, is_read: bool, work: impl FnOnce() 
     })
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    /// The item at hand.
-    Item,
-    /// The call of the result at hand.
-    Call,
-}
-
 /// A place to look at an item, for as long as it is at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sight {
-    which: Which,
+    /// Whether it is of the call of the result at hand, not of the item itself.
+    is_call: bool,
     time: usize,
 }
 
 impl Sight {
     /// The item at hand.
     pub(super) fn item() -> Self {
-        Self { which: Which::Item, time: NOW.get().number }
+        Self { is_call: false, time: NOW.get().number }
     }
 
     /// The call of the result at hand.
     pub(super) fn call() -> Option<Self> {
         let now = NOW.get();
-        now.has_call.then_some(Self { which: Which::Call, time: now.number })
+        now.has_call.then_some(Self { is_call: true, time: now.number })
     }
 
     /// Whether it is of a call that a result answers.
     pub(super) fn is_call(self) -> bool {
-        self.which == Which::Call
+        self.is_call
     }
 
     /// It as a number, which is not 0.
     pub(super) fn number(self) -> usize {
-        self.time << 1 | usize::from(self.is_call())
+        self.time << 1 | usize::from(self.is_call)
     }
 
     /// What [`Sight::number`] gave.
     pub(super) fn of_number(number: usize) -> Self {
-        Self { which: if number & 1 == 0 { Which::Item } else { Which::Call }, time: number >> 1 }
+        Self { is_call: number & 1 == 1, time: number >> 1 }
     }
 
     /// Whether the item is still at hand.
@@ -97,13 +90,7 @@ impl Sight {
 
     /// Looks at the item; `None` if it is at hand no more.
     pub(super) fn look<R>(self, look: impl FnOnce(&Item) -> R) -> Option<R> {
-        if !self.is_good() {
-            return None;
-        }
-        Some(match self.which {
-            Which::Item => ITEM.with(look),
-            Which::Call => CALL.with(look),
-        })
+        self.is_good().then(|| if self.is_call { CALL.with(look) } else { ITEM.with(look) })
     }
 }
 

@@ -22,7 +22,7 @@ use super::block::list_of;
 use super::item::{Handle, a_type};
 use super::layers::Who;
 use super::new_items::Maker;
-use super::plugin::function_of;
+use super::plugin::{CallFailure, Running, function_of};
 use super::plugins::{Plugins, assert_on_thread};
 use super::vm::Stop;
 
@@ -60,7 +60,7 @@ impl DialectRegistration {
 /// All dialects of plugins, the lowest first.
 pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
     let registered = plugins.all().iter().enumerate().flat_map(|(index, plugin)| {
-        let dialects = plugin.registered().dialects().to_vec();
+        let dialects = plugin.registered().dialects.clone();
         dialects.into_iter().map(move |dialect| (index, dialect))
     });
     let dialect_plugins = registered.map(|(index, dialect)| {
@@ -86,52 +86,33 @@ struct ScriptedDialect {
 }
 
 impl ScriptedDialect {
-    /// Calls one of the functions; gives what it gave, unless it failed, which is told.
-    fn ask(&self, function: &Function, doing: impl Fn() -> String, argument: Value) -> Option<Value> {
-        let plugin = self.plugins.get(self.who).filter(|plugin| !plugin.is_off())?;
-        let answer = plugin.call_hook(function, (argument, plugin.context()));
-        match answer {
-            Ok(value) => Some(value),
-            Err(stop) => {
-                self.fail(function, Err(&stop), doing());
-                None
-            }
-        }
+    /// The plugin, unless it is off.
+    fn plugin(&self) -> Option<&Running> {
+        self.plugins.get(self.who).filter(|plugin| !plugin.is_off())
     }
 
-    fn fail(&self, function: &Function, why: Result<String, &Stop>, doing: String) {
-        let Some(plugin) = self.plugins.get(self.who) else { return };
-        let mut failure = match why {
-            Ok(wrong) => plugin.answered_wrong(function, wrong, doing),
-            Err(stop) => plugin.failed(function, stop, doing),
-        };
-        failure.warning.outcome = KEPT;
-        self.plugins.tell(plugin, failure);
+    fn fail(&self, function: &Function, wrong: impl Into<CallFailure>, doing: &str) {
+        if let Some(plugin) = self.plugins.get(self.who) {
+            self.plugins.fail(plugin, function, wrong, doing, KEPT);
+        }
     }
 
     /// What `parse` makes of a record; `None` if it doesn't know it, or fails.
     fn parsed(&self, input: Input<'_>) -> Option<Vec<Event>> {
-        let plugin = self.plugins.get(self.who).filter(|plugin| !plugin.is_off())?;
+        let plugin = self.plugin()?;
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
         item.record = Some(Arc::clone(input.record));
         let doing = || format!("reading line {}", input.line);
         self.plugins.current.read(&item, &self.session, || {
-            match Handle::item().value(plugin.lua(), input.value) {
-                Ok(object) => self.ask(&self.dialect.parse, doing, object).and_then(|answer| {
-                    let mut maker = Maker::new(input, &self.session);
-                    let events = self.events(&self.dialect.parse, answer, &mut maker, doing)?;
-                    if events.is_empty() {
-                        self.fail(&self.dialect.parse, Ok(NOTHING.to_owned()), doing());
-                        return None;
-                    }
-                    Some(events)
-                }),
-                Err(error) => {
-                    let stop = Stop::of(error);
-                    self.fail(&self.dialect.parse, Err(&stop), doing());
-                    None
-                }
+            let parse = &self.dialect.parse;
+            let object = Handle::item().value(plugin.lua(), input.value).map_err(Stop::of);
+            let answer = object.and_then(|object| plugin.call_hook(parse, (object, plugin.context())));
+            let events = self.events(parse, answer, &mut Maker::new(input, &self.session), doing)?;
+            if events.is_empty() {
+                self.fail(parse, NOTHING.to_owned(), &doing());
+                return None;
             }
+            Some(events)
         })
     }
 
@@ -139,18 +120,18 @@ impl ScriptedDialect {
     fn events(
         &self,
         function: &Function,
-        answer: Value,
+        answer: Result<Value, Stop>,
         maker: &mut Maker<'_>,
         doing: impl Fn() -> String,
     ) -> Option<Vec<Event>> {
         let mut out = Vec::new();
         let made = match answer {
-            Value::Nil => return None,
-            Value::Boolean(false) => {
+            Ok(Value::Nil) => return None,
+            Ok(Value::Boolean(false)) => {
                 return Some(vec![Event::Bookkeeping(self.dialect.name.clone().into())]);
             }
-            Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
-            Value::Table(list) => list_of(&list, NO_ITEMS).and_then(|items| {
+            Ok(Value::Table(table)) if Maker::is_item(&table) => maker.make(&table, &mut out),
+            Ok(Value::Table(list)) => list_of(&list, NO_ITEMS).and_then(|items| {
                 if items.len() > MOST_ITEMS {
                     return Err(format!("more than {MOST_ITEMS} items for one record"));
                 }
@@ -159,15 +140,14 @@ impl ScriptedDialect {
                     other => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
                 })
             }),
-            other => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
-        };
-        match made {
-            Ok(()) => Some(out),
-            Err(wrong) => {
-                self.fail(function, Ok(wrong), doing());
-                None
+            Ok(other) => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
+            Err(stop) => {
+                self.fail(function, stop, &doing());
+                return None;
             }
-        }
+        };
+        made.map_err(|wrong| self.fail(function, wrong, &doing())).ok()?;
+        Some(out)
     }
 }
 
@@ -187,21 +167,20 @@ impl Decoder for ScriptedDialect {
         let mut item = Item::new("sample", Kind::Unknown, 0);
         item.record = Some(Arc::clone(&record));
         let answer = self.plugins.current.read(&item, &Session::default(), || {
-            let plugin = self.plugins.get(self.who)?;
+            let plugin = self.plugin()?;
             let sample = Handle::item().value(plugin.lua(), record.root()).ok()?;
-            self.ask(detect, || format!("detecting {}", self.dialect.name), sample)
+            Some(plugin.call_hook(detect, (sample, plugin.context())))
         });
-        match answer {
-            Some(Value::Boolean(true)) => 1.0,
-            Some(Value::Integer(number)) => (number as f64).clamp(0.0, 1.0),
-            Some(Value::Number(number)) if number.is_finite() => number.clamp(0.0, 1.0),
-            None | Some(Value::Nil | Value::Boolean(false)) => 0.0,
-            Some(other) => {
-                let wrong = format!("expected a number from 0 to 1, not {}", a_type(&other));
-                self.fail(detect, Ok(wrong), format!("detecting {}", self.dialect.name));
-                0.0
-            }
-        }
+        let wrong = match answer {
+            Some(Ok(Value::Boolean(true))) => return 1.0,
+            Some(Ok(Value::Integer(number))) => return (number as f64).clamp(0.0, 1.0),
+            Some(Ok(Value::Number(number))) if number.is_finite() => return number.clamp(0.0, 1.0),
+            None | Some(Ok(Value::Nil | Value::Boolean(false))) => return 0.0,
+            Some(Ok(other)) => format!("expected a number from 0 to 1, not {}", a_type(&other)).into(),
+            Some(Err(stop)) => CallFailure::from(stop),
+        };
+        self.fail(detect, wrong, &format!("detecting {}", self.dialect.name));
+        0.0
     }
 
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
@@ -223,18 +202,14 @@ impl Decoder for ScriptedDialect {
 
     fn end(&mut self, out: &mut Vec<Event>) {
         let Some(finish) = &self.dialect.finish else { return };
-        let Some(plugin) = self.plugins.get(self.who).filter(|plugin| !plugin.is_off()) else { return };
+        let Some(plugin) = self.plugin() else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
         let record = Arc::new(record);
         let input = Input { record: &record, value: record.root(), line: 0, parent: None };
         self.plugins.current.note(&self.session);
-        let doing = || "ending the input".to_owned();
-        match plugin.call_hook(finish, plugin.context()) {
-            Ok(answer) => {
-                let mut maker = Maker::new(input, &self.session);
-                out.extend(self.events(finish, answer, &mut maker, doing).unwrap_or_default());
-            }
-            Err(stop) => self.fail(finish, Err(&stop), doing()),
-        }
+        let answer = plugin.call_hook(finish, plugin.context());
+        let mut maker = Maker::new(input, &self.session);
+        let events = self.events(finish, answer, &mut maker, || "ending the input".to_owned());
+        out.extend(events.unwrap_or_default());
     }
 }

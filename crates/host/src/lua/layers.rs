@@ -54,9 +54,9 @@ pub(crate) struct Registered {
     rules: Vec<SourcedRule>,
     views: Vec<(Viewed, Function, Rc<AnswerSource>)>,
     hooks: Vec<(HookEvent, Function)>,
-    dialects: Vec<dialect::DialectRegistration>,
-    writers: Vec<writer::Registration>,
-    accumulators: Vec<records::RecordsRegistration>,
+    pub(super) dialects: Vec<dialect::DialectRegistration>,
+    pub(super) writers: Vec<writer::Registration>,
+    pub(super) accumulators: Vec<records::RecordsRegistration>,
     /// Kinds that a native plugin formats.
     native_views: Vec<Kind>,
 }
@@ -233,49 +233,34 @@ impl Registered {
     /// All of it, in the order registered: tools, other kinds, what waits for events, dialects, writers, accumulators.
     pub(crate) fn hooks_of_all(&self) -> Vec<Hook> {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
+        let hook = |what: String, place| Hook { what, fields: Vec::new(), place };
         let tools = self.rules.iter().map(|rule| {
             let source = rule.fields.first().map(|(_, (_, source))| source);
             let is_said = |field: ToolField| rule.fields.iter().any(|(said, ..)| *said == field);
-            Hook {
-                what: format!("tool {}", source.map_or("", |source| source.pattern.as_str())),
-                fields: ToolField::ALL
-                    .iter()
-                    .filter(|(field, _)| is_said(*field))
-                    .map(|(_, name)| *name)
-                    .collect(),
-                place: source.and_then(|source| place(source.origin.as_ref())),
-            }
+            let fields = ToolField::ALL.iter().filter(|(field, _)| is_said(*field)).map(|(_, name)| *name);
+            let what = format!("tool {}", source.map_or("", |source| source.pattern.as_str()));
+            let place = source.and_then(|source| place(source.origin.as_ref()));
+            Hook { fields: fields.collect(), ..hook(what, place) }
         });
-        let views = self.views.iter().map(|(of, _, source)| Hook {
-            what: format!("view {}", of.name()),
-            fields: Vec::new(),
-            place: place(source.origin.as_ref()),
-        });
+        let views = self.views.iter();
+        let views =
+            views.map(|(of, _, source)| hook(format!("view {}", of.name()), place(source.origin.as_ref())));
         let begin = |function: &Function| {
             let info = function.info();
             let file = info.short_src.map(|file| file.trim_start_matches('=').to_owned());
             file.zip(info.line_defined)
         };
-        let events = self.hooks.iter().map(|(event, function)| Hook {
-            what: format!("on {}", event.name()),
-            fields: Vec::new(),
-            place: begin(function),
-        });
-        let dialects = self.dialects.iter().map(|dialect| Hook {
-            what: format!("dialect {}", dialect.name),
-            fields: Vec::new(),
-            place: begin(&dialect.parse),
-        });
-        let writers = self.writers.iter().map(|writer| Hook {
-            what: format!("writer {}", writer.name),
-            fields: Vec::new(),
-            place: writer.first().and_then(begin),
-        });
-        let accumulators = self.accumulators.iter().map(|accumulator| Hook {
-            what: format!("records {}", accumulator.name),
-            fields: Vec::new(),
-            place: begin(&accumulator.add),
-        });
+        let events = self.hooks.iter();
+        let events = events.map(|(event, function)| hook(format!("on {}", event.name()), begin(function)));
+        let dialects = self.dialects.iter();
+        let dialects =
+            dialects.map(|dialect| hook(format!("dialect {}", dialect.name), begin(&dialect.parse)));
+        let writers = self.writers.iter();
+        let writers =
+            writers.map(|writer| hook(format!("writer {}", writer.name), writer.first().and_then(begin)));
+        let accumulators = self.accumulators.iter();
+        let accumulators =
+            accumulators.map(|known| hook(format!("records {}", known.name), begin(&known.add)));
         tools.chain(views).chain(events).chain(dialects).chain(writers).chain(accumulators).collect()
     }
 
@@ -321,21 +306,6 @@ impl Registered {
             _ => None,
         });
         of_tools.chain(self.writers.iter().flat_map(writer::Registration::roles).map(|role| (role, None)))
-    }
-
-    /// The writers, in the order registered.
-    pub(super) fn writers(&self) -> &[writer::Registration] {
-        &self.writers
-    }
-
-    /// The dialects, in the order registered.
-    pub(super) fn dialects(&self) -> &[dialect::DialectRegistration] {
-        &self.dialects
-    }
-
-    /// The accumulators, in the order registered.
-    pub(super) fn accumulators(&self) -> &[records::RecordsRegistration] {
-        &self.accumulators
     }
 
     /// Whether something waits for an event.

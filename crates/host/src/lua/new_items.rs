@@ -15,8 +15,9 @@ use streamfmt_core::json::Record;
 use streamfmt_core::session::{Facts, Session};
 use streamfmt_core::text::Text;
 
-use super::block::number;
+use super::block::{get, number};
 use super::item::{self, LINE};
+use super::plugin::check_keys;
 use super::spell::spelled;
 use crate::problem::suggestion;
 
@@ -73,16 +74,16 @@ impl<'a> Maker<'a> {
         };
         let event = match kind.as_str() {
             "append" => {
-                check(&fields, &["id", "text"])?;
+                check_keys(&fields, &["id", "text"])?;
                 Ok(Event::Append { id: needed(&fields, "id")?.into(), text: needed(&fields, "text")? })
             }
             "close" => {
-                check(&fields, &["id", "error"])?;
+                check_keys(&fields, &["id", "error"])?;
                 let status = if truth(&fields, "error")? { Status::Failed } else { Status::Done };
                 Ok(Event::Close { id: needed(&fields, "id")?.into(), status })
             }
             "drop" => {
-                check(&fields, &["id"])?;
+                check_keys(&fields, &["id"])?;
                 Ok(Event::Drop(needed(&fields, "id")?.into()))
             }
             "usage" => usage(&fields, self.input.line),
@@ -98,7 +99,7 @@ impl<'a> Maker<'a> {
 
     /// Facts of the run, and the notice that tells of them.
     fn facts(&mut self, fields: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
-        check(fields, &["agent", "version", "model", "cwd", "id", "mode"])?;
+        check_keys(fields, &["agent", "version", "model", "cwd", "id", "mode"])?;
         let fact = |name| text(fields, name).map(|text| text.map(Text::clean_owned));
         let facts = Facts {
             agent: fact("agent")?,
@@ -320,7 +321,7 @@ fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Resul
 }
 
 fn usage(fields: &Table, line: u64) -> Result<Event, ItemFault> {
-    check(fields, &["message", "input", "output", "cache_read", "cache_write"])?;
+    check_keys(fields, &["message", "input", "output", "cache_read", "cache_write"])?;
     let count = |name| number(&get(fields, name)?, name).map(Option::unwrap_or_default);
     let usage = Usage {
         input: count("input")?,
@@ -330,14 +331,6 @@ fn usage(fields: &Table, line: u64) -> Result<Event, ItemFault> {
     };
     let message = text(fields, "message")?.unwrap_or_else(|| format!("line-{line}"));
     Ok(Event::Usage { message: message.into(), usage })
-}
-
-fn check(fields: &Table, known: &[&'static str]) -> Result<(), ItemFault> {
-    super::plugin::check_keys(fields, known)
-}
-
-fn get(table: &Table, key: &str) -> Result<Value, ItemFault> {
-    table.raw_get(key).map_err(|error| error.to_string())
 }
 
 fn text(table: &Table, key: &str) -> Result<Option<String>, ItemFault> {

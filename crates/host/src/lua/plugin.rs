@@ -18,7 +18,7 @@ use super::kept_state::Memory;
 use super::layers::Registered;
 use super::vm::{self, Stop, Trip, Vm};
 use crate::plugin::OutputContext;
-use crate::plugin::journal::{Journal, Warning};
+use crate::plugin::journal::{Journal, LEFT_OUT, Warning};
 use crate::plugin::pack::{Pack, PluginLayer};
 use crate::settings::group;
 
@@ -46,12 +46,39 @@ pub(crate) struct Running {
     roles: RefCell<BTreeSet<String>>,
 }
 
-/// Why a plugin gave no answer.
+/// Why a plugin gave no answer, as it is told.
 pub(super) struct Failure {
     /// What is told.
     pub(super) warning: Warning,
     /// Whether a limit stopped it.
     pub(super) trip: Option<Trip>,
+}
+
+/// Why a call of a function came to nothing.
+pub(super) enum CallFailure {
+    /// It was stopped.
+    Stopped(Stop),
+    /// Its answer can't be used, for this reason.
+    Answered(String),
+}
+
+impl CallFailure {
+    /// The limit that stopped it, if one did.
+    pub(super) fn trip(&self) -> Option<Trip> {
+        if let Self::Stopped(stop) = self { stop.trip } else { None }
+    }
+}
+
+impl From<Stop> for CallFailure {
+    fn from(stop: Stop) -> Self {
+        Self::Stopped(stop)
+    }
+}
+
+impl From<String> for CallFailure {
+    fn from(wrong: String) -> Self {
+        Self::Answered(wrong)
+    }
 }
 
 impl Running {
@@ -66,10 +93,9 @@ impl Running {
     ) -> Result<Self, Box<Failure>> {
         let plugin = Rc::new(Plugin::default());
         let made = Self::make(pack, current, shown, journal, &plugin);
-        let (vm, context, state) = made.map_err(|error| {
-            let stop = Stop::of(error);
-            Box::new(failure(pack, &pack.name, &stop, "loading".to_owned(), LEFT_OUT))
-        })?;
+        let refuse =
+            |name: String, stop: Stop| Box::new(failure(pack, name, stop.into(), None, "loading", LEFT_OUT));
+        let (vm, context, state) = made.map_err(|error| refuse(pack.name.clone(), Stop::of(error)))?;
         let running = Self {
             layer,
             pack: Arc::clone(pack),
@@ -84,9 +110,8 @@ impl Running {
             roles: RefCell::default(),
         };
         let (name, source) = pack.entry();
-        running.vm.load(&name, source, pack.bytecodes()).map_err(|stop| {
-            Box::new(failure(pack, &running.name(), &stop, "loading".to_owned(), LEFT_OUT))
-        })?;
+        let loaded = running.vm.load(&name, source, pack.bytecodes());
+        loaded.map_err(|stop| refuse(running.name(), stop))?;
         running.plugin.is_loaded.set(true);
         running.question_roles(journal);
         running.question_tools(journal);
@@ -249,31 +274,20 @@ impl Running {
         self.pack.path_of(file)
     }
 
-    /// Makes a failure of a stopped run, and counts it.
-    pub(super) fn failed(&self, function: &Function, stop: &Stop, doing: String) -> Failure {
-        self.count(stop.trip);
-        let mut failure = failure(&self.pack, &self.name(), stop, doing, BELOW);
-        if failure.warning.place.is_none() {
-            let warning = failure.warning;
-            failure.warning = placed(&self.pack, Warning { place: self.place(function), ..warning });
+    /// Makes a failure of a call, and counts it. Without a place of its own it is at the function.
+    pub(super) fn failed(
+        &self,
+        function: &Function,
+        wrong: CallFailure,
+        doing: &str,
+        outcome: &'static str,
+    ) -> Failure {
+        let failure = failure(&self.pack, self.name(), wrong, self.place(function), doing, outcome);
+        self.failures.set(self.failures.get() + 1);
+        if failure.trip.is_some() {
+            self.trips.set(self.trips.get() + 1);
         }
         failure
-    }
-
-    /// Makes a failure of an answer that can't be used, at the function that gave it, and counts it.
-    pub(super) fn answered_wrong(&self, function: &Function, wrong: String, doing: String) -> Failure {
-        self.count(None);
-        let (place, doing) = (self.place(function), while_doing(doing));
-        let warning = Warning {
-            plugin: self.name(),
-            doing,
-            place,
-            path: None,
-            message: wrong,
-            is_misuse: true,
-            outcome: BELOW,
-        };
-        Failure { warning: placed(&self.pack, warning), trip: None }
     }
 
     /// Tells of roles that it registered and that are probably misspelled.
@@ -287,25 +301,16 @@ impl Running {
     /// does, and settings are looked at where they are read.
     fn question_tools(&self, journal: &Journal) {
         let registered = self.registered();
-        if !registered.dialects().is_empty() || self.pack.is_of_settings() {
+        if !registered.dialects.is_empty() || self.pack.is_of_settings() {
             return;
         }
         for source in registered.tools() {
             let Some(meant) = group::meant_tool(&source.pattern) else { continue };
-            let place = source.origin.as_ref().map(|origin| {
-                let line = self.pack.line(&origin.file, origin.line).unwrap_or_default().to_owned();
-                (origin.file.clone(), origin.line, line)
-            });
-            let warning = Warning {
-                plugin: self.name(),
-                doing: "names an unknown tool".to_owned(),
-                place,
-                path: None,
-                message: format!("unknown tool \"{}\" (did you mean \"{meant}\"?)", source.pattern),
-                is_misuse: false,
-                outcome: "used for tools of this name alone",
-            };
-            journal.doubt(placed(&self.pack, warning));
+            let place = source.origin.as_ref().map(|origin| (origin.file.clone(), origin.line));
+            let doing = "names an unknown tool".to_owned();
+            let message = format!("unknown tool \"{}\" (did you mean \"{meant}\"?)", source.pattern);
+            let outcome = "used for tools of this name alone";
+            journal.doubt(warning(&self.pack, self.name(), doing, place, message, outcome));
         }
     }
 
@@ -316,48 +321,27 @@ impl Running {
                 self.roles.borrow_mut().insert(role.to_owned());
             }
             let place = self.place(function);
-            self.question_role(journal, role, place.as_ref().map(|(file, line, _)| (file.as_str(), *line)));
+            self.question_role(journal, role, place.as_ref().map(|(file, line)| (file.as_str(), *line)));
         }
     }
 
     fn question_role(&self, journal: &Journal, role: &str, from: Option<(&str, usize)>) {
         let Some(message) = wrong_role(role) else { return };
         let place = self.pack.quoted(role, from).or_else(|| from.map(|(file, line)| (file.to_owned(), line)));
-        let place = place.map(|(file, line)| {
-            let source = self.pack.line(&file, line).unwrap_or_default().to_owned();
-            (file, line, source)
-        });
-        let warning = Warning {
-            plugin: self.name(),
-            doing: "uses an unknown role".to_owned(),
-            place,
-            path: None,
-            message,
-            is_misuse: false,
-            outcome: "shown with the style of its parent role, or of text",
-        };
-        journal.doubt(placed(&self.pack, warning));
+        let doing = "uses an unknown role".to_owned();
+        let outcome = "shown with the style of its parent role, or of text";
+        journal.doubt(warning(&self.pack, self.name(), doing, place, message, outcome));
     }
 
     /// Where a function of it begins.
-    fn place(&self, function: &Function) -> Option<(String, usize, String)> {
+    fn place(&self, function: &Function) -> Option<(String, usize)> {
         let info = function.info();
         let (file, line) = (info.short_src.or(info.source)?, info.line_defined?);
         let file = file.trim_start_matches('=').to_owned();
-        let source = self.pack.line(&file, line)?.to_owned();
-        Some((file, line, source))
-    }
-
-    fn count(&self, trip: Option<Trip>) {
-        self.failures.set(self.failures.get() + 1);
-        if trip.is_some() {
-            self.trips.set(self.trips.get() + 1);
-        }
+        self.pack.line(&file, line)?;
+        Some((file, line))
     }
 }
-
-const LEFT_OUT: &str = "the plugin is not loaded";
-const BELOW: &str = "shown as without the plugin";
 
 /// `require`: the files of the plugin's own folder, each run once.
 fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
@@ -433,39 +417,56 @@ fn option(lua: &Lua, value: &toml::Value) -> mlua::Result<Value> {
     }
 }
 
-/// What is told of a run that was stopped.
-fn failure(pack: &Pack, name: &str, stop: &Stop, doing: String, outcome: &'static str) -> Failure {
-    let (place, message) = match &stop.error {
-        Some(error) => explain(pack, error),
-        None => (None, String::new()),
-    };
-    let mut message = stop.trip.map_or(message, Trip::message);
+/// A warning about a plugin, with the line at its place and the path of that file on the disk.
+fn warning(
+    pack: &Pack,
+    plugin: String,
+    doing: String,
+    place: Option<(String, usize)>,
+    message: String,
+    outcome: &'static str,
+) -> Warning {
+    let path = place.as_ref().and_then(|(file, _)| pack.path_of(file));
     let place = place.map(|(file, line)| {
         let source = pack.line(&file, line).unwrap_or_default().to_owned();
         (file, line, source)
     });
-    if let Some(hint) = place.as_ref().and_then(|(.., source)| hint(&message, source)) {
+    Warning { place, path, ..Warning::new(plugin, doing, message, outcome) }
+}
+
+/// What is told of a failure. Without a place of its own it is at `place`.
+fn failure(
+    pack: &Pack,
+    name: String,
+    wrong: CallFailure,
+    place: Option<(String, usize)>,
+    doing: &str,
+    outcome: &'static str,
+) -> Failure {
+    let trip = wrong.trip();
+    let (own, message, is_misuse) = match wrong {
+        CallFailure::Answered(message) => (None, message, true),
+        CallFailure::Stopped(stop) => {
+            let is_misuse =
+                |error: &mlua::Error| error.chain().any(<dyn std::error::Error>::is::<item::Misuse>);
+            let is_misuse = stop.error.as_ref().is_some_and(is_misuse);
+            let (place, message) = stopped(pack, &stop);
+            (place, message, is_misuse)
+        }
+    };
+    let warning = warning(pack, name, format!("failed while {doing}"), own.or(place), message, outcome);
+    Failure { warning: Warning { is_misuse, ..warning }, trip }
+}
+
+/// Where a run was stopped, and why.
+fn stopped(pack: &Pack, stop: &Stop) -> (Option<(String, usize)>, String) {
+    let (place, message) = stop.error.as_ref().map_or((None, String::new()), |error| explain(pack, error));
+    let mut message = stop.trip.map_or(message, Trip::message);
+    let source = place.as_ref().map(|(file, line)| pack.line(file, *line).unwrap_or_default());
+    if let Some(hint) = source.and_then(|source| hint(&message, source)) {
         message.push_str(hint);
     }
-    let is_misuse = stop
-        .error
-        .as_ref()
-        .is_some_and(|error| error.chain().any(<dyn std::error::Error>::is::<item::Misuse>));
-    let (plugin, doing) = (name.to_owned(), while_doing(doing));
-    let warning = Warning { plugin, doing, place, path: None, message, is_misuse, outcome };
-    Failure { warning: placed(pack, warning), trip: stop.trip }
-}
-
-/// What is told of a failure, by what was being done.
-fn while_doing(mut doing: String) -> String {
-    doing.insert_str(0, "failed while ");
-    doing
-}
-
-/// The warning with the path of its file on the disk.
-fn placed(pack: &Pack, warning: Warning) -> Warning {
-    let path = warning.place.as_ref().and_then(|(file, ..)| pack.path_of(file));
-    Warning { path, ..warning }
+    (place, message)
 }
 
 /// What scripts look for in vain, and what there is instead.

@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use mlua::Function;
 use send_wrapper::SendWrapper;
-use streamfmt_core::entry::Line;
+use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::FormatError;
 use streamfmt_core::redact::Redaction;
 
 use super::call_faults::Meter;
 use super::current::Current;
 use super::layers::{Hook, Registered, Who};
-use super::plugin::{Failure, Running};
+use super::plugin::{CallFailure, Running};
 use crate::native::{NativeLayer, NativePlugins};
-use crate::plugin::journal::{Journal, Warning, short};
+use crate::plugin::journal::{Journal, OFF, Warning, short};
 use crate::plugin::pack::{Pack, PluginLayer};
 use crate::plugin::{AddedNames, Chosen, OutputContext, WriterName};
 use crate::tools::rule::ToolRule;
@@ -71,9 +71,9 @@ impl Plugins {
         let (mut dialects, mut writers, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
         for plugin in &plugins.all {
             let registered = plugin.registered();
-            dialects.extend(registered.dialects().iter().map(|dialect| dialect.name.clone()));
-            accumulators.extend(registered.accumulators().iter().map(|known| known.name.clone()));
-            writers.extend(registered.writers().iter().map(|writer| WriterName {
+            dialects.extend(registered.dialects.iter().map(|dialect| dialect.name.clone()));
+            accumulators.extend(registered.accumulators.iter().map(|known| known.name.clone()));
+            writers.extend(registered.writers.iter().map(|writer| WriterName {
                 name: writer.name.clone(),
                 base: writer.base.clone(),
                 ending: writer.ext.clone(),
@@ -241,8 +241,16 @@ impl Plugins {
         }
     }
 
-    /// Takes in a failure: it is counted, and told if it is new.
-    pub(super) fn tell(&self, plugin: &Running, failure: Failure) {
+    /// Takes in that a call of a plugin failed: it is counted, and told if it is new.
+    pub(super) fn fail(
+        &self,
+        plugin: &Running,
+        function: &Function,
+        wrong: impl Into<CallFailure>,
+        doing: &str,
+        outcome: &'static str,
+    ) {
+        let failure = plugin.failed(function, wrong.into(), doing, outcome);
         let mut failures = self.failures.borrow_mut();
         if failures.len() < MOST_KEPT {
             failures.push(error_of(&failure.warning));
@@ -257,21 +265,21 @@ impl Plugins {
                 Some(_) => "it ran into limits too often",
                 None => "it failed too often",
             };
-            let warning = Warning {
-                plugin: plugin.name(),
-                doing: "failed while it ran".to_owned(),
-                place: None,
-                path: None,
-                message: why.to_owned(),
-                is_misuse: false,
-                outcome: "it is off for the rest of the run",
-            };
-            self.journal.fail(warning, false);
+            self.journal.fail(Warning::new(plugin.name(), "failed while it ran", why, OFF), false);
         }
     }
 
+    /// A view with what is to be told under it.
+    pub(super) fn with_notes(&self, mut view: View) -> View {
+        let notes = self.take_notes();
+        if !notes.is_empty() {
+            view.body.push(Block::Lines { lines: notes });
+        }
+        view
+    }
+
     /// Takes what is to be told under the next view.
-    pub(super) fn take_notes(&self) -> Vec<Line> {
+    fn take_notes(&self) -> Vec<Line> {
         let mut notes = std::mem::take(&mut *self.notes.borrow_mut());
         notes.extend(self.native.all().iter().flat_map(NativeLayer::take_notes));
         notes

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use mlua::{Function, Table, Value};
 use send_wrapper::SendWrapper;
-use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::entry::Line;
 use streamfmt_core::formatter::{Accumulator, FormatError, Verdict};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Session;
@@ -19,7 +19,7 @@ use streamfmt_core::session::Session;
 use super::block::AnswerReader;
 use super::item::{Handle, a_type};
 use super::layers::Who;
-use super::plugin::{Failure, Running, check_keys, check_name, function_of};
+use super::plugin::{CallFailure, Running, check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::spell::spelled;
 use super::vm::Stop;
@@ -68,7 +68,7 @@ impl RecordsRegistration {
 pub(super) fn accumulator(plugins: &Rc<Plugins>, name: &str) -> Option<Box<dyn Accumulator>> {
     let (who, functions) = plugins.order().iter().rev().find_map(|who| {
         let plugin = plugins.get(*who)?;
-        let found = plugin.registered().accumulators().iter().find(|known| known.name == name).cloned();
+        let found = plugin.registered().accumulators.iter().find(|known| known.name == name).cloned();
         Some((*who, found?))
     })?;
     let scripted = ScriptedRecords { plugins: Rc::clone(plugins), who, functions, state: None, shown: None };
@@ -94,11 +94,6 @@ impl ScriptedRecords {
         self.plugins.get(self.who).filter(|plugin| !plugin.is_off())
     }
 
-    fn tell(&self, plugin: &Running, mut failure: Failure, outcome: &'static str) {
-        failure.warning.outcome = outcome;
-        self.plugins.tell(plugin, failure);
-    }
-
     /// The state that records are added to.
     fn begun(&self, plugin: &Running, doing: &str) -> Option<Value> {
         if let Some(state) = &self.state {
@@ -121,7 +116,7 @@ impl ScriptedRecords {
         doing: &str,
     ) -> Option<Value> {
         let wrong = match answer {
-            Ok(Value::Nil | Value::Boolean(false)) => none?.to_owned(),
+            Ok(Value::Nil | Value::Boolean(false)) => none?.to_owned().into(),
             Ok(
                 state @ (Value::Table(_)
                 | Value::String(_)
@@ -130,14 +125,11 @@ impl ScriptedRecords {
                 | Value::Boolean(true)),
             ) => return Some(state),
             Ok(other) => {
-                format!("expected the state, which is a table, text or number, not {}", a_type(&other))
+                format!("expected the state, which is a table, text or number, not {}", a_type(&other)).into()
             }
-            Err(stop) => {
-                self.tell(plugin, plugin.failed(function, &stop, doing.to_owned()), IN_TEXT);
-                return None;
-            }
+            Err(stop) => CallFailure::from(stop),
         };
-        self.tell(plugin, plugin.answered_wrong(function, wrong, doing.to_owned()), IN_TEXT);
+        self.plugins.fail(plugin, function, wrong, doing, IN_TEXT);
         None
     }
 
@@ -160,9 +152,8 @@ impl ScriptedRecords {
     fn viewed(&self, session: &Session) -> Verdict {
         let (Some(plugin), Some(state)) = (self.plugin(), &self.state) else { return Verdict::Pass };
         let view = &self.functions.view;
-        let doing = || format!("viewing the records of {}", self.functions.name);
         self.plugins.current.note(session);
-        let failure = match plugin.call_fold(view, (state, plugin.context())) {
+        let wrong = match plugin.call_fold(view, (state, plugin.context())) {
             Ok(Value::Nil) => return Verdict::Pass,
             Ok(Value::Boolean(false)) => return Verdict::Hide,
             Ok(value) => {
@@ -171,24 +162,16 @@ impl ScriptedRecords {
                 let said = reader.view(&value, &Item::new("records", Kind::Record, 0));
                 self.plugins.question_roles(plugin, view, &reader.own_roles.take());
                 match said {
-                    Ok(said) if !said.is_blank() => return Verdict::Show(self.with_notes(said)),
-                    Ok(_) => plugin.answered_wrong(view, NOTHING.to_owned(), doing()),
-                    Err(wrong) => plugin.answered_wrong(view, wrong, doing()),
+                    Ok(said) if !said.is_blank() => return Verdict::Show(self.plugins.with_notes(said)),
+                    Ok(_) => NOTHING.to_owned().into(),
+                    Err(wrong) => wrong.into(),
                 }
             }
-            Err(stop) => plugin.failed(view, &stop, doing()),
+            Err(stop) => CallFailure::from(stop),
         };
-        self.tell(plugin, failure, AS_THEY_ARE);
+        let doing = format!("viewing the records of {}", self.functions.name);
+        self.plugins.fail(plugin, view, wrong, &doing, AS_THEY_ARE);
         Verdict::Pass
-    }
-
-    /// The view with what is to be told under it.
-    fn with_notes(&self, mut view: View) -> View {
-        let notes = self.plugins.take_notes();
-        if !notes.is_empty() {
-            view.body.push(Block::Lines { lines: notes });
-        }
-        view
     }
 }
 
@@ -215,8 +198,7 @@ impl Accumulator for ScriptedAccumulator {
             Ok(json) => Ok(Some(json)),
             Err(wrong) => {
                 let doing = format!("writing the state of {} as JSON", records.functions.name);
-                let failure = plugin.answered_wrong(&records.functions.add, wrong, doing);
-                records.tell(plugin, failure, NO_JSON);
+                records.plugins.fail(plugin, &records.functions.add, wrong, &doing, NO_JSON);
                 Ok(None)
             }
         }

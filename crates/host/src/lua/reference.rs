@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use streamfmt_core::figures;
 use streamfmt_core::item::facts::{FACTS, FactShape};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::session::MAX_GROWING_FIELD;
@@ -164,12 +165,13 @@ const CHAPTERS: [(&str, &str, &[&str]); 5] = [
 
 /// What there is besides `sf`, with the limits that hold.
 fn language() -> String {
-    let (steps, time, memory) = (grouped(vm::FUEL), vm::TIME.as_millis(), vm::MEMORY >> 20);
+    let (steps, time, memory) = (figures::count(vm::FUEL), vm::TIME.as_millis(), vm::MEMORY >> 20);
     let (subject, pattern, patterns) = (re::MOST_SUBJECT >> 20, re::MOST_PATTERN, re::MOST_PATTERNS);
-    let (parts, bytes, depth) = (grouped(block::MOST_PARTS as u64), block::MOST_BYTES >> 20, block::DEEPEST);
+    let (parts, bytes, depth) =
+        (figures::count(block::MOST_PARTS as u64), block::MOST_BYTES >> 20, block::DEEPEST);
     let (text, growing) = (item::LONGEST_TEXT >> 20, MAX_GROWING_FIELD >> 10);
     let (trips, failures) = (plugin::MOST_TRIPS, plugin::MOST_FAILURES);
-    let (printed, longest) = (grouped(journal::MOST_PRINTED as u64), journal::LONGEST_PRINT);
+    let (printed, longest) = (figures::count(journal::MOST_PRINTED as u64), journal::LONGEST_PRINT);
     format!(
         "
 ## The language
@@ -236,15 +238,6 @@ What `detail` and filters hide is decided apart. Items that `only`, `hide` or a 
 `streamfmt explain thinking` and `streamfmt explain --at LINE FILE` show which of all this applies.
 "
     )
-}
-
-/// A number with commas.
-fn grouped(number: u64) -> String {
-    let mut digits = number.to_string();
-    for at in (1..digits.len()).rev().filter(|at| (digits.len() - at).is_multiple_of(3)).collect::<Vec<_>>() {
-        digits.insert(at, ',');
-    }
-    digits
 }
 
 /// What becomes of what functions return.

@@ -22,12 +22,13 @@ use super::block::{AnswerFault, AnswerReader, kind_of, string};
 use super::item::{Handle, close};
 use super::kept_state::Memory;
 use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
-use super::plugin::Running;
+use super::plugin::{CallFailure, Running};
 use super::plugins::{Plugins, assert_on_thread};
 use super::records;
 use super::view_to_lua::to_lua;
 use super::vm::Stop;
 use crate::native::{NativeLayer, RestOf};
+use crate::plugin::journal::BELOW;
 use crate::tools::amend::{About, Amended, Amender, Answers, Argument, Given, SHORT};
 use crate::tools::field::ToolField;
 use crate::tools::pattern::PerTool;
@@ -197,13 +198,7 @@ impl Scripts {
     fn asked(&self, asked: &ScriptItem<'_>) -> Verdict {
         let ScriptItem { item, call, session, .. } = *asked;
         match self.plugins.current.show(item, call, session, || self.whole(asked, 0)) {
-            Verdict::Show(mut view) => {
-                let notes = self.plugins.take_notes();
-                if !notes.is_empty() {
-                    view.body.push(Block::Lines { lines: notes });
-                }
-                Verdict::Show(view)
-            }
+            Verdict::Show(view) => Verdict::Show(self.plugins.with_notes(view)),
             verdict => verdict,
         }
     }
@@ -276,37 +271,29 @@ impl Scripts {
         answer: Result<Value, Stop>,
         read: impl FnOnce(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
     ) -> Given<T> {
-        let value = match answer {
+        let wrong = match answer {
             Ok(Value::Nil) => return Given::Nothing,
             Ok(Value::Boolean(false)) => return Given::Hide,
-            Ok(value) => value,
-            Err(stop) => {
-                if asked.is_open() {
-                    self.resting.rest(&asked.item.id, function);
+            Ok(value) => {
+                let label = || LayerAnswers { scripts: self, asked }.amended().label();
+                let reader = AnswerReader::new(plugin.lua(), asked.session.facts(), &label);
+                let answer = read(&reader, value);
+                self.plugins.question_roles(plugin, function, &reader.own_roles.take());
+                match answer {
+                    Ok(used) => return used.map_or(Given::Nothing, Given::Use),
+                    Err(wrong) => CallFailure::from(wrong),
                 }
-                // What fails of what isn't whole may well do of the whole. A limit is one all the same.
-                if !asked.is_open() || stop.trip.is_some() {
-                    self.plugins.tell(plugin, plugin.failed(function, &stop, asked.doing()));
-                }
-                return Given::Nothing;
             }
+            Err(stop) => CallFailure::from(stop),
         };
-        let label = || LayerAnswers { scripts: self, asked }.amended().label();
-        let reader = AnswerReader::new(plugin.lua(), asked.session.facts(), &label);
-        let answer = read(&reader, value);
-        self.plugins.question_roles(plugin, function, &reader.own_roles.take());
-        match answer {
-            Ok(Some(used)) => Given::Use(used),
-            Ok(None) => Given::Nothing,
-            Err(_) if asked.is_open() => {
-                self.resting.rest(&asked.item.id, function);
-                Given::Nothing
-            }
-            Err(wrong) => {
-                self.plugins.tell(plugin, plugin.answered_wrong(function, wrong, asked.doing()));
-                Given::Nothing
-            }
+        if asked.is_open() {
+            self.resting.rest(&asked.item.id, function);
         }
+        // What fails of what isn't whole may well do of the whole. A limit is one all the same.
+        if !asked.is_open() || wrong.trip().is_some() {
+            self.plugins.fail(plugin, function, wrong, &asked.doing(), BELOW);
+        }
+        Given::Nothing
     }
 
     /// The first answer to a field, as one line.
@@ -485,8 +472,7 @@ impl PluginFormatter for Scripts {
             self.plugins.current.note(session);
             if let (Some(reload), Some((_, before))) = (plugin.reload(), before) {
                 if let Err(stop) = plugin.take_over(&reload, before) {
-                    let failure = plugin.failed(&reload, &stop, "taking over its state".to_owned());
-                    self.plugins.tell(plugin, failure);
+                    self.plugins.fail(plugin, &reload, stop, "taking over its state", BELOW);
                 }
             } else {
                 // What it says at a beginning was said at the beginning.

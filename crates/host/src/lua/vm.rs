@@ -96,6 +96,7 @@ impl Stop {
 }
 
 /// Counts the steps of a run and says when it must stop.
+#[derive(Default)]
 struct Guard {
     /// Runs inside one another: a view may ask for what the layers below say.
     depth: Cell<u32>,
@@ -178,14 +179,7 @@ impl Vm {
         let libraries =
             StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::UTF8 | StdLib::BIT | StdLib::COROUTINE;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
-        let guard = Rc::new(Guard {
-            depth: Cell::new(0),
-            steps: Cell::new(0),
-            spent: Cell::new(0),
-            since: Cell::new(None),
-            computed: Cell::new(None),
-            tripped: Cell::new(None),
-        });
+        let guard = Rc::new(Guard::default());
         let log = lua.create_function(move |_, text: LuaString| {
             log(&text.as_bytes());
             Ok(())

@@ -23,7 +23,7 @@ use streamfmt_writers::ci;
 
 use super::block::{AnswerFault, AnswerReader, string};
 use super::layers::Who;
-use super::plugin::{Running, check_keys, check_name};
+use super::plugin::{CallFailure, Running, check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::prose;
 use super::view_to_lua;
@@ -96,11 +96,7 @@ impl Registration {
         };
         let mut parts = Vec::new();
         for part in self::parts() {
-            match get(part)? {
-                Value::Nil => {}
-                Value::Function(function) => parts.push((part, function)),
-                other => return Err(format!("{part} is a function, not {}", super::item::a_type(&other))),
-            }
+            parts.extend(function_of(spec, part)?.map(|function| (part, function)));
         }
         let mut spans = Vec::new();
         match get("span")? {
@@ -163,7 +159,7 @@ impl ScriptedWriter {
     ) -> Result<Self, Box<dyn Writer>> {
         let found = plugins.all().iter().enumerate().rev().find_map(|(index, plugin)| {
             let registered = plugin.registered();
-            let spec = registered.writers().iter().find(|writer| writer.name == name)?;
+            let spec = registered.writers.iter().find(|writer| writer.name == name)?;
             Some((index, spec.clone()))
         });
         let Some((index, spec)) = found else { return Err(base) };
@@ -293,19 +289,13 @@ impl WriterState {
             Ok(Value::Nil) => return None,
             Ok(Value::Boolean(false)) => return Some(Text::EMPTY),
             Ok(Value::String(text)) if part == "entry" && string(&text).trim().is_empty() => {
-                Ok(EMPTY.to_owned())
+                EMPTY.to_owned().into()
             }
             Ok(Value::String(text)) => return Some(Text::clean_owned(string(&text))),
-            Ok(other) => Ok(format!("expected a text, not {}", super::item::a_type(&other))),
-            Err(stop) => Err(stop),
+            Ok(other) => format!("expected a text, not {}", super::item::a_type(&other)).into(),
+            Err(stop) => CallFailure::from(stop),
         };
-        let doing = format!("writing a part ({part})");
-        let mut failure = match wrong {
-            Ok(wrong) => plugin.answered_wrong(function, wrong, doing),
-            Err(stop) => plugin.failed(function, &stop, doing),
-        };
-        failure.warning.outcome = BY_BASE;
-        self.plugins.tell(plugin, failure);
+        self.plugins.fail(plugin, function, wrong, &format!("writing a part ({part})"), BY_BASE);
         None
     }
 

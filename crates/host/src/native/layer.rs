@@ -14,7 +14,7 @@ use streamfmt_core::session::Session;
 use streamfmt_plugin::table::{BEGIN, END, HIDE, PASS, SHOW, SfItem, SfPlugin, SfSink, SfStr};
 
 use super::crossing::{Crossing, HOST, Logged, logged};
-use crate::plugin::journal::{Journal, Warning, short};
+use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, Warning, short};
 use crate::plugin::library::NativeTable;
 use crate::plugin::pack::{Pack, PluginLayer};
 use crate::tools::amend::{About, Given};
@@ -72,10 +72,6 @@ impl Drop for Instance {
     }
 }
 
-const LEFT_OUT: &str = "the plugin is not loaded";
-const BELOW: &str = "shown as without the plugin";
-const OFF: &str = "it is off for the rest of the run";
-
 impl NativeLayer {
     /// Loads the library of a plugin, unless it is loaded already, and makes an instance.
     pub(super) fn load(
@@ -84,8 +80,10 @@ impl NativeLayer {
         journal: &Journal,
         is_inline: bool,
     ) -> Result<Self, Box<Warning>> {
-        let refuse =
-            |name: &str, message: String| Box::new(warning(name, "loading", message, true, LEFT_OUT));
+        let refuse = |name: &str, message: String| {
+            let warning = Warning::new(name, "failed while loading", message, LEFT_OUT);
+            Box::new(Warning { is_misuse: true, ..warning })
+        };
         let code = pack.native().ok_or_else(|| refuse(&pack.name, "it has no library".to_owned()))?;
         let table = code.table(&HOST).map_err(|message| refuse(&pack.name, message))?;
         let NativeTable { name, formats, observes, functions, .. } = table;
@@ -288,16 +286,13 @@ impl NativeLayer {
             state.errors.push(FormatError { message });
         }
         let note = format!("{} failed: {}", self.name, short(&why));
-        let is_first = self.journal.fail(warning(&self.name, doing, why, false, BELOW), self.is_inline);
+        let warning = Warning::new(&self.name, format!("failed while {doing}"), why, BELOW);
+        let is_first = self.journal.fail(warning, self.is_inline);
         if is_first && self.is_inline {
             state.notes.push(Line::of("notice.warning", note));
         }
         if state.failures == MOST_FAILURES {
-            let why = "it failed too often".to_owned();
-            let off = Warning {
-                doing: "failed while it ran".to_owned(),
-                ..warning(&self.name, "", why, false, OFF)
-            };
+            let off = Warning::new(&self.name, "failed while it ran", "it failed too often", OFF);
             self.journal.fail(off, false);
         }
     }
@@ -345,11 +340,6 @@ fn coded(code: i32) -> String {
     } else {
         format!("it returned {code}, which means nothing")
     }
-}
-
-fn warning(plugin: &str, doing: &str, message: String, is_misuse: bool, outcome: &'static str) -> Warning {
-    let doing = format!("failed while {doing}");
-    Warning { plugin: plugin.to_owned(), doing, place: None, path: None, message, is_misuse, outcome }
 }
 
 fn doing(item: &Item, tool: Option<&str>) -> String {

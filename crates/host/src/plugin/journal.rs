@@ -40,7 +40,25 @@ pub struct Warning {
     pub outcome: &'static str,
 }
 
+/// The outcome of a plugin that can't be loaded.
+pub(crate) const LEFT_OUT: &str = "the plugin is not loaded";
+/// The outcome of a call that failed.
+pub(crate) const BELOW: &str = "shown as without the plugin";
+/// The outcome of failing too often.
+pub(crate) const OFF: &str = "it is off for the rest of the run";
+
 impl Warning {
+    /// A warning without a place.
+    pub(crate) fn new(
+        plugin: impl Into<String>,
+        doing: impl Into<String>,
+        message: impl Into<String>,
+        outcome: &'static str,
+    ) -> Self {
+        let (plugin, doing, message) = (plugin.into(), doing.into(), message.into());
+        Self { plugin, doing, place: None, path: None, message, is_misuse: false, outcome }
+    }
+
     /// The same as what is wrong with a set-up.
     pub fn problem(&self) -> Problem {
         let Some((file, line, text)) = &self.place else { return Problem::of(&self.plugin, &self.message) };
@@ -253,12 +271,7 @@ impl Journal {
     /// Takes in that a plugin can't be read.
     pub(crate) fn note_unread(&self, path: &Path, message: String) {
         let plugin = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
-        let plugin = plugin.into_owned();
-        let (doing, outcome) = ("failed while loading".to_owned(), "the plugin is not loaded");
-        self.fail(
-            Warning { plugin, doing, place: None, path: None, message, is_misuse: false, outcome },
-            false,
-        );
+        self.fail(Warning::new(plugin, "failed while loading", message, LEFT_OUT), false);
     }
 
     /// Takes in what is probably a mistake, but keeps nothing from being shown.
