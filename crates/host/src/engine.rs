@@ -42,6 +42,8 @@ use crate::writers::{Format, Looks, WriterRow};
 use additions::Additions;
 
 pub use builder::Builder;
+#[cfg(feature = "lua")]
+pub(crate) use format::read;
 pub(crate) use plugins::RunPlugins;
 
 /// A user's choices, read and checked: sets up a pipeline for each input.

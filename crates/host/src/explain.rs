@@ -10,13 +10,13 @@ use serde::Serialize;
 use streamfmt_core::entry::Block;
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, Verdict};
 use streamfmt_core::item::{Action, Content, Id, Item, Kind, Status};
-use streamfmt_core::pipeline::{Output, Pipeline, Setup};
+use streamfmt_core::pipeline::{Output, Pipeline};
 use streamfmt_core::profile::{Filter, Layout, Profile};
 use streamfmt_core::redact::Redactor;
 use streamfmt_core::session::Session;
 use streamfmt_formatters::standard::Standard;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, read};
 use crate::json;
 use crate::lua::layers::{FieldAnswer, Ladder, LadderStep, Viewed};
 use crate::lua::{Plugins, Running, Scripts, plain};
@@ -26,15 +26,14 @@ use crate::settings::Settings;
 use crate::settings::document::{Leaf, SettingValue, Spot};
 use crate::settings::group;
 use crate::settings::tree::{Assignment, ListChange, Path, SettingsTree};
+use crate::tools::amend::About;
 use crate::tools::field::ToolField;
 
-/// Bytes that are read at once.
-const PIECE: usize = 64 * 1024;
 /// Most items of one line that are explained.
 const MOST_ITEMS: usize = 64;
 
 /// What applies to a tool or a kind, for each property.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The tool, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,9 +195,26 @@ impl Engine {
     /// is why it can't be read.
     pub fn explain_line(&self, input: &mut dyn Read, line: u64) -> io::Result<At> {
         let plugins = self.load_plugins();
-        let setup = self.setup_with(&plugins);
-        let scripts = Scripts::new(&plugins.0, &self.settings().profile);
-        at(self, &plugins.0, scripts, setup, input, line)
+        let mut setup = self.setup_with(&plugins);
+        let found = Rc::new(RefCell::new(At::default()));
+        let looker = Looker {
+            line,
+            engine: self.clone(),
+            scripts: Scripts::new(&plugins.0, &self.settings().profile),
+            plugins: plugins.0,
+            redactor: RefCell::new(Redactor::new(&setup.profile.redaction)),
+            current: RefCell::default(),
+            found: Rc::clone(&found),
+        };
+        let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(AtLine(SendWrapper::new(looker)))];
+        setup.output = Output::Entries { formatters, writer: Box::new(plain(Layout::default().margin)) };
+        setup.settle = None;
+        let (mut pipeline, mut out) = (Pipeline::new(setup), String::new());
+        read(&mut pipeline, input, &mut out)?;
+        drop(pipeline);
+        let mut found = found.take();
+        out.trim_end().clone_into(&mut found.shown);
+        Ok(found)
     }
 }
 
@@ -219,16 +235,7 @@ impl Explanation {
                 built_in: "the built-in formatter's view",
             };
             let (kind, properties) = (Some(kind.name()), vec![walk]);
-            return Self {
-                tool: None,
-                action: None,
-                kind,
-                id: None,
-                doubt: None,
-                properties,
-                hiding,
-                listeners,
-            };
+            return Self { kind, properties, hiding, listeners, ..Self::default() };
         }
         let name = about.tool.clone().unwrap_or_default();
         let ladder = plugins.with_layers(|layers| Ladder::of_tool(layers, &name, Some(about.action)));
@@ -243,10 +250,10 @@ impl Explanation {
             tool: about.tool.clone(),
             action: Some(about.action.name()),
             kind: about.kind.map(Kind::name),
-            id: None,
             properties: properties.collect(),
             hiding,
             listeners,
+            ..Self::default()
         }
     }
 }
@@ -451,47 +458,6 @@ fn alone(key: &'static str, element: Leaf) -> Profile {
     Settings::of(&tree).profile
 }
 
-/// Reads a stream and explains the items that begin at a line.
-fn at(
-    engine: &Engine,
-    plugins: &Rc<Plugins>,
-    scripts: Option<Scripts>,
-    mut setup: Setup,
-    input: &mut dyn Read,
-    line: u64,
-) -> io::Result<At> {
-    let found = Rc::new(RefCell::new(At::default()));
-    let looker = Looker {
-        line,
-        engine: engine.clone(),
-        plugins: Rc::clone(plugins),
-        redactor: RefCell::new(Redactor::new(&setup.profile.redaction)),
-        scripts,
-        current: RefCell::default(),
-        found: Rc::clone(&found),
-    };
-    let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(AtLine(SendWrapper::new(looker)))];
-    setup.output = Output::Entries { formatters, writer: Box::new(plain(Layout::default().margin)) };
-    setup.settle = None;
-    let (mut pipeline, mut out) = (Pipeline::new(setup), String::new());
-    let mut piece = vec![0; PIECE];
-    loop {
-        let length = match input.read(&mut piece) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        // Writing to a string doesn't fail.
-        let _ = pipeline.push(&piece[..length], &mut out);
-    }
-    let _ = pipeline.finish(&mut out);
-    drop(pipeline);
-    let mut found = found.take();
-    out.trim_end().clone_into(&mut found.shown);
-    Ok(found)
-}
-
 /// The formatter that lets nothing out but what is said of the items of a line, and explains those.
 struct AtLine(SendWrapper<Looker>);
 
@@ -553,15 +519,13 @@ impl Looker {
         if self.found.borrow().items.len() == MOST_ITEMS {
             return;
         }
-        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
-        let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref());
-        let action = item.action().or_else(|| call?.action()).unwrap_or(Action::Other);
-        let about = ExplainSubject { tool: tool.map(str::to_owned), action, kind: Some(item.kind) };
+        let said = About::of(item, session);
+        let action = item.action().or_else(|| said.call?.action()).unwrap_or(Action::Other);
+        let about = ExplainSubject { tool: said.tool().map(str::to_owned), action, kind: Some(item.kind) };
         let mut explained = Explanation::of(&about, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);
         for walk in &mut explained.properties {
-            let field =
-                ToolField::ALL.into_iter().find(|(_, name)| *name == walk.name).map(|(field, _)| field);
+            let field = ToolField::named(walk.name);
             let answers = self.scripts.as_ref().map(|scripts| scripts.answers(item, session, field));
             for (candidate, answer) in walk.candidates.iter_mut().zip(answers.unwrap_or_default()) {
                 candidate.gives = answer.map(|answer| self.masked(&answer));

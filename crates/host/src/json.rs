@@ -7,6 +7,14 @@ use streamfmt_core::text::clean;
 
 pub use streamfmt_core::json::{Record, Value, ValueKind};
 
+/// The value that keys lead to, from one inside of it to the next; in a list a key is a number from 0.
+pub(crate) fn at(value: Value<'_>, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Option<Value<'_>> {
+    keys.into_iter().try_fold(value, |value, key| match value.kind() {
+        ValueKind::Array => value.items().nth(key.as_ref().parse().ok()?),
+        _ => value.get(key.as_ref()),
+    })
+}
+
 /// A value as JSON over several lines. What could steer a terminal is spelled as an escape (`\u001b`) in its strings. Empty if the
 /// value can't be written, as a map with keys that are no strings.
 pub fn pretty(value: &impl Serialize) -> String {

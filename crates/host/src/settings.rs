@@ -107,6 +107,11 @@ impl SettingsProblems {
         }
     }
 
+    /// Adds a problem at a place, whose layer decides what it is.
+    pub(crate) fn tell_at(&mut self, spot: &Spot, message: impl Into<String>) {
+        self.tell(spot.document.layer, [spot.problem(message)]);
+    }
+
     /// Adds those of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
         self.tell(SettingsLayer::Option, other.errors.0);

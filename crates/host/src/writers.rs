@@ -341,7 +341,7 @@ pub(crate) struct Format<'a> {
 
 impl Format<'_> {
     fn terminal(&self, paint: Paint) -> Box<dyn Writer> {
-        self.logged(self.drawn(paint, self.looks.width))
+        self.logged(Terminal::new(self.look(paint, self.looks.width)))
     }
 
     /// Rows as the CI service wants them whose log they are for, if they are.
@@ -366,11 +366,7 @@ impl Format<'_> {
         let width = self.looks.width.unwrap_or(80);
         let theme = self.theme.cloned().unwrap_or_default();
         let paint = Paint::Ansi { theme: theme.clone(), depth: ColorDepth::TrueColor, hyperlinks: false };
-        Box::new(Cast::new(self.drawn(paint, Some(width)), &theme, width, 24))
-    }
-
-    fn drawn(&self, paint: Paint, width: Option<usize>) -> Terminal {
-        Terminal::new(self.look(paint, width))
+        Box::new(Cast::new(Terminal::new(self.look(paint, Some(width))), &theme, width, 24))
     }
 
     fn look(&self, paint: Paint, width: Option<usize>) -> Look {

@@ -1,10 +1,7 @@
 //! The starter plugins of `plugin new`: each works, and its test passes.
 
-use std::collections::BTreeMap;
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::Path;
-
-use streamfmt_core::pipeline::Pipeline;
 
 use crate::engine::Engine;
 use crate::install::tree::PluginTree;
@@ -35,28 +32,18 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     if folder.exists() || folder.is_symlink() {
         return Err(complain("already exists".to_owned()));
     }
-    let mut files: BTreeMap<String, String> =
-        FILES.iter().map(|(path, text)| ((*path).to_owned(), text.replace("NAME", name))).collect();
-    let mut tree = PluginTree { files: BTreeMap::new() };
-    let put = |tree: &mut PluginTree, path: &str, text: &str| {
-        tree.files.insert(path.to_owned(), text.as_bytes().into());
-    };
-    for (path, text) in &files {
-        put(&mut tree, path, text);
-    }
+    let file =
+        |(path, text): &(&str, &str)| ((*path).to_owned(), text.replace("NAME", name).into_bytes().into());
+    let mut tree = PluginTree { files: FILES.iter().map(file).collect() };
     let engine = Engine::builder().writer("text").pack(tree.pack().map_err(complain)?).build()?;
-    let (mut pipeline, mut expected) = (Pipeline::new(engine.setup()), String::new());
-    let input = files.get("tests/a-command/input.ndjson").map_or("", String::as_str);
-    // Writing to a string doesn't fail.
-    let _ = pipeline.push(input.as_bytes(), &mut expected);
-    let _ = pipeline.finish(&mut expected);
-    files.insert(EXPECTED.to_owned(), expected);
-    files.extend(editor_files().map(|(path, text)| (path.to_owned(), text)));
-    for (path, text) in &files {
-        put(&mut tree, path, text);
-    }
+    let input = tree.files.get("tests/a-command/input.ndjson").map_or(&b""[..], |bytes| bytes);
+    let mut expected = String::new();
+    // Neither reading from memory nor writing to a string fails.
+    let _ = engine.format(input, &mut expected);
+    let more = editor_files().chain([(EXPECTED, expected)]);
+    tree.files.extend(more.map(|(path, text)| (path.to_owned(), text.into_bytes().into())));
     tree.write(folder).map_err(|error| complain(error.to_string()))?;
-    Ok(files.into_keys().collect())
+    Ok(tree.files.into_keys().collect())
 }
 
 /// The files of a new native plugin in Rust. It includes a copy of the crate that it links, so that it builds anywhere.

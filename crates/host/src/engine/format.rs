@@ -8,6 +8,7 @@ use std::path::Path;
 use streamfmt_core::pipeline::{Pipeline, Setup};
 
 use super::Engine;
+use crate::follow::read_some;
 use crate::side_files::subagents;
 use crate::spool::Spool;
 
@@ -123,15 +124,13 @@ fn format(setup: Setup, spool: Option<Spool>, input: impl Read, out: &mut dyn Wr
 }
 
 /// Reads all of an input through a pipeline.
-fn read(pipeline: &mut Pipeline, mut input: impl Read, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn read(pipeline: &mut Pipeline, mut input: impl Read, out: &mut dyn Write) -> io::Result<()> {
     let failed = |error: fmt::Error| io::Error::other(error);
     let mut buffer = vec![0; CHUNK];
     loop {
-        match input.read(&mut buffer) {
-            Ok(0) => return pipeline.finish(out).map_err(failed),
-            Ok(length) => pipeline.push(&buffer[..length], out).map_err(failed)?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        match read_some(&mut input, &mut buffer)? {
+            0 => return pipeline.finish(out).map_err(failed),
+            length => pipeline.push(&buffer[..length], out).map_err(failed)?,
         }
     }
 }

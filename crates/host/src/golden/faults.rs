@@ -4,17 +4,12 @@
 //! had nothing to say, by the layers below and in the end by the built-in formatter, and all others as before. Where
 //! the function is all that plugins say of the item, it must be told as it is without any plugin.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::mpsc::{Sender, channel};
-
-use streamfmt_core::entry::Entry;
 use streamfmt_core::item::Id;
-use streamfmt_core::outline::Node;
-use streamfmt_core::pipeline::{Output, Pipeline, Setup};
-use streamfmt_core::writer::Writer;
+use streamfmt_core::pipeline::Setup;
 use streamfmt_dialects::DIALECTS;
 
+pub(super) use super::witness::EntriesById;
+use super::witness::entries_of;
 use crate::engine::Engine;
 use crate::plugin::journal::Fault;
 
@@ -94,43 +89,20 @@ fn difference<'a>(one: &'a EntriesById, other: &'a EntriesById) -> Option<&'a Id
     one.keys().chain(other.keys()).find(|id| one.get(*id) != other.get(*id))
 }
 
-/// What is told, by id. The title of what an entry is inside of is that other one's.
-pub(super) type EntriesById = BTreeMap<Id, Entry>;
-
 /// What is told of an input without plugins. What they mask stays masked.
 pub(super) fn entries_without_plugins(engine: &Engine, input: &[u8]) -> Option<EntriesById> {
     let mut setup = engine.without_plugins().setup();
     setup.profile.redaction = engine.apart().setup().profile.redaction;
-    entries_of(setup, input)
+    known_entries(setup, input)
 }
 
 /// What is told of an input; nothing if no entries are made, or a plugin reads the lines.
 pub(super) fn entries(engine: &Engine, input: &[u8]) -> Option<EntriesById> {
-    entries_of(engine.setup(), input)
+    known_entries(engine.setup(), input)
 }
 
-fn entries_of(mut setup: Setup, input: &[u8]) -> Option<EntriesById> {
-    let (tell, told) = channel();
-    setup.output = match setup.output {
-        Output::Entries { formatters, .. } => {
-            Output::Entries { formatters, writer: Box::new(Collector(tell)) }
-        }
-        _ => return None,
-    };
-    let mut pipeline = Pipeline::new(setup);
-    // The collector doesn't fail.
-    let _ = pipeline.push(input, &mut String::new());
-    let _ = pipeline.finish(&mut String::new());
-    if pipeline.report().dialect.as_deref().is_none_or(|name| DIALECTS.find(name).is_none()) {
-        return None;
-    }
-    Some(told.try_iter().map(|entry: Entry| (entry.id.clone(), entry)).collect())
-}
-
-struct Collector(Sender<Entry>);
-
-impl Writer for Collector {
-    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
-        node.entries().try_for_each(|entry| self.0.send(entry.clone()).map_err(|_| fmt::Error))
-    }
+fn known_entries(setup: Setup, input: &[u8]) -> Option<EntriesById> {
+    let (entries, report) = entries_of(setup, input)?;
+    let is_known = report.dialect.as_deref().is_some_and(|name| DIALECTS.find(name).is_some());
+    is_known.then_some(entries)
 }

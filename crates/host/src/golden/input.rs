@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use streamfmt_core::json::{Record, Value, ValueKind};
+use crate::json::{self, Record, Value};
 
 /// What a case is fed with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,10 +116,7 @@ impl Patch {
     }
 
     fn place<'a>(&self, record: &'a Record) -> Option<Value<'a>> {
-        self.pointer.iter().try_fold(record.root(), |value, part| match value.kind() {
-            ValueKind::Array => value.items().nth(part.parse().ok()?),
-            _ => value.get(part),
-        })
+        json::at(record.root(), &self.pointer)
     }
 }
 

@@ -10,21 +10,18 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 
 use streamfmt_core::item::Id;
 use streamfmt_core::json::Record;
-use streamfmt_core::outline::Node;
-use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup};
+use streamfmt_core::pipeline::{Output, Report, Setup};
 use streamfmt_core::text::clean;
-use streamfmt_core::writer::Writer;
 
 use super::case::Cell;
 use super::input::CaseInput;
 use super::run::{CaseRun, visible};
-use super::witness::Witness;
+use super::witness::{Witness, entries_of};
 use super::{live, marked, pieces};
 use crate::engine::Engine;
 use crate::writers::WriterRow;
@@ -229,25 +226,16 @@ fn counts(report: &Report) -> Report {
 
 /// Finds an item that is neither written nor counted as hidden.
 pub(super) fn undrawn(mut setup: Setup, input: &[u8]) -> Option<String> {
-    let ((tell, met), (draw, drawn)) = (channel(), channel());
-    setup.output = match setup.output {
-        Output::Entries { mut formatters, .. } => {
-            formatters.insert(0, Box::new(Witness(tell)));
-            Output::Entries { formatters, writer: Box::new(Marks(draw)) }
-        }
-        // Nothing stands between items and what is written.
-        _ => return None,
-    };
+    // Otherwise nothing stands between items and what is written.
+    let Output::Entries { formatters, .. } = &mut setup.output else { return None };
+    let (tell, met) = channel();
+    formatters.insert(0, Box::new(Witness(tell)));
     let filter = setup.profile.filter.clone();
-    let mut pipeline = Pipeline::new(setup);
-    let _ = pipeline.push(input, &mut String::new());
-    let _ = pipeline.finish(&mut String::new());
-    let report = pipeline.report();
+    let (drawn, report) = entries_of(setup, input)?;
     let mut hidden: BTreeMap<&str, (u64, Id)> = BTreeMap::new();
-    let drawn: BTreeMap<Id, bool> = drawn.try_iter().collect();
     for item in met.try_iter() {
         // An entry in which there is nothing to see is none, unless there is nothing to see in its item.
-        if drawn.get(&item.id).is_none_or(|is_blank| *is_blank && !item.is_blank()) {
+        if drawn.get(&item.id).is_none_or(|entry| entry.view.is_blank() && !item.is_blank()) {
             let rule = if filter.admits(&item) { item.kind.name() } else { "filter" };
             let (count, _) = hidden.entry(rule).or_insert((0, item.id));
             *count += 1;
@@ -259,14 +247,4 @@ pub(super) fn undrawn(mut setup: Setup, input: &[u8]) -> Option<String> {
     Some(format!(
         "{count} items (the first is {first}) are neither written nor counted as hidden by \"{rule}\""
     ))
-}
-
-/// Notes which items are written, and whether there is nothing to see in what is written of them.
-struct Marks(Sender<(Id, bool)>);
-
-impl Writer for Marks {
-    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
-        let mut entries = node.entries().map(|entry| (entry.id.clone(), entry.view.is_blank()));
-        entries.try_for_each(|seen| self.0.send(seen)).map_err(|_| fmt::Error)
-    }
 }

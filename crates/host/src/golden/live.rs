@@ -1,18 +1,16 @@
 //! Live cases: what a sink shows that can change what it shows, step by step, without a clock.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use streamfmt_core::entry::{Block, Entry};
 use streamfmt_core::item::{Id, Kind};
-use streamfmt_core::outline::{Document, Node};
+use streamfmt_core::outline::Document;
 use streamfmt_core::pipeline::{EntryChange, Output, Pipeline, Report, Setup, Update};
 use streamfmt_core::text::clean;
-use streamfmt_core::writer::{Wants, Writer};
 
 use super::input::LiveStep;
+use super::witness::{EntriesById, entries_of};
 use crate::engine::Engine;
 
 /// A sink takes what has changed this often, as time passes in a case.
@@ -48,7 +46,7 @@ pub(super) fn play(engine: &Engine, steps: &[LiveStep]) -> (String, Report) {
 
 /// How a run ended.
 struct End {
-    entries: BTreeMap<Id, Entry>,
+    entries: EntriesById,
     /// What was taken back until then.
     dropped: BTreeSet<Id>,
     report: Report,
@@ -138,33 +136,8 @@ fn taken(engine: &Engine, bytes: &[u8], pace: usize) -> End {
 
 /// What is written; `None` if that is no entries.
 fn written(engine: &Engine, bytes: &[u8]) -> Option<End> {
-    let mut setup = engine.apart().setup();
-    let (send, entries) = channel();
-    setup.output = match setup.output {
-        Output::Entries { formatters, .. } => Output::Entries { formatters, writer: Box::new(Kept(send)) },
-        _ => return None,
-    };
-    let mut pipeline = Pipeline::new(setup);
-    let _ = pipeline.push(bytes, &mut String::new());
-    let _ = pipeline.finish(&mut String::new());
-    let entries = entries.try_iter().map(|entry: Entry| (entry.id.clone(), entry)).collect();
-    Some(End { entries, dropped: BTreeSet::new(), report: pipeline.report().clone() })
-}
-
-/// Keeps what is written as sinks get it.
-struct Kept(Sender<Entry>);
-
-impl Writer for Kept {
-    fn wants(&self) -> Wants {
-        Wants { time: true, ..Wants::default() }
-    }
-
-    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
-        for entry in node.entries() {
-            self.0.send(entry.clone()).map_err(|_| fmt::Error)?;
-        }
-        Ok(())
-    }
+    let (entries, report) = entries_of(engine.apart().setup(), bytes)?;
+    Some(End { entries, dropped: BTreeSet::new(), report })
 }
 
 fn updating(engine: &Engine) -> Pipeline {

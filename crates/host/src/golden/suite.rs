@@ -47,8 +47,7 @@ impl Suite {
     pub fn find(root: &Path) -> Self {
         let mut suite = Self::default();
         let Ok(real) = root.canonicalize() else {
-            let problem = Problem::of(root.display().to_string(), "no such file or folder");
-            suite.problems.0.push(problem);
+            suite.tell(root, "no such file or folder");
             return suite;
         };
         let above: Vec<&Path> = real.ancestors().skip(1).collect();
@@ -57,8 +56,7 @@ impl Suite {
             defaults.formatting.plugins = vec![(*pack).to_owned()];
         }
         if !real.is_dir() {
-            let problem = Problem::of(root.display().to_string(), "not a folder (each case is a folder)");
-            suite.problems.0.push(problem);
+            suite.tell(root, "not a folder (each case is a folder)");
             return suite;
         }
         let mut top = &*real;
@@ -88,6 +86,10 @@ impl Suite {
     pub fn retain(&mut self, is_wanted: impl FnMut(&Cell) -> bool) {
         self.cells.retain(is_wanted);
         self.orphans.clear();
+    }
+
+    fn tell(&mut self, path: &Path, wrong: impl Into<String>) {
+        self.problems.0.push(Problem::of(path.display().to_string(), wrong));
     }
 
     fn sort(&mut self) {
@@ -120,7 +122,7 @@ impl Suite {
                     "the plugin has no tests; add one: streamfmt golden add NAME --from FILE --root {}",
                     word(&tests.display().to_string())
                 );
-                self.problems.0.push(Problem::of(path.display().to_string(), told));
+                self.tell(&path, told);
                 return Vec::new();
             }
             return vec![SuiteFolder { path: tests, name, defaults }];
@@ -141,8 +143,7 @@ impl Suite {
             Some(SuiteFolder { path, name, defaults: Arc::clone(&defaults) })
         };
         if let Err(error) = fs::read_dir(&path) {
-            let told = FileError::from(error).to_string();
-            self.problems.0.push(Problem::of(path.display().to_string(), told));
+            self.tell(&path, FileError::from(error).to_string());
         }
         children(&path).into_iter().filter_map(below).collect()
     }
@@ -170,8 +171,7 @@ impl Suite {
         let input = match input {
             Ok(input) => input,
             Err(wrong) => {
-                self.problems.0.push(Problem::of(file.display().to_string(), wrong));
-                return;
+                return self.tell(&file, wrong);
             }
         };
         let expected = folder.join("expected");
@@ -182,9 +182,7 @@ impl Suite {
             return;
         }
         if cells.is_empty() {
-            self.problems
-                .0
-                .push(Problem::of(folder.display().to_string(), "no profile or no writer is wanted of it"));
+            self.tell(folder, "no profile or no writer is wanted of it");
         }
         let name = if name.is_empty() { own_name(folder) } else { name.to_owned() };
         let case = Arc::new(Case { name, path: folder.to_owned(), choices, input });

@@ -1,11 +1,45 @@
-//! A formatter that decides nothing and hands on each item once it is whole: laws and drift learn from it which items a run had.
+//! What laws and drift learn from a run: a formatter that hands on each item once it is whole, and a writer that hands on each entry.
 
-use std::sync::mpsc::Sender;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::mpsc::{Sender, channel};
 
-use streamfmt_core::entry::Block;
+use streamfmt_core::entry::{Block, Entry};
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, Verdict};
-use streamfmt_core::item::Item;
+use streamfmt_core::item::{Id, Item};
+use streamfmt_core::outline::Node;
+use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt_core::session::Session;
+use streamfmt_core::writer::{Wants, Writer};
+
+/// What is written, by id. The title of what an entry is inside of is that other one's.
+pub(super) type EntriesById = BTreeMap<Id, Entry>;
+
+/// The entries that come of an input, as sinks get them, and the counts; `None` if no entries are made.
+pub(super) fn entries_of(mut setup: Setup, input: &[u8]) -> Option<(EntriesById, Report)> {
+    let Output::Entries { formatters, .. } = setup.output else { return None };
+    let (send, entries) = channel();
+    setup.output = Output::Entries { formatters, writer: Box::new(Collector(send)) };
+    let mut pipeline = Pipeline::new(setup);
+    // The collector doesn't fail.
+    let _ = pipeline.push(input, &mut String::new());
+    let _ = pipeline.finish(&mut String::new());
+    let entries = entries.try_iter().map(|entry| (entry.id.clone(), entry)).collect();
+    Some((entries, pipeline.report().clone()))
+}
+
+/// Hands on the entries that are written.
+struct Collector(Sender<Entry>);
+
+impl Writer for Collector {
+    fn wants(&self) -> Wants {
+        Wants { time: true, ..Wants::default() }
+    }
+
+    fn node(&mut self, node: &Node, _: &mut dyn fmt::Write) -> fmt::Result {
+        node.entries().try_for_each(|entry| self.0.send(entry.clone()).map_err(|_| fmt::Error))
+    }
+}
 
 /// Tells of every item once it is whole, and decides nothing.
 pub(super) struct Witness(pub(super) Sender<Item>);

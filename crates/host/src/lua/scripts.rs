@@ -381,7 +381,7 @@ impl Formatter for Scripts {
     }
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
+        let call = About::of(item, session).call;
         let ladder = self.ladder(item, call);
         if ladder.is_silent(item) {
             return Ok(Verdict::Pass);

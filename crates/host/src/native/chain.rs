@@ -9,7 +9,7 @@ use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_formatters::standard::Standard;
 
-use super::layer::{NativeLayer, RestOf, call_of};
+use super::layer::{NativeLayer, RestOf};
 use crate::plugin::Chosen;
 use crate::plugin::journal::Journal;
 use crate::tools::amend::{About, Given};
@@ -96,8 +96,7 @@ impl Formatter for NativeChain {
         if !plugins.iter().any(|plugin| plugin.is_for(item)) {
             return self.rules.as_ref().map_or(Ok(Verdict::Pass), |rules| rules.format(item, session));
         }
-        let about = About { item, session, call: call_of(item, session) };
-        let mut verdict = self.below(about, plugins.len());
+        let mut verdict = self.below(About::of(item, session), plugins.len());
         if let Verdict::Show(view) = &mut verdict {
             for lines in plugins.iter().map(NativeLayer::take_notes).filter(|lines| !lines.is_empty()) {
                 view.body.push(Block::Lines { lines });

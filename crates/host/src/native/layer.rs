@@ -235,12 +235,16 @@ impl NativeLayer {
         if !self.observes.iter().any(|group| group.matches(item)) {
             return Vec::new();
         }
-        let call = call_of(item, session);
-        let tool = About { item, session, call }.tool().map(str::to_owned);
-        self.observed(Some(item), call, &doing(item, tool.as_deref()), |functions, instance, item, sink| {
-            // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
-            functions.observe.map(|observe| unsafe { observe(instance, item, sink) })
-        })
+        let about = About::of(item, session);
+        self.observed(
+            Some(item),
+            about.call,
+            &doing(item, about.tool()),
+            |functions, instance, item, sink| {
+                // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
+                functions.observe.map(|observe| unsafe { observe(instance, item, sink) })
+            },
+        )
     }
 
     fn observed(
@@ -306,11 +310,6 @@ impl NativeLayer {
     pub(crate) fn take_failures(&self) -> Vec<FormatError> {
         std::mem::take(&mut self.state().errors)
     }
-}
-
-/// The call that a result answers, if it is known.
-pub(crate) fn call_of<'a>(item: &Item, session: &'a Session) -> Option<&'a Item> {
-    item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id))
 }
 
 /// What a code and an answer come to.

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use streamfmt_core::item::{FactRef, Item, Status};
-use streamfmt_core::json::{Value, ValueKind};
+
+use crate::json::{self, Value, ValueKind};
 
 /// A value that was found.
 pub(super) enum Scalar<'a> {
@@ -61,13 +62,8 @@ fn unescaped(key: &str) -> Cow<'_, str> {
     if key.contains('~') { Cow::Owned(key.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(key) }
 }
 
-fn of_value<'a, 'k>(mut value: Value<'a>, keys: impl Iterator<Item = Cow<'k, str>>) -> Option<Scalar<'a>> {
-    for key in keys {
-        value = match value.kind() {
-            ValueKind::Array => value.items().nth(key.parse().ok()?)?,
-            _ => value.get(&key)?,
-        };
-    }
+fn of_value<'a, 'k>(value: Value<'a>, keys: impl Iterator<Item = Cow<'k, str>>) -> Option<Scalar<'a>> {
+    let value = json::at(value, keys)?;
     match value.kind() {
         ValueKind::String => value.decode().map(Scalar::Text),
         ValueKind::Number => value.float().map(Scalar::Number),

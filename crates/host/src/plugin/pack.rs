@@ -219,20 +219,8 @@ impl Pack {
         if !files.contains_key(&entry) || !is_source(&entry) {
             return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
-        let bytecodes = SharedBytecode::default();
-        let (root, is_folder, has_modules) = (None, true, true);
-        Ok(Self {
-            name,
-            version,
-            options,
-            entry,
-            files,
-            root,
-            is_folder,
-            has_modules,
-            bytecodes,
-            native: None,
-        })
+        let script = Self::from_source(&name, "");
+        Ok(Self { version, options, entry, files, is_folder: true, has_modules: true, ..script })
     }
 
     /// A native plugin of one library, which the user named. The error says what is wrong with it.
@@ -291,18 +279,7 @@ impl Pack {
     pub(crate) fn of_scripts(name: &str, entry: String, mut files: BTreeMap<String, String>) -> Self {
         let init = OF_SETTINGS.to_owned();
         files.insert(init.clone(), entry);
-        Self {
-            name: name.to_owned(),
-            version: None,
-            options: BTreeMap::new(),
-            entry: init,
-            files,
-            root: None,
-            is_folder: true,
-            has_modules: true,
-            bytecodes: SharedBytecode::default(),
-            native: None,
-        }
+        Self { entry: init, files, is_folder: true, has_modules: true, ..Self::from_source(name, "") }
     }
 
     /// Its `plugin.toml`, if it has one.

@@ -90,7 +90,7 @@ impl Config {
             if let (false, Ok(mut pack)) = (is_used, self.pack_named(plugin))
                 && let Err(message) = packs::choose(&mut pack, option, &leaf.value)
             {
-                told.tell(leaf.spot.document.layer, [leaf.spot.problem(message)]);
+                told.tell_at(&leaf.spot, message);
             }
         }
         // A plugin may bring an accumulator or a writer along: which, it only says when it runs.
@@ -105,8 +105,7 @@ impl Config {
             .filter(|writer| plugins.is_empty() && writers::find(&writer.name).is_none());
         if let Some(writer) = writer {
             let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
-            let message = format!("unknown output format \"{}\" {hint}", writer.name);
-            told.tell(writer.spot.document.layer, [writer.spot.problem(message)]);
+            told.tell_at(&writer.spot, format!("unknown output format \"{}\" {hint}", writer.name));
         }
         told.tell(SettingsLayer::User, group::hints_in(&resolved.tree, &settings.tools, false));
         let themes = self.themes(plugins.iter().rev().map(|active| &active.pack));
@@ -153,13 +152,12 @@ impl Config {
 }
 
 fn no_theme(named: &Named, message: &str) -> SettingsProblems {
-    let layer = named.spot.document.layer;
     // A problem of an option begins with the option, which has the name already.
-    let message = match layer {
+    let message = match named.spot.document.layer {
         SettingsLayer::Option => message.to_owned(),
         _ => format!("theme \"{}\": {message}", named.name),
     };
     let mut told = SettingsProblems::default();
-    told.tell(layer, [named.spot.problem(message)]);
+    told.tell_at(&named.spot, message);
     told
 }

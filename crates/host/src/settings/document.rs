@@ -258,16 +258,15 @@ pub(crate) fn quoted(part: &str) -> String {
 
 /// Reads the text of a file. What can't be read is told and left out; the rest is there all the same.
 pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
-    let spot = |span| Spot { document: Arc::clone(document), span };
     if document.source.len() > LARGEST {
         let message = format!("larger than {} KiB", LARGEST / 1024);
         return (Table::default(), vec![Problem::of(&document.name, message)]);
     }
     let (table, found) = SyntaxErrors::parse(&document.source);
-    let told = found.errors.iter().take(TOLD);
-    let mut problems: Vec<Problem> =
-        told.map(|(span, message)| spot(span.clone()).problem(message.as_str())).collect();
     let mut reader = DocumentReader { document, found, problems: Vec::new() };
+    let told = reader.found.errors.iter().take(TOLD);
+    let mut problems: Vec<Problem> =
+        told.map(|(span, message)| reader.spot(span.clone()).problem(message.as_str())).collect();
     let table = reader.table(&table, 0);
     problems.extend(reader.problems);
     (table, problems)

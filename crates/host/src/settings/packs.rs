@@ -152,7 +152,7 @@ impl Config {
                          (name it in your own settings)",
                         named.name
                     );
-                    told.tell(SettingsLayer::Project, [named.spot.problem(message)]);
+                    told.tell_at(&named.spot, message);
                 }
                 Ok(pack) => {
                     let home = installed.home(&named.name);
@@ -160,8 +160,7 @@ impl Config {
                     all.push(Active { home, ..active(PluginLayer::Pack, pack, by) });
                 }
                 Err(Unusable::Missing(message)) => {
-                    let layer = named.spot.document.layer;
-                    told.tell(layer, [named.spot.problem(format!("plugin \"{}\": {message}", named.name))]);
+                    told.tell_at(&named.spot, format!("plugin \"{}\": {message}", named.name));
                 }
                 // A plugin that is broken is left out; the others and the stream are told all the same.
                 Err(Unusable::Broken(message)) => journal.note_unread(Path::new(&named.name), message),
@@ -188,14 +187,14 @@ impl Config {
             for pack in all.iter_mut().map(|active| &mut active.pack).filter(|pack| pack.name == *plugin) {
                 is_known = true;
                 if let Err(message) = choose(Arc::make_mut(pack), option, &leaf.value) {
-                    told.tell(leaf.spot.document.layer, [leaf.spot.problem(message)]);
+                    told.tell_at(&leaf.spot, message);
                 }
             }
             // Options of a plugin that this profile doesn't use wait for one that does, unless an option says it.
             if !is_known && leaf.spot.document.layer == SettingsLayer::Option {
                 let names = all.iter().map(|active| active.pack.name.as_str());
                 let message = format!("the plugin {plugin} is not in use {}", suggestion(plugin, names));
-                told.tell(SettingsLayer::Option, [leaf.spot.problem(message)]);
+                told.tell_at(&leaf.spot, message);
             }
         }
         all.sort_by_key(|active| active.layer);

@@ -169,14 +169,13 @@ impl Config {
             let file = path.strip_prefix("./").unwrap_or(path);
             let by = &script.spot.document;
             if let Some(why) = WITHOUT_LUA {
-                told.tell(by.layer, [script.spot.problem(why)]);
+                told.tell_at(&script.spot, why);
                 continue;
             }
             let text = match self.read_beside(by, file) {
                 Ok((_, text)) => text,
                 Err(error) => {
-                    let problem = script.spot.problem(format!("can't read the script {file}: {error}"));
-                    told.tell(by.layer, [problem]);
+                    told.tell_at(&script.spot, format!("can't read the script {file}: {error}"));
                     continue;
                 }
             };

@@ -210,11 +210,7 @@ impl Project {
         }
         let own = ["init.lua", "init.luau"].map(|name| format!("{OWN_FOLDER}/{name}"));
         for name in own.into_iter().filter(|name| self.root.join(name).is_file()) {
-            refusals.push(Refusal {
-                key: name,
-                line: 1,
-                why: "only a trusted project may run scripts".to_owned(),
-            });
+            refuse(name, 1, "only a trusted project may run scripts".to_owned());
         }
         self.refusals = refusals;
         reduced

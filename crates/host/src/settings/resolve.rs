@@ -122,8 +122,7 @@ impl<'c> Resolver<'c> {
             if let Some(name) = loaded.general.extends.iter().flatten().next() {
                 let message =
                     "extends is only valid in a profile: [profile.NAME] (or pass this file with --profile)";
-                let problem = name.spot.problem(message);
-                self.resolved.problems.tell(loaded.document.layer, [problem]);
+                self.resolved.problems.tell_at(&name.spot, message);
             }
         }
     }
@@ -198,7 +197,7 @@ impl<'c> Resolver<'c> {
         match found {
             Ok(found) => found.iter().for_each(|found| self.part(wanted, found)),
             Err(message) => {
-                self.tell(&wanted.spot, message);
+                self.resolved.problems.tell_at(&wanted.spot, message);
                 return false;
             }
         }
@@ -217,11 +216,11 @@ impl<'c> Resolver<'c> {
             } else {
                 format!("more than {DEEPEST} levels of extends: {chain} → …")
             };
-            self.tell(&wanted.spot, message);
+            self.resolved.problems.tell_at(&wanted.spot, message);
             return;
         }
         if self.applied == MOST {
-            self.tell(&wanted.spot, format!("more than {MOST} profiles in extends"));
+            self.resolved.problems.tell_at(&wanted.spot, format!("more than {MOST} profiles in extends"));
         }
         self.applied += 1;
         if self.applied > MOST {
@@ -322,9 +321,5 @@ impl<'c> Resolver<'c> {
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
         names
-    }
-
-    fn tell(&mut self, spot: &Spot, message: String) {
-        self.resolved.problems.tell(spot.document.layer, [spot.problem(message)]);
     }
 }

@@ -213,47 +213,42 @@ impl Themes {
 
     /// All themes that can be chosen by name, sorted by whose they are; of several of one name the one that wins.
     pub fn list(&self) -> Vec<KnownTheme> {
+        let theme = |name: &str, file, origin: &str| KnownTheme {
+            name: name.to_owned(),
+            file,
+            origin: origin.to_owned(),
+        };
         let mut known: BTreeMap<String, KnownTheme> = BTreeMap::new();
-        let mut list = Vec::new();
+        let mut add = |found: KnownTheme| {
+            known.entry(found.name.clone()).or_insert(found);
+        };
         for place in &self.places {
             let folder = match place {
                 ThemePlace::Own(folder) => folder,
                 ThemePlace::Added(name, _) => {
-                    let found = KnownTheme { name: name.clone(), file: None, origin: "added".to_owned() };
-                    known.entry(name.clone()).or_insert(found);
+                    add(theme(name, None, "added"));
                     continue;
                 }
                 ThemePlace::Plugin(plugin) => {
                     for (name, file, _) in plugin.themes() {
-                        let file = Some(PathBuf::from(file));
-                        let found = KnownTheme { name: name.to_owned(), file, origin: plugin.name.clone() };
-                        known.entry(name.to_owned()).or_insert(found);
+                        add(theme(name, Some(PathBuf::from(file)), &plugin.name));
                     }
                     continue;
                 }
             };
             let Ok(entries) = std::fs::read_dir(folder) else { continue };
-            for entry in entries.take(MOST_FILES).flatten() {
-                let path = entry.path();
+            for path in entries.take(MOST_FILES).flatten().map(|entry| entry.path()) {
                 let is_theme = path.extension().is_some_and(|end| end == "toml");
-                let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_theme) else {
-                    continue;
-                };
-                let found = KnownTheme {
-                    name: name.to_owned(),
-                    file: Some(path.clone()),
-                    origin: "yours".to_owned(),
-                };
-                known.entry(name.to_owned()).or_insert(found);
+                if let Some(name) = path.file_stem().and_then(|stem| stem.to_str()).filter(|_| is_theme) {
+                    add(theme(name, Some(path.clone()), "yours"));
+                }
             }
         }
-        for name in Theme::builtin_names() {
-            list.push(known.remove(name).unwrap_or_else(|| KnownTheme {
-                name: name.to_owned(),
-                file: None,
-                origin: "built in".to_owned(),
-            }));
-        }
+        let built_in = Theme::builtin_names();
+        let mut list: Vec<KnownTheme> = built_in
+            .into_iter()
+            .map(|name| known.remove(name).unwrap_or_else(|| theme(name, None, "built in")))
+            .collect();
         list.extend(known.into_values());
         list
     }

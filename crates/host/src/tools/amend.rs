@@ -34,7 +34,13 @@ pub(crate) struct About<'a> {
     pub(crate) call: Option<&'a Item>,
 }
 
-impl About<'_> {
+impl<'a> About<'a> {
+    /// An item, with the call that it answers if it is a result.
+    pub(crate) fn of(item: &'a Item, session: &'a Session) -> Self {
+        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
+        Self { item, session, call }
+    }
+
     /// The tool that it is about.
     pub(crate) fn tool(&self) -> Option<&str> {
         self.item.tool.as_deref().or_else(|| self.call?.tool.as_deref())

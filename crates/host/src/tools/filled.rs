@@ -1,12 +1,12 @@
 //! Fills templates with the fields of an item.
 
 use streamfmt_core::item::{Action, Item};
-use streamfmt_core::json;
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 
 use super::field::ToolField;
 use super::template::Template;
+use crate::json;
 
 /// A template with the fields of an item, `tool` being the one that it is about; `None` if one of them isn't there.
 pub(super) fn filled(
@@ -55,13 +55,8 @@ fn of_result(item: &Item, name: &str) -> Option<String> {
 }
 
 /// The plain value that keys lead to.
-fn of_value(mut value: json::Value<'_>, keys: &[String]) -> Option<String> {
-    for key in keys {
-        value = match value.kind() {
-            json::ValueKind::Array => value.items().nth(key.parse().ok()?)?,
-            _ => value.get(key)?,
-        };
-    }
+fn of_value(value: json::Value<'_>, keys: &[String]) -> Option<String> {
+    let value = json::at(value, keys)?;
     match value.kind() {
         json::ValueKind::String => value.decode().map(Into::into),
         json::ValueKind::Number | json::ValueKind::True | json::ValueKind::False => {

@@ -101,10 +101,9 @@ impl Formatter for RuleFormatter {
         if !matches!(item.kind, Kind::Call | Kind::Result) {
             return Ok(Verdict::Pass);
         }
-        let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
-        let about = About { item, session, call };
+        let about = About::of(item, session);
         let tool = about.tool().unwrap_or_default();
-        let action = item.action().or_else(|| call?.action());
+        let action = item.action().or_else(|| about.call?.action());
         let values = self.known.get(tool, action, || Values::of(&self.rules, tool, action));
         let answers = RuleAnswers { values: &values, about };
         let says = |field: &ToolField| answers.has(*field);
