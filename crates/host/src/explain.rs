@@ -520,7 +520,7 @@ impl Looker {
             return;
         }
         let said = About::of(item, session);
-        let action = item.action().or_else(|| said.call?.action()).unwrap_or(Action::Other);
+        let action = said.action().unwrap_or(Action::Other);
         let about = ExplainSubject { tool: said.tool().map(str::to_owned), action, kind: Some(item.kind) };
         let mut explained = Explanation::of(&about, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);

@@ -343,7 +343,8 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks what is whole at any time, even if a thread panicked meanwhile.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

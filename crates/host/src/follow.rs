@@ -18,11 +18,12 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use streamfmt_core::pipeline::{Pipeline, Subagents};
 
+use crate::files::lock;
 use crate::problem::reason;
 use crate::side_files::GrowingSideFiles;
 
@@ -271,8 +272,4 @@ pub fn first_session(
         events.wait(wait, None)?;
     }
     Ok(None)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,7 +24,7 @@ use similar::TextDiff;
 use streamfmt_core::text::clean;
 
 use crate::files::{FileError, Files};
-use crate::problem::Problem;
+use crate::problem::{Problem, one_line};
 use record::TrustRecord;
 
 /// The folder of a project that belongs to this program as a whole.
@@ -87,7 +87,7 @@ impl Closure {
             let text = |bytes: Option<&Arc<[u8]>>| {
                 bytes.map_or(Some(String::new()), |bytes| std::str::from_utf8(bytes).ok().map(str::to_owned))
             };
-            let shown = clean(name).replace('\n', "␊");
+            let shown = one_line(name);
             let header = |side: &str, is_there: bool| {
                 if is_there { format!("{side}/{shown}") } else { "/dev/null".to_owned() }
             };

@@ -73,7 +73,6 @@ impl Builder {
     /// assert!(engine.format_line(line).starts_with("  Deploying\n"));
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
-    #[must_use]
     pub fn add_formatter<F: Formatter + 'static>(
         mut self,
         make: impl Fn() -> F + Send + Sync + 'static,
@@ -103,7 +102,6 @@ impl Builder {
     /// assert_eq!(engine.format_line(r#"{"type":"result","subtype":"success","result":"done"}"#), "outcome\n");
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
-    #[must_use]
     pub fn add_writer<W: Writer + 'static>(
         mut self,
         name: impl Into<String>,
@@ -139,7 +137,6 @@ impl Builder {
     /// assert_eq!(engine.format_line(r#"{"say":"Hello"}"#), "  Hello\n");
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
-    #[must_use]
     pub fn add_dialect<D: Decoder + 'static>(
         mut self,
         name: impl Into<String>,
@@ -166,7 +163,6 @@ impl Builder {
     /// assert!(engine.format_line(line).starts_with("\u{1b}[38;2;18;52;86m✓"));
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
-    #[must_use]
     pub fn add_theme(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
         self.additions.themes.push((name.into(), source.into()));
         self

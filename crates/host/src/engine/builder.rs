@@ -25,6 +25,7 @@ enum PluginRequest {
 
 /// Collects choices; each is checked when the engine is built.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Builder {
     dialect: Option<String>,
     sources: SettingsSources,
@@ -83,21 +84,18 @@ struct PluginRequests {
 
 impl Builder {
     /// The dialect of the input, or `auto`.
-    #[must_use]
     pub fn dialect(mut self, name: impl Into<String>) -> Self {
         self.dialect = Some(name.into());
         self
     }
 
     /// The output format, instead of the profile's.
-    #[must_use]
     pub fn writer(mut self, name: impl Into<String>) -> Self {
         self.look.writer = Some(name.into());
         self
     }
 
     /// The profile: its name, or the path of a file.
-    #[must_use]
     pub fn profile(mut self, name: impl Into<String>) -> Self {
         self.sources.profile = Some(name.into());
         self
@@ -117,105 +115,90 @@ impl Builder {
     /// assert_eq!(engine.format_line(line), "● sh ls\n");
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
-    #[must_use]
     pub fn add_profile(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
         self.sources.texts.push((name.into(), source.into()));
         self
     }
 
     /// The profile from the environment; [`Builder::profile`] takes precedence.
-    #[must_use]
     pub fn environment_profile(mut self, name: impl Into<String>) -> Self {
         self.sources.environment_profile = Some(name.into());
         self
     }
 
     /// A settings file, read instead of the user's and the project's.
-    #[must_use]
     pub fn config(mut self, path: impl Into<PathBuf>) -> Self {
         self.sources.file = Some(path.into());
         self
     }
 
     /// Ignores the project's settings, trusted or not.
-    #[must_use]
     pub fn no_project(mut self, on: bool) -> Self {
         self.sources.no_project = on;
         self
     }
 
     /// Hashes of projects that are trusted in any folder, separated by commas.
-    #[must_use]
     pub fn trusted(mut self, hashes: impl Into<String>) -> Self {
         self.sources.trusted = Some(hashes.into());
         self
     }
 
     /// Makes problems in settings files errors.
-    #[must_use]
     pub fn strict(mut self, on: bool) -> Self {
         self.sources.is_strict = on;
         self
     }
 
     /// The folders of settings, plugins and records of trust. Without them nothing is searched.
-    #[must_use]
     pub fn folders(mut self, folders: Folders) -> Self {
         self.sources.folders = Some(folders);
         self
     }
 
     /// The reader of all files, which records the files that were read, even if the build fails.
-    #[must_use]
     pub fn files(mut self, files: Files) -> Self {
         self.sources.files = files;
         self
     }
 
     /// The theme, instead of the profile's: a name, or the path of a file.
-    #[must_use]
     pub fn theme(mut self, name: impl Into<String>) -> Self {
         self.look.theme = Some(name.into());
         self
     }
 
     /// Sets one key of the profile: `limits.result-lines=40`.
-    #[must_use]
     pub fn set(mut self, assignment: impl Into<String>) -> Self {
         self.sources.set.push(assignment.into());
         self
     }
 
     /// Shows only items of these groups, instead of the profile's. It is an error if all names are blank.
-    #[must_use]
     pub fn only(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.items.only.extend(groups);
         self
     }
 
     /// Hides items of these groups, in addition to those that the profile hides. It is an error if all names are blank.
-    #[must_use]
     pub fn hide(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.items.hide.extend(groups);
         self
     }
 
     /// Uses ASCII-only symbols in text and terminal output.
-    #[must_use]
     pub fn ascii(mut self, on: bool) -> Self {
         self.look.ascii = on;
         self
     }
 
     /// Shows times, even if the profile doesn't.
-    #[must_use]
     pub fn timestamps(mut self, on: bool) -> Self {
         self.look.timestamps = on;
         self
     }
 
     /// Masks this in all output, in addition to the profile's.
-    #[must_use]
     pub fn redact(mut self, redaction: &Redaction) -> Self {
         self.items.redaction.add(redaction);
         self
@@ -223,7 +206,6 @@ impl Builder {
 
     /// A plugin for this run: the name of an installed or built-in one, a Lua file, a folder with a `plugin.toml`, or a native library. It
     /// takes precedence over all others, and later ones over earlier ones.
-    #[must_use]
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugins.requested.push(PluginRequest::Path(path.into()));
         self
@@ -243,33 +225,28 @@ impl Builder {
     /// # }
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
-    #[must_use]
     pub fn script(self, name: &str, source: impl Into<String>) -> Self {
         self.pack_at(PluginLayer::Run, Pack::from_source(name, source))
     }
 
     /// A plugin that was read already, in the layer of those that the profile names. It takes precedence over those before.
-    #[must_use]
     pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
         self.pack_at(PluginLayer::Pack, pack)
     }
 
     /// A plugin that was read already. It takes precedence over those before in its layer.
-    #[must_use]
     pub fn pack_at(mut self, layer: PluginLayer, pack: impl Into<Arc<Pack>>) -> Self {
         self.plugins.requested.push(PluginRequest::Pack(layer, pack.into()));
         self
     }
 
     /// A rule for some tools. It takes precedence over the profile's.
-    #[must_use]
     pub fn tool(mut self, rule: ToolRule) -> Self {
         self.items.tools.push(rule);
         self
     }
 
     /// Shows failures of plugins in the output, at the item concerned, instead of in the journal.
-    #[must_use]
     pub fn inline_plugin_errors(mut self, on: bool) -> Self {
         self.plugins.inline_errors = on;
         self
@@ -278,7 +255,6 @@ impl Builder {
     /// Whether native plugins are loaded: those named for this run, and installed ones that the user's settings name. The default is
     /// `true`; [`Engine::left_out`](super::Engine::left_out) returns those that aren't loaded. A native plugin has all rights of the process, and one that crashes
     /// ends it.
-    #[must_use]
     pub fn native(mut self, on: bool) -> Self {
         self.plugins.without_native = !on;
         self
@@ -286,7 +262,6 @@ impl Builder {
 
     /// Makes [`Problems`](crate::problem::Problems) name a wrong choice by its option of the command line (`--to`, `--from`), for a program that has these options,
     /// instead of by the method of this builder (`writer`, `dialect`).
-    #[must_use]
     pub fn names_options(mut self, on: bool) -> Self {
         self.sources.names_options = on;
         self
@@ -301,21 +276,18 @@ impl Builder {
     /// let engine = Engine::builder().budget(budget).build()?;
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
-    #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
     }
 
     /// The capabilities of the output's destination, such as colours and width.
-    #[must_use]
     pub fn looks(mut self, looks: Looks) -> Self {
         self.look.looks = looks;
         self
     }
 
     /// Saves the pictures of a Markdown page, which are embedded otherwise. An HTML page always embeds them.
-    #[must_use]
     pub fn keep_pictures(mut self, keep: KeepPicture) -> Self {
         self.look.keep = Some(keep);
         self

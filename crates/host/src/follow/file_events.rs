@@ -204,7 +204,7 @@ mod imp {
     use std::os::unix::net::UnixStream;
     use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     use notify::event::{Event, EventKind, ModifyKind};
@@ -212,6 +212,7 @@ mod imp {
 
     use super::super::sessions::is_named_as_session;
     use super::{FollowWait, Woken};
+    use crate::files::lock;
     use crate::problem::reason;
 
     /// Receives changes from the system, and rings a bell that a wait can't miss.
@@ -236,7 +237,7 @@ mod imp {
     impl Heard {
         /// Whether writing to these files matters.
         fn concerns(&self, paths: &[PathBuf]) -> bool {
-            let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+            let names = lock(&self.names);
             let is_named = |path: &PathBuf| path.file_name().is_some_and(|name| names.contains(name));
             paths.is_empty() || paths.iter().any(|path| is_named_as_session(path) || is_named(path))
         }
@@ -292,7 +293,7 @@ mod imp {
         }
 
         pub(super) fn set_names(&self, names: BTreeSet<OsString>) {
-            *self.heard.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+            *lock(&self.heard.names) = names;
         }
 
         pub(super) fn take_new_names(&self) -> bool {

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::choices::Formatting;
 use crate::engine::{Builder, Engine};
-use crate::files::{Files, read_plain_text};
+use crate::files::{Files, lock, read_plain_text};
 use crate::plugin::manifest::{self, Manifest};
 use crate::plugin::pack::Pack;
 use crate::problem::Problem;
@@ -73,7 +73,7 @@ impl Engines {
 
     /// Where the engine is kept, whether already exists or not.
     fn slot(&self, wanted: &Wanted) -> EngineSlot {
-        let mut made = locked(&self.made);
+        let mut made = lock(&self.made);
         if let Some((_, slot)) = made.iter().find(|(known, _)| known == wanted) {
             return Arc::clone(slot);
         }
@@ -134,7 +134,7 @@ impl Engines {
     fn pack(&self, path: &Path, is_native: bool) -> Result<Arc<Pack>, String> {
         let files = Files::default();
         let read = if is_native { Pack::read_native } else { Pack::read };
-        let mut packs = locked(&self.packs);
+        let mut packs = lock(&self.packs);
         packs.entry((path.to_owned(), is_native)).or_insert_with(|| read(&files, path).map(Arc::new)).clone()
     }
 
@@ -163,8 +163,4 @@ fn own_natives(formatting: &Formatting, place: &Path) -> Vec<PathBuf> {
 fn is_known(profile: &str, packs: &[Arc<Pack>]) -> bool {
     let known = Config::load(&Request { packs: packs.to_vec(), ..Request::default() }).profiles();
     known.iter().any(|(name, ..)| name == profile)
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

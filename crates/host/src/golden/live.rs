@@ -7,11 +7,11 @@ use streamfmt_core::entry::{Block, Entry};
 use streamfmt_core::item::{Id, Kind};
 use streamfmt_core::outline::Document;
 use streamfmt_core::pipeline::{EntryChange, Output, Pipeline, Report, Setup, Update};
-use streamfmt_core::text::clean;
 
 use super::input::LiveStep;
 use super::witness::{EntriesById, entries_of};
 use crate::engine::Engine;
+use crate::problem::one_line;
 
 /// A sink takes what has changed this often, as time passes in a case.
 const PACE: Duration = Duration::from_millis(50);
@@ -99,7 +99,7 @@ pub(super) fn unmasked_while_it_grew(engine: &Engine, bytes: &[u8]) -> Option<St
         let text = texts.iter().find(|text| !whole.contains(text.as_str()))?;
         Some(format!("while growing, {id} showed text that is masked once it is complete: {text}"))
     });
-    wrong.map(|wrong| clean(&wrong).replace('\n', "␊")).next()
+    wrong.map(|wrong| one_line(&wrong)).next()
 }
 
 /// The text of a reply that isn't long.
@@ -160,7 +160,7 @@ impl Shown {
                 EntryChange::Put { .. } => "put",
                 EntryChange::Drop(_) => "drop",
             };
-            format!("{what} {}", clean(update.id().as_str()).replace('\n', "␊"))
+            format!("{what} {}", one_line(update.id().as_str()))
         });
         let changes = changes.collect();
         self.0.apply(updates);

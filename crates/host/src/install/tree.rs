@@ -12,6 +12,7 @@ use crate::files::{FileError, Files};
 use crate::plugin::library::NativeCode;
 use crate::plugin::manifest::{self, API, Manifest};
 use crate::plugin::pack::{Pack, is_source, no_manifest};
+use crate::problem::one_line;
 use crate::trust::{disk, hash_of};
 
 /// Largest file of a plugin, in bytes.
@@ -238,5 +239,5 @@ fn is_portable(path: &str) -> bool {
 }
 
 fn shown(name: &str) -> String {
-    clean(&name.chars().take(200).collect::<String>()).replace('\n', "␊")
+    one_line(&name.chars().take(200).collect::<String>())
 }

@@ -7,6 +7,8 @@ use streamfmt_core::event::Usage;
 use streamfmt_core::item::Item;
 use streamfmt_core::session::{Facts, Session};
 
+use crate::tools::amend::About;
+
 scoped_thread_local!(static ITEM: Item);
 scoped_thread_local!(static CALL: Item);
 
@@ -103,15 +105,9 @@ pub(super) struct Current {
 
 impl Current {
     /// Does `work`, in which scripts may see an item, its call if it is a result, and the facts of the run.
-    pub(super) fn show<R>(
-        &self,
-        item: &Item,
-        call: Option<&Item>,
-        session: &Session,
-        work: impl FnOnce() -> R,
-    ) -> R {
-        self.note(session);
-        lend(item, call, false, work)
+    pub(super) fn show<R>(&self, about: About<'_>, work: impl FnOnce() -> R) -> R {
+        self.note(about.session);
+        lend(about.item, about.call, false, work)
     }
 
     /// Does `work`, in which scripts make items of a record, that of `item`.

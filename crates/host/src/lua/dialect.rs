@@ -106,7 +106,7 @@ impl ScriptedDialect {
         self.plugins.current.read(&item, &self.session, || {
             let parse = &self.dialect.parse;
             let object = Handle::item().value(plugin.lua(), input.value).map_err(Stop::of);
-            let answer = object.and_then(|object| plugin.call_hook(parse, (object, plugin.context())));
+            let answer = object.and_then(|object| plugin.call_hook(parse, (object, &plugin.context)));
             let events = self.events(parse, answer, &mut Maker::new(input, &self.session), doing)?;
             if events.is_empty() {
                 self.fail(parse, NOTHING.to_owned(), &doing());
@@ -169,7 +169,7 @@ impl Decoder for ScriptedDialect {
         let answer = self.plugins.current.read(&item, &Session::default(), || {
             let plugin = self.plugin()?;
             let sample = Handle::item().value(plugin.lua(), record.root()).ok()?;
-            Some(plugin.call_hook(detect, (sample, plugin.context())))
+            Some(plugin.call_hook(detect, (sample, &plugin.context)))
         });
         let wrong = match answer {
             Some(Ok(Value::Boolean(true))) => return 1.0,
@@ -207,7 +207,7 @@ impl Decoder for ScriptedDialect {
         let record = Arc::new(record);
         let input = Input { record: &record, value: record.root(), line: 0, parent: None };
         self.plugins.current.note(&self.session);
-        let answer = plugin.call_hook(finish, plugin.context());
+        let answer = plugin.call_hook(finish, &plugin.context);
         let mut maker = Maker::new(input, &self.session);
         let events = self.events(finish, answer, &mut maker, || "ending the input".to_owned());
         out.extend(events.unwrap_or_default());

@@ -142,12 +142,11 @@ impl Registered {
     /// What a native plugin formats: whole calls, results and items of other kinds.
     pub(super) fn of_native(formats: &[Selector]) -> Self {
         let mut registered = Self::default();
+        let any = || Pattern::Glob("*".to_owned());
         for group in formats {
             let (pattern, fields, name) = match group {
-                Selector::Kind(Kind::Call) => (Pattern::Glob("*".to_owned()), &[ToolField::Call][..], "call"),
-                Selector::Kind(Kind::Result) => {
-                    (Pattern::Glob("*".to_owned()), &[ToolField::Result][..], "result")
-                }
+                Selector::Kind(Kind::Call) => (any(), &[ToolField::Call][..], "call"),
+                Selector::Kind(Kind::Result) => (any(), &[ToolField::Result][..], "result"),
                 Selector::Kind(kind) => {
                     registered.native_views.push(*kind);
                     continue;

@@ -289,13 +289,11 @@ impl<'a> Maker<'a> {
             Ok(())
         });
         walked.map_err(|error| error.to_string())?;
-        let mut named = Vec::with_capacity(fields.len());
-        for (key, value) in fields {
-            match key {
-                Value::String(name) => named.push((name.to_string_lossy(), value)),
-                other => return Err(format!("a field has a name, not {}", item::a_type(&other))),
-            }
-        }
+        let named = fields.into_iter().map(|(key, value)| match key {
+            Value::String(name) => Ok((name.to_string_lossy(), value)),
+            other => Err(format!("a field has a name, not {}", item::a_type(&other))),
+        });
+        let mut named = named.collect::<Result<Vec<_>, ItemFault>>()?;
         named.sort_by(|(one, _), (other, _)| one.cmp(other));
         named.into_iter().try_for_each(|(name, value)| each(&name, value))
     }

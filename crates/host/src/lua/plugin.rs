@@ -35,7 +35,8 @@ pub(crate) struct Running {
     pack: Arc<Pack>,
     vm: Vm,
     plugin: Rc<Plugin>,
-    context: Table,
+    /// Its `ctx`.
+    pub(super) context: Table,
     state: Table,
     meter: Rc<Meter>,
     trips: Cell<u32>,
@@ -167,11 +168,6 @@ impl Running {
     /// Its machine, for making values.
     pub(super) fn lua(&self) -> &Lua {
         self.vm.lua()
-    }
-
-    /// Its `ctx`.
-    pub(super) fn context(&self) -> &Table {
-        &self.context
     }
 
     /// The name it has in messages.

@@ -91,45 +91,46 @@ impl Plugins {
         journal: &Journal,
         is_inline: bool,
     ) -> Self {
-        let current = Rc::new(Current::default());
-        let meter = Rc::new(Meter::new(journal.fault()));
+        let native = NativePlugins::load(chosen, journal, is_inline);
+        let of_native = |native: &NativeLayer| Registered::of_native(native.formats());
         let mut plugins = Self {
             all: Vec::new(),
-            native: NativePlugins::load(chosen, journal, is_inline),
-            native_registered: Vec::new(),
+            native_registered: native.all().iter().map(of_native).collect(),
+            native,
             order: Vec::new(),
             rules: Registered::of_profile(rules),
-            current,
-            meter,
+            current: Rc::default(),
+            meter: Rc::new(Meter::new(journal.fault())),
             journal: journal.clone(),
             is_inline,
             failures: RefCell::default(),
             notes: RefCell::default(),
         };
-        let of_native = |native: &NativeLayer| Registered::of_native(native.formats());
-        plugins.native_registered = plugins.native.all().iter().map(of_native).collect();
         let mut natives = 0;
         let mut below_rules = 0;
         for (layer, pack) in chosen {
             if pack.is_native() {
-                if plugins.native.all().get(natives).is_some_and(|native| Arc::ptr_eq(native.pack(), pack)) {
-                    plugins.order.push(Who::Native(natives));
-                    natives += 1;
-                    below_rules += usize::from(*layer == PluginLayer::Pack);
+                // One that can't be loaded is left out.
+                let native = plugins.native.all().get(natives);
+                if native.is_none_or(|native| !Arc::ptr_eq(native.pack(), pack)) {
+                    continue;
                 }
-                continue;
+                plugins.order.push(Who::Native(natives));
+                natives += 1;
+            } else {
+                match Running::load(*layer, pack, &plugins.current, shown, journal, &plugins.meter) {
+                    Ok(plugin) => {
+                        plugins.order.push(Who::Plugin(plugins.all.len()));
+                        plugins.all.push(plugin);
+                    }
+                    Err(failure) => {
+                        plugins.failures.borrow_mut().push(error_of(&failure.warning));
+                        journal.fail(failure.warning, false);
+                        continue;
+                    }
+                }
             }
-            match Running::load(*layer, pack, &plugins.current, shown, journal, &plugins.meter) {
-                Ok(plugin) => {
-                    plugins.order.push(Who::Plugin(plugins.all.len()));
-                    plugins.all.push(plugin);
-                    below_rules += usize::from(*layer == PluginLayer::Pack);
-                }
-                Err(failure) => {
-                    plugins.failures.borrow_mut().push(error_of(&failure.warning));
-                    journal.fail(failure.warning, false);
-                }
-            }
+            below_rules += usize::from(*layer == PluginLayer::Pack);
         }
         plugins.order.insert(below_rules, Who::Profile);
         plugins
@@ -161,28 +162,17 @@ impl Plugins {
     /// Loads a plugin to see what it registers. What it prints and what is doubtful goes to the journal. The error is
     /// what it did wrong.
     pub(crate) fn hooks_of(pack: &Arc<Pack>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
-        let current = Rc::new(Current::default());
-        match Running::load(
-            PluginLayer::Run,
-            pack,
-            &current,
-            OutputContext::default(),
-            journal,
-            &Rc::default(),
-        ) {
-            Ok(plugin) => {
-                let mut hooks = plugin.registered().hooks_of_all();
-                let Redaction { secrets, emails, home, own } = plugin.redaction();
-                let masks =
-                    [(secrets, "secrets"), (emails, "emails"), (home, "home"), (!own.is_empty(), "patterns")];
-                let fields: Vec<_> = masks.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
-                if !fields.is_empty() {
-                    hooks.push(Hook { what: "redact".to_owned(), fields, place: None });
-                }
-                Ok(hooks)
-            }
-            Err(failure) => Err(Box::new(failure.warning)),
+        let shown = OutputContext::default();
+        let loaded = Running::load(PluginLayer::Run, pack, &Rc::default(), shown, journal, &Rc::default());
+        let plugin = loaded.map_err(|failure| Box::new(failure.warning))?;
+        let mut hooks = plugin.registered().hooks_of_all();
+        let Redaction { secrets, emails, home, own } = plugin.redaction();
+        let masks = [(secrets, "secrets"), (emails, "emails"), (home, "home"), (!own.is_empty(), "patterns")];
+        let fields: Vec<_> = masks.into_iter().filter(|(on, _)| *on).map(|(_, name)| name).collect();
+        if !fields.is_empty() {
+            hooks.push(Hook { what: "redact".to_owned(), fields, place: None });
         }
+        Ok(hooks)
     }
 
     /// Whether the layer `one` is below `other`.

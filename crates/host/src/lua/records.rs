@@ -23,6 +23,7 @@ use super::plugin::{CallFailure, Running, check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::spell::spelled;
 use super::vm::Stop;
+use crate::tools::amend::About;
 
 /// The word for drawing no records, which is no name.
 const NONE: &str = "none";
@@ -102,7 +103,7 @@ impl ScriptedRecords {
         let Some(begin) = &self.functions.begin else {
             return plugin.lua().create_table().map(Value::Table).ok();
         };
-        let answer = plugin.call_fold(begin, plugin.context());
+        let answer = plugin.call_fold(begin, &plugin.context);
         self.state_of(plugin, begin, answer, Some(NO_STATE), doing)
     }
 
@@ -137,11 +138,12 @@ impl ScriptedRecords {
     fn added(&self, item: &Item, session: &Session) -> Option<Value> {
         let (plugin, record) = (self.plugin()?, item.record.as_deref()?);
         let doing = format!("adding a record to {} (line {})", self.functions.name, item.line);
-        self.plugins.current.show(item, None, session, || {
+        let about = About { item, session, call: None };
+        self.plugins.current.show(about, || {
             let state = self.begun(plugin, &doing)?;
             let add = &self.functions.add;
             let answer = match Handle::item().value(plugin.lua(), record.root()) {
-                Ok(record) => plugin.call_fold(add, (state, record, plugin.context())),
+                Ok(record) => plugin.call_fold(add, (state, record, &plugin.context)),
                 Err(error) => Err(Stop::of(error)),
             };
             self.state_of(plugin, add, answer, None, &doing)
@@ -153,7 +155,7 @@ impl ScriptedRecords {
         let (Some(plugin), Some(state)) = (self.plugin(), &self.state) else { return Verdict::Pass };
         let view = &self.functions.view;
         self.plugins.current.note(session);
-        let wrong = match plugin.call_fold(view, (state, plugin.context())) {
+        let wrong = match plugin.call_fold(view, (state, &plugin.context)) {
             Ok(Value::Nil) => return Verdict::Pass,
             Ok(Value::Boolean(false)) => return Verdict::Hide,
             Ok(value) => {

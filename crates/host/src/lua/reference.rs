@@ -143,24 +143,20 @@ const OTHERS: &str = "
 ---@field type string
 ";
 
-/// What is found in `sf`, in parts.
-const CHAPTERS: [(&str, &str, &[&str]); 5] = [
+/// The chapters about the functions of `sf`, each with what is said of them and the first one in it.
+const CHAPTERS: [(&str, &str, &str); 4] = [
     (
         "Saying how things are told",
         "Only while the plugin is loaded. Each is recorded with its file and line: `streamfmt explain --tool NAME` tells who says what.",
-        &["plugin", "tool", "view", "on", "dialect", "writer", "records", "has"],
+        "plugin",
     ),
     (
         "Blocks and spans",
         "What a function may give back, alone or in a list. Nothing has a colour: a role such as `muted` or `result.error` says what a text is, and the theme how that looks.",
-        &[
-            "text", "span", "line", "prose", "code", "diff", "patch", "table", "kv", "list", "details",
-            "path", "link", "note", "header",
-        ],
+        "text",
     ),
-    ("Items", "What the `parse` of a dialect gives back.", &["item."]),
-    ("Helpers", "", &[]),
-    ("What functions get and give", "", &[]),
+    ("Items", "What the `parse` of a dialect gives back.", "item.prompt"),
+    ("Helpers", "", "redact"),
 ];
 
 /// What there is besides `sf`, with the limits that hold.
@@ -275,36 +271,27 @@ pub fn page() -> String {
     );
     out.push_str(ANSWERS);
     out.push_str(&language());
-    let placed: Vec<&str> = CHAPTERS.iter().flat_map(|(_, _, names)| names.iter().copied()).collect();
-    let is_of = |name: &str, of: &str| name == of || of.ends_with('.') && name.starts_with(of);
-    for (title, about, names) in CHAPTERS {
-        let _ = write!(out, "\n## {title}\n");
-        if !about.is_empty() {
-            let _ = write!(out, "\n{about}\n");
-        }
-        if title == "What functions get and give" {
-            classes(&mut out);
-            continue;
-        }
-        for row in FUNCTIONS {
-            let is_placed = placed.iter().any(|of| is_of(row.name, of));
-            let is_here = names.iter().any(|of| is_of(row.name, of));
-            if !(is_here || title == "Helpers" && !is_placed) {
-                continue;
+    for row in FUNCTIONS {
+        if let Some((title, about, _)) = CHAPTERS.iter().find(|(.., first)| *first == row.name) {
+            let _ = write!(out, "\n## {title}\n");
+            if !about.is_empty() {
+                let _ = write!(out, "\n{about}\n");
             }
-            let params: Vec<_> = row.params.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
-            let gives = if row.gives == "nil" { String::new() } else { format!(" -> {}", row.gives) };
-            let since = if row.since > 1 { format!(" Since level {}.", row.since) } else { String::new() };
-            let _ = write!(
-                out,
-                "\n### sf.{}\n\n```text\nsf.{}({}){gives}\n```\n\n{}{since}\n",
-                row.name,
-                row.name,
-                params.join(", "),
-                row.doc
-            );
         }
+        let params: Vec<_> = row.params.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
+        let gives = if row.gives == "nil" { String::new() } else { format!(" -> {}", row.gives) };
+        let since = if row.since > 1 { format!(" Since level {}.", row.since) } else { String::new() };
+        let _ = write!(
+            out,
+            "\n### sf.{}\n\n```text\nsf.{}({}){gives}\n```\n\n{}{since}\n",
+            row.name,
+            row.name,
+            params.join(", "),
+            row.doc
+        );
     }
+    out.push_str("\n## What functions get and give\n");
+    classes(&mut out);
     out
 }
 

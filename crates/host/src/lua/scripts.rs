@@ -50,9 +50,7 @@ pub(crate) struct Scripts {
 
 /// The item that is being told.
 struct ScriptItem<'a> {
-    item: &'a Item,
-    session: &'a Session,
-    call: Option<&'a Item>,
+    about: About<'a>,
     ladder: Rc<Ladder>,
     /// Whether the item only stands for a whole record: nothing below the plugins says anything of it then.
     is_frame: bool,
@@ -60,30 +58,26 @@ struct ScriptItem<'a> {
 
 impl ScriptItem<'_> {
     fn doing(&self) -> String {
-        let about = self.about();
-        let what = match about.tool() {
+        let item = self.about.item;
+        let what = match self.about.tool() {
             Some(tool) => tool,
             None if self.is_frame => "frame",
-            None => self.item.kind.name(),
+            None => item.kind.name(),
         };
-        let result = if self.item.kind == Kind::Result { "the result of " } else { "" };
-        format!("formatting {result}{what} (line {})", self.item.line)
+        let result = if item.kind == Kind::Result { "the result of " } else { "" };
+        format!("formatting {result}{what} (line {})", item.line)
     }
 
     /// Whether the call that it is about has an input: while that is being written, whether there is something in it.
     fn has_input(&self) -> bool {
-        let call = self.call.unwrap_or(self.item);
+        let call = self.about.call.unwrap_or(self.about.item);
         let is_begun = |input: json::Value<'_>| call.growing.is_none() || input.entries().next().is_some();
         call.input().is_some_and(is_begun)
     }
 
     /// Whether the item may still change.
     fn is_open(&self) -> bool {
-        self.item.status == Status::Open
-    }
-
-    fn about(&self) -> About<'_> {
-        About { item: self.item, session: self.session, call: self.call }
+        self.about.item.status == Status::Open
     }
 }
 
@@ -96,7 +90,7 @@ struct LayerAnswers<'a> {
 impl LayerAnswers<'_> {
     /// What the built-in formatter says, with these answers.
     fn amended(&self) -> Amended<'_> {
-        self.scripts.amender.amend(self.asked.about(), self)
+        self.scripts.amender.amend(self.asked.about, self)
     }
 }
 
@@ -124,7 +118,7 @@ impl Answers for LayerAnswers<'_> {
 
     /// Of a function it isn't known whether it said something.
     fn retells_call(&self) -> bool {
-        let about = self.asked.about();
+        let about = self.asked.about;
         if about.item.kind != Kind::Result || about.call.is_none() {
             return false;
         }
@@ -156,26 +150,26 @@ impl Scripts {
         })
     }
 
-    fn ladder(&self, item: &Item, call: Option<&Item>) -> Rc<Ladder> {
-        if !matches!(item.kind, Kind::Call | Kind::Result) {
-            let known = self.views.iter().find(|(kind, _)| *kind == item.kind);
+    fn ladder(&self, about: About<'_>) -> Rc<Ladder> {
+        let kind = about.item.kind;
+        if !matches!(kind, Kind::Call | Kind::Result) {
+            let known = self.views.iter().find(|(viewed, _)| *viewed == kind);
             return known.map(|(_, ladder)| Rc::clone(ladder)).unwrap_or_default();
         }
-        let tool = item.tool.as_deref().or_else(|| call?.tool.as_deref()).unwrap_or_default();
-        let action = item.action().or_else(|| call?.action());
+        let (tool, action) = (about.tool().unwrap_or_default(), about.action());
         let find = || self.plugins.with_layers(|all| Ladder::of_tool(all, tool, action));
         self.ladders.get(tool, action, find)
     }
 
     /// What is said of the item from step `from` of its walk on.
     fn whole(&self, asked: &ScriptItem<'_>, from: usize) -> Verdict {
-        let steps = match asked.item.kind {
+        let steps = match asked.about.item.kind {
             Kind::Call => asked.ladder.field(ToolField::Call),
             Kind::Result => asked.ladder.field(ToolField::Result),
             _ => &asked.ladder.views,
         };
         for (at, step) in steps.iter().enumerate().skip(from) {
-            if asked.item.growing.is_some() && !asked.has_input() {
+            if asked.about.item.growing.is_some() && !asked.has_input() {
                 continue;
             }
             let given = match &step.answer {
@@ -196,8 +190,7 @@ impl Scripts {
 
     /// What plugins and the layers below them say.
     fn asked(&self, asked: &ScriptItem<'_>) -> Verdict {
-        let ScriptItem { item, call, session, .. } = *asked;
-        match self.plugins.current.show(item, call, session, || self.whole(asked, 0)) {
+        match self.plugins.current.show(asked.about, || self.whole(asked, 0)) {
             Verdict::Show(view) => Verdict::Show(self.plugins.with_notes(view)),
             verdict => verdict,
         }
@@ -213,12 +206,12 @@ impl Scripts {
         let Some(plugin) = self.plugins.get(step.who).filter(|plugin| !plugin.is_off()) else {
             return Given::Nothing;
         };
-        if asked.is_open() && self.resting.rests(&asked.item.id, function) {
+        if asked.is_open() && self.resting.rests(&asked.about.item.id, function) {
             return Given::Nothing;
         }
         let below = |lua: &Lua, of_call: bool| {
-            let said = match asked.call.filter(|_| of_call) {
-                Some(call) => self.below_of_call(call, asked.session, step.who),
+            let said = match asked.about.call.filter(|_| of_call) {
+                Some(call) => self.below_of_call(call, asked.about.session, step.who),
                 None => self.whole(asked, next),
             };
             match said {
@@ -226,14 +219,14 @@ impl Scripts {
                 Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
             }
         };
-        let context = plugin.context();
-        let answer = match asked.item.kind {
+        let context = &plugin.context;
+        let answer = match asked.about.item.kind {
             Kind::Result => plugin.call_over(function, (Handle::item(), Handle::call(), context), &below),
             _ => plugin.call_over(function, (Handle::item(), context), &below),
         };
         self.used(asked, plugin, function, answer, |reader, value| {
             let what = shown_as(&value);
-            seen(asked, reader.view(&value, asked.item)?, what)
+            seen(asked, reader.view(&value, asked.about.item)?, what)
         })
     }
 
@@ -241,24 +234,25 @@ impl Scripts {
         let Some(native) = self.plugins.native(step.who) else { return Given::Nothing };
         let rest = |rest| match rest {
             RestOf::Item => self.whole(asked, next),
-            RestOf::Call => {
-                asked.call.map_or(Verdict::Pass, |call| self.below_of_call(call, asked.session, step.who))
-            }
+            RestOf::Call => asked
+                .about
+                .call
+                .map_or(Verdict::Pass, |call| self.below_of_call(call, asked.about.session, step.who)),
         };
         match self.plugins.meter().next(false) {
-            None => native.ask(asked.about(), &rest),
-            Some(Err(_)) => native.fail_on_purpose(asked.about()),
+            None => native.ask(asked.about, &rest),
+            Some(Err(_)) => native.fail_on_purpose(asked.about),
             Some(Ok(_)) => Given::Nothing,
         }
     }
 
     /// What the layers below `who` say of the call that the result at hand answers.
     fn below_of_call(&self, call: &Item, session: &Session, who: Who) -> Verdict {
-        let asked =
-            ScriptItem { item: call, session, call: None, ladder: self.ladder(call, None), is_frame: false };
+        let about = About { item: call, session, call: None };
+        let asked = ScriptItem { about, ladder: self.ladder(about), is_frame: false };
         let steps = asked.ladder.field(ToolField::Call);
         let from = steps.iter().position(|step| self.plugins.is_below(step.who, who)).unwrap_or(steps.len());
-        self.plugins.current.show(call, None, session, || self.whole(&asked, from))
+        self.plugins.current.show(about, || self.whole(&asked, from))
     }
 
     /// Makes use of an answer; one that can't be used is reported, and as good as none. `read` gives `None` for one that
@@ -276,7 +270,7 @@ impl Scripts {
             Ok(Value::Boolean(false)) => return Given::Hide,
             Ok(value) => {
                 let label = || LayerAnswers { scripts: self, asked }.amended().label();
-                let reader = AnswerReader::new(plugin.lua(), asked.session.facts(), &label);
+                let reader = AnswerReader::new(plugin.lua(), asked.about.session.facts(), &label);
                 let answer = read(&reader, value);
                 self.plugins.question_roles(plugin, function, &reader.own_roles.take());
                 match answer {
@@ -287,7 +281,7 @@ impl Scripts {
             Err(stop) => CallFailure::from(stop),
         };
         if asked.is_open() {
-            self.resting.rest(&asked.item.id, function);
+            self.resting.rest(&asked.about.item.id, function);
         }
         // What fails of what isn't whole may well do of the whole. A limit is one all the same.
         if !asked.is_open() || wrong.trip().is_some() {
@@ -341,20 +335,20 @@ impl Scripts {
             }
             let given = match &step.answer {
                 FieldAnswer::Word(_) | FieldAnswer::Native => Given::Nothing,
-                FieldAnswer::Template(template) => match asked.about().fill(template, field) {
+                FieldAnswer::Template(template) => match asked.about.fill(template, field) {
                     Some(text) => Given::Use(of_text(text)),
                     None => Given::Nothing,
                 },
                 // It is promised an input: of one that is being written there must be something.
                 FieldAnswer::Function(_) if field == ToolField::Arg && !asked.has_input() => Given::Nothing,
                 FieldAnswer::Function(function)
-                    if asked.is_open() && self.resting.rests(&asked.item.id, function) =>
+                    if asked.is_open() && self.resting.rests(&asked.about.item.id, function) =>
                 {
                     Given::Nothing
                 }
                 FieldAnswer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
-                    let context = plugin.context();
+                    let context = &plugin.context;
                     let called = Handle::one_called();
                     let answer = match field {
                         ToolField::Arg => called
@@ -381,8 +375,8 @@ impl Formatter for Scripts {
     }
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        let call = About::of(item, session).call;
-        let ladder = self.ladder(item, call);
+        let about = About::of(item, session);
+        let ladder = self.ladder(about);
         if ladder.is_silent(item) {
             return Ok(Verdict::Pass);
         }
@@ -390,8 +384,7 @@ impl Formatter for Scripts {
             self.resting.wake(&item.id);
         }
         self.plugins.meter().enter(&item.id, || self.frames.views.is_empty() && ladder.is_lone(item));
-        let asked = ScriptItem { item, session, call, ladder, is_frame: false };
-        Ok(self.asked(&asked))
+        Ok(self.asked(&ScriptItem { about, ladder, is_frame: false }))
     }
 
     fn frames(&self) -> Option<&dyn FrameFormatter> {
@@ -412,8 +405,8 @@ impl FrameFormatter for Scripts {
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError> {
         self.plugins.meter().enter(&frame.id, || false);
         let ladder = Rc::clone(&self.frames);
-        let asked = ScriptItem { item: frame, session, call: None, ladder, is_frame: true };
-        Ok(self.asked(&asked))
+        let about = About { item: frame, session, call: None };
+        Ok(self.asked(&ScriptItem { about, ladder, is_frame: true }))
     }
 }
 
@@ -442,7 +435,7 @@ impl Observer for Scripts {
             };
             if let Observation::Complete(item) = moment {
                 let call = item.call.as_ref().and_then(|id| session.call(id));
-                self.plugins.current.show(item, call, session, hooks);
+                self.plugins.current.show(About { item, session, call }, hooks);
             } else {
                 self.plugins.current.note(session);
                 hooks();
@@ -508,8 +501,9 @@ impl Scripts {
             Observation::Complete(item) => item,
             _ => &nothing,
         };
-        let asked = ScriptItem { item, session, call: None, ladder: Rc::default(), is_frame: false };
-        let context = plugin.context();
+        let about = About { item, session, call: None };
+        let asked = ScriptItem { about, ladder: Rc::default(), is_frame: false };
+        let context = &plugin.context;
         let answer = match moment {
             Observation::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
             _ => match event_table(plugin.lua(), event) {
@@ -542,7 +536,7 @@ fn seen(asked: &ScriptItem<'_>, view: View, what: &str) -> Result<Option<View>, 
     if asked.is_frame && !view.body.is_empty() {
         return Ok(Some(view));
     }
-    if view.is_blank() && !asked.item.is_blank() {
+    if view.is_blank() && !asked.about.item.is_blank() {
         return Err(format!(
             "{what} shows nothing: return false to hide the item, or nil to leave it to the layer below"
         ));

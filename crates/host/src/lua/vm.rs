@@ -230,7 +230,7 @@ impl Vm {
             guard.tripped.set(None);
         }
         guard.depth.set(depth + 1);
-        let done = self.limited(work);
+        let done = limited(&self.lua, self.memory, work);
         guard.depth.set(depth);
         if guard.tripped.get().is_none() && done.as_ref().is_err_and(is_out_of_memory) {
             guard.tripped.set(Some(Trip::Memory));
@@ -257,11 +257,6 @@ impl Vm {
             return error;
         }
         mlua::Error::RuntimeError(format!("{fields}{}", &digits[end..]))
-    }
-
-    /// Does `work` under the memory limit.
-    pub(super) fn limited<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
-        limited(&self.lua, self.memory, work)
     }
 
     /// Steps that scripts took in it so far.

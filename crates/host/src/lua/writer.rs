@@ -420,7 +420,7 @@ impl WriterState {
         let facts = Facts::default();
         let blocks =
             AnswerReader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
-        let entry = bare(View::of(self.spelled_blocks(&blocks, w)));
+        let entry = Entry::new("part", Kind::Notice, View::of(self.spelled_blocks(&blocks, w)));
         let mut text = String::new();
         let mut scratch = self.scratch.borrow_mut();
         scratch
@@ -497,11 +497,6 @@ fn dedented(text: &str) -> String {
         out.push('\n');
     }
     out
-}
-
-/// An entry of nothing but a body.
-fn bare(view: View) -> Entry {
-    Entry::new("part", Kind::Notice, view)
 }
 
 /// The title of an entry as a script sees it.

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "functions of a library are called by pointer")]
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Map, Value};
 use streamfmt_core::entry::{Block, Line, View};
@@ -14,6 +14,7 @@ use streamfmt_core::session::Session;
 use streamfmt_plugin::table::{BEGIN, END, HIDE, PASS, SHOW, SfItem, SfPlugin, SfSink, SfStr};
 
 use super::crossing::{Crossing, HOST, Logged, logged};
+use crate::files::lock;
 use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, Warning, short};
 use crate::plugin::library::NativeTable;
 use crate::plugin::pack::{Pack, PluginLayer};
@@ -150,7 +151,7 @@ impl NativeLayer {
     }
 
     fn state(&self) -> MutexGuard<'_, LayerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Calls one of its functions. Gives the code and the last reason that it logged; the error says why it can't be called.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use streamfmt_core::item::Id;
 use streamfmt_core::text::clean;
 
-use crate::problem::{FilePosition, Problem};
+use crate::files::lock;
+use crate::problem::{FilePosition, Problem, one_line};
 
 /// Different failures that are remembered, to tell each once.
 const MOST_KNOWN: usize = 1_000;
@@ -304,7 +305,7 @@ impl Journal {
     }
 
     fn inner(&self) -> MutexGuard<'_, JournalState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 
@@ -315,7 +316,7 @@ pub(crate) fn short(text: &str) -> String {
 
 fn cut(text: &str, most: usize) -> String {
     let end = text.char_indices().nth(most).map_or(text.len(), |(end, _)| end);
-    let mut line = clean(&text[..end]).replace('\n', "␊");
+    let mut line = one_line(&text[..end]);
     if end < text.len() {
         line.push('…');
     }

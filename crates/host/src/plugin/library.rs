@@ -16,15 +16,15 @@ mod memory;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use streamfmt_core::profile::Selector;
 use streamfmt_core::text::clean;
 use streamfmt_plugin::table::{Entry, MAJOR, SfHost, SfPlugin, SfStr};
 
-use super::manifest;
-use super::manifest::NAMES;
+use super::manifest::{self, NAMES};
+use crate::files::lock;
 
 /// Longest text of a table, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
@@ -34,6 +34,7 @@ const MOST_GROUPS: usize = 256;
 const LATER: std::ops::RangeInclusive<u32> = MAJOR + 1..=16;
 
 /// A library that was read.
+#[derive(PartialEq)]
 pub(crate) struct NativeCode {
     /// The name of its file, for messages.
     file: String,
@@ -49,12 +50,6 @@ static LOADED: Mutex<Vec<(Arc<[u8]>, LoadedTable)>> = Mutex::new(Vec::new());
 impl fmt::Debug for NativeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "NativeCode({}, {} bytes)", self.file, self.bytes.len())
-    }
-}
-
-impl PartialEq for NativeCode {
-    fn eq(&self, other: &Self) -> bool {
-        self.file == other.file && self.bytes == other.bytes
     }
 }
 
@@ -88,7 +83,7 @@ impl NativeCode {
 
     /// Its table. The library is loaded when this is first asked for, which runs its constructors. The error says what is wrong.
     pub(crate) fn table(&self, host: &'static SfHost) -> Result<&'static NativeTable, String> {
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = lock(&LOADED);
         let known = loaded.iter().find(|(bytes, _)| *bytes == self.bytes);
         let table = if let Some((_, table)) = known {
             table.clone()

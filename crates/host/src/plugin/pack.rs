@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use toml::Value;
 
 use super::library::NativeCode;
 pub use super::manifest::PluginOption;
 use super::manifest::{self, Manifest};
-use crate::files::{FileError, Files};
+use crate::files::{FileError, Files, lock};
 
 /// Largest file of a plugin, and all of them together, in bytes.
 const LARGEST: usize = 4 << 20;
@@ -77,7 +77,8 @@ pub struct Pack {
     is_folder: bool,
     /// Whether `require` finds its other files.
     has_modules: bool,
-    bytecodes: SharedBytecode,
+    /// What its files were compiled to, for it and all its copies.
+    bytecodes: Arc<Bytecodes>,
     /// The library of a native plugin.
     native: Option<Arc<NativeCode>>,
 }
@@ -90,7 +91,7 @@ pub(crate) struct Bytecodes(Mutex<BTreeMap<String, Arc<[u8]>>>);
 impl Bytecodes {
     /// The bytecode of a file, which `compile` makes of its text; `None` if it can't.
     pub(crate) fn of(&self, name: &str, compile: impl FnOnce() -> Option<Vec<u8>>) -> Option<Arc<[u8]>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         if let Some(made) = known.get(name) {
             return Some(Arc::clone(made));
         }
@@ -100,11 +101,8 @@ impl Bytecodes {
     }
 }
 
-/// What its files were compiled to, for it and all its copies. It tells nothing that their text doesn't.
-#[derive(Clone, Debug, Default)]
-struct SharedBytecode(Arc<Bytecodes>);
-
-impl PartialEq for SharedBytecode {
+/// It tells nothing that their text doesn't.
+impl PartialEq for Bytecodes {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -144,7 +142,7 @@ impl Pack {
             root: None,
             is_folder: false,
             has_modules: false,
-            bytecodes: SharedBytecode::default(),
+            bytecodes: Arc::default(),
             native: None,
         }
     }
@@ -342,7 +340,7 @@ impl Pack {
 
     /// What its files were compiled to.
     pub(crate) fn bytecodes(&self) -> &Bytecodes {
-        &self.bytecodes.0
+        &self.bytecodes
     }
 
     /// Whether a word is in any of its files.

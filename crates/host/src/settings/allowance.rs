@@ -3,9 +3,8 @@
 //! What is shown is what a person judges an agent by. So a repository must not be able to hide or rename
 //! what happens in it, or to cut it off, let alone to run anything.
 
-use streamfmt_core::text::clean;
-
 use super::document::{Leaf, SettingValue};
+use crate::problem::one_line;
 use crate::trust::Standing;
 
 /// Fewest lines of anything that a project may ask for.
@@ -90,11 +89,11 @@ pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Opti
     }
     let root = root.map_or_else(String::new, |root| format!(" {root}"));
     let why = match standing {
-        Standing::Denied => return clean(&format!("{file} is denied: ignored {told}")).replace('\n', "␊"),
+        Standing::Denied => return one_line(&format!("{file} is denied: ignored {told}")),
         Standing::Changed => format!("has changed since you trusted it; see: streamfmt trust --diff{root}"),
         Standing::Trusted | Standing::Unknown => format!("is not trusted; see: streamfmt trust{root}"),
     };
-    clean(&format!("ignored {told}: {file} {why}")).replace('\n', "␊")
+    one_line(&format!("ignored {told}: {file} {why}"))
 }
 
 fn is_plain_profile(value: &SettingValue, _: &Grants) -> bool {

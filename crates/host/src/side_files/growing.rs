@@ -8,13 +8,15 @@ use std::fmt::{self, Write};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use streamfmt_core::dialect::SideFiles;
 use streamfmt_core::frame::Framer;
 use streamfmt_core::item::Id;
 use streamfmt_core::pipeline::{Pieces, Pipeline, Subagents};
+
+use crate::files::lock;
 
 use super::{
     MOST_FILES, PIECE, SideFile, SideFileStart, Starter, beginning, call, files_of, layouts, places,
@@ -316,8 +318,4 @@ fn read_at(file: &mut File, position: u64, most: usize) -> Option<Vec<u8>> {
     let mut piece = Vec::new();
     file.take(most as u64).read_to_end(&mut piece).ok()?;
     (!piece.is_empty()).then_some(piece)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

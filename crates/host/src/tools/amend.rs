@@ -11,7 +11,7 @@
 use streamfmt_core::clip::{fold, fold_unseen};
 use streamfmt_core::entry::{Block, Line, Role, Span, View};
 use streamfmt_core::formatter::{Formatter, Verdict};
-use streamfmt_core::item::{Item, Kind};
+use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::{Detail, Profile};
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
@@ -44,6 +44,11 @@ impl<'a> About<'a> {
     /// The tool that it is about.
     pub(crate) fn tool(&self) -> Option<&str> {
         self.item.tool.as_deref().or_else(|| self.call?.tool.as_deref())
+    }
+
+    /// What its tool does.
+    pub(crate) fn action(&self) -> Option<Action> {
+        self.item.action().or_else(|| self.call?.action())
     }
 
     /// What a template says for a field; `None` if something that it names isn't there.

@@ -102,8 +102,7 @@ impl Formatter for RuleFormatter {
             return Ok(Verdict::Pass);
         }
         let about = About::of(item, session);
-        let tool = about.tool().unwrap_or_default();
-        let action = item.action().or_else(|| about.call?.action());
+        let (tool, action) = (about.tool().unwrap_or_default(), about.action());
         let values = self.known.get(tool, action, || Values::of(&self.rules, tool, action));
         let answers = RuleAnswers { values: &values, about };
         let says = |field: &ToolField| answers.has(*field);

@@ -12,7 +12,7 @@ use streamfmt_writers::terminal::{Look, Paint, Terminal};
 
 use super::{FieldAnswer, ScriptItem, Scripts};
 use crate::lua::layers::{Ladder, LadderStep};
-use crate::tools::amend::Given;
+use crate::tools::amend::{About, Given};
 use crate::tools::field::ToolField;
 
 impl Scripts {
@@ -25,12 +25,11 @@ impl Scripts {
         field: Option<ToolField>,
     ) -> Vec<Option<String>> {
         let call = item.call.as_ref().and_then(|id| session.call(id));
-        let ladder = self.ladder(item, call);
+        let about = About { item, session, call };
+        let ladder = self.ladder(about);
         let steps = field.map_or(&ladder.views[..], |field| ladder.field(field));
-        let asked = ScriptItem { item, session, call, ladder: Rc::clone(&ladder), is_frame: false };
-        let give = |(at, step)| {
-            self.plugins.current.show(item, call, session, || self.given(&asked, field, at, step))
-        };
+        let asked = ScriptItem { about, ladder: Rc::clone(&ladder), is_frame: false };
+        let give = |(at, step)| self.plugins.current.show(about, || self.given(&asked, field, at, step));
         steps.iter().enumerate().map(give).collect()
     }
 
@@ -46,12 +45,12 @@ impl Scripts {
             (_, FieldAnswer::Native) => {
                 self.plugins.take_failures();
                 let given = self.ask_native(asked, step, at + 1);
-                return Some(self.told(given, |view| drawn(asked.item, view)));
+                return Some(self.told(given, |view| drawn(asked.about.item, view)));
             }
             (None | Some(ToolField::Call | ToolField::Result), FieldAnswer::Function(function)) => {
                 self.plugins.take_failures();
                 let given = self.ask_whole(asked, step, function, at + 1);
-                return Some(self.told(given, |view| drawn(asked.item, view)));
+                return Some(self.told(given, |view| drawn(asked.about.item, view)));
             }
             (Some(ToolField::Summary), _) => Role::of("result.note"),
             (Some(ToolField::Arg), _) => Role::of("call.arg"),
