@@ -318,7 +318,7 @@ fn take(file: File, most: usize) -> Result<Vec<u8>, FileError> {
 
 /// What was found to be a plain file may have become a link or a pipe since: neither is followed or waited for.
 #[cfg(unix)]
-fn stay(options: &mut OpenOptions) {
+pub(crate) fn stay(options: &mut OpenOptions) {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
 
@@ -326,7 +326,7 @@ fn stay(options: &mut OpenOptions) {
 }
 
 #[cfg(not(unix))]
-fn stay(_: &mut OpenOptions) {}
+pub(crate) fn stay(_: &mut OpenOptions) {}
 
 /// `path` without `.` and `..`, by its words alone.
 fn plain(path: &Path) -> PathBuf {

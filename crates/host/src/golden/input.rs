@@ -37,26 +37,19 @@ impl CaseInput {
     /// wrong with a step.
     pub(super) fn read(bytes: &[u8], patches: &[Patch]) -> Result<Self, String> {
         let mut steps: Vec<LiveStep> = Vec::new();
-        let mut is_live = false;
-        let mut pending = Vec::new();
         for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            let Some(step) = step(line).map_err(|wrong| format!("line {}: {wrong}", number + 1))? else {
-                pending.extend_from_slice(&patched(line, patches));
-                continue;
-            };
-            is_live = true;
-            if !pending.is_empty() {
-                steps.push(LiveStep::Read(std::mem::take(&mut pending)));
+            let step = step(line).map_err(|wrong| format!("line {}: {wrong}", number + 1))?;
+            match (step, steps.last_mut()) {
+                (Some(step), _) => steps.push(step),
+                (None, Some(LiveStep::Read(read))) => read.extend_from_slice(&patched(line, patches)),
+                (None, _) => steps.push(LiveStep::Read(patched(line, patches).into_owned())),
             }
-            steps.push(step);
         }
-        if !is_live {
-            return Ok(Self::Whole(pending));
-        }
-        if !pending.is_empty() {
-            steps.push(LiveStep::Read(pending));
-        }
-        Ok(Self::Live(steps))
+        Ok(match &mut steps[..] {
+            [] => Self::Whole(Vec::new()),
+            [LiveStep::Read(bytes)] => Self::Whole(std::mem::take(bytes)),
+            _ => Self::Live(steps),
+        })
     }
 
     /// All that is read, without the steps.

@@ -179,9 +179,9 @@ fn no_field(item: &Item, name: &str) -> mlua::Error {
     misuse(format!("{kind} has no field `{name}`{}", hint(meant)))
 }
 
-/// Refuses to write what the host hands over.
-fn refuse_write(lua: &Lua, why: &'static str) -> mlua::Result<Function> {
-    lua.create_function(move |_, _: MultiValue| Err::<(), _>(misuse(why)))
+/// Refuses to write what the host hands over of an item.
+fn refuse_write<T>(_: &Lua, _: &T, _: MultiValue) -> mlua::Result<()> {
+    Err(misuse(NO_INPUT_WRITE))
 }
 
 const NO_ITEM_WRITE: &str = "an item can't be changed: return what is to be shown of it";
@@ -222,7 +222,8 @@ impl Handle {
         let named =
             lua.create_function(move |lua, this: Value| of(this)?.look(|item| text(lua, &named(item))))?;
         meta.raw_set(MetaMethod::Index.name(), index)?;
-        meta.raw_set(MetaMethod::NewIndex.name(), refuse_write(lua, NO_ITEM_WRITE)?)?;
+        let refuse = lua.create_function(|_, _: MultiValue| Err::<(), _>(misuse(NO_ITEM_WRITE)))?;
+        meta.raw_set(MetaMethod::NewIndex.name(), refuse)?;
         meta.raw_set(MetaMethod::ToString.name(), named)?;
         meta.raw_set("__metatable", false)?;
         meta.set_readonly(true);
@@ -247,6 +248,18 @@ impl Handle {
             }
             _ => scalar(lua, value),
         }
+    }
+
+    /// A function that gives the parts of the item one after the other: `part` makes the one at a place.
+    fn walk(
+        self,
+        lua: &Lua,
+        part: impl Fn(&Lua, &Item, usize) -> mlua::Result<(Value, Value)> + 'static,
+    ) -> mlua::Result<Function> {
+        let at = Cell::new(0);
+        lua.create_function(move |lua, _: MultiValue| {
+            self.look(|item| part(lua, item, at.replace(at.get() + 1)))
+        })
     }
 
     /// A call's input.
@@ -425,9 +438,7 @@ impl JsonHandle {
 impl UserData for JsonHandle {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, key: Value| this.index(lua, &key));
-        methods.add_meta_method(MetaMethod::NewIndex, |_, _, _: MultiValue| {
-            Err::<(), _>(misuse(NO_INPUT_WRITE))
-        });
+        methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Len, |_, this, ()| {
             this.look(|value| Ok(value.items().count().max(value.entries().count())))
         });
@@ -492,17 +503,12 @@ impl UserData for Data {
                 None => Ok(Value::Nil),
             })
         });
-        methods.add_meta_method(MetaMethod::NewIndex, |_, _, _: MultiValue| {
-            Err::<(), _>(misuse(NO_INPUT_WRITE))
-        });
+        methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
             let handle = this.0;
-            let at = Cell::new(0);
-            lua.create_function(move |lua, _: MultiValue| {
-                handle.look(|item| match item.data.get(at.replace(at.get() + 1)) {
-                    Some((name, fact)) => Ok((text(lua, name)?, handle.fact(lua, item, fact)?)),
-                    None => Ok((Value::Nil, Value::Nil)),
-                })
+            handle.walk(lua, move |lua, item, at| match item.data.get(at) {
+                Some((name, fact)) => Ok((text(lua, name)?, handle.fact(lua, item, fact)?)),
+                None => Ok((Value::Nil, Value::Nil)),
             })
         });
     }
@@ -519,13 +525,9 @@ impl UserData for DoesHandle {
             this.0.look(|item| item.does().get(&name).map_or(Ok(Value::Nil), |found| part(lua, found)))
         });
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
-            let handle = this.0;
-            let at = Cell::new(0);
-            lua.create_function(move |lua, _: MultiValue| {
-                handle.look(|item| match item.does().parts().get(at.replace(at.get() + 1)) {
-                    Some((name, found)) => Ok((text(lua, name)?, part(lua, *found)?)),
-                    None => Ok((Value::Nil, Value::Nil)),
-                })
+            this.0.walk(lua, |lua, item, at| match item.does().parts().get(at) {
+                Some((name, found)) => Ok((text(lua, name)?, part(lua, *found)?)),
+                None => Ok((Value::Nil, Value::Nil)),
             })
         });
     }
@@ -537,9 +539,7 @@ pub(super) struct RunFacts;
 
 impl UserData for RunFacts {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::NewIndex, |_, _, _: MultiValue| {
-            Err::<(), _>(misuse(NO_INPUT_WRITE))
-        });
+        methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Index, |lua, _, name: LuaString| {
             let name = name.to_str()?;
             reach(lua)?.current.facts(|facts, usage| {
@@ -601,28 +601,26 @@ fn line_of(record: &Record) -> &str {
     line.map_or(record.text(), json::Value::raw)
 }
 
+/// The part of a record that a value handed over is.
+fn json_of(value: &Value) -> Option<JsonHandle> {
+    value.as_userdata()?.borrow::<JsonHandle>().map(|json| *json).ok()
+}
+
 /// The node that a value handed over is, in the record of the item at hand.
 pub(super) fn node_of(value: &Value) -> Option<u32> {
-    let Value::UserData(data) = value else { return None };
-    let json = *data.borrow::<JsonHandle>().ok()?;
+    let json = json_of(value)?;
     // One that was kept for later is of another record.
     (json.of.0.is_good() && !json.of.0.is_call()).then_some(json.node)
 }
 
 /// The JSON of a value handed over, as it is written.
 pub(super) fn raw_of(value: &Value) -> Option<String> {
-    let Value::UserData(data) = value else { return None };
-    let json = *data.borrow::<JsonHandle>().ok()?;
-    json.look(|value| Ok(value.raw().to_owned())).ok()
+    json_of(value)?.look(|value| Ok(value.raw().to_owned())).ok()
 }
 
 /// The text, as written, of a value that was handed over, or of the part of it under `key`.
 pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> {
-    let json = match value {
-        Value::UserData(json) => json.borrow::<JsonHandle>().map(|json| *json).ok(),
-        _ => None,
-    };
-    let Some(json) = json else {
+    let Some(json) = json_of(value) else {
         let what = a_type(value);
         return Err(error(&format!("sf.raw: expected a part of an item, such as call.input, not {what}")));
     };

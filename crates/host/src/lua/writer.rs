@@ -185,12 +185,8 @@ impl ScriptedWriter {
 
     /// Writes one entry as the script spells it whole, or as the base does.
     fn entry(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
-        let (inner, handle) = (&self.inner, self.handle.as_ref());
-        if let (Some(function), Some(plugin)) = (inner.spec.part("entry"), inner.plugin()) {
-            let said = bounded(plugin.lua(), || entry_table(plugin.lua(), node)).ok();
-            if let Some(said) = said.and_then(|it| inner.ask("entry", function, Value::Table(it), handle)) {
-                return out.write_str(&said);
-            }
+        if let Some(said) = self.inner.say("entry", |lua| entry_table(lua, node), self.handle.as_ref()) {
+            return out.write_str(&said);
         }
         self.base.node(&self.spelled(node), out)
     }
@@ -299,15 +295,22 @@ impl WriterState {
         None
     }
 
+    /// What a function says for a part that `table` makes; `None` if there is none, or it leaves the part to the base.
+    fn say(
+        &self,
+        part: &'static str,
+        table: impl FnOnce(&Lua) -> mlua::Result<Table>,
+        w: Option<&Table>,
+    ) -> Option<Text> {
+        let (function, plugin) = (self.asked(part)?, self.plugin()?);
+        let table = bounded(plugin.lua(), || table(plugin.lua())).ok()?;
+        self.ask(part, function, Value::Table(table), w)
+    }
+
     /// A view in which what the script spells is spelled.
     fn spelled(&self, view: &View, entry: &Entry, w: Option<&Table>) -> View {
-        let mut said = None;
-        if let (false, Some(function), Some(plugin)) =
-            (view.title.is_empty(), self.spec.part("title"), self.plugin())
-        {
-            let table = bounded(plugin.lua(), || title_table(plugin.lua(), entry)).ok();
-            said = table.and_then(|table| self.ask("title", function, Value::Table(table), w));
-        }
+        let is_titled = !view.title.is_empty();
+        let said = is_titled.then(|| self.say("title", |lua| title_table(lua, entry), w)).flatten();
         let goes_on = view.goes_on && said.is_none();
         let mut title = view.title.clone();
         match said {
@@ -334,13 +337,8 @@ impl WriterState {
 
     /// A block in which what the script spells is spelled; `None` if that is nothing.
     fn spelled_block(&self, block: &Block, w: Option<&Table>) -> Option<Block> {
-        let part = block.type_name();
-        if let (Some(function), Some(plugin)) = (self.asked(part), self.plugin()) {
-            let said = bounded(plugin.lua(), || view_to_lua::block(plugin.lua(), block)).ok();
-            let said = said.and_then(|table| self.ask(part, function, Value::Table(table), w));
-            if let Some(said) = said {
-                return as_block(said);
-            }
+        if let Some(said) = self.say(block.type_name(), |lua| view_to_lua::block(lua, block), w) {
+            return as_block(said);
         }
         let mut block = block.clone();
         match &mut block {
@@ -359,27 +357,22 @@ impl WriterState {
 
     /// Markdown of which the script spells headings or code.
     fn spelled_prose(&self, text: &Text, role: &Role, w: Option<&Table>, out: &mut Vec<Block>) {
-        let (heading, code) = (self.asked("heading"), self.asked("code"));
-        if heading.is_none() && code.is_none() {
+        if self.asked("heading").is_none() && self.asked("code").is_none() {
             out.push(Block::Prose { text: text.clone(), role: role.clone() });
             return;
         }
         for part in prose::parts(text) {
-            let said = self.plugin().and_then(|plugin| match &part {
+            let said = match &part {
                 prose::MarkdownPart::Heading { level, text, .. } => {
-                    let table =
-                        bounded(plugin.lua(), || view_to_lua::heading(plugin.lua(), *level, text, role))
-                            .ok()?;
-                    self.ask("heading", heading?, Value::Table(table), w)
+                    self.say("heading", |lua| view_to_lua::heading(lua, *level, text, role), w)
                 }
                 prose::MarkdownPart::Code { lang, text, .. } => {
                     let (text, lang) = (text.clone(), lang.clone());
                     let block = Block::Code { text, lang, start: None, role: role.clone() };
-                    let table = bounded(plugin.lua(), || view_to_lua::block(plugin.lua(), &block)).ok()?;
-                    self.ask("code", code?, Value::Table(table), w)
+                    self.say("code", |lua| view_to_lua::block(lua, &block), w)
                 }
                 prose::MarkdownPart::Other(_) => None,
-            });
+            };
             match said {
                 Some(said) => out.extend(as_block(said)),
                 None if part.source().trim().is_empty() => {}

@@ -45,17 +45,12 @@ impl Switch {
     /// Whether the stream is one that is meant; `None` if too little of it is known yet.
     pub(crate) fn fits_stream(&self, known: &StreamStart<'_>, folders: &Folders) -> Option<bool> {
         let facts = known.facts;
-        let cwd = self
-            .cwd
-            .as_deref()
-            .map(|pattern| facts.cwd.as_ref().map(|cwd| fits(pattern, Path::new(cwd.as_str()), folders)));
-        let model = self
-            .model
-            .as_deref()
-            .map(|pattern| facts.model.as_ref().map(|model| glob(pattern, model.as_str())));
-        let dialect =
-            self.dialect.as_deref().map(|pattern| known.dialect.map(|dialect| glob(pattern, dialect)));
-        let all = [cwd, model, dialect];
+        let is_in = |pattern: &String| Some(fits(pattern, Path::new(facts.cwd.as_ref()?.as_str()), folders));
+        let all = [
+            self.cwd.as_ref().map(is_in),
+            self.model.as_ref().map(|pattern| Some(glob(pattern, facts.model.as_ref()?.as_str()))),
+            self.dialect.as_ref().map(|pattern| Some(glob(pattern, known.dialect?))),
+        ];
         // What doesn't fit already is known, whatever else will be.
         if all.contains(&Some(Some(false))) {
             return Some(false);

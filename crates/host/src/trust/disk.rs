@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::files::stay;
+
 /// Makes a folder, and those above it, that nobody but its owner may look into. One that exists stays as it is.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
@@ -47,12 +49,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
-    }
+    stay(&mut options);
     let file = options.open(path).map_err(|error| {
         if path.is_symlink() { io::Error::other("symbolic links are not followed") } else { error }
     })?;

@@ -229,13 +229,13 @@ impl Builder {
             }
         }
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
-            tell_unknown(told, option, problem, &chosen);
+            told.tell(option, RunPlugins::problems(&chosen).into_iter().chain([problem]));
             None
         });
         let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
-            tell_unknown(told, layer, problem, &chosen);
+            told.tell(layer, RunPlugins::problems(&chosen).into_iter().chain([problem]));
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
         if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
@@ -422,14 +422,4 @@ fn selectors(list: &[Named], option: &str, told: &mut SettingsProblems) -> Vec<S
         told.tell(settings::document::SettingsLayer::Option, wrong);
     }
     list.iter().map(|named| Selector::parse(&named.name)).collect()
-}
-
-/// Reports that a name is unknown, after the problems of plugins that may define it.
-fn tell_unknown(
-    told: &mut SettingsProblems,
-    layer: settings::document::SettingsLayer,
-    problem: Problem,
-    plugins: &[Chosen],
-) {
-    told.tell(layer, RunPlugins::problems(plugins).into_iter().chain([problem]));
 }

@@ -40,24 +40,26 @@ impl Scripts {
         at: usize,
         step: &LadderStep,
     ) -> Option<String> {
-        let role = match (field, &step.answer) {
-            (_, FieldAnswer::Word(_)) => return None,
-            (_, FieldAnswer::Native) => {
-                self.plugins.take_failures();
-                let given = self.ask_native(asked, step, at + 1);
-                return Some(self.told(given, |view| drawn(asked.about.item, view)));
-            }
-            (None | Some(ToolField::Call | ToolField::Result), FieldAnswer::Function(function)) => {
-                self.plugins.take_failures();
-                let given = self.ask_whole(asked, step, function, at + 1);
-                return Some(self.told(given, |view| drawn(asked.about.item, view)));
-            }
-            (Some(ToolField::Summary), _) => Role::of("result.note"),
-            (Some(ToolField::Arg), _) => Role::of("call.arg"),
-            _ => Role::of("tool.name"),
-        };
-        let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*asked };
+        if let FieldAnswer::Word(_) = step.answer {
+            return None;
+        }
         self.plugins.take_failures();
+        let whole = match (field, &step.answer) {
+            (_, FieldAnswer::Native) => Some(self.ask_native(asked, step, at + 1)),
+            (None | Some(ToolField::Call | ToolField::Result), FieldAnswer::Function(function)) => {
+                Some(self.ask_whole(asked, step, function, at + 1))
+            }
+            _ => None,
+        };
+        if let Some(given) = whole {
+            return Some(self.told(given, |view| drawn(asked.about.item, view)));
+        }
+        let role = Role::of(match field? {
+            ToolField::Summary => "result.note",
+            ToolField::Arg => "call.arg",
+            _ => "tool.name",
+        });
+        let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*asked };
         let given = self.line(&alone, field?, &role);
         Some(self.told(given, |line| line.spans.iter().map(|span| span.text.as_str()).collect()))
     }
