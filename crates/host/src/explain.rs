@@ -394,6 +394,11 @@ fn hiding(about: &ExplainSubject, engine: &Engine) -> Vec<Hiding> {
         if met.len() == probes.len() { "all".to_owned() } else { met.join(", ") }
     };
     let mut found = Vec::new();
+    let mut tell = |does, to: String, says: &str, place: &str| {
+        if !to.is_empty() {
+            found.push(Hiding { does, to, says: says.to_owned(), place: place.to_owned() });
+        }
+    };
     let whole = &engine.settings().profile;
     for (key, element) in elements(engine) {
         let says = match key {
@@ -405,19 +410,11 @@ fn hiding(about: &ExplainSubject, engine: &Engine) -> Vec<Hiding> {
         if !filter.only.is_empty() {
             // It hides whatever neither it nor another one of its kind names.
             let only = Filter { hide: Vec::new(), ..whole.filter.clone() };
-            let to = names(&|item| !only.admits(item));
-            if !to.is_empty() {
-                found.push(Hiding { does: "hides", to, says, place });
-            }
+            tell("hides", names(&|item| !only.admits(item)), &says, &place);
             continue;
         }
-        let hidden = names(&|item| !filter.admits(item));
-        let folded = names(&|item| filter.collapses(item));
-        for (does, to) in [("hides", hidden), ("folds", folded)] {
-            if !to.is_empty() {
-                found.push(Hiding { does, to, says: says.clone(), place: place.clone() });
-            }
-        }
+        tell("hides", names(&|item| !filter.admits(item)), &says, &place);
+        tell("folds", names(&|item| filter.collapses(item)), &says, &place);
     }
     let session = Session::default();
     let standard = Standard::of(whole);
@@ -426,17 +423,16 @@ fn hiding(about: &ExplainSubject, engine: &Engine) -> Vec<Hiding> {
         !matches!(kind, Kind::Call | Kind::Result)
             && matches!(standard.format(item, &session), Ok(Verdict::Hide))
     };
-    let detail = engine.resolved().tree.get("detail");
-    let place = detail.map_or_else(|| "built-in".to_owned(), |leaf| leaf.spot.to_string());
-    let to = names(&is_hidden);
-    if !to.is_empty() && about.kind == Some(Kind::Record) {
-        let says = "records are shown with --only record".to_owned();
-        found.push(Hiding { does: "hides", to, says, place: "built-in".to_owned() });
-    } else if !to.is_empty() {
-        let says = detail
-            .map_or_else(|| "detail = \"compact\"".to_owned(), |leaf| format!("detail = {}", leaf.value));
-        found.push(Hiding { does: "hides", to, says, place });
-    }
+    let (says, place) = match engine.resolved().tree.get("detail") {
+        Some(leaf) if about.kind != Some(Kind::Record) => {
+            (format!("detail = {}", leaf.value), leaf.spot.to_string())
+        }
+        _ if about.kind == Some(Kind::Record) => {
+            ("records are shown with --only record".to_owned(), "built-in".to_owned())
+        }
+        _ => ("detail = \"compact\"".to_owned(), "built-in".to_owned()),
+    };
+    tell("hides", names(&is_hidden), &says, &place);
     found
 }
 

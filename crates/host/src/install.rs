@@ -189,7 +189,7 @@ impl Installed {
         };
         let (hash, version) = (locked.hash.clone(), locked.version.clone());
         let before = lock.insert(&pack.name, locked).map(|before| before.version);
-        tree.put(&folder).map_err(|error| Problem::of(folder.display().to_string(), error.to_string()))?;
+        tree.put(&folder).map_err(failed_at(&folder))?;
         lock.write(data)?;
         Ok(Installation { name: pack.name, version, hash, files: tree.files.len(), before, folder })
     }
@@ -232,7 +232,7 @@ impl Installed {
             _ => PluginTree::read(&Files::default(), &self.folder(home, name).unwrap_or_default())
                 .map_err(complain)?,
         };
-        tree.write(&target).map_err(|error| Problem::of(target.display().to_string(), error.to_string()))?;
+        tree.write(&target).map_err(failed_at(&target))?;
         if home == Home::Installed {
             self.take_away(name)?;
         }
@@ -244,8 +244,7 @@ impl Installed {
         let _guard = guard(data)?;
         let mut lock = Lock::read(data)?;
         let folder = data.join("plugins").join(name);
-        tree::remove(&folder)
-            .map_err(|error| Problem::of(folder.display().to_string(), error.to_string()))?;
+        tree::remove(&folder).map_err(failed_at(&folder))?;
         lock.remove(name);
         lock.write(data)
     }
@@ -358,11 +357,15 @@ impl Installed {
 /// Waits until no other process changes installed plugins, and keeps others waiting until the value is dropped.
 fn guard(data: &Path) -> Result<File, Problem> {
     let path = data.join(".plugins.guard");
-    let complain = |error: io::Error| Problem::of(path.display().to_string(), error.to_string());
-    disk::make_private_folder(&data.join("plugins")).map_err(complain)?;
-    let file = File::options().create(true).append(true).open(&path).map_err(complain)?;
-    file.lock().map_err(complain)?;
+    disk::make_private_folder(&data.join("plugins")).map_err(failed_at(&path))?;
+    let file = File::options().create(true).append(true).open(&path).map_err(failed_at(&path))?;
+    file.lock().map_err(failed_at(&path))?;
     Ok(file)
+}
+
+/// The problem that something can't be done at a path.
+fn failed_at(path: &Path) -> impl Fn(io::Error) -> Problem {
+    move |error| Problem::of(path.display().to_string(), error.to_string())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::additions::Additions;
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::plugin::pack::{Pack, PluginLayer};
+use crate::settings::Request;
 use crate::tools::rule::ToolRule;
 use crate::writers::Looks;
 
@@ -41,15 +42,10 @@ pub struct Builder {
 struct SettingsSources {
     profile: Option<String>,
     environment_profile: Option<String>,
-    /// Profiles as texts, by their names.
-    texts: Vec<(String, String)>,
     set: Vec<String>,
-    file: Option<PathBuf>,
-    no_project: bool,
-    trusted: Option<String>,
     is_strict: bool,
-    folders: Option<Folders>,
-    files: Files,
+    /// What is loaded, but for the plugins of this run.
+    request: Request,
     /// Whether messages name options of the command line, not methods.
     names_options: bool,
 }
@@ -116,7 +112,7 @@ impl Builder {
     /// # Ok::<(), streamfmt::Problems>(())
     /// ```
     pub fn add_profile(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
-        self.sources.texts.push((name.into(), source.into()));
+        self.sources.request.texts.push((name.into(), source.into()));
         self
     }
 
@@ -128,19 +124,19 @@ impl Builder {
 
     /// A settings file, read instead of the user's and the project's.
     pub fn config(mut self, path: impl Into<PathBuf>) -> Self {
-        self.sources.file = Some(path.into());
+        self.sources.request.file = Some(path.into());
         self
     }
 
     /// Ignores the project's settings, trusted or not.
     pub fn no_project(mut self, on: bool) -> Self {
-        self.sources.no_project = on;
+        self.sources.request.no_project = on;
         self
     }
 
     /// Hashes of projects that are trusted in any folder, separated by commas.
     pub fn trusted(mut self, hashes: impl Into<String>) -> Self {
-        self.sources.trusted = Some(hashes.into());
+        self.sources.request.trusted = Some(hashes.into());
         self
     }
 
@@ -152,13 +148,13 @@ impl Builder {
 
     /// The folders of settings, plugins and records of trust. Without them nothing is searched.
     pub fn folders(mut self, folders: Folders) -> Self {
-        self.sources.folders = Some(folders);
+        self.sources.request.folders = Some(folders);
         self
     }
 
     /// The reader of all files, which records the files that were read, even if the build fails.
     pub fn files(mut self, files: Files) -> Self {
-        self.sources.files = files;
+        self.sources.request.files = files;
         self
     }
 

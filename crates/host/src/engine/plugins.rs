@@ -73,9 +73,6 @@ impl RunPlugins {
         base: Box<dyn Writer>,
         scratch: Box<dyn Writer>,
     ) -> Box<dyn Writer> {
-        match lua::writer::ScriptedWriter::new(&self.0, name, base, scratch) {
-            Ok(writer) => Box::new(writer),
-            Err(base) => base,
-        }
+        lua::writer::ScriptedWriter::over(&self.0, name, base, scratch)
     }
 }

@@ -97,21 +97,11 @@ pub struct Expect {
     pub empty: bool,
 }
 
-/// Text that is different in every run, or nobody's business, and what stands in its place.
+/// Text that is different in every run, or nobody's business, and what stands in its place: `$1` in that is the first group.
 #[derive(Clone, Debug)]
 pub struct CaseRedaction {
     pattern: Regex,
     with: String,
-}
-
-impl CaseRedaction {
-    /// The text with every match replaced; `$1` in the replacement is the first group.
-    pub fn apply(&self, text: String) -> String {
-        match self.pattern.replace_all(&text, self.with.as_str()) {
-            std::borrow::Cow::Borrowed(_) => text,
-            std::borrow::Cow::Owned(replaced) => replaced,
-        }
-    }
 }
 
 impl Default for CaseChoices {
@@ -223,7 +213,9 @@ impl CaseChoices {
 
     /// The output with everything redacted that is to be.
     pub(super) fn redact(&self, text: String) -> String {
-        self.redactions.iter().fold(text, |text, redaction| redaction.apply(text))
+        self.redactions.iter().fold(text, |text, CaseRedaction { pattern, with }| {
+            pattern.replace_all(&text, with.as_str()).into_owned()
+        })
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) fn unmasked_while_it_grew(engine: &Engine, bytes: &[u8]) -> Option<St
     }
     let mut pipeline = updating(&engine);
     let (mut growing, mut whole) = (BTreeMap::<Id, Vec<String>>::new(), BTreeMap::<Id, String>::new());
-    let mut take = |pipeline: &mut Pipeline| {
+    read(&mut pipeline, bytes, 1, |pipeline| {
         for update in pipeline.take_updates() {
             let EntryChange::Put { entry, partial, .. } = update.change else { continue };
             let Some(text) = prose_of(&entry).map(str::to_owned) else { continue };
@@ -87,13 +87,7 @@ pub(super) fn unmasked_while_it_grew(engine: &Engine, bytes: &[u8]) -> Option<St
                 whole.insert(entry.id, text);
             }
         }
-    };
-    for line in super::pieces::lines(bytes) {
-        let _ = pipeline.push(line, &mut String::new());
-        take(&mut pipeline);
-    }
-    let _ = pipeline.finish(&mut String::new());
-    take(&mut pipeline);
+    });
     let shown = growing.iter().filter_map(|(id, texts)| Some((id, texts, whole.get(id)?)));
     let wrong = shown.filter_map(|(id, texts, whole)| {
         let text = texts.iter().find(|text| !whole.contains(text.as_str()))?;
@@ -115,23 +109,27 @@ fn taken(engine: &Engine, bytes: &[u8], pace: usize) -> End {
     let mut pipeline = updating(&engine.apart());
     let mut shown = Shown::default();
     let mut dropped = BTreeSet::new();
-    let mut take = |pipeline: &mut Pipeline| {
+    read(&mut pipeline, bytes, pace, |pipeline| {
         let updates = pipeline.take_updates();
         dropped.extend(
             updates.iter().filter(|update| update.entry().is_none()).map(|update| update.id().clone()),
         );
         shown.take(updates);
-    };
+    });
+    let entries = shown.0.entries().map(|entry| (entry.id.clone(), entry.clone())).collect();
+    End { entries, dropped, report: pipeline.report().clone() }
+}
+
+/// Reads an input line by line. What changed is taken each time that so many lines were read, and at the end.
+fn read(pipeline: &mut Pipeline, bytes: &[u8], pace: usize, mut take: impl FnMut(&mut Pipeline)) {
     for (index, line) in super::pieces::lines(bytes).into_iter().enumerate() {
         let _ = pipeline.push(line, &mut String::new());
         if index % pace == pace - 1 {
-            take(&mut pipeline);
+            take(pipeline);
         }
     }
     let _ = pipeline.finish(&mut String::new());
-    take(&mut pipeline);
-    let entries = shown.0.entries().map(|entry| (entry.id.clone(), entry.clone())).collect();
-    End { entries, dropped, report: pipeline.report().clone() }
+    take(pipeline);
 }
 
 /// What is written; `None` if that is no entries.

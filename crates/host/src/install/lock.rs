@@ -11,8 +11,9 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::problem::Problem;
@@ -22,14 +23,19 @@ const NAME: &str = "plugins.lock";
 const LARGEST: u64 = 4 << 20;
 
 /// The installed plugins.
-#[derive(Debug, Default)]
-pub(super) struct Lock(BTreeMap<String, Locked>);
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Lock {
+    #[serde(default)]
+    plugin: BTreeMap<String, Locked>,
+}
 
 /// The record of one installed plugin.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Locked {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<String>,
     pub(super) source: String,
+    #[serde(rename = "sha256")]
     pub(super) hash: String,
 }
 
@@ -41,50 +47,28 @@ impl Lock {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             read => read.map_err(|error| complain(&error.to_string()))?,
         };
-        let damaged = || complain("it is damaged: remove it and add the plugins anew");
-        let table: Table =
-            String::from_utf8(bytes).ok().and_then(|text| text.parse().ok()).ok_or_else(damaged)?;
-        let plugins = table.get("plugin").and_then(Value::as_table);
-        let read = plugins.into_iter().flatten().map(|(name, entry)| {
-            let text = |key: &str| Some(entry.get(key)?.as_str()?.to_owned());
-            Some((
-                name.clone(),
-                Locked { version: text("version"), source: text("source")?, hash: text("sha256")? },
-            ))
-        });
-        Ok(Self(read.collect::<Option<_>>().ok_or_else(damaged)?))
+        let lock = String::from_utf8(bytes).ok().and_then(|text| toml::from_str(&text).ok());
+        lock.ok_or_else(|| complain("it is damaged: remove it and add the plugins anew"))
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Locked> {
-        self.0.get(name)
+        self.plugin.get(name)
     }
 
     /// Returns the record before.
     pub(super) fn insert(&mut self, name: &str, locked: Locked) -> Option<Locked> {
-        self.0.insert(name.to_owned(), locked)
+        self.plugin.insert(name.to_owned(), locked)
     }
 
     pub(super) fn remove(&mut self, name: &str) {
-        self.0.remove(name);
+        self.plugin.remove(name);
     }
 
     pub(super) fn write(&self, data: &Path) -> Result<(), Problem> {
-        let entry = |locked: &Locked| {
-            let mut table = Table::new();
-            if let Some(version) = &locked.version {
-                table.insert("version".to_owned(), Value::from(version.as_str()));
-            }
-            table.insert("source".to_owned(), Value::from(locked.source.as_str()));
-            table.insert("sha256".to_owned(), Value::from(locked.hash.as_str()));
-            Value::Table(table)
-        };
-        let plugins: Table = self.0.iter().map(|(name, locked)| (name.clone(), entry(locked))).collect();
-        let table: Table =
-            [("version".to_owned(), Value::Integer(1)), ("plugin".to_owned(), Value::Table(plugins))]
-                .into_iter()
-                .collect();
-        let path: PathBuf = data.join(NAME);
-        write_private(&path, table.to_string().as_bytes())
-            .map_err(|error| Problem::of(path.display().to_string(), error.to_string()))
+        let path = data.join(NAME);
+        let complain = |why: String| Problem::of(path.display().to_string(), why);
+        let mut table = Table::try_from(self).map_err(|error| complain(error.to_string()))?;
+        table.insert("version".to_owned(), Value::Integer(1));
+        write_private(&path, table.to_string().as_bytes()).map_err(|error| complain(error.to_string()))
     }
 }

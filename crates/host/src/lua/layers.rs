@@ -255,8 +255,8 @@ impl Registered {
         let dialects =
             dialects.map(|dialect| hook(format!("dialect {}", dialect.name), begin(&dialect.parse)));
         let writers = self.writers.iter();
-        let writers =
-            writers.map(|writer| hook(format!("writer {}", writer.name), writer.first().and_then(begin)));
+        let writers = writers
+            .map(|writer| hook(format!("writer {}", writer.known.name), writer.first().and_then(begin)));
         let accumulators = self.accumulators.iter();
         let accumulators =
             accumulators.map(|known| hook(format!("records {}", known.name), begin(&known.add)));
@@ -274,7 +274,7 @@ impl Registered {
 
     /// Takes `sf.writer`.
     pub(super) fn writer(&mut self, name: &str, spec: &Table) -> Result<(), String> {
-        if self.writers.iter().any(|known| known.name == name) {
+        if self.writers.iter().any(|writer| writer.known.name == name) {
             return Err(format!("the writer {name} is defined twice"));
         }
         self.writers.push(writer::Registration::read(name, spec)?);

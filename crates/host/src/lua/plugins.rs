@@ -20,7 +20,7 @@ use super::plugin::{CallFailure, Running};
 use crate::native::{NativeLayer, NativePlugins};
 use crate::plugin::journal::{Journal, OFF, Warning, short};
 use crate::plugin::pack::{Pack, PluginLayer};
-use crate::plugin::{AddedNames, Chosen, OutputContext, WriterName};
+use crate::plugin::{AddedNames, Chosen, OutputContext};
 use crate::tools::rule::ToolRule;
 
 /// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.
@@ -73,12 +73,7 @@ impl Plugins {
             let registered = plugin.registered();
             dialects.extend(registered.dialects.iter().map(|dialect| dialect.name.clone()));
             accumulators.extend(registered.accumulators.iter().map(|known| known.name.clone()));
-            writers.extend(registered.writers.iter().map(|writer| WriterName {
-                name: writer.name.clone(),
-                base: writer.base.clone(),
-                ending: writer.ext.clone(),
-                is_log: writer.is_log,
-            }));
+            writers.extend(registered.writers.iter().map(|writer| writer.known.clone()));
         }
         AddedNames { dialects, writers, accumulators }
     }

@@ -28,6 +28,7 @@ use super::plugins::Plugins;
 use super::prose;
 use super::view_to_lua;
 use super::vm::bounded;
+use crate::plugin::WriterName;
 use crate::writers;
 
 /// What a script may spell beside blocks, which it spells by their type: a heading of Markdown, and what stands around blocks.
@@ -46,14 +47,8 @@ fn parts() -> impl Iterator<Item = &'static str> {
 /// What a plugin registered as a writer.
 #[derive(Clone)]
 pub(crate) struct Registration {
-    /// Its name, for `--to`.
-    pub(crate) name: String,
-    /// The writer that it stands on.
-    pub(crate) base: String,
-    /// What the name of a file of it ends in.
-    pub(crate) ext: String,
-    /// Whether it is for the log of a CI service, where no text of others may be a command.
-    pub(crate) is_log: bool,
+    /// What others know it by.
+    pub(super) known: WriterName,
     parts: Vec<(&'static str, Function)>,
     spans: Vec<(String, Function)>,
 }
@@ -110,7 +105,8 @@ impl Registration {
             }
             _ => return Err("span is a table of roles and functions".to_owned()),
         }
-        Ok(Self { name: name.to_owned(), base, ext, is_log, parts, spans })
+        let known = WriterName { name: name.to_owned(), base, ending: ext, is_log };
+        Ok(Self { known, parts, spans })
     }
 
     fn part(&self, name: &str) -> Option<&Function> {
@@ -149,20 +145,19 @@ struct WriterState {
 }
 
 impl ScriptedWriter {
-    /// The writer `name` of a plugin, on top of `base`, of which `scratch` is another one. `None` if no plugin that
-    /// runs has it.
-    pub(crate) fn new(
+    /// The writer `name` of a plugin, on top of `base`, of which `scratch` is another one; `base` if no plugin that runs has it.
+    pub(crate) fn over(
         plugins: &Rc<Plugins>,
         name: &str,
         base: Box<dyn Writer>,
         scratch: Box<dyn Writer>,
-    ) -> Result<Self, Box<dyn Writer>> {
+    ) -> Box<dyn Writer> {
         let found = plugins.all().iter().enumerate().rev().find_map(|(index, plugin)| {
             let registered = plugin.registered();
-            let spec = registered.writers.iter().find(|writer| writer.name == name)?;
+            let spec = registered.writers.iter().find(|writer| writer.known.name == name)?;
             Some((index, spec.clone()))
         });
-        let Some((index, spec)) = found else { return Err(base) };
+        let Some((index, spec)) = found else { return base };
         let inner = Rc::new(WriterState {
             plugins: Rc::clone(plugins),
             who: Who::Plugin(index),
@@ -172,7 +167,7 @@ impl ScriptedWriter {
         });
         let handle = inner.plugin().and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
         let (inner, handle) = (SendWrapper::new(inner), SendWrapper::new(handle));
-        Ok(Self { base, inner, handle })
+        Box::new(Self { base, inner, handle })
     }
 
     fn edge(&self, part: &'static str, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -434,7 +429,7 @@ impl WriterState {
             .iter()
             .map(|span| self.painted(span).map_or_else(|| span.text.to_string(), Text::into_string))
             .collect();
-        Ok(if self.spec.is_log { ci::parted(&text).into_owned() } else { text })
+        Ok(if self.spec.known.is_log { ci::parted(&text).into_owned() } else { text })
     }
 }
 

@@ -113,7 +113,7 @@ pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
     }
     let Some(beginning) = name.strip_suffix('*') else {
         let is_known = name.contains('*') || tools().any(|known| known == name);
-        return if is_known { None } else { nearest_tool(name) };
+        return if is_known { None } else { nearest_of(name, tools) };
     };
     // Of a glob only what precedes the wildcard can be misspelled: as a whole name, or as the beginning of one.
     if beginning.contains('*') || beginning.is_empty() || tools().any(|known| known.starts_with(beginning)) {
@@ -121,15 +121,15 @@ pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
     }
     let begins =
         |known: &str| known.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));
-    tools().find(|known| begins(known)).or_else(|| nearest_tool(beginning))
+    tools().find(|known| begins(known)).or_else(|| nearest_of(beginning, tools))
 }
 
-/// The known tool whose name is nearest, whatever its case.
-fn nearest_tool(name: &str) -> Option<&'static str> {
-    let lower: Vec<String> = tools().map(str::to_lowercase).collect();
+/// The one of these names that is nearest, whatever its case.
+fn nearest_of<I: Iterator<Item = &'static str>>(name: &str, names: impl Fn() -> I) -> Option<&'static str> {
+    let lower: Vec<String> = names().map(str::to_lowercase).collect();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
     let found = nearest(name, &lower)?;
-    tools().find(|known| known.to_lowercase() == found)
+    names().find(|known| known.to_lowercase() == found)
 }
 
 /// Whether a name is that of a kind or a known tool, or a glob of several.
@@ -149,13 +149,8 @@ fn meant(name: &str) -> Option<&'static str> {
         return meant_tool(name);
     }
     let names = || words().chain(tools());
-    let lower: Vec<String> = names().map(str::to_lowercase).collect();
-    let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
-    let found = nearest(name, &lower).or_else(|| {
-        // The one plural that is far from its word: replies.
-        nearest(&format!("{}y", name.strip_suffix("ies")?), &lower)
-    })?;
-    names().find(|name| name.to_lowercase() == found)
+    // The one plural that is far from its word: replies.
+    nearest_of(name, names).or_else(|| nearest_of(&format!("{}y", name.strip_suffix("ies")?), names))
 }
 
 /// The names of the tools of all products.

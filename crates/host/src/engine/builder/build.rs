@@ -9,7 +9,6 @@ use streamfmt_dialects::DIALECTS;
 
 use super::super::{Engine, FoundSettings, OutputChoice, PluginChoice, RunPlugins};
 use super::{Builder, PluginRequest};
-use crate::files::Files;
 use crate::install::{Home, Installed};
 use crate::plugin::journal::Journal;
 use crate::plugin::manifest;
@@ -48,17 +47,9 @@ impl Builder {
         let mut told = SettingsProblems::default();
         told.errors.0.extend(self.additions.problems());
         let journal = Journal::default();
-        let files = self.sources.files.clone();
-        let plugins = self.plugins_of_run(&files, &journal, &mut told);
-        let config = Arc::new(Config::load(&Request {
-            files,
-            folders: self.sources.folders.clone(),
-            file: self.sources.file.clone(),
-            no_project: self.sources.no_project,
-            trusted: self.sources.trusted.clone(),
-            packs: plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect(),
-            texts: self.sources.texts.clone(),
-        }));
+        let plugins = self.plugins_of_run(&journal, &mut told);
+        let packs = plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect();
+        let config = Arc::new(Config::load(&Request { packs, ..self.sources.request.clone() }));
         told.extend(config.problems().clone());
         let otherwise =
             self.look.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
@@ -114,18 +105,16 @@ impl Builder {
 
     /// The requested profile, if any.
     fn asked(&self) -> Option<ProfileChoice> {
-        let choice =
-            |name: &String, option: &str, by| ProfileChoice { profile: Named::of_option(name, option), by };
-        let of_option = self.sources.profile.as_ref().map(|name| choice(name, "--profile", "--profile"));
-        of_option.or_else(|| {
-            let name = self.sources.environment_profile.as_ref()?;
-            Some(choice(name, "STREAMFMT_PROFILE", "STREAMFMT_PROFILE"))
-        })
+        let choice = |name: &String, by| ProfileChoice { profile: Named::of_option(name, by), by };
+        let of_option = self.sources.profile.as_ref().map(|name| choice(name, "--profile"));
+        let name = self.sources.environment_profile.as_ref();
+        of_option.or_else(|| Some(choice(name?, "STREAMFMT_PROFILE")))
     }
 
     /// Reads the plugins that were named for this run.
-    fn plugins_of_run(&self, files: &Files, journal: &Journal, told: &mut SettingsProblems) -> Vec<Chosen> {
-        let installed = Installed::new(&self.sources.folders.clone().unwrap_or_default());
+    fn plugins_of_run(&self, journal: &Journal, told: &mut SettingsProblems) -> Vec<Chosen> {
+        let Request { files, folders, .. } = &self.sources.request;
+        let installed = Installed::new(&folders.clone().unwrap_or_default());
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins.requested {
@@ -275,7 +264,7 @@ impl Builder {
         Engine {
             settings,
             found: FoundSettings {
-                folders: self.sources.folders.clone(),
+                folders: self.sources.request.folders.clone(),
                 config: Arc::clone(begun.config),
                 resolved,
                 choice,
