@@ -324,8 +324,7 @@ impl Config {
 
     /// Whether a file was named instead of those that would be found.
     fn is_chosen(&self) -> bool {
-        self.layers.iter().any(|loaded| loaded.document.layer == SettingsLayer::Chosen)
-            || self.looked_for.iter().any(|(layer, ..)| *layer == SettingsLayer::Chosen)
+        self.looked_for.iter().any(|(layer, ..)| *layer == SettingsLayer::Chosen)
     }
 
     /// Which profile is used. `asked` was requested by an option or by the environment. `otherwise` is used if nothing

@@ -121,15 +121,13 @@ impl Checker {
 
     /// Formats the input of a cell, compares the output, and verifies the laws.
     pub fn check(&self, cell: &Cell) -> Outcome {
-        let choices = &cell.case.choices;
-        if let Some(reason) = &choices.skip {
-            return Outcome { skipped: Some(reason.clone()), ..Outcome::default() };
-        }
-        if let Some(reason) = self.engines.left_out(&choices.formatting) {
-            return Outcome { skipped: Some(reason), ..Outcome::default() };
-        }
         let case = &cell.case;
-        let engine = match self.engines.get(&choices.formatting, &case.path, &cell.profile, &cell.writer) {
+        let choices = &case.choices;
+        let skipped = choices.skip.clone().or_else(|| self.engines.left_out(&choices.formatting));
+        if skipped.is_some() {
+            return Outcome { skipped, ..Outcome::default() };
+        }
+        let engine = match self.engines.get(case, &cell.profile, &cell.writer) {
             Ok(engine) => engine,
             Err(problems) => return located(&problems, cell),
         };
@@ -144,7 +142,7 @@ impl Checker {
         let run = CaseRun::of_input(&engine, &cell.case.input);
         let mut broken = laws::broken(cell, &engine, &run, self.chunks);
         if let Some(unmarked) = cell.row().and_then(|row| row.marks) {
-            match self.engines.get(&choices.formatting, &case.path, &cell.profile, unmarked) {
+            match self.engines.get(case, &cell.profile, unmarked) {
                 Ok(plain) => broken.extend(laws::broken_unmarked(&plain, &case.input, &run, self.chunks)),
                 Err(problems) => return located(&problems, cell),
             }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::case::Case;
 use super::choices::Formatting;
 use crate::engine::{Builder, Engine};
 use crate::files::{Files, lock, read_plain_text};
@@ -51,21 +52,16 @@ type PackRead = Result<Arc<Pack>, String>;
 type EngineSlot = Arc<OnceLock<Result<Arc<Engine>, Vec<Problem>>>>;
 
 impl Engines {
-    /// The engine of a profile and a writer for a case at `place`; else what is wrong with its set-up.
-    pub(super) fn get(
-        &self,
-        formatting: &Formatting,
-        place: &Path,
-        profile: &str,
-        writer: &str,
-    ) -> Result<Arc<Engine>, Vec<Problem>> {
+    /// The engine of a profile and a writer for a case; else what is wrong with its set-up.
+    pub(super) fn get(&self, case: &Case, profile: &str, writer: &str) -> Result<Arc<Engine>, Vec<Problem>> {
+        let formatting = &case.choices.formatting;
         let is_own = !is_path(profile) && BUILT_IN.iter().all(|(name, _)| *name != profile);
         let wanted = Wanted {
             profile: profile.to_owned(),
             writer: writer.to_owned(),
             formatting: formatting.clone(),
-            settings: if is_own { settings_above(place) } else { None },
-            native: if self.native { own_natives(formatting, place) } else { Vec::new() },
+            settings: if is_own { settings_above(&case.path) } else { None },
+            native: if self.native { own_natives(formatting, &case.path) } else { Vec::new() },
         };
         let slot = self.slot(&wanted);
         slot.get_or_init(|| self.make(&wanted).map(Arc::new)).clone()

@@ -131,15 +131,12 @@ pub(super) fn depends_on_pieces(
     if is(Chunks::Byte) {
         ways.push(("byte by byte".to_owned(), pieces::single(input)));
     }
-    match chunks {
-        Chunks::All => {
-            ways.push(("in chunks of odd size".to_owned(), pieces::odd(input, input.len() as u64)));
-        }
-        Chunks::Random(seed) => {
-            ways.push((format!("in the chunks of random:{seed}"), pieces::odd(input, seed)));
-        }
-        Chunks::Line | Chunks::Byte => {}
-    }
+    let odd = match chunks {
+        Chunks::All => Some(("in chunks of odd size".to_owned(), input.len() as u64)),
+        Chunks::Random(seed) => Some((format!("in the chunks of random:{seed}"), seed)),
+        Chunks::Line | Chunks::Byte => None,
+    };
+    ways.extend(odd.map(|(way, seed)| (way, pieces::odd(input, seed))));
     let (way, text) = ways
         .into_iter()
         .map(|(way, pieces)| (way, CaseRun::of(engine, pieces).text))

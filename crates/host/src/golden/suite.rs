@@ -237,8 +237,8 @@ fn ending(engines: &Engines, case: &Case, profile: &str, writer: &str) -> String
     if let Some(row) = writers::find(writer) {
         return row.ending.to_owned();
     }
-    let engine = engines.get(&case.choices.formatting, &case.path, profile, writer);
-    let own = engine.ok().and_then(|engine| Some(engine.plugin_writer()?.1.to_owned()));
+    let own =
+        engines.get(case, profile, writer).ok().and_then(|engine| Some(engine.plugin_writer()?.1.to_owned()));
     own.unwrap_or_else(|| "txt".to_owned())
 }
 

@@ -4,6 +4,7 @@
 //! files of its own folder among them and nothing else.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -116,9 +117,7 @@ impl Pack {
         }
         match files.read(path, LARGEST) {
             Ok(source) => {
-                let lossy = |part: Option<&std::ffi::OsStr>| {
-                    part.map_or_else(String::new, |part| part.to_string_lossy().into_owned())
-                };
+                let lossy = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
                 let text = String::from_utf8_lossy(&source.bytes);
                 Ok(Self {
                     name: lossy(path.file_stem()),

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
 use super::document::{SettingsFile, SettingsLayer, Spot};
 use super::packs::PackProfile;
 use super::tree::{ProfilePart, SettingsTree};
@@ -312,14 +314,11 @@ impl<'c> Resolver<'c> {
         Ok((self.loaded(document), fragment))
     }
 
-    fn names(&self, scope: &Scope) -> Vec<String> {
-        let mut names: Vec<String> = BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
+    fn names(&self, scope: &Scope) -> IndexSet<String> {
+        let mut names: IndexSet<String> = BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
         names.extend(self.config.pack_profiles().into_iter().map(|(name, _)| name));
         let layers = self.config.layers[..scope.level].iter();
         names.extend(layers.chain(&scope.file).flat_map(|loaded| loaded.profiles.keys().cloned()));
-        names.sort_by_key(|name| !BUILT_IN.iter().any(|(known, _)| known == name));
-        let mut seen = std::collections::HashSet::new();
-        names.retain(|name| seen.insert(name.clone()));
         names
     }
 }

@@ -19,7 +19,7 @@ fn cells_that_agree_share_one_engine() {
     let engines = engines::Engines::default();
     let of = |cell: &Cell| {
         let case = &cell.case;
-        engines.get(&case.choices.formatting, &case.path, &cell.profile, &cell.writer).unwrap()
+        engines.get(case, &cell.profile, &cell.writer).unwrap()
     };
     let cells = folder.cells();
     let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
