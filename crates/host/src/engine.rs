@@ -414,7 +414,9 @@ impl Engine {
         let rules = &self.settings.tools;
         let shown = OutputContext { limits: self.settings.profile.limits, is_page: self.output.row.is_page };
         let chosen: Vec<Chosen> = self.plugins.active.iter().map(Active::chosen).collect();
-        RunPlugins::load(&chosen, rules, shown, &self.plugins.journal, self.plugins.inline_errors)
+        let mut journal = self.plugins.journal.clone();
+        journal.is_inline = self.plugins.inline_errors;
+        RunPlugins::load(&chosen, rules, shown, &journal)
     }
 
     /// The folders that were searched, if any.

@@ -253,16 +253,13 @@ impl Config {
 
     fn read_if_there(&mut self, layer: SettingsLayer, path: &Path) {
         let shown = self.folders.shown(path);
-        match self.open(layer, path, shown.clone()) {
-            Ok(document) => {
-                self.looked_for.push((layer, path.to_owned(), true));
-                self.add(document);
-            }
-            Err(FileError::Missing) => self.looked_for.push((layer, path.to_owned(), false)),
-            Err(error) => {
-                self.looked_for.push((layer, path.to_owned(), true));
-                self.problems.tell(layer, [Problem::of(shown, error.to_string())]);
-            }
+        let opened = self.open(layer, path, shown.clone());
+        let is_there = !matches!(opened, Err(FileError::Missing));
+        self.looked_for.push((layer, path.to_owned(), is_there));
+        match opened {
+            Ok(document) => self.add(document),
+            Err(FileError::Missing) => {}
+            Err(error) => self.problems.tell(layer, [Problem::of(shown, error.to_string())]),
         }
     }
 

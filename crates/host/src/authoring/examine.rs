@@ -64,32 +64,29 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path, native: bool) -> E
     let is_native = is_library || found.manifest.as_ref().is_some_and(Manifest::is_native);
     if is_native && !native {
         found.is_left_out = true;
-        if path.is_dir() {
-            found.look_for_cases(path);
-        }
-        return found;
-    }
-    let read = match (is_library, is_native) {
-        (true, _) => Pack::read_library(path),
-        (false, true) => Pack::read_native(files, path),
-        (false, false) => Pack::read(files, path),
-    };
-    match read {
-        Ok(pack) if is_native => found.load_native(&Arc::new(pack)),
-        Ok(pack) => {
-            let pack = Arc::new(pack);
-            found.load(&pack);
-            found.flaws.extend(trial::faults(&pack, &found.hooks));
-            found.flaws.extend(Config::check_pack(files, folders, &pack));
-            for problem in found.problems.iter_mut().chain(&mut found.flaws) {
-                if let Some(path) = pack.path_of(&problem.origin) {
-                    problem.origin = path;
+    } else {
+        let read = match (is_library, is_native) {
+            (true, _) => Pack::read_library(path),
+            (false, true) => Pack::read_native(files, path),
+            (false, false) => Pack::read(files, path),
+        };
+        match read {
+            Ok(pack) if is_native => found.load_native(&Arc::new(pack)),
+            Ok(pack) => {
+                let pack = Arc::new(pack);
+                found.load(&pack);
+                found.flaws.extend(trial::faults(&pack, &found.hooks));
+                found.flaws.extend(Config::check_pack(files, folders, &pack));
+                for problem in found.problems.iter_mut().chain(&mut found.flaws) {
+                    if let Some(path) = pack.path_of(&problem.origin) {
+                        problem.origin = path;
+                    }
                 }
             }
-        }
-        Err(message) => {
-            found.problems.push(Problem::of(path.display().to_string(), message));
-            return found;
+            Err(message) => {
+                found.problems.push(Problem::of(path.display().to_string(), message));
+                return found;
+            }
         }
     }
     if path.is_dir() {

@@ -25,9 +25,8 @@ impl RunPlugins {
         rules: &[ToolRule],
         shown: OutputContext,
         journal: &Journal,
-        is_inline: bool,
     ) -> Self {
-        Self(Rc::new(Plugins::load(chosen, rules, shown, journal, is_inline)))
+        Self(Rc::new(Plugins::load(chosen, rules, shown, journal)))
     }
 
     /// The names of dialects and writers that plugins add.

@@ -20,14 +20,8 @@ pub(crate) struct NoScripts(NativePlugins);
 
 #[expect(clippy::unused_self, reason = "the same calls as with scripts")]
 impl NoScripts {
-    pub(super) fn load(
-        chosen: &[Chosen],
-        _: &[ToolRule],
-        _: OutputContext,
-        journal: &Journal,
-        is_inline: bool,
-    ) -> Self {
-        Self(NativePlugins::load(chosen, journal, is_inline))
+    pub(super) fn load(chosen: &[Chosen], _: &[ToolRule], _: OutputContext, journal: &Journal) -> Self {
+        Self(NativePlugins::load(chosen, journal))
     }
 
     pub(super) fn names(_: &[Chosen]) -> AddedNames {

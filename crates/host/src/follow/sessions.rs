@@ -252,10 +252,9 @@ impl Sessions {
     /// Files that couldn't be classified and have grown since.
     fn begun_files(&mut self) -> Vec<(usize, AppearedSession)> {
         let silent = std::mem::take(&mut self.silent);
-        let (grown, still) =
+        let (grown, still): (Vec<_>, Vec<_>) =
             silent.into_iter().partition(|silent| size_of(&silent.found.path) != silent.size);
         self.silent = still;
-        let grown: Vec<UndecidedFile> = grown;
         grown
             .into_iter()
             .map(|silent| (silent.folder, silent.found))
@@ -289,12 +288,10 @@ impl Sessions {
         let Some(first) = records.first() else {
             // Its first line isn't whole yet, or it is no record.
             let is_silent = is_all && !text.contains('\n');
-            return if is_silent {
-                FileKind::Silent
-            } else if work.is_some() {
-                FileKind::Other
-            } else {
-                FileKind::Unknown
+            return match work {
+                _ if is_silent => FileKind::Silent,
+                Some(_) => FileKind::Other,
+                None => FileKind::Unknown,
             };
         };
         let is_elsewhere = |filter: &WorkFilter| (filter.read)(first.root()).as_ref() != Some(&filter.work);

@@ -117,14 +117,8 @@ impl Engines {
             builder = builder.config(settings);
         }
         builder = packs.into_iter().fold(builder, Builder::pack);
-        match builder.build() {
-            Ok(engine) if problems.is_empty() => Ok(engine.counting_calls()),
-            Ok(_) => Err(problems),
-            Err(found) => {
-                problems.extend(found.0);
-                Err(problems)
-            }
-        }
+        let built = builder.build().map_err(|found| problems.extend(found.0)).ok();
+        built.filter(|_| problems.is_empty()).map(Engine::counting_calls).ok_or(problems)
     }
 
     fn pack(&self, path: &Path, is_native: bool) -> Result<Arc<Pack>, String> {

@@ -135,18 +135,15 @@ impl Running {
             let name = named.name.borrow();
             journal.print(name.as_deref().unwrap_or(&fallback), text);
         };
-        let mut tables = None;
-        let vm = Vm::new(log, item::iterate, |lua, globals| {
+        let (vm, (context, state)) = Vm::new(log, |lua, globals| {
             Reach::install(lua, current)?;
             let options = options(lua, pack)?;
             api::install(lua, globals, plugin, &options)?;
             if pack.has_modules() {
                 globals.raw_set("require", require(lua, pack)?)?;
             }
-            tables = Some(context(lua, options, shown)?);
-            Ok(())
+            context(lua, options, shown)
         })?;
-        let (context, state) = tables.ok_or_else(|| mlua::Error::runtime("the Lua VM was not set up"))?;
         Ok((vm, context, state))
     }
 

@@ -48,8 +48,6 @@ pub(crate) struct Plugins {
     pub(super) current: Rc<Current>,
     meter: Rc<Meter>,
     journal: Journal,
-    /// Whether failures are told where they happened.
-    is_inline: bool,
     failures: RefCell<Vec<FormatError>>,
     /// What is to be told under the next view.
     notes: RefCell<Vec<Line>>,
@@ -67,7 +65,7 @@ impl Plugins {
     pub(crate) fn names(chosen: &[Chosen]) -> AddedNames {
         // A native plugin adds no names, so no code of it need be loaded for them.
         let scripts: Vec<Chosen> = chosen.iter().filter(|(_, pack)| !pack.is_native()).cloned().collect();
-        let plugins = Self::load(&scripts, &[], OutputContext::default(), &Journal::default(), false);
+        let plugins = Self::load(&scripts, &[], OutputContext::default(), &Journal::default());
         let (mut dialects, mut writers, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
         for plugin in &plugins.all {
             let registered = plugin.registered();
@@ -84,9 +82,8 @@ impl Plugins {
         rules: &[ToolRule],
         shown: OutputContext,
         journal: &Journal,
-        is_inline: bool,
     ) -> Self {
-        let native = NativePlugins::load(chosen, journal, is_inline);
+        let native = NativePlugins::load(chosen, journal);
         let of_native = |native: &NativeLayer| Registered::of_native(native.formats());
         let mut plugins = Self {
             all: Vec::new(),
@@ -97,7 +94,6 @@ impl Plugins {
             current: Rc::default(),
             meter: Rc::new(Meter::new(journal.fault())),
             journal: journal.clone(),
-            is_inline,
             failures: RefCell::default(),
             notes: RefCell::default(),
         };
@@ -241,8 +237,8 @@ impl Plugins {
             failures.push(error_of(&failure.warning));
         }
         let text = format!("{} failed: {}", failure.warning.plugin, failure.warning.message);
-        let is_first = self.journal.fail(failure.warning, self.is_inline);
-        if is_first && self.is_inline {
+        let is_first = self.journal.fail(failure.warning, self.journal.is_inline);
+        if is_first && self.journal.is_inline {
             self.notes.borrow_mut().push(Line::of("notice.warning", text));
         }
         if plugin.is_off() {

@@ -17,7 +17,7 @@ use memchr::memmem;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
 
-use super::spell;
+use super::{item, spell};
 use crate::plugin::pack::Bytecodes;
 
 /// Steps (loop turns and calls) that one run of a script may take.
@@ -170,12 +170,12 @@ pub(super) struct Vm {
 }
 
 impl Vm {
-    /// Makes a machine. `log` takes what scripts print. `open` may put things into it before it is closed off.
-    pub(super) fn new(
+    /// Makes a machine. `log` takes what scripts print. `open` may put things into it before it is closed off; what it gives comes
+    /// along.
+    pub(super) fn new<T>(
         log: impl Fn(&[u8]) + 'static,
-        iterate: impl FnOnce(&Lua) -> mlua::Result<Function>,
-        open: impl FnOnce(&Lua, &Table) -> mlua::Result<()>,
-    ) -> mlua::Result<Self> {
+        open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
+    ) -> mlua::Result<(Self, T)> {
         let libraries =
             StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::UTF8 | StdLib::BIT | StdLib::COROUTINE;
         let lua = Lua::new_with(libraries, LuaOptions::default())?;
@@ -195,11 +195,11 @@ impl Vm {
             lua.create_function(find_plain)?,
             lua.create_function(split_plain)?,
             log,
-            iterate(&lua)?,
+            item::iterate(&lua)?,
             describe,
         );
         PRELUDE.load(&lua)?.call::<()>(natives)?;
-        open(&lua, &lua.globals())?;
+        let opened = open(&lua, &lua.globals())?;
         lua.sandbox(true)?;
         let ticking = Rc::clone(&guard);
         lua.set_interrupt(move |lua| match ticking.step() {
@@ -210,7 +210,7 @@ impl Vm {
             }
         });
         let memory = lua.used_memory() + MEMORY;
-        Ok(Self { lua, guard, raised, memory })
+        Ok((Self { lua, guard, raised, memory }, opened))
     }
 
     /// The machine itself, for making values. What runs in it must go through [`Vm::run`].

@@ -22,10 +22,10 @@ pub(crate) struct NativePlugins(Arc<Vec<NativeLayer>>);
 
 impl NativePlugins {
     /// Loads the native ones of these plugins. One that fails is reported and left out.
-    pub(crate) fn load(chosen: &[Chosen], journal: &Journal, is_inline: bool) -> Self {
+    pub(crate) fn load(chosen: &[Chosen], journal: &Journal) -> Self {
         let mut layers = Vec::new();
         for (layer, pack) in chosen.iter().filter(|(_, pack)| pack.native().is_some()) {
-            match NativeLayer::load(*layer, pack, journal, is_inline) {
+            match NativeLayer::load(*layer, pack, journal) {
                 Ok(loaded) => layers.push(loaded),
                 Err(warning) => drop(journal.fail(*warning, false)),
             }

@@ -44,7 +44,6 @@ pub(crate) struct NativeLayer {
     instance: Mutex<Instance>,
     state: Mutex<LayerState>,
     journal: Journal,
-    is_inline: bool,
 }
 
 /// What became of the calls of a plugin.
@@ -79,7 +78,6 @@ impl NativeLayer {
         layer: PluginLayer,
         pack: &Arc<Pack>,
         journal: &Journal,
-        is_inline: bool,
     ) -> Result<Self, Box<Warning>> {
         let refuse = |name: &str, message: String| {
             let warning = Warning::new(name, "failed while loading", message, LEFT_OUT);
@@ -110,7 +108,6 @@ impl NativeLayer {
             }),
             state: Mutex::default(),
             journal: journal.clone(),
-            is_inline,
         };
         let reason = this.take_log(said, address.is_null());
         if address.is_null() {
@@ -292,8 +289,8 @@ impl NativeLayer {
         }
         let note = format!("{} failed: {}", self.name, short(&why));
         let warning = Warning::new(&self.name, format!("failed while {doing}"), why, BELOW);
-        let is_first = self.journal.fail(warning, self.is_inline);
-        if is_first && self.is_inline {
+        let is_first = self.journal.fail(warning, self.journal.is_inline);
+        if is_first && self.journal.is_inline {
             state.notes.push(Line::of("notice.warning", note));
         }
         if state.failures == MOST_FAILURES {

@@ -31,7 +31,7 @@ pub(crate) struct NoNativePlugins;
 pub(crate) enum NoNativeLayer {}
 
 impl NoNativePlugins {
-    pub(crate) fn load(_: &[Chosen], _: &Journal, _: bool) -> Self {
+    pub(crate) fn load(_: &[Chosen], _: &Journal) -> Self {
         Self
     }
 

@@ -129,6 +129,8 @@ pub(crate) struct Met {
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     inner: Arc<Mutex<JournalState>>,
+    /// Whether failures of calls are told in the output, where they happened.
+    pub(crate) is_inline: bool,
     /// Of an output beside the main one.
     beside: Option<Arc<Beside>>,
 }
@@ -200,7 +202,7 @@ impl Journal {
         let mut inner = self.inner();
         inner.besides += 1;
         let beside = Arc::new(Beside { number: inner.besides, heard });
-        Self { inner: Arc::clone(&self.inner), beside: Some(beside) }
+        Self { beside: Some(beside), ..self.clone() }
     }
 
     /// Whether what a plugin prints is told by another output.
@@ -288,20 +290,15 @@ impl Journal {
     pub(crate) fn print(&self, plugin: &str, text: &[u8]) {
         let mut inner = self.inner();
         inner.printed += 1;
-        match inner.printed {
+        let line = match inner.printed {
             1..=MOST_PRINTED => {
                 let text = &text[..text.len().min(LONGEST_PRINT * 4 + 4)];
-                let line = cut(&String::from_utf8_lossy(text), LONGEST_PRINT);
-                inner.fresh.push_back(PluginMessage::Printed(short(plugin), line));
+                cut(&String::from_utf8_lossy(text), LONGEST_PRINT)
             }
-            more if more == MOST_PRINTED + 1 => {
-                inner.fresh.push_back(PluginMessage::Printed(
-                    short(plugin),
-                    "(further lines are omitted)".to_owned(),
-                ));
-            }
-            _ => {}
-        }
+            more if more == MOST_PRINTED + 1 => "(further lines are omitted)".to_owned(),
+            _ => return,
+        };
+        inner.fresh.push_back(PluginMessage::Printed(short(plugin), line));
     }
 
     fn inner(&self) -> MutexGuard<'_, JournalState> {

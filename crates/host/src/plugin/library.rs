@@ -152,14 +152,13 @@ unsafe fn read_table(table: *const SfPlugin) -> Result<NativeTable, String> {
         std::ptr::copy_nonoverlapping(table.cast::<u8>(), functions.as_mut_ptr().cast(), copied);
         functions.assume_init()
     };
-    for (is_there, name) in [
+    let needed = [
         (functions.create.is_some(), "create"),
         (functions.destroy.is_some(), "destroy"),
         (functions.format.is_some(), "format"),
-    ] {
-        if !is_there {
-            return Err(format!("its table has no function {name}"));
-        }
+    ];
+    if let Some((_, name)) = needed.iter().find(|(is_there, _)| !is_there) {
+        return Err(format!("its table has no function {name}"));
     }
     // SAFETY: the texts of a table are static.
     let text = |value: SfStr, what: &str| {

@@ -1,6 +1,5 @@
 //! Builds an engine of the choices: reads the settings and checks everything.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt_core::profile::{Ci, Selector};
@@ -118,16 +117,11 @@ impl Builder {
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
         let mut plugins = Vec::new();
         for chosen in &self.plugins.requested {
-            let is_library = |path: &PathBuf| pack::is_library(path);
-            let is_native = match chosen {
-                PluginRequest::Path(path) => is_library(path),
-                PluginRequest::Pack(_, pack) => pack.is_native(),
+            let (is_native, origin) = match chosen {
+                PluginRequest::Path(path) => (pack::is_library(path), format!("--plugin {}", path.display())),
+                PluginRequest::Pack(_, pack) => (pack.is_native(), pack.name.clone()),
             };
             if let Some(why) = WITHOUT_LUA.filter(|_| !is_native) {
-                let origin = match chosen {
-                    PluginRequest::Path(path) => format!("--plugin {}", path.display()),
-                    PluginRequest::Pack(_, pack) => pack.name.clone(),
-                };
                 told.errors.0.push(Problem::of(origin, why));
                 continue;
             }
@@ -146,7 +140,7 @@ impl Builder {
                 }
                 if path.join(manifest::FILE).is_file() {
                     let message = format!("the {} plugin is used, not the folder ./{name}", home_of(name));
-                    told.warnings.0.push(Problem::of(format!("--plugin {name}"), message));
+                    told.warnings.0.push(Problem::of(origin, message));
                 }
                 continue;
             }
@@ -158,7 +152,7 @@ impl Builder {
                         .to_str()
                         .filter(|name| manifest::is_name(name) && !is_source(path) && !is_native);
                     let message = name.map_or(message, |name| installed.no_such(name));
-                    told.errors.0.push(Problem::of(format!("--plugin {}", path.display()), message));
+                    told.errors.0.push(Problem::of(origin, message));
                 }
                 // A broken plugin is left out; the others and the stream still work.
                 Err(message) => journal.note_unread(path, message),
@@ -234,27 +228,21 @@ impl Builder {
         }
         let mut themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
         self.additions.add_themes(&mut themes);
-        let mut theme = None;
         let has_colors = match writer.colors {
             WriterColors::None => false,
             WriterColors::Terminal => self.look.looks.color.is_some(),
             WriterColors::Recorded => true,
         };
-        if has_colors {
-            let background = &self.look.looks.background;
+        let background = &self.look.looks.background;
+        let (theme, wrong) = if has_colors {
             match begun.config.theme_of(&settings.theme, &themes, background) {
-                Ok((found, wrong)) => {
-                    theme = Some(found);
-                    told.extend(wrong);
-                }
-                Err(wrong) => {
-                    theme = themes.load("auto", background).ok().map(|(theme, _)| theme);
-                    told.extend(wrong);
-                }
+                Ok((theme, wrong)) => (Some(theme), Some(wrong)),
+                Err(wrong) => (themes.load("auto", background).ok().map(|(theme, _)| theme), Some(wrong)),
             }
-        } else if let Err(wrong) = begun.config.check_theme(&settings.theme, &themes) {
-            told.extend(wrong);
-        }
+        } else {
+            (None, begun.config.check_theme(&settings.theme, &themes).err())
+        };
+        told.extend(wrong.unwrap_or_default());
         settings.tools.extend(self.items.tools.iter().cloned());
         settings.profile.layout.ci = self.ci_of(&settings, writer, plugin_writer.as_ref());
         let mut looks = self.look.looks.clone();
