@@ -99,13 +99,12 @@ impl Installed {
     /// Loads the plugin `name`. The error is a message, with a suggestion for a misspelled name.
     pub fn find(&self, files: &Files, name: &str) -> Result<Pack, String> {
         let home = self.home(name).ok_or_else(|| self.no_such(name))?;
-        self.read(files, home, name).and_then(|pack| {
-            if pack.name == name {
-                Ok(pack)
-            } else {
-                Err(format!("its plugin.toml has the name \"{}\"", pack.name))
-            }
-        })
+        let pack = self.read(files, home, name)?;
+        if pack.name == name {
+            Ok(pack)
+        } else {
+            Err(format!("its plugin.toml has the name \"{}\"", pack.name))
+        }
     }
 
     fn read(&self, files: &Files, home: Home, name: &str) -> Result<Pack, String> {

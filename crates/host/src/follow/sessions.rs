@@ -61,6 +61,7 @@ impl SessionFolder {
 }
 
 /// The sessions of some folders.
+#[derive(Default)]
 pub struct Sessions {
     folders: Vec<SessionFolder>,
     /// Files that this program writes, which aren't sessions.
@@ -122,15 +123,7 @@ enum FileKind {
 impl Sessions {
     /// Those of `folders`. `written`: the real paths of files that aren't read.
     pub fn new(folders: Vec<SessionFolder>, written: Vec<PathBuf>) -> Self {
-        Self {
-            folders,
-            written,
-            known: BTreeMap::new(),
-            current: None,
-            seen: HashSet::new(),
-            silent: Vec::new(),
-            next: None,
-        }
+        Self { folders, written, ..Self::default() }
     }
 
     /// Checks whether a session appeared after the one that was taken last.

@@ -93,10 +93,26 @@ impl Running {
         meter: &Rc<Meter>,
     ) -> Result<Self, Box<Failure>> {
         let plugin = Rc::new(Plugin::default());
-        let made = Self::make(pack, current, shown, journal, &plugin);
+        let (printing, named, fallback) = (journal.clone(), Rc::clone(&plugin), pack.name.clone());
+        let is_heard = journal.is_heard(&pack.name);
+        let log = move |text: &[u8]| {
+            if !is_heard {
+                let name = named.name.borrow();
+                printing.print(name.as_deref().unwrap_or(&fallback), text);
+            }
+        };
+        let made = Vm::new(log, |lua, globals| {
+            Reach::install(lua, current)?;
+            let options = options(lua, pack)?;
+            api::install(lua, globals, &plugin, &options)?;
+            if pack.has_modules() {
+                globals.raw_set("require", require(lua, pack)?)?;
+            }
+            context(lua, options, shown)
+        });
         let refuse =
             |name: String, stop: Stop| Box::new(failure(pack, name, stop.into(), None, "loading", LEFT_OUT));
-        let (vm, context, state) = made.map_err(|error| refuse(pack.name.clone(), Stop::of(error)))?;
+        let (vm, (context, state)) = made.map_err(|error| refuse(pack.name.clone(), Stop::of(error)))?;
         let running = Self {
             layer,
             pack: Arc::clone(pack),
@@ -117,34 +133,6 @@ impl Running {
         running.question_roles(journal);
         running.question_tools(journal);
         Ok(running)
-    }
-
-    fn make(
-        pack: &Arc<Pack>,
-        current: &Rc<Current>,
-        shown: OutputContext,
-        journal: &Journal,
-        plugin: &Rc<Plugin>,
-    ) -> mlua::Result<(Vm, Table, Table)> {
-        let (journal, named, fallback) = (journal.clone(), Rc::clone(plugin), pack.name.clone());
-        let is_heard = journal.is_heard(&pack.name);
-        let log = move |text: &[u8]| {
-            if is_heard {
-                return;
-            }
-            let name = named.name.borrow();
-            journal.print(name.as_deref().unwrap_or(&fallback), text);
-        };
-        let (vm, (context, state)) = Vm::new(log, |lua, globals| {
-            Reach::install(lua, current)?;
-            let options = options(lua, pack)?;
-            api::install(lua, globals, plugin, &options)?;
-            if pack.has_modules() {
-                globals.raw_set("require", require(lua, pack)?)?;
-            }
-            context(lua, options, shown)
-        })?;
-        Ok((vm, context, state))
     }
 
     /// How high it stands.

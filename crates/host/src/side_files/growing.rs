@@ -50,13 +50,7 @@ impl GrowingSideFiles {
             history: history.to_owned(),
             given: given.to_owned(),
             places: places(history).into_iter().map(place).collect(),
-            is_asked: false,
-            known: HashSet::new(),
-            silent: VecDeque::new(),
-            begun: Vec::new(),
-            calls: VecDeque::new(),
-            claimed: Vec::new(),
-            turn: 0,
+            ..FoundFiles::default()
         };
         Self { found: Arc::new(Mutex::new(found)), max_line }
     }
@@ -123,6 +117,7 @@ impl GrowingSideFiles {
 }
 
 /// What is known of the files.
+#[derive(Default)]
 struct FoundFiles {
     history: PathBuf,
     given: Vec<PathBuf>,

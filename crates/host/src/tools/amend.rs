@@ -54,7 +54,7 @@ impl<'a> About<'a> {
     /// What a template says for a field; `None` if something that it names isn't there.
     pub(crate) fn fill(&self, template: &Template, field: ToolField) -> Option<Text> {
         let item = if field == ToolField::Label { self.call.unwrap_or(self.item) } else { self.item };
-        let text = filled(template, field, item, self.tool(), self.session.facts())?;
+        let text = filled(template, field, item, self)?;
         // An empty summary would be all that is shown of a result.
         (field != ToolField::Summary || !text.trim().is_empty()).then_some(text)
     }
@@ -62,7 +62,7 @@ impl<'a> About<'a> {
     /// Whether a template says an argument of the call that this result answers.
     pub(crate) fn fills_call(&self, template: &Template) -> bool {
         let Some(call) = self.call.filter(|_| self.item.kind == Kind::Result) else { return false };
-        filled(template, ToolField::Arg, call, self.tool(), self.session.facts()).is_some()
+        filled(template, ToolField::Arg, call, self).is_some()
     }
 }
 

@@ -1,24 +1,18 @@
 //! Fills templates with the fields of an item.
 
 use streamfmt_core::item::{Action, Item};
-use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 
+use super::amend::About;
 use super::field::ToolField;
 use super::template::Template;
 use crate::json;
 
-/// A template with the fields of an item, `tool` being the one that it is about; `None` if one of them isn't there.
-pub(super) fn filled(
-    template: &Template,
-    field: ToolField,
-    item: &Item,
-    tool: Option<&str>,
-    facts: &Facts,
-) -> Option<Text> {
+/// A template with the fields of an item, which is what it is about or its call; `None` if one of them isn't there.
+pub(super) fn filled(template: &Template, field: ToolField, item: &Item, about: &About<'_>) -> Option<Text> {
     let value = |keys: &[String]| {
         let simple = match (field, keys) {
-            (ToolField::Label, [name]) => of_call(item, tool, name),
+            (ToolField::Label, [name]) => of_call(item, about.tool(), name),
             (ToolField::Summary, [name]) => of_result(item, name),
             _ => None,
         };
@@ -27,7 +21,7 @@ pub(super) fn filled(
             of_value(input?, keys)
         })
     };
-    let relative = |path: String| facts.relative(Text::clean_owned(path)).into_string();
+    let relative = |path: String| about.session.facts().relative(Text::clean_owned(path)).into_string();
     template.fill(value, relative).map(Text::clean_owned)
 }
 
