@@ -22,7 +22,7 @@ use super::block::list_of;
 use super::item::{Handle, a_type};
 use super::layers::Who;
 use super::new_items::Maker;
-use super::plugin::{CallFailure, Running, function_of};
+use super::plugin::{CallFailure, function_of};
 use super::plugins::{Plugins, assert_on_thread};
 use super::vm::Stop;
 
@@ -86,11 +86,6 @@ struct ScriptedDialect {
 }
 
 impl ScriptedDialect {
-    /// The plugin, unless it is off.
-    fn plugin(&self) -> Option<&Running> {
-        self.plugins.get(self.who).filter(|plugin| !plugin.is_off())
-    }
-
     fn fail(&self, function: &Function, wrong: impl Into<CallFailure>, doing: &str) {
         if let Some(plugin) = self.plugins.get(self.who) {
             self.plugins.fail(plugin, function, wrong, doing, KEPT);
@@ -99,7 +94,7 @@ impl ScriptedDialect {
 
     /// What `parse` makes of a record; `None` if it doesn't know it, or fails.
     fn parsed(&self, input: Input<'_>) -> Option<Vec<Event>> {
-        let plugin = self.plugin()?;
+        let plugin = self.plugins.running(self.who)?;
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
         item.record = Some(Arc::clone(input.record));
         let doing = || format!("reading line {}", input.line);
@@ -167,7 +162,7 @@ impl Decoder for ScriptedDialect {
         let mut item = Item::new("sample", Kind::Unknown, 0);
         item.record = Some(Arc::clone(&record));
         let answer = self.plugins.current.read(&item, &Session::default(), || {
-            let plugin = self.plugin()?;
+            let plugin = self.plugins.running(self.who)?;
             let sample = Handle::item().value(plugin.lua(), record.root()).ok()?;
             Some(plugin.call_hook(detect, (sample, &plugin.context)))
         });
@@ -202,7 +197,7 @@ impl Decoder for ScriptedDialect {
 
     fn end(&mut self, out: &mut Vec<Event>) {
         let Some(finish) = &self.dialect.finish else { return };
-        let Some(plugin) = self.plugin() else { return };
+        let Some(plugin) = self.plugins.running(self.who) else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
         let record = Arc::new(record);
         let input = Input { record: &record, value: record.root(), line: 0, parent: None };

@@ -291,15 +291,11 @@ impl Handle {
             "block" => item.block().map_or(Ok(Value::Nil), |block| self.value(lua, block)),
             "raw" => optional(lua, item.record.as_deref().map(line_of)),
             "data" => object(lua, Data(self)),
-            "call" => match Self::call().filter(|_| !self.0.is_call()) {
-                Some(call) => call.into_lua(lua),
-                None => Ok(Value::Nil),
-            },
+            "call" => {
+                Self::call().filter(|_| !self.0.is_call()).map_or(Ok(Value::Nil), |call| call.into_lua(lua))
+            }
             "default" => Ok(Value::Function(reach.methods.default.clone())),
-            "took" => match item.fact("took_ms").and_then(FactRef::float) {
-                Some(took) => Ok(Value::Number(took)),
-                None => Ok(Value::Nil),
-            },
+            "took" => Ok(item.fact("took_ms").and_then(FactRef::float).map_or(Value::Nil, Value::Number)),
             // One function may serve several kinds: what only another one has is absent here.
             name if ["Call", "Result"]
                 .into_iter()
@@ -317,10 +313,10 @@ impl Handle {
             Fact::Int(number) => whole(*number).map_or_else(|| text(lua, &number.to_string()), Ok),
             Fact::Float(number) => Ok(Value::Number(*number)),
             Fact::Text(told) => text(lua, told),
-            Fact::Node(node) | Fact::Named(node, _) => match item.record.as_deref() {
-                Some(record) => self.value(lua, record.value(*node)),
-                None => Ok(Value::Nil),
-            },
+            Fact::Node(node) | Fact::Named(node, _) => {
+                let record = item.record.as_deref();
+                record.map_or(Ok(Value::Nil), |record| self.value(lua, record.value(*node)))
+            }
             Fact::Made(make, node) => {
                 optional(lua, item.record.as_deref().and_then(|record| make(record.value(*node))).as_deref())
             }

@@ -180,6 +180,11 @@ impl Plugins {
         }
     }
 
+    /// The plugin that `who` is, unless it is off.
+    pub(super) fn running(&self, who: Who) -> Option<&Running> {
+        self.get(who).filter(|plugin| !plugin.is_off())
+    }
+
     /// Does something with all layers, the lowest first.
     pub(crate) fn with_layers<R>(&self, work: impl FnOnce(std::vec::IntoIter<(Who, &Registered)>) -> R) -> R {
         let registered: Vec<_> = self.all.iter().map(Running::registered).collect();

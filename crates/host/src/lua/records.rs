@@ -90,11 +90,6 @@ struct ScriptedRecords {
 }
 
 impl ScriptedRecords {
-    /// The plugin, unless it is off.
-    fn plugin(&self) -> Option<&Running> {
-        self.plugins.get(self.who).filter(|plugin| !plugin.is_off())
-    }
-
     /// The state that records are added to.
     fn begun(&self, plugin: &Running, doing: &str) -> Option<Value> {
         if let Some(state) = &self.state {
@@ -136,7 +131,7 @@ impl ScriptedRecords {
 
     /// The state with a record; `None` if it isn't one of its own.
     fn added(&self, item: &Item, session: &Session) -> Option<Value> {
-        let (plugin, record) = (self.plugin()?, item.record.as_deref()?);
+        let (plugin, record) = (self.plugins.running(self.who)?, item.record.as_deref()?);
         let doing = format!("adding a record to {} (line {})", self.functions.name, item.line);
         let about = About { item, session, call: None };
         self.plugins.current.show(about, || {
@@ -152,7 +147,9 @@ impl ScriptedRecords {
 
     /// What is said of the state.
     fn viewed(&self, session: &Session) -> Verdict {
-        let (Some(plugin), Some(state)) = (self.plugin(), &self.state) else { return Verdict::Pass };
+        let (Some(plugin), Some(state)) = (self.plugins.running(self.who), &self.state) else {
+            return Verdict::Pass;
+        };
         let view = &self.functions.view;
         self.plugins.current.note(session);
         let wrong = match plugin.call_fold(view, (state, &plugin.context)) {
@@ -195,7 +192,9 @@ impl Accumulator for ScriptedAccumulator {
 
     fn json(&mut self) -> Result<Option<String>, FormatError> {
         let records = &*self.0;
-        let (Some(plugin), Some(state)) = (records.plugin(), &records.state) else { return Ok(None) };
+        let (Some(plugin), Some(state)) = (records.plugins.running(records.who), &records.state) else {
+            return Ok(None);
+        };
         match spelled(state) {
             Ok(json) => Ok(Some(json)),
             Err(wrong) => {

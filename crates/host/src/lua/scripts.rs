@@ -203,9 +203,7 @@ impl Scripts {
         function: &Function,
         next: usize,
     ) -> Given<View> {
-        let Some(plugin) = self.plugins.get(step.who).filter(|plugin| !plugin.is_off()) else {
-            return Given::Nothing;
-        };
+        let Some(plugin) = self.plugins.running(step.who) else { return Given::Nothing };
         if asked.is_open() && self.resting.rests(&asked.about.item.id, function) {
             return Given::Nothing;
         }
@@ -232,12 +230,10 @@ impl Scripts {
 
     fn ask_native(&self, asked: &ScriptItem<'_>, step: &LadderStep, next: usize) -> Given<View> {
         let Some(native) = self.plugins.native(step.who) else { return Given::Nothing };
-        let rest = |rest| match rest {
-            RestOf::Item => self.whole(asked, next),
-            RestOf::Call => asked
-                .about
-                .call
-                .map_or(Verdict::Pass, |call| self.below_of_call(call, asked.about.session, step.who)),
+        let rest = |rest| match (rest, asked.about.call) {
+            (RestOf::Item, _) => self.whole(asked, next),
+            (RestOf::Call, Some(call)) => self.below_of_call(call, asked.about.session, step.who),
+            (RestOf::Call, None) => Verdict::Pass,
         };
         match self.plugins.meter().next(false) {
             None => native.ask(asked.about, &rest),

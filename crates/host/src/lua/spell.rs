@@ -53,10 +53,10 @@ impl JsonText {
             Value::Number(number) if number.is_finite() => self.out.push_str(&number.to_string()),
             Value::Number(_) => return Err("a number without a value".to_owned()),
             Value::String(text) => push_string(&mut self.out, &String::from_utf8_lossy(&text.as_bytes())),
-            other => match item::raw_of(other) {
-                Some(raw) => self.out.push_str(&raw),
-                None => return Err(format!("{} can't be kept", item::a_type(other))),
-            },
+            other => {
+                let wrong = || format!("{} can't be kept", item::a_type(other));
+                self.out.push_str(&item::raw_of(other).ok_or_else(wrong)?);
+            }
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ use streamfmt_writers::ci;
 
 use super::block::{AnswerFault, AnswerReader, string};
 use super::layers::Who;
-use super::plugin::{CallFailure, Running, check_keys, check_name, function_of};
+use super::plugin::{CallFailure, check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::prose;
 use super::view_to_lua;
@@ -165,7 +165,10 @@ impl ScriptedWriter {
             scratch: RefCell::new(scratch),
             active: RefCell::default(),
         });
-        let handle = inner.plugin().and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
+        let handle = inner
+            .plugins
+            .running(inner.who)
+            .and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
         let (inner, handle) = (SendWrapper::new(inner), SendWrapper::new(handle));
         Box::new(Self { base, inner, handle })
     }
@@ -257,10 +260,6 @@ impl Writer for ScriptedWriter {
 }
 
 impl WriterState {
-    fn plugin(&self) -> Option<&Running> {
-        self.plugins.get(self.who).filter(|plugin| !plugin.is_off())
-    }
-
     /// What a function says for a part; `None` if it leaves that to the base, or fails.
     fn ask(
         &self,
@@ -269,7 +268,7 @@ impl WriterState {
         argument: Value,
         w: Option<&Table>,
     ) -> Option<Text> {
-        let plugin = self.plugin()?;
+        let plugin = self.plugins.running(self.who)?;
         if self.active.borrow().len() >= DEEPEST {
             return None;
         }
@@ -297,7 +296,7 @@ impl WriterState {
         table: impl FnOnce(&Lua) -> mlua::Result<Table>,
         w: Option<&Table>,
     ) -> Option<Text> {
-        let (function, plugin) = (self.asked(part)?, self.plugin()?);
+        let (function, plugin) = (self.asked(part)?, self.plugins.running(self.who)?);
         let table = bounded(plugin.lua(), || table(plugin.lua())).ok()?;
         self.ask(part, function, Value::Table(table), w)
     }
@@ -398,7 +397,7 @@ impl WriterState {
     /// What the script makes of a span, if it paints its role.
     fn painted(&self, span: &Span) -> Option<Text> {
         let function = self.spec.span(span.role.name()).filter(|_| !span.text.is_empty())?;
-        let text = self.plugin()?.lua().create_string(span.text.as_str()).ok()?;
+        let text = self.plugins.running(self.who)?.lua().create_string(span.text.as_str()).ok()?;
         let said = self.ask("span", function, Value::String(text), None)?;
         Some(if said.contains('\n') { Text::clean_owned(said.replace('\n', "␊")) } else { said })
     }
