@@ -125,7 +125,7 @@ impl Html {
     /// Begins the activity, which isn't shown if nothing is in it: the script needs it all the same.
     fn begin_activity(is_shown: bool, out: &mut HtmlOut<'_>) {
         let hidden = if is_shown { "" } else { " hidden" };
-        out.raws(&["<section id=\"activity\" aria-labelledby=\"h-activity\"", hidden, ">"]);
+        out.raw_parts(&["<section id=\"activity\" aria-labelledby=\"h-activity\"", hidden, ">"]);
         out.raw("<h2 id=\"h-activity\">Activity</h2>\n");
     }
 
@@ -164,7 +164,7 @@ impl Html {
             Kind::Reply => self.body(&entry.view.body, out),
             Kind::Prompt => {
                 let label = if entry.begins_turn() { "Prompt" } else { "Task" };
-                out.raws(&["<p class=\"label\">", label, "</p>"]);
+                out.raw_parts(&["<p class=\"label\">", label, "</p>"]);
                 self.body(&entry.view.body, out);
             }
             _ => self.row(node, out),
@@ -216,7 +216,7 @@ impl Html {
         self.body(&view.body, out);
         if let Some(result) = result {
             let name = page::anchor(result.id.as_str());
-            out.raws(&["<div class=\"result\" id=\"", &name, "\">"]);
+            out.raw_parts(&["<div class=\"result\" id=\"", &name, "\">"]);
             if is_long(&result.view.title) {
                 block::paragraph(out, &result.view.title);
             } else {
@@ -275,13 +275,13 @@ impl Html {
 
     /// When it was, as the link to it.
     fn time(&self, entry: &Entry, anchor: &str, out: &mut HtmlOut<'_>) {
-        out.raws(&["<a class=\"at\" href=\"#", anchor]);
+        out.raw_parts(&["<a class=\"at\" href=\"#", anchor]);
         match entry.at {
             Some(at) => {
                 let utc = UtcTime::new(TimeZone::UTC.to_datetime(at));
                 let local = self.options.timestamps.as_ref().map(|zone| UtcTime::new(zone.to_datetime(at)));
                 let _ = out.formatted(format_args!("\"><time datetime=\"{utc}\">"));
-                out.raws(&[local.as_ref().unwrap_or(&utc).clock(), "</time></a>"]);
+                out.raw_parts(&[local.as_ref().unwrap_or(&utc).clock(), "</time></a>"]);
             }
             None => out.raw("\" aria-label=\"link to this\">#</a>"),
         }
@@ -294,7 +294,7 @@ impl Html {
             self.timeline.write(None, out);
         }
         out.raw("</main>\n<footer>Written by streamfmt, with times in UTC</footer>\n");
-        out.raws(&["<script>", SCRIPT, "</script>\n</body>\n</html>\n"]);
+        out.raw_parts(&["<script>", SCRIPT, "</script>\n</body>\n</html>\n"]);
     }
 
     /// Begins an entry, or what stands for several, in the activity or in a fold of it.
@@ -348,7 +348,11 @@ impl Html {
             let below = if at == 0 { page::below_title(entry, title) } else { None };
             let entry = below.as_ref().unwrap_or(entry);
             let anchor = page::anchor(entry.id.as_str());
-            out.raws(&["<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"", &anchor, "\">"]);
+            out.raw_parts(&[
+                "<div class=\"e reply\" data-kind=\"reply\" tabindex=\"-1\" id=\"",
+                &anchor,
+                "\">",
+            ]);
             self.body(&entry.view.body, out);
             self.time(entry, &anchor, out);
             out.raw("</div>\n");
@@ -359,7 +363,7 @@ impl Html {
     fn outcome(&self, entry: &Entry, out: &mut HtmlOut<'_>) {
         let anchor = page::anchor(entry.id.as_str());
         let failed = if entry.is_failed() { " failed" } else { "" };
-        out.raws(&["<div class=\"end", failed, "\" id=\"", &anchor, "\"><p class=\"row\">"]);
+        out.raw_parts(&["<div class=\"end", failed, "\" id=\"", &anchor, "\"><p class=\"row\">"]);
         row::mark(entry.view.mark, out);
         out.raw("<span class=\"t\">");
         block::line(out, &entry.view.title);
@@ -480,7 +484,7 @@ fn head(title: &str, out: &mut HtmlOut<'_>) {
     out.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     out.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
     out.within("<meta name=\"generator\" content=\"streamfmt\">\n<title>", title, "</title>\n");
-    out.raws(&[
+    out.raw_parts(&[
         "<style>",
         STYLE,
         "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#answer\">Skip to the answer</a>\n",
@@ -491,8 +495,8 @@ fn head(title: &str, out: &mut HtmlOut<'_>) {
 fn begin_entry(entry: &Entry, classes: &[&str], out: &mut HtmlOut<'_>) -> String {
     let anchor = page::anchor(entry.id.as_str());
     out.raw("<div class=\"e ");
-    out.raws(classes);
-    out.raws(&["\" id=\"", &anchor, "\" data-kind=\"", entry.kind.name()]);
+    out.raw_parts(classes);
+    out.raw_parts(&["\" id=\"", &anchor, "\" data-kind=\"", entry.kind.name()]);
     if let Some(tool) = &entry.tool {
         out.within("\" data-tool=\"", tool, "");
     }

@@ -117,8 +117,8 @@ impl HtmlBlocks<'_, '_> {
         match (class, is_folded) {
             ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
             ("", true) => self.out.raw("<pre tabindex=\"0\" class=\"long\"><code>"),
-            (_, false) => self.out.raws(&["<pre tabindex=\"0\" class=\"", class, "\"><code>"]),
-            (_, true) => self.out.raws(&["<pre tabindex=\"0\" class=\"", class, " long\"><code>"]),
+            (_, false) => self.out.raw_parts(&["<pre tabindex=\"0\" class=\"", class, "\"><code>"]),
+            (_, true) => self.out.raw_parts(&["<pre tabindex=\"0\" class=\"", class, " long\"><code>"]),
         }
         code_lines(self.out, text, lang, start);
         self.out.raw("</code></pre>");
@@ -155,7 +155,7 @@ impl HtmlBlocks<'_, '_> {
             }
             self.out.raw("></td>");
         }
-        self.out.raws(&["<td><span class=\"sign\">", mark, "</span>"]);
+        self.out.raw_parts(&["<td><span class=\"sign\">", mark, "</span>"]);
         match paired.partner.and_then(|partner| changed(line.text, partner.text)) {
             Some(parts) => {
                 for (part, is_changed) in parts {
@@ -181,8 +181,8 @@ impl HtmlBlocks<'_, '_> {
             };
             self.out.raw(tag);
             if !name.is_empty() {
-                self.out.raws(&["<span role=\"img\" class=\"", class, "\" aria-label=\"", name, "\">"]);
-                self.out.raws(&[shape, "</span> "]);
+                self.out.raw_parts(&["<span role=\"img\" class=\"", class, "\" aria-label=\"", name, "\">"]);
+                self.out.raw_parts(&[shape, "</span> "]);
             }
             line(self.out, &item.line);
             self.out.raw("</li>");
@@ -234,7 +234,7 @@ impl HtmlBlocks<'_, '_> {
             PictureSource::Absent(why) => {
                 let comma = if why.is_empty() { "" } else { ", " };
                 self.out.within("<p class=\"line dim\">[", &description, comma);
-                self.out.raws(&[why, "]</p>"]);
+                self.out.raw_parts(&[why, "]</p>"]);
             }
         }
     }
@@ -285,7 +285,7 @@ pub(super) fn begin_link(out: &mut HtmlOut<'_>, address: &str) {
 /// Clean text, of a class if it has one.
 fn classed(out: &mut HtmlOut<'_>, text: &str, class: Option<&str>) {
     let Some(class) = class else { return out.text(text) };
-    out.raws(&["<span class=\"", class, "\">"]);
+    out.raw_parts(&["<span class=\"", class, "\">"]);
     out.within("", text, "</span>");
 }
 

@@ -80,7 +80,7 @@ impl Contents {
             "<nav id=\"contents\" aria-labelledby=\"h-contents\"><h2 id=\"h-contents\">Prompts</h2>\n<ol>\n",
         );
         for prompt in &self.prompts {
-            out.raws(&["<li><a href=\"#", &prompt.anchor]);
+            out.raw_parts(&["<li><a href=\"#", &prompt.anchor]);
             out.within("\">", &prompt.title, "</a>");
             prompt.write_figures(out);
             out.raw("</li>\n");

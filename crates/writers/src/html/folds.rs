@@ -28,7 +28,7 @@ impl Html {
         self.timeline.note(entry);
         let is_failed = node.entries().any(Entry::is_failed);
         let failed = if is_failed { " failed" } else { "" };
-        out.raws(&["<details class=\"inside", failed, "\"><summary>"]);
+        out.raw_parts(&["<details class=\"inside", failed, "\"><summary>"]);
         Self::summary(node, block::label, out);
         out.raw("</summary><div>\n");
         let has_body =
@@ -62,7 +62,7 @@ impl Html {
                 self.time(&result, &anchor, out);
                 out.raw("</div>\n");
             } else {
-                out.raws(&["<span id=\"", &page::anchor(result.id.as_str()), "\"></span>"]);
+                out.raw_parts(&["<span id=\"", &page::anchor(result.id.as_str()), "\"></span>"]);
             }
         }
         out.raw("</div></details>\n");

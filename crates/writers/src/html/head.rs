@@ -35,7 +35,7 @@ impl Html {
         write_facts(head, title, out);
         if let Some(entry) = &kept.session {
             let anchor = page::anchor(entry.id.as_str());
-            out.raws(&["<details class=\"fold\" id=\"", &anchor, "\"><summary>Session</summary>"]);
+            out.raw_parts(&["<details class=\"fold\" id=\"", &anchor, "\"><summary>Session</summary>"]);
             block::paragraph(out, &entry.view.title);
             self.body(&entry.view.body, out);
             out.raw("</details>");

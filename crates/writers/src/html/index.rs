@@ -33,7 +33,7 @@ impl Html {
             out.within("<p class=\"facts\">", &number, "</p></header>\n<main id=\"answer\">");
             out.raw("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
             for name in ["Session", "Date", "Time", "Calls", "Failed", "Cost", "Ended"] {
-                out.raws(&["<th scope=\"col\">", name, "</th>"]);
+                out.raw_parts(&["<th scope=\"col\">", name, "</th>"]);
             }
             out.raw("</tr></thead>\n<tbody>\n");
             for page in pages {
@@ -69,7 +69,7 @@ fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
         head.cost.and_then(figures::money),
     ];
     for (at, figure) in figures.iter().enumerate() {
-        out.raws(&["</td><td class=\"right", if at == 2 { " bad\">" } else { "\">" }]);
+        out.raw_parts(&["</td><td class=\"right", if at == 2 { " bad\">" } else { "\">" }]);
         out.text(figure.as_deref().unwrap_or(""));
     }
     out.raw("</td><td>");

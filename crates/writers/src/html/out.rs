@@ -51,7 +51,7 @@ impl<'p> HtmlOut<'p> {
 
     /// Writes markup of ours that comes in parts.
     #[inline]
-    pub(super) fn raws(&mut self, parts: &[&str]) {
+    pub(super) fn raw_parts(&mut self, parts: &[&str]) {
         for part in parts {
             self.0.text.push_str(part);
         }

@@ -132,7 +132,7 @@ impl HtmlProse<'_, '_> {
             Tag::Paragraph => self.out.raw("<p>"),
             Tag::Heading { level, .. } => {
                 let level = self.headings.next(level);
-                self.out.raws(&["<h", LEVELS[level - 1], ">"]);
+                self.out.raw_parts(&["<h", LEVELS[level - 1], ">"]);
             }
             Tag::BlockQuote(_) => self.out.raw("<blockquote>"),
             Tag::CodeBlock(kind) => self.code = Some(OpenCode::begin(&kind)),
@@ -207,7 +207,7 @@ impl HtmlProse<'_, '_> {
             TagEnd::Item if depth > MAX_DEPTH + 1 => {}
             TagEnd::Paragraph => self.out.raw("</p>"),
             TagEnd::Heading(_) => {
-                self.out.raws(&["</h", LEVELS[self.headings.last.clamp(1, 6) - 1], ">"]);
+                self.out.raw_parts(&["</h", LEVELS[self.headings.last.clamp(1, 6) - 1], ">"]);
             }
             TagEnd::BlockQuote(_) => self.out.raw("</blockquote>"),
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {

@@ -366,7 +366,7 @@ impl Timeline {
         let width = (to - from).max(thinnest);
         let from = from.min(WIDTH - width).max(0.0);
         rect(bar.class, from, width, ["1", "8"], out);
-        out.raws(&[" data-e=\"", &bar.anchor]);
+        out.raw_parts(&[" data-e=\"", &bar.anchor]);
         out.within("\"><title>", &bar.title, "");
         if let (Some(from), Some(to)) = (bar.from.ms, bar.to.ms)
             && let Ok(length @ 1..) = u64::try_from(to.saturating_sub(from))
@@ -390,7 +390,7 @@ impl Timeline {
         if dearest > 0.0 && self.costs.len() > 1 {
             let costs = self.costs.iter().map(|(moment, cost)| (*moment, (cost / dearest).clamp(0.0, 1.0)));
             let path = self.curve(38, costs);
-            out.raws(&["<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"", &path, "\"/>"]);
+            out.raw_parts(&["<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"", &path, "\"/>"]);
         }
         out.raw("</svg></div>\n");
     }
@@ -451,11 +451,11 @@ impl Timeline {
 
 /// Begins a box of the drawing, whose height and distance from the top are given as they are written.
 fn rect(class: &str, x: f64, width: f64, [y, height]: [&str; 2], out: &mut HtmlOut<'_>) {
-    out.raws(&["<rect class=\"", class, "\" x=\""]);
+    out.raw_parts(&["<rect class=\"", class, "\" x=\""]);
     out.number(Tenths(x));
-    out.raws(&["\" y=\"", y, "\" width=\""]);
+    out.raw_parts(&["\" y=\"", y, "\" width=\""]);
     out.number(Tenths(width));
-    out.raws(&["\" height=\"", height, "\""]);
+    out.raw_parts(&["\" height=\"", height, "\""]);
 }
 
 /// What a sub-agent is to do, without its tool and its type.
