@@ -5,7 +5,7 @@
 //!          line     record     events    items      entries   parts
 //! ```
 //!
-//! Lines go the whole way one after the other; all up to the session may be ahead on another thread
+//! Each line is written completely before the next is applied; decoding may run ahead on another thread
 //! ([`Pipeline::split`]). Each item is formatted at the step that completes it, with the session as it
 //! is there, and never again.
 //!
@@ -224,8 +224,8 @@ impl Pipeline {
         session.written()
     }
 
-    /// The pipeline in parts: what finds lines and what decodes them, which may be ahead on another thread, and what takes the steps
-    /// in their order.
+    /// Splits the pipeline into the framer and the decoder, which may run ahead on another thread, and the stage that applies the
+    /// steps in order.
     pub fn split(&mut self) -> (&mut Framer, &mut DecodeStage, &mut SessionStage) {
         (&mut self.framer, &mut self.decode, &mut self.session)
     }

@@ -1,4 +1,4 @@
-//! Formats a large input on two threads: one decodes ahead, the other takes what that tells in its order.
+//! Formats a large input on two threads: one decodes ahead, the other applies the steps in order.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -9,13 +9,13 @@ use std::{fmt, mem, thread};
 use streamfmt_core::frame::Framer;
 use streamfmt_core::pipeline::{DecodeStage, Pipeline, Step};
 
-/// Bytes that are read at once, and of whose lines the steps go to the other thread together.
+/// Bytes to read at once. Also the size of a batch of steps, by the text they hold.
 const CHUNK: usize = 64 << 10;
 
-/// Steps that go to the other thread together, at most: they take room however short their line is.
+/// The most steps in a batch: a step takes memory however short its line is.
 const STEPS: usize = 1_024;
 
-/// How many times that many may wait to be taken.
+/// Batches that may wait in the channel.
 const AHEAD: usize = 1;
 
 /// Text that is passed on at once, in bytes.
@@ -71,15 +71,15 @@ pub fn format_ahead(
         let _ = receive.into_iter().all(&mut take);
         Some(decoding.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
-    // Without another thread it takes longer, no more.
+    // Without a second thread, decode on this one.
     let read = ahead.unwrap_or_else(|| decode_all(&mut input, framer, decode, take));
-    // Whoever takes the text knows.
+    // `output` already knows about a failure.
     let _ = session.written();
     pieces.pass_on();
     read
 }
 
-/// Decodes `input` to its end, or until `take` wants no more steps.
+/// Decodes `input` to its end, or until `take` returns false.
 fn decode_all(
     input: &mut impl Read,
     framer: &mut Framer,
@@ -112,11 +112,11 @@ fn decode_all(
     read
 }
 
-/// Passes text on in pieces.
+/// Collects text and passes it on in pieces.
 struct TextPieces<'a> {
     text: String,
     output: &'a mut dyn FnMut(&str) -> ControlFlow<()>,
-    /// Whether more is wanted.
+    /// False once `output` has asked to stop.
     is_wanted: bool,
 }
 

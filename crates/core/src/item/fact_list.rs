@@ -5,11 +5,11 @@ use std::ops::Deref;
 use super::Fact;
 use crate::json::is_same;
 
-/// Facts by name, in the order in which they were added. Most names that are asked for aren't there, so a bit for each name tells
-/// that without a search.
+/// Facts by name, in insertion order. Most lookups are for absent names, so a bit set of the names answers those without a
+/// search.
 #[derive(Clone, Debug, Default)]
 pub struct FactList {
-    /// The bits of the names that are there.
+    /// One bit for each name present.
     names: u64,
     facts: Vec<(&'static str, Fact)>,
 }

@@ -1,5 +1,4 @@
-//! Decoding: the lines of an input in, what they tell out, step by step. Nothing here depends on the session or on what is said, so it
-//! may be ahead on another thread.
+//! Decodes lines into steps. Nothing here depends on the session or its outputs, so it can run ahead on another thread.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 
 /// Decodes the lines of one input.
 ///
-/// It may go to another thread, but for that of a dialect plugin: see [`Self::has_plugin`].
+/// It may be moved to another thread unless [`Self::has_plugin`].
 pub struct DecodeStage {
     detection: Detection,
     dialect: Option<ChosenDialect>,
@@ -58,12 +57,12 @@ impl DecodeStage {
         Self { detection, dialect, subagents, max_line, nesting: 0, damaged: 0, events: Vec::new() }
     }
 
-    /// Whether a dialect plugin decodes, or may: the machine of a script is for the thread alone that made it.
+    /// Whether a dialect plugin decodes the input, or still might. A Lua VM must stay on the thread that created it.
     pub fn has_plugin(&self) -> bool {
         self.dialect.as_ref().map_or(self.detection.has_plugins(), |dialect| dialect.claim.is_none())
     }
 
-    /// Takes the next line of the input. `each` takes what that tells.
+    /// Decodes the next line of the input, and passes each resulting step to `each`.
     pub fn take(&mut self, frame: Frame<'_>, each: &mut dyn FnMut(Step)) {
         let line = frame.line;
         let reading = LineReading::of(frame, |value| self.detection.dialects.is_event(value));
@@ -83,8 +82,8 @@ impl DecodeStage {
         self.read(line, reading, None, each);
     }
 
-    /// Takes a line of the file of a sub-agent that `call` started, where that file is read as it grows. Lines of such a file
-    /// and of the input may come in any order.
+    /// Decodes a line of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
+    /// file and of the input may be interleaved in any order.
     pub(super) fn take_inside(&mut self, call: &Id, frame: Frame<'_>, each: &mut dyn FnMut(Step)) {
         let line = frame.line;
         let reading = LineReading::of(frame, |value| self.detection.dialects.is_event(value));
@@ -93,7 +92,7 @@ impl DecodeStage {
         self.nesting -= 1;
     }
 
-    /// Ends the input: tells what is left.
+    /// Ends the input: emits the remaining steps.
     pub(super) fn end(&mut self, each: &mut dyn FnMut(Step)) {
         let held = self.detection.release();
         self.read_all(held, each);
@@ -110,7 +109,7 @@ impl DecodeStage {
         lines.into_iter().for_each(|(line, reading)| self.read(line, reading, None, each));
     }
 
-    /// Reads one line of a dialect, or of none. `parent`: the call whose sub-agent's file it is from.
+    /// Emits the steps of a line. `parent`: the call whose sub-agent's file the line is from, if any.
     fn read(&mut self, line: u64, reading: LineReading, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
         match reading {
             LineReading::Blank => each(Step::Count(InputCount::Blank)),
@@ -178,10 +177,10 @@ impl DecodeStage {
         }
     }
 
-    /// Tells what one record of the dialect tells.
+    /// Decodes one record and emits its events.
     fn decode(&mut self, input: Input<'_>, each: &mut dyn FnMut(Step)) {
         let Some(dialect) = &mut self.dialect else { return };
-        // A record of a sub-agent's file may be decoded before this one is done.
+        // Decoding a sub-agent's file in the middle of this record must not reuse the same buffer.
         let mut events = std::mem::take(&mut self.events);
         dialect.decoder.decode(input, &mut events);
         let Input { record, value, line, .. } = input;
@@ -202,7 +201,7 @@ impl DecodeStage {
         self.events = events;
     }
 
-    /// The file of the sub-agent that a call started, or whose result it is, and that call.
+    /// If the event is a sub-agent's call or result: that call, and the sub-agent's file.
     fn subagent(&mut self, event: &Event) -> Option<(Id, Pieces)> {
         let find = self.subagents.as_mut()?;
         let Event::Put(item) = event else { return None };
@@ -213,7 +212,7 @@ impl DecodeStage {
         Some((call.clone(), find(item)?))
     }
 
-    /// Reads the file of a sub-agent, right under its call.
+    /// Decodes the file of a sub-agent, directly after its call.
     fn nest(&mut self, call: &Id, pieces: Pieces, each: &mut dyn FnMut(Step)) {
         let mut framer = Framer::new(self.max_line);
         for piece in pieces {
@@ -223,7 +222,7 @@ impl DecodeStage {
     }
 }
 
-/// A line that is no record, or one that no dialect knows.
+/// Emits a line as raw text: it is no record, or no dialect claimed it.
 fn raw(line: u64, text: String, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
     let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
     item.data.push(("raw", Fact::Bool(true)));
@@ -234,8 +233,8 @@ fn raw(line: u64, text: String, parent: Option<&Id>, each: &mut dyn FnMut(Step))
     each(Step::put(item));
 }
 
-/// Moves an item that was made of a line itself into the call whose sub-agent's file has that line, if it is one's: the input has
-/// a line of that number, too.
+/// Makes an item named after its line a child of `parent`, if there is one, and its id unique: the input has a line of that
+/// number, too.
 fn move_inside(item: &mut Item, parent: Option<&Id>) {
     if let Some(parent) = parent {
         item.id = Id::below(parent.as_str(), item.id.as_str());

@@ -72,7 +72,7 @@ impl Detection {
         Some(ChosenDialect::known(self.dialects.find(name)?, self.budget))
     }
 
-    /// Whether a dialect plugin may claim the input.
+    /// Whether a dialect plugin may still claim the input.
     pub(super) fn has_plugins(&self) -> bool {
         !self.plugins.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The session and its outputs: steps in, text out, each step the whole way before the next.
+//! Applies steps to the session and writes the outputs. Each step is written completely before the next is applied.
 
 use std::fmt::{self, Write};
 
@@ -15,17 +15,17 @@ use super::notice;
 use super::start::HeldStart;
 use super::step::{InputCount, Step};
 
-/// Text of an output beside the main one that is passed on in the middle of some input, in bytes.
+/// Further outputs pass their text on when it exceeds this size, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// Keeps the session, and tells each output what changes in it.
+/// Holds the session, and passes each change in it to all outputs.
 pub struct SessionStage {
     start: Option<Box<HeldStart>>,
     pub(super) session: Session,
     pub(super) main: FormatStage,
     pub(super) others: Vec<FurtherOutput>,
     line: u64,
-    /// Whether a missing outcome is shown.
+    /// Whether a missing outcome is reported.
     pub(super) requires_outcome: bool,
 }
 
@@ -41,7 +41,7 @@ impl SessionStage {
         Self { start, session, main, others, line: 0, requires_outcome: false }
     }
 
-    /// Takes the next step, and writes what is complete with it to `out`. [`Self::written`] returns
+    /// Applies the next step, and writes everything that it completes to `out`. [`Self::written`] returns
     /// whether writing failed; after a failure only the other outputs continue.
     pub fn take(&mut self, step: Step, out: &mut dyn Write) {
         if self.main.writer.has_failed() && self.others.is_empty() {
@@ -60,7 +60,7 @@ impl SessionStage {
         self.main.writer.take_written()
     }
 
-    /// Ends the session, once all steps are taken: says what is left.
+    /// Ends the session after the last step, and writes everything that is still open.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.settle(true, out);
         self.end_session(out);
@@ -73,7 +73,7 @@ impl SessionStage {
     fn end_session(&mut self, out: &mut dyn Write) {
         self.each(out, |stage, session, out| stage.end_record(session, out));
         let Self { session, main, others, line, .. } = self;
-        session.end(*line, |session, change| tell(main, others, session, &change, out));
+        session.end(*line, |session, change| forward(main, others, session, &change, out));
         let damaged = self.main.report.damaged;
         if damaged > SHOWN_DAMAGE {
             let mut notice = notice(self.line, "damaged");
@@ -90,7 +90,7 @@ impl SessionStage {
         self.each(out, |stage, session, out| stage.end(session, out));
     }
 
-    /// Looks whether it can be settled now how the stream is shown, and if so, takes what was held back for that.
+    /// Applies the settled choices, and the steps that were held back once all outputs are settled.
     #[cold]
     fn settle(&mut self, is_end: bool, out: &mut dyn Write) {
         let Some(start) = &mut self.start else { return };
@@ -114,7 +114,7 @@ impl SessionStage {
         }
     }
 
-    /// Takes an event: each output says what it changes in the session.
+    /// Applies an event to the session, and passes its changes to all outputs.
     fn event(&mut self, event: Event, out: &mut dyn Write) {
         match &event {
             Event::Bookkeeping(name) => {
@@ -126,10 +126,10 @@ impl SessionStage {
             _ => {}
         }
         let Self { session, main, others, .. } = self;
-        session.apply(event, |session, change| tell(main, others, session, &change, out));
+        session.apply(event, |session, change| forward(main, others, session, &change, out));
     }
 
-    /// Counts something of the input for each output.
+    /// Adds to the counts of each output's report.
     fn count(&mut self, counted: &InputCount, out: &mut dyn Write) {
         if let InputCount::Line(line) = counted {
             self.line = *line;
@@ -142,7 +142,7 @@ impl SessionStage {
         });
     }
 
-    /// Does something with each output.
+    /// Calls `work` for each output.
     #[inline]
     fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &Session, &mut dyn Write)) {
         let Self { session, main, others, .. } = self;
@@ -153,8 +153,8 @@ impl SessionStage {
     }
 }
 
-/// Tells each output of a change in the session.
-fn tell(
+/// Passes a change in the session to all outputs.
+fn forward(
     main: &mut FormatStage,
     others: &mut [FurtherOutput],
     session: &Session,

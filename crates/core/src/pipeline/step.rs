@@ -1,4 +1,4 @@
-//! What decoding tells of an input, step by step.
+//! The steps that decoding emits.
 
 use std::sync::Arc;
 
@@ -8,35 +8,35 @@ use crate::item::{Content, Item};
 use crate::json::Record;
 use crate::report::Report;
 
-/// A part of what a line tells.
+/// One step of an input. A line gives several.
 #[derive(Debug)]
 pub enum Step {
-    /// Something is counted of the input.
+    /// Something to count.
     Count(InputCount),
-    /// A record of a dialect begins, in this line: the event in it is this node, its root or an element of it.
+    /// A record begins: its line number, the record, and the node of the event in it (the root, or an element of an array).
     Record(u64, Arc<Record>, u32),
-    /// Something happened.
+    /// An event of the record.
     Event(Event),
 }
 
-/// What is counted of the input.
+/// Something that is counted in the report.
 #[derive(Clone, Debug)]
 pub enum InputCount {
     /// A line: its number, from 1.
     Line(u64),
-    /// A line that holds nothing.
+    /// An empty line.
     Blank,
-    /// A line that is no record and passes through.
+    /// A line that is no record and is passed through.
     Raw,
     /// A damaged record.
     Damaged,
     /// A line over the limit.
     Oversized,
-    /// A record that seems to be of this program, whose dialect isn't known.
+    /// A record that looks like this program's, for which there is no dialect.
     Foreign(ForeignProgram),
-    /// From here on records are of this dialect.
+    /// The dialect was decided on.
     Dialect(Arc<str>),
-    /// The input is of a form that ends with an outcome.
+    /// The input should end with an outcome.
     AwaitsOutcome,
 }
 
@@ -45,7 +45,7 @@ impl Step {
         Self::Event(Event::Put(Box::new(item)))
     }
 
-    /// About how much of the input it holds, in bytes.
+    /// The approximate size of the text it holds, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Self::Event(Event::Put(item) | Event::Open(item) | Event::Amend(item)) => match &item.text {
@@ -60,7 +60,7 @@ impl Step {
 }
 
 impl InputCount {
-    /// Counts it.
+    /// Adds this to a report.
     pub(super) fn add_to(&self, report: &mut Report) {
         match self {
             Self::Line(_) => report.lines += 1,
@@ -74,7 +74,7 @@ impl InputCount {
         }
     }
 
-    /// Whether a record ends before it.
+    /// Whether the current record ends before this.
     pub(super) fn ends_record(&self) -> bool {
         !matches!(self, Self::Dialect(_) | Self::AwaitsOutcome)
     }
