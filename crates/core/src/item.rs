@@ -372,6 +372,14 @@ impl Item {
         }
     }
 
+    /// A notice of this program itself, as a warning.
+    pub(crate) fn warning(id: impl Into<Id>, event: &str, line: u64) -> Self {
+        let mut notice = Self::new(id, Kind::Notice, line);
+        let fact = |text: &str| Fact::Text(text.to_owned());
+        notice.data.extend([("event", fact(event)), ("level", fact("warning"))]);
+        notice
+    }
+
     /// A copy without the text, which may be long.
     pub(crate) fn copy_without_text(&self) -> Self {
         Self {

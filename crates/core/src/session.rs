@@ -5,12 +5,14 @@
 //! behind but two hashes, a call is remembered until its result has come.
 
 mod calls;
+mod open_items;
+mod records;
 mod seen_items;
+mod text_hash;
 mod totals;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,21 +21,20 @@ use indexmap::IndexMap;
 
 use crate::budget::Budget;
 use crate::event::{Event, Usage};
-use crate::hash::{Trimmed, TrimmedHasher, hash};
-use crate::item::{Action, Content, Does, Fact, FactRef, GrowingInput, Id, Item, Kind, Status};
-use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
-use crate::records::{FoundRecord, RecordFinder};
+use crate::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
 use crate::text::Text;
 
 pub use crate::event::Facts;
+pub use open_items::MAX_GROWING_FIELD;
 pub use totals::RunTotals;
 
 use calls::OpenCalls;
+use open_items::{OpenItems, keep_streamed, settle_input};
+use records::EarlyRecords;
 use seen_items::{Seen, SeenItems};
+use text_hash::{TextHash, content_of, said_by, trimmed};
 use totals::RunCounts;
 
-/// Bytes, as they are written in JSON, of a field of an input that is being written: of a longer one formatters get the end.
-pub const MAX_GROWING_FIELD: usize = 16 << 10;
 /// Replies that an outcome may still repeat.
 const MAX_REPLIES: usize = 64;
 /// Messages whose usage may still be corrected.
@@ -71,19 +72,8 @@ pub enum SessionChange<'a> {
     RecordsEnd(&'a Id),
 }
 
-/// The records that were found in a reply that still grows.
-#[derive(Debug, Default)]
-struct EarlyRecords {
-    finder: RecordFinder,
-    found: Vec<EarlyRecord>,
-}
-
-/// A record of a reply that still grows.
-#[derive(Clone, Debug)]
-struct EarlyRecord {
-    id: Id,
-    place: u32,
-}
+/// Takes what an event did to a session, with the session as it is then.
+type TakeChange<'a> = &'a mut dyn FnMut(&Session, SessionChange<'_>);
 
 /// What is remembered of the inside of a call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,15 +97,11 @@ pub struct Session {
     counts: RunCounts,
     /// Hash of a message's id → what it used, oldest first.
     usages: Map<u64, Usage>,
-    open: Map<Id, Box<Item>>,
-    /// Of open calls that grew: what of the JSON in their text can be read.
-    inputs: Map<Id, PartialJson>,
+    open: OpenItems,
     /// Of open replies with braces: the records so far, by the reply's own id.
     records: Map<Id, EarlyRecords>,
     /// Items that began again after they were whole: they are counted, and may still come whole again.
     again: Map<Id, ()>,
-    /// Bytes that the open items grew to.
-    open_bytes: usize,
     calls: OpenCalls,
     seen: SeenItems,
     /// Outside of all calls.
@@ -167,24 +153,18 @@ impl Session {
 
     /// An item that may still grow.
     pub fn open_item(&self, id: &Id) -> Option<&Item> {
-        self.open.get(id).map(|item| &**item)
+        self.open.get(id)
     }
 
     /// An item that may still grow, as formatters see it: a call whose input is being written has as its input what can be
     /// read of it, and is `partial`. Fields longer than [`MAX_GROWING_FIELD`] are cut, visibly.
     pub fn growing(&self, id: &Id) -> Option<Cow<'_, Item>> {
-        let item = &**self.open.get(id)?;
-        let index = self.inputs.get(id);
-        let has_input = item.input.is_some() || matches!(item.does, Some(Does::Facts { .. }));
-        if item.kind != Kind::Call || index.is_none() && has_input {
-            return Some(Cow::Borrowed(item));
-        }
-        Some(Cow::Owned(with_input_so_far(item, index)))
+        self.open.growing(id)
     }
 
     /// The items that may still grow, as formatters see them, the oldest first.
     pub fn growing_items(&self) -> impl Iterator<Item = Cow<'_, Item>> {
-        self.open.keys().filter_map(|id| self.growing(id))
+        self.open.ids().filter_map(|id| self.growing(id))
     }
 
     /// The calls of sub-agents that are still at work, in no order.
@@ -212,11 +192,7 @@ impl Session {
             Event::Put(item) => self.put(item, &mut each),
             Event::Open(item) => self.begin(item, &mut each),
             Event::Append { id, text } => {
-                if let Some(item) = self.open.get_mut(&id) {
-                    self.open_bytes -= grown(item);
-                    grow(item, &text);
-                    self.open_bytes += grown(item);
-                    read_input(&id, item, &mut self.inputs);
+                if let Some(item) = self.open.append(&id, &text) {
                     let may_have_records = item.kind == Kind::Reply
                         && (text.contains(['{', '}']) || self.records.contains_key(&item.id));
                     each(self, SessionChange::Grew(id.clone()));
@@ -228,12 +204,12 @@ impl Session {
             }
             Event::Amend(item) => self.amend(item, &mut each),
             Event::Close { id, status } => {
-                if let Some(item) = self.take_open(&id) {
+                if let Some(item) = self.open.take(&id) {
                     self.close(item, status, &mut each);
                 }
             }
             Event::Drop(id) => {
-                if let Some(item) = self.take_open(&id) {
+                if let Some(item) = self.open.take(&id) {
                     let early = self.records.swap_remove(&item.id).unwrap_or_default();
                     self.retract_records(&early.found, &mut each);
                     each(self, SessionChange::Dropped(item.id));
@@ -254,9 +230,8 @@ impl Session {
     /// Ends the input: what is still open is complete now; calls without a result are named, and what a run of several turns
     /// came to.
     pub fn end(&mut self, line: u64, mut each: impl FnMut(&Self, SessionChange<'_>)) {
-        while let Some((id, _)) = self.open.first() {
-            let (id, status) = (id.clone(), Status::Cancelled);
-            self.apply(Event::Close { id, status }, &mut each);
+        while let Some(id) = self.open.oldest() {
+            self.apply(Event::Close { id, status: Status::Cancelled }, &mut each);
         }
         if self.open_calls() > 0 {
             let notice = self.calls.notice(line);
@@ -267,8 +242,8 @@ impl Session {
         }
     }
 
-    fn put(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
-        let mut open = self.take_open(&item.id);
+    fn put(&mut self, mut item: Box<Item>, each: TakeChange<'_>) {
+        let mut open = self.open.take(&item.id);
         if let Some(open) = &mut open {
             keep_streamed(open, &mut item);
         }
@@ -287,8 +262,8 @@ impl Session {
         self.finish(item, said, each);
     }
 
-    fn begin(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
-        if self.open.contains_key(&item.id) {
+    fn begin(&mut self, mut item: Box<Item>, each: TakeChange<'_>) {
+        if self.open.get(&item.id).is_some() {
             return;
         }
         if self.seen.knows(item.id.hash()) {
@@ -302,97 +277,50 @@ impl Session {
             return;
         }
         if self.open.len() >= self.budget.open_items {
-            let oldest = self.open.first().map(|(id, _)| id.clone());
-            if let Some(oldest) = oldest.and_then(|id| self.take_open(&id)) {
+            let oldest = self.open.oldest();
+            if let Some(oldest) = oldest.and_then(|id| self.open.take(&id)) {
                 self.close(oldest, Status::Cancelled, each);
             }
         }
         item.status = Status::Open;
         item.place = self.next_place(item.parent.as_ref());
-        self.open_bytes += grown(&item);
         let id = item.id.clone();
-        read_input(&id, &item, &mut self.inputs);
-        self.open.insert(id.clone(), item);
+        self.open.open(item);
         each(self, SessionChange::Grew(id));
         self.bound(each);
     }
 
-    fn amend(&mut self, mut item: Box<Item>, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
-        let Some(open) = self.open.get_mut(&item.id) else { return self.begin(item, each) };
-        self.open_bytes -= grown(open);
-        let is_text_kept = matches!(item.text, Content::None);
-        if is_text_kept && !matches!(open.text, Content::None) {
-            // Parts of the record before are not parts of this one.
-            grow(open, "");
-            item.text = std::mem::take(&mut open.text);
-        }
-        item.parent.clone_from(&open.parent);
-        (item.place, item.line) = (open.place, open.line);
-        if item.status == Status::Done {
-            item.status = Status::Open;
-        }
-        self.open_bytes += grown(&item);
-        let id = std::mem::replace(&mut item.id, open.id.clone());
-        if !is_text_kept {
-            self.inputs.shift_remove(&id);
-        }
-        read_input(&id, &item, &mut self.inputs);
-        *open = item;
-        each(self, SessionChange::Grew(id));
-        self.bound(each);
-    }
-
-    /// Parts the longest open items while they are too long together.
-    fn bound(&mut self, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
-        while self.open_bytes > self.budget.open_bytes {
-            self.part_longest(each);
+    fn amend(&mut self, item: Box<Item>, each: TakeChange<'_>) {
+        match self.open.amend(item) {
+            Ok(id) => {
+                each(self, SessionChange::Grew(id));
+                self.bound(each);
+            }
+            Err(item) => self.begin(item, each),
         }
     }
 
-    fn take_open(&mut self, id: &Id) -> Option<Box<Item>> {
-        if self.open.is_empty() {
-            return None;
+    /// Completes what the longest open items have grown to while they are too long together: it can't be kept any longer. The rest of
+    /// each will be an item of its own.
+    fn bound(&mut self, each: TakeChange<'_>) {
+        while self.open.bytes() > self.budget.open_bytes {
+            let Some((id, part)) = self.open.take_longest_text() else { return };
+            let place = self.next_place(part.parent.as_ref());
+            // What was shown of the part stays shown: the rest is something else from here on.
+            let name = self.next_id(&id, &part.id);
+            self.open.rename(&id, name, place);
+            self.close(part, Status::Cancelled, each);
         }
-        let item = self.open.shift_remove(id)?;
-        self.inputs.shift_remove(id);
-        self.open_bytes -= grown(&item);
-        Some(item)
     }
 
     /// Finishes an item that was open.
-    fn close(
-        &mut self,
-        mut item: Box<Item>,
-        status: Status,
-        each: &mut impl FnMut(&Self, SessionChange<'_>),
-    ) {
+    fn close(&mut self, mut item: Box<Item>, status: Status, each: TakeChange<'_>) {
         item.status = status;
         settle_input(&mut item);
         match self.name(&mut item) {
             Some(said) => self.finish(item, said, each),
             None => each(self, SessionChange::Repeated(&item)),
         }
-    }
-
-    /// Tells what the longest open item has grown to, since it can't be kept any longer. The rest of it will be
-    /// an item of its own.
-    fn part_longest(&mut self, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
-        let longest = self.open.iter_mut().max_by_key(|(_, item)| grown(item));
-        let Some((key, longest)) = longest.filter(|(_, item)| grown(item) > 0) else {
-            self.open_bytes = 0;
-            return;
-        };
-        let (key, text) = (key.clone(), std::mem::take(&mut longest.text));
-        let part = Box::new(Item { text, ..(**longest).clone() });
-        self.inputs.shift_remove(&key);
-        let place = self.next_place(part.parent.as_ref());
-        let id = self.next_id(&key, &part.id);
-        if let Some(rest) = self.open.get_mut(&key) {
-            // What was shown of the part stays shown: the rest is something else from here on.
-            (rest.place, rest.id) = (place, id);
-        }
-        self.open_bytes -= grown(&part);
-        self.close(part, Status::Cancelled, each);
     }
 
     /// The id of what comes after a part of an item, which has the id `last`; `first` was that of the item.
@@ -468,12 +396,7 @@ impl Session {
         place
     }
 
-    fn finish(
-        &mut self,
-        mut item: Box<Item>,
-        said: TextHash,
-        each: &mut impl FnMut(&Self, SessionChange<'_>),
-    ) {
+    fn finish(&mut self, mut item: Box<Item>, said: TextHash, each: TakeChange<'_>) {
         if item.kind == Kind::Result {
             self.time(&mut item);
         }
@@ -548,69 +471,6 @@ impl Session {
         }
     }
 
-    /// Finds the records in the lines of an open reply that have become whole.
-    fn find_early_records(&mut self, key: &Id, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
-        let Some(reply) = self.open.get(key) else { return };
-        let Content::Own(_) = &reply.text else { return };
-        let mut early = self.records.swap_remove(&reply.id).unwrap_or_default();
-        let mut items = Vec::new();
-        if let Content::Own(text) = &reply.text {
-            while let Some(found) = early.finder.next(text, false) {
-                let line = found.line.clone();
-                items.push((record_item(reply, early.found.len() + items.len(), found), line));
-            }
-        }
-        let id = reply.id.clone();
-        for (mut item, line) in items {
-            if self.name(&mut item).is_some() {
-                item.place = self.next_place(item.parent.as_ref());
-                each(self, SessionChange::Record { item: &item, reply: &id, line, is_early: true });
-            }
-            early.found.push(EarlyRecord { id: item.id, place: item.place });
-        }
-        self.records.insert(id, early);
-    }
-
-    /// Gives out the records of a reply that is complete: agents are asked to answer programs so.
-    fn find_records(&mut self, reply: &Item, each: &mut impl FnMut(&Self, SessionChange<'_>)) {
-        let early = self.records.swap_remove(&reply.id).map(|early| early.found).unwrap_or_default();
-        if !reply.text_holds('{') {
-            return self.retract_records(&early, each);
-        }
-        let text = reply.text();
-        let mut finder = RecordFinder::default();
-        let mut number = 0;
-        while let Some(found) = finder.next(&text, true) {
-            let line = found.line.clone();
-            let mut item = record_item(reply, number, found);
-            let known = early.get(number);
-            number += 1;
-            match known {
-                // What the reply comes to is the record, whatever it was while it grew.
-                Some(known) => {
-                    item.id.clone_from(&known.id);
-                    item.place = known.place;
-                    self.seen.change(item.id.hash(), content_of(&item).0);
-                }
-                None if self.name(&mut item).is_none() => {
-                    each(self, SessionChange::Repeated(&item));
-                    continue;
-                }
-                None => item.place = self.next_place(item.parent.as_ref()),
-            }
-            each(self, SessionChange::Record { item: &item, reply: &reply.id, line, is_early: false });
-        }
-        self.retract_records(early.get(number..).unwrap_or_default(), each);
-        each(self, SessionChange::RecordsEnd(&reply.id));
-    }
-
-    /// Takes back records that were found in a reply before it came to another end.
-    fn retract_records(&mut self, records: &[EarlyRecord], each: &mut impl FnMut(&Self, SessionChange<'_>)) {
-        for record in records {
-            each(self, SessionChange::Retracted(record.id.clone()));
-        }
-    }
-
     /// Notes how deep the items of a sub-agent will be.
     fn enter(&mut self, call: &Item) {
         if call.action() == Some(Action::Delegate) {
@@ -667,167 +527,6 @@ fn mark_repeated(item: &mut Item, is_repeated: bool) {
     if is_repeated {
         item.data.push(("repeated", Fact::Bool(true)));
     }
-}
-
-fn grow(item: &mut Item, piece: &str) {
-    if !matches!(item.text, Content::Own(_)) {
-        item.text = Content::Own(item.text().into_owned());
-    }
-    if let Content::Own(text) = &mut item.text {
-        text.push_str(piece);
-    }
-}
-
-/// Reads what is new of the JSON that the text of an open call is; `id`: what it is opened as.
-fn read_input(id: &Id, item: &Item, inputs: &mut Map<Id, PartialJson>) {
-    let (Kind::Call, Content::Own(text)) = (item.kind, &item.text) else { return };
-    if let Some(input) = inputs.get_mut(id) {
-        input.read(text);
-        return;
-    }
-    let mut input = PartialJson::new(MAX_GROWING_FIELD);
-    input.read(text);
-    inputs.insert(id.clone(), input);
-}
-
-/// An open call with what of its input can be read. One that is no JSON has it as text, the end of it if it is long.
-fn with_input_so_far(item: &Item, index: Option<&PartialJson>) -> Item {
-    let text = if let Content::Own(text) = &item.text { text.as_str() } else { "" };
-    let mut so_far = item.copy_without_text();
-    so_far.data.retain(|(name, _)| *name != "partial");
-    so_far.data.push(("partial", Fact::Bool(true)));
-    if let Some(readable) = index.and_then(|index| index.readable(text)) {
-        let first = so_far.take_input(readable.record);
-        let is_whole = index.is_some_and(PartialJson::is_whole);
-        so_far.growing = (!is_whole).then(|| {
-            let open = readable.open.map(|node| node + first);
-            let cuts = readable.cuts.into_iter().map(|(node, cut)| (node + first, cut)).collect();
-            Box::new(GrowingInput { open, cuts })
-        });
-        return so_far;
-    }
-    so_far.growing = Some(Box::default());
-    if let (true, Ok((nothing, _))) = (text.is_empty(), Record::read("{}")) {
-        so_far.take_input(nothing);
-        return so_far;
-    }
-    let start = text.len().saturating_sub(MAX_GROWING_FIELD);
-    let start = (start..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(start);
-    so_far.text = Content::Own(match start {
-        0 => text.to_owned(),
-        _ => [&left_out(start), "\n", &text[start..]].concat(),
-    });
-    so_far
-}
-
-/// A whole item without a text, or without an input, doesn't replace what was streamed of it.
-fn keep_streamed(open: &mut Item, whole: &mut Item) {
-    let Content::Own(streamed) = &open.text else { return };
-    if open.kind != whole.kind || streamed.trim().is_empty() {
-        return;
-    }
-    match whole.kind {
-        Kind::Reply | Kind::Thinking if said_by(whole).hash.is_none() => {
-            whole.text = std::mem::take(&mut open.text);
-            whole.data.retain(|(name, _)| *name != "redacted");
-        }
-        // The input is that of the whole message, as it would be without the stream. What was streamed stays its text.
-        Kind::Call if is_empty(whole.input()) && matches!(whole.text, Content::None) => {
-            let mut kept = open.clone();
-            settle_input(&mut kept);
-            let is_cut = kept.input.is_none();
-            if is_cut || !is_empty(kept.input()) {
-                whole.text = std::mem::take(&mut open.text);
-                whole.data.extend(is_cut.then_some(("partial", Fact::Bool(true))));
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Whether there is nothing in an input.
-fn is_empty(input: Option<Value<'_>>) -> bool {
-    input.is_none_or(|input| {
-        input.is_null() || input.kind() == ValueKind::Object && input.entries().next().is_none()
-    })
-}
-
-/// The item that a record of a reply is; `number`: how many are before it.
-fn record_item(reply: &Item, number: usize, found: FoundRecord) -> Item {
-    let id = Id::below(reply.id.as_str(), &format!("record-{}", number + 1));
-    let mut item = Item::new(id, Kind::Record, reply.line);
-    item.parent.clone_from(&reply.parent);
-    item.session.clone_from(&reply.session);
-    item.data.push(("value", Fact::Node(found.record.root().node())));
-    if found.is_fenced {
-        item.data.push(("fenced", Fact::Bool(true)));
-    }
-    item.record = Some(Arc::new(found.record));
-    item
-}
-
-/// How much an open item has grown to.
-fn grown(item: &Item) -> usize {
-    match &item.text {
-        Content::Own(text) => text.len(),
-        _ => 0,
-    }
-}
-
-/// The JSON that a call's input grew to becomes its input, if it is whole.
-fn settle_input(item: &mut Item) {
-    if item.kind != Kind::Call {
-        return;
-    }
-    let Content::Own(grown) = std::mem::take(&mut item.text) else { return };
-    match Record::from_line(grown) {
-        Ok(record) => {
-            item.take_input(record);
-        }
-        Err((_, grown)) => {
-            item.text = Content::Own(grown);
-            item.data.push(("partial", Fact::Bool(true)));
-        }
-    }
-}
-
-/// What tells what an item says from what others say: the hash of its text without the blanks around it; `None` if
-/// that is nothing.
-type TextHash = Option<u64>;
-
-/// What tells an item from another with its id: kind, input, text. And what it says, but for results.
-fn content_of(item: &Item) -> (u64, TextHash) {
-    let kind = item.kind as u8;
-    match &item.text {
-        // Streamed text and whole text are the same text; results never stream.
-        Content::Node(node) if item.kind == Kind::Result => {
-            let raw = item.record.as_deref().map(|record| record.value(*node).raw());
-            (hash(&(kind, raw)), None)
-        }
-        Content::None if item.kind == Kind::Record => {
-            (hash(&(kind, item.record.as_deref().map(Record::text))), None)
-        }
-        Content::None => (hash(&(kind, item.input().map(Value::raw), &item.tool)), None),
-        _ => {
-            let Trimmed { hash: said, length } = said_by(item);
-            (hash(&(kind, said, length)), said)
-        }
-    }
-}
-
-/// What is in the text of an item.
-fn said_by(item: &Item) -> Trimmed {
-    let mut text = TrimmedHasher::new();
-    // A hasher takes everything.
-    let _ = item.write_text(&mut text);
-    text.finish()
-}
-
-/// The same for a text.
-fn trimmed(text: &str) -> Trimmed {
-    let mut hasher = TrimmedHasher::new();
-    let _ = hasher.write_str(text);
-    hasher.finish()
 }
 
 /// The session that an item belongs to, shared by all its items.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 
 use crate::budget::Budget;
-use crate::item::{Action, Content, Does, Fact, Id, Item, Kind};
+use crate::item::{Action, Content, Does, Fact, Id, Item};
 use crate::session::Map;
 
 /// Of answered calls, so many times fewer are remembered, since their sub-agents may go on.
@@ -130,7 +130,7 @@ impl OpenCalls {
     /// Tells of the calls without a result: some by name, the rest by number.
     pub(super) fn notice(&mut self, line: u64) -> Item {
         self.sort();
-        let mut notice = Item::new("open-calls", Kind::Notice, line);
+        let mut notice = Item::warning("open-calls", "open-calls", line);
         let named: Vec<String> = self
             .calls
             .values()
@@ -144,17 +144,8 @@ impl OpenCalls {
             let _ = write!(text, " and {rest} more");
         }
         notice.text = Content::Own(text);
-        notice.data.extend([
-            ("event", Fact::Text("open-calls".into())),
-            ("level", Fact::Text("warning".into())),
-            (
-                "calls",
-                Fact::List(
-                    self.calls.keys().take(LISTED_CALLS).map(|id| Fact::Text(id.to_string())).collect(),
-                ),
-            ),
-            ("count", Fact::Int(count.cast_signed())),
-        ]);
+        let ids = self.calls.keys().take(LISTED_CALLS).map(|id| Fact::Text(id.to_string()));
+        notice.data.extend([("calls", Fact::List(ids.collect())), ("count", Fact::Int(count.cast_signed()))]);
         notice
     }
 

@@ -1,0 +1,235 @@
+//! Items that may still grow.
+
+use std::borrow::Cow;
+
+use super::Map;
+use super::text_hash::said_by;
+use crate::item::{Content, Does, Fact, GrowingInput, Id, Item, Kind, Status};
+use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
+
+/// Bytes, as they are written in JSON, of a field of an input that is being written: of a longer one formatters get the end.
+pub const MAX_GROWING_FIELD: usize = 16 << 10;
+
+/// Items that may still grow, the oldest first, by the ids that they were opened as.
+#[derive(Debug, Default)]
+pub(super) struct OpenItems {
+    items: Map<Id, Box<Item>>,
+    /// Of calls that grew: what of the JSON in their text can be read.
+    inputs: Map<Id, PartialJson>,
+    /// Bytes that the items grew to.
+    bytes: usize,
+}
+
+impl OpenItems {
+    pub(super) fn get(&self, id: &Id) -> Option<&Item> {
+        self.items.get(id).map(|item| &**item)
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = &Id> {
+        self.items.keys()
+    }
+
+    pub(super) fn oldest(&self) -> Option<Id> {
+        self.ids().next().cloned()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Bytes that they grew to.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// An item as formatters see it; see [`Session::growing`](super::Session::growing).
+    pub(super) fn growing(&self, id: &Id) -> Option<Cow<'_, Item>> {
+        let item = self.get(id)?;
+        let index = self.inputs.get(id);
+        let has_input = item.input.is_some() || matches!(item.does, Some(Does::Facts { .. }));
+        if item.kind != Kind::Call || index.is_none() && has_input {
+            return Some(Cow::Borrowed(item));
+        }
+        Some(Cow::Owned(with_input_so_far(item, index)))
+    }
+
+    /// Adds an item.
+    pub(super) fn open(&mut self, item: Box<Item>) {
+        self.bytes += grown(&item);
+        read_input(&item.id, &item, &mut self.inputs);
+        self.items.insert(item.id.clone(), item);
+    }
+
+    /// Adds a piece to the text of an item.
+    pub(super) fn append(&mut self, id: &Id, piece: &str) -> Option<&Item> {
+        let item = self.items.get_mut(id)?;
+        self.bytes -= grown(item);
+        grow(item, piece);
+        self.bytes += grown(item);
+        read_input(id, item, &mut self.inputs);
+        Some(item)
+    }
+
+    /// Replaces the item that was opened as this one: its place, its line and the text that it grew to stay. The error is the item:
+    /// none was opened so.
+    pub(super) fn amend(&mut self, mut item: Box<Item>) -> Result<Id, Box<Item>> {
+        let Some(open) = self.items.get_mut(&item.id) else { return Err(item) };
+        self.bytes -= grown(open);
+        let is_text_kept = matches!(item.text, Content::None);
+        if is_text_kept && !matches!(open.text, Content::None) {
+            // Parts of the record before are not parts of this one.
+            grow(open, "");
+            item.text = std::mem::take(&mut open.text);
+        }
+        item.parent.clone_from(&open.parent);
+        (item.place, item.line) = (open.place, open.line);
+        if item.status == Status::Done {
+            item.status = Status::Open;
+        }
+        self.bytes += grown(&item);
+        let id = std::mem::replace(&mut item.id, open.id.clone());
+        if !is_text_kept {
+            self.inputs.shift_remove(&id);
+        }
+        read_input(&id, &item, &mut self.inputs);
+        *open = item;
+        Ok(id)
+    }
+
+    /// Takes an item out.
+    pub(super) fn take(&mut self, id: &Id) -> Option<Box<Item>> {
+        if self.items.is_empty() {
+            return None;
+        }
+        let item = self.items.shift_remove(id)?;
+        self.inputs.shift_remove(id);
+        self.bytes -= grown(&item);
+        Some(item)
+    }
+
+    /// Takes what the longest item has grown to, with the id that it was opened as. `None`: none has grown.
+    pub(super) fn take_longest_text(&mut self) -> Option<(Id, Box<Item>)> {
+        let longest = self.items.iter_mut().max_by_key(|(_, item)| grown(item));
+        let (id, longest) = longest.filter(|(_, item)| grown(item) > 0)?;
+        let (id, text) = (id.clone(), std::mem::take(&mut longest.text));
+        let part = Box::new(Item { text, ..(**longest).clone() });
+        self.inputs.shift_remove(&id);
+        self.bytes -= grown(&part);
+        Some((id, part))
+    }
+
+    /// What an item grows to from here on is another one.
+    pub(super) fn rename(&mut self, id: &Id, name: Id, place: u32) {
+        if let Some(item) = self.items.get_mut(id) {
+            (item.id, item.place) = (name, place);
+        }
+    }
+}
+
+fn grow(item: &mut Item, piece: &str) {
+    if !matches!(item.text, Content::Own(_)) {
+        item.text = Content::Own(item.text().into_owned());
+    }
+    if let Content::Own(text) = &mut item.text {
+        text.push_str(piece);
+    }
+}
+
+/// Reads what is new of the JSON that the text of an open call is; `id`: what it is opened as.
+fn read_input(id: &Id, item: &Item, inputs: &mut Map<Id, PartialJson>) {
+    let (Kind::Call, Content::Own(text)) = (item.kind, &item.text) else { return };
+    if let Some(input) = inputs.get_mut(id) {
+        input.read(text);
+        return;
+    }
+    let mut input = PartialJson::new(MAX_GROWING_FIELD);
+    input.read(text);
+    inputs.insert(id.clone(), input);
+}
+
+/// An open call with what of its input can be read. One that is no JSON has it as text, the end of it if it is long.
+fn with_input_so_far(item: &Item, index: Option<&PartialJson>) -> Item {
+    let text = if let Content::Own(text) = &item.text { text.as_str() } else { "" };
+    let mut so_far = item.copy_without_text();
+    so_far.data.retain(|(name, _)| *name != "partial");
+    so_far.data.push(("partial", Fact::Bool(true)));
+    if let Some(readable) = index.and_then(|index| index.readable(text)) {
+        let first = so_far.take_input(readable.record);
+        let is_whole = index.is_some_and(PartialJson::is_whole);
+        so_far.growing = (!is_whole).then(|| {
+            let open = readable.open.map(|node| node + first);
+            let cuts = readable.cuts.into_iter().map(|(node, cut)| (node + first, cut)).collect();
+            Box::new(GrowingInput { open, cuts })
+        });
+        return so_far;
+    }
+    so_far.growing = Some(Box::default());
+    if let (true, Ok((nothing, _))) = (text.is_empty(), Record::read("{}")) {
+        so_far.take_input(nothing);
+        return so_far;
+    }
+    let start = text.len().saturating_sub(MAX_GROWING_FIELD);
+    let start = (start..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(start);
+    so_far.text = Content::Own(match start {
+        0 => text.to_owned(),
+        _ => [&left_out(start), "\n", &text[start..]].concat(),
+    });
+    so_far
+}
+
+/// How much an open item has grown to.
+fn grown(item: &Item) -> usize {
+    match &item.text {
+        Content::Own(text) => text.len(),
+        _ => 0,
+    }
+}
+
+/// A whole item without a text, or without an input, doesn't replace what was streamed of it.
+pub(super) fn keep_streamed(open: &mut Item, whole: &mut Item) {
+    let Content::Own(streamed) = &open.text else { return };
+    if open.kind != whole.kind || streamed.trim().is_empty() {
+        return;
+    }
+    match whole.kind {
+        Kind::Reply | Kind::Thinking if said_by(whole).hash.is_none() => {
+            whole.text = std::mem::take(&mut open.text);
+            whole.data.retain(|(name, _)| *name != "redacted");
+        }
+        // The input is that of the whole message, as it would be without the stream. What was streamed stays its text.
+        Kind::Call if is_empty(whole.input()) && matches!(whole.text, Content::None) => {
+            let mut kept = open.clone();
+            settle_input(&mut kept);
+            let is_cut = kept.input.is_none();
+            if is_cut || !is_empty(kept.input()) {
+                whole.text = std::mem::take(&mut open.text);
+                whole.data.extend(is_cut.then_some(("partial", Fact::Bool(true))));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether there is nothing in an input.
+fn is_empty(input: Option<Value<'_>>) -> bool {
+    input.is_none_or(|input| {
+        input.is_null() || input.kind() == ValueKind::Object && input.entries().next().is_none()
+    })
+}
+
+/// The JSON that a call's input grew to becomes its input, if it is whole.
+pub(super) fn settle_input(item: &mut Item) {
+    if item.kind != Kind::Call {
+        return;
+    }
+    let Content::Own(grown) = std::mem::take(&mut item.text) else { return };
+    match Record::from_line(grown) {
+        Ok(record) => {
+            item.take_input(record);
+        }
+        Err((_, grown)) => {
+            item.text = Content::Own(grown);
+            item.data.push(("partial", Fact::Bool(true)));
+        }
+    }
+}
