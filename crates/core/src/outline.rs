@@ -238,12 +238,9 @@ impl Outline {
         title_of: TitleOf<'_>,
         parts: &mut Vec<DocumentPart>,
     ) {
-        let (Self { pairs, end }, entry) = (self, entry.into());
-        let Some(pairs) = pairs else { return end.place(Node::from(entry), parts) };
-        let mut paired = Vec::new();
-        pairs.push(entry, None, &mut paired);
-        for paired in paired {
-            end.node(paired, title_of, parts);
+        match self.pairs {
+            None => self.end.place(Node::from(entry), parts),
+            Some(_) => self.push(entry, title_of, parts),
         }
     }
 

@@ -12,6 +12,7 @@
 //! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on each output has formatters,
 //! limits and a writer of its own, and is what it would be alone.
 
+mod change_context;
 mod decode;
 mod detect;
 mod format;
@@ -36,7 +37,7 @@ use crate::budget::Budget;
 use crate::dialect::{DialectPlugin, Dialects};
 use crate::formatter::{Formatter, Presentation};
 use crate::frame::Framer;
-use crate::item::{Fact, Id, Item, Kind};
+use crate::item::Id;
 use crate::outline::{DocumentHead, Node};
 use crate::profile::Profile;
 use crate::session::{Facts, Session};
@@ -51,7 +52,8 @@ pub use pace::LivePace;
 pub use session::SessionStage;
 pub use step::{InputCount, Step};
 
-use format::FormatStage;
+use change_context::ChangeContext;
+use format::{EntryStage, FormatStage};
 use further_output::FurtherOutput;
 use start::HeldStart;
 
@@ -181,24 +183,23 @@ impl Pipeline {
             also,
         } = setup;
         let may_wait = is_whole || shows_open;
-        let mut main = FormatStage::new(profile, output, presentation, may_wait, holds_head, budget);
-        main.headings_wait = is_whole;
+        let main = EntryStage::new(profile, output, presentation, may_wait, holds_head, is_whole, budget);
         let mut settles = vec![(0, settle)];
         let mut others = Vec::new();
         for (number, sink) in (1..).zip(also) {
             let Sink { profile, output, settle, take, take_head } = sink;
             let holds_head = take_head.is_some();
-            let mut stage = FormatStage::new(profile, output, presentation, is_whole, holds_head, budget);
-            stage.headings_wait = is_whole;
+            let stage =
+                EntryStage::new(profile, output, presentation, is_whole, holds_head, is_whole, budget);
             settles.push((number, settle));
-            others.push(FurtherOutput::new(stage, take, take_head));
+            others.push(FurtherOutput::new(FormatStage::new(stage), take, take_head));
         }
         let start = HeldStart::of(settles, dialect.as_deref());
         let dialect = dialect.as_deref();
         Self {
             framer: Framer::new(max_line),
             decode: DecodeStage::new(dialects, dialect_plugins, dialect, subagents, max_line, budget),
-            session: SessionStage::new(start, budget, main, others),
+            session: SessionStage::new(start, budget, FormatStage::new(main), others),
         }
     }
 
@@ -247,13 +248,13 @@ impl Pipeline {
     /// What is known of the run as a whole, once the input has ended, if the writer of the main output wants that
     /// ([`crate::writer::Wants::head`]).
     pub fn document_head(&self) -> Option<&DocumentHead> {
-        self.session.main.writer.document_head()
+        self.session.main.entries.writer.document_head()
     }
 
     /// Writes what belongs before all that the main output has written, if its writer has such a head and
     /// [`Setup::holds_head`] asked for it. Once, after [`Self::finish`].
     pub fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.session.main.writer.head(out)
+        self.session.main.entries.writer.head(out)
     }
 
     /// What changed since the last time, in the order in which it first changed. Growing items are
@@ -277,7 +278,7 @@ impl Pipeline {
 
     /// The same as [`Self::take_updates`] but for what still grows: it costs nothing to take this whenever something was read.
     pub fn take_finished(&mut self) -> Vec<Update> {
-        self.session.main.take_finished()
+        self.session.main.entries.take_finished()
     }
 
     /// Whether something has grown since the last [`Self::take_updates`].
@@ -292,7 +293,7 @@ impl Pipeline {
     pub fn replace(&mut self, setup: Setup, writer: bool, out: &mut dyn Write) -> fmt::Result {
         let Setup { profile, output, .. } = setup;
         let SessionStage { session, main, .. } = &mut self.session;
-        main.replace(profile, output, writer, session, out)
+        main.replace(profile, output, writer, &mut ChangeContext { session, out })
     }
 
     /// What the main output doesn't show for good yet: entries that wait for what belongs to them, items that grow, as they are now,
@@ -306,40 +307,34 @@ impl Pipeline {
     /// Writes nodes as they would stand behind what the main output has written, and forgets it again: see
     /// [`LiveWriter::preview`](crate::writer::LiveWriter::preview).
     pub fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
-        self.session.main.writer.preview(nodes, rows, out)
+        self.session.main.entries.writer.preview(nodes, rows, out)
     }
 
     /// From here on, rows of the main output are wrapped at this width, if they are wrapped at all.
     pub fn set_width(&mut self, columns: usize) {
-        self.session.main.writer.set_width(columns);
+        self.session.main.entries.writer.set_width(columns);
     }
 
     /// The number of the last line that was read: what was shown at it is the same in every process, at any pace. The end of the input
     /// counts as one more.
     pub fn revision(&self) -> u64 {
-        self.session.main.revision()
+        self.session.main.entries.revision()
     }
 
     /// What was counted so far, of the main output.
     pub fn report(&self) -> &Report {
-        &self.session.main.report
+        &self.session.main.entries.report
     }
 
     /// What was counted so far of each of the further outputs, in their order.
     pub fn other_reports(&self) -> impl Iterator<Item = &Report> {
-        self.session.others.iter().map(|other| &other.stage.report)
+        self.session.others.iter().map(|other| &other.stage.entries.report)
     }
 
     /// All items so far, and the facts of the run.
     pub fn session(&self) -> &Session {
         &self.session.session
     }
-}
-
-fn notice(line: u64, event: &str) -> Item {
-    let mut item = Item::new(format!("line-{line}"), Kind::Notice, line);
-    item.data.extend([("event", Fact::Text(event.to_owned())), ("level", Fact::Text("warning".to_owned()))]);
-    item
 }
 
 /// What keeps a pipeline from going to another thread is found where it is compiled.

@@ -161,10 +161,21 @@ impl Redactor {
         Cow::Owned(masked(text, 0, &found))
     }
 
-    /// Masks an id: each time the same way, and no other id so, as far back as there is memory for it.
-    pub fn id(&mut self, id: &mut Id) {
-        if let Cow::Owned(masked) = self.text(id.as_str()) {
-            *id = self.ids.name(id, masked);
+    /// Masks an id: each time the same way, and no other id so, as far back as there is memory for it. It isn't counted, since an id
+    /// is written in several places: see [`Self::count_id`].
+    pub(crate) fn id(&mut self, id: &mut Id) {
+        let found = self.finder.find(id.as_str(), false);
+        if !found.is_empty() {
+            *id = self.ids.name(id, masked(id.as_str(), 0, &found));
+        }
+    }
+
+    /// Counts what is masked in an id.
+    pub(crate) fn count_id(&mut self, id: &Id) {
+        let found = self.finder.find(id.as_str(), false);
+        if !found.is_empty() {
+            self.ids.name(id, masked(id.as_str(), 0, &found));
+            count(&mut self.noted.found, &found);
         }
     }
 

@@ -11,7 +11,6 @@ use crate::json::{self, Record};
 use crate::reading::{LinePart, LineReading};
 
 use super::detect::{ChosenDialect, Detection};
-use super::notice;
 use super::step::{InputCount, Step};
 
 /// Notices about damaged records that are shown; further ones are counted.
@@ -125,7 +124,7 @@ impl DecodeStage {
                 }
             }),
             LineReading::Oversized(size) => {
-                let mut notice = notice(line, "oversized");
+                let mut notice = Item::warning(format!("line-{line}"), "oversized", line);
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
                 move_inside(&mut notice, parent);
                 each(Step::Count(InputCount::Oversized));
@@ -136,13 +135,11 @@ impl DecodeStage {
 
     fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool) -> Item {
         self.damaged += 1;
-        let mut notice = notice(line, "damaged");
+        let id = if index > 0 { format!("line-{line}/damage-{index}") } else { format!("line-{line}") };
+        let mut notice = Item::warning(id, "damaged", line);
         if self.damaged > SHOWN_DAMAGE {
             // Only a plugin may have something to say of it.
             notice.data.push(("counted", Fact::Bool(true)));
-        }
-        if index > 0 {
-            notice.id = format!("line-{line}/damage-{index}").into();
         }
         notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
         notice.data.push(("incomplete", Fact::Bool(incomplete)));
@@ -170,8 +167,7 @@ impl DecodeStage {
             self.decode(Input { record, value: root, line, parent }, each);
         }
         if record.is_cut() {
-            let mut cut = notice(line, "cut");
-            cut.id = format!("line-{line}/cut").into();
+            let mut cut = Item::warning(format!("line-{line}/cut"), "cut", line);
             move_inside(&mut cut, parent);
             each(Step::put(cut));
         }

@@ -43,11 +43,11 @@ impl FurtherOutput {
     /// Writes what stands after the last entry, and the head.
     pub(super) fn end(&mut self) {
         // A string takes everything.
-        let _ = self.stage.writer.end(&mut self.text);
+        let _ = self.stage.entries.writer.end(&mut self.text);
         self.pass_on();
         if let (Some(take_head), Some(_)) = (&mut self.take_head, &self.take) {
             let mut head = String::new();
-            let _ = self.stage.writer.head(&mut head);
+            let _ = self.stage.entries.writer.head(&mut head);
             // Nothing comes after it.
             let _ = take_head(&head);
         }

@@ -15,7 +15,7 @@ use crate::json::{Record, left_out};
 use crate::redact::Redactor;
 use crate::session::{Map, Session};
 
-use super::format::FormatStage;
+use super::format::EntryStage;
 
 /// Bytes of a growing text that are formatted at most. Of a longer one it is the end, from the start of a line if there is one
 /// near; then it grows from three quarters of this again.
@@ -104,7 +104,7 @@ fn begun_again(fence: &str) -> String {
     fence[..fence.len() - marks.len()].to_owned() + name.unwrap_or_default()
 }
 
-impl FormatStage {
+impl EntryStage {
     /// What is said of an item that still grows. Nothing of it is counted: it is once the item is whole, and how often it is
     /// formatted until then is a matter of pace. The error is the rule that hides it.
     pub(super) fn growing_entry(

@@ -7,7 +7,7 @@ use crate::item::Id;
 use crate::outline::{Node, Subagent};
 use crate::session::Session;
 
-use super::format::FormatStage;
+use super::format::{EntryStage, FormatStage};
 
 /// What isn't shown for good yet; see [`super::Pipeline::open_nodes`].
 #[derive(Clone, Debug, Default)]
@@ -32,12 +32,12 @@ pub struct OpenAgent {
 impl FormatStage {
     /// See [`super::Pipeline::open_nodes`].
     pub(super) fn open_nodes(&mut self, session: &Session) -> OpenNodes {
-        let mut growing = self.open_trees(session);
+        let mut growing = self.open_entries(session);
         for item in session.growing_items() {
             let item = self.growing_passage(&item);
-            growing.extend(self.growing_entry(&item, session).ok());
+            growing.extend(self.entries.growing_entry(&item, session).ok());
         }
-        let Self { outline, chain, .. } = self;
+        let EntryStage { outline, chain, .. } = &mut self.entries;
         let nodes = outline.open_nodes(growing, &mut |call| chain.title_of(call, session));
         let mut running: Vec<_> = session.running_agents().map(|call| (call.line, &call.id)).collect();
         running.sort_by_key(|(line, _)| *line);

@@ -4,14 +4,14 @@ use std::fmt::{self, Write};
 
 use crate::budget::Budget;
 use crate::event::Event;
-use crate::item::Fact;
+use crate::item::{Fact, Item};
 use crate::report;
 use crate::session::{Session, SessionChange};
 
+use super::change_context::ChangeContext;
 use super::decode::SHOWN_DAMAGE;
 use super::format::FormatStage;
 use super::further_output::FurtherOutput;
-use super::notice;
 use super::start::HeldStart;
 use super::step::{InputCount, Step};
 
@@ -44,7 +44,7 @@ impl SessionStage {
     /// Applies the next step, and writes everything that it completes to `out`. [`Self::written`] returns
     /// whether writing failed; after a failure only the other outputs continue.
     pub fn take(&mut self, step: Step, out: &mut dyn Write) {
-        if self.main.writer.has_failed() && self.others.is_empty() {
+        if self.main.entries.writer.has_failed() && self.others.is_empty() {
             return;
         }
         if let Some(start) = &mut self.start {
@@ -57,7 +57,7 @@ impl SessionStage {
     /// Passes on the text of the other outputs, and returns whether writing has failed since the last call.
     pub fn written(&mut self) -> fmt::Result {
         self.others.iter_mut().for_each(FurtherOutput::pass_on);
-        self.main.writer.take_written()
+        self.main.entries.writer.take_written()
     }
 
     /// Ends the session after the last step, and writes everything that is still open.
@@ -67,27 +67,25 @@ impl SessionStage {
         let written = self.written();
         self.others.iter_mut().for_each(FurtherOutput::end);
         written?;
-        self.main.writer.end(out)
+        self.main.entries.writer.end(out)
     }
 
     fn end_session(&mut self, out: &mut dyn Write) {
-        self.each(out, |stage, session, out| stage.end_record(session, out));
+        self.each(out, FormatStage::end_record);
         let Self { session, main, others, line, .. } = self;
         session.end(*line, |session, change| forward(main, others, session, &change, out));
-        let damaged = self.main.report.damaged;
+        let damaged = self.main.entries.report.damaged;
         if damaged > SHOWN_DAMAGE {
-            let mut notice = notice(self.line, "damaged");
-            notice.id = "damaged".into();
+            let mut notice = Item::warning("damaged", "damaged", self.line);
             notice.data.push(("count", Fact::Int(damaged.cast_signed())));
             self.event(Event::Put(Box::new(notice)), out);
         }
-        if self.requires_outcome && self.main.report.lacks_outcome() {
-            let mut notice = notice(self.line, "no-outcome");
-            notice.id = "no-outcome".into();
+        if self.requires_outcome && self.main.entries.report.lacks_outcome() {
+            let mut notice = Item::warning("no-outcome", "no-outcome", self.line);
             notice.error = true;
             self.event(Event::Put(Box::new(notice)), out);
         }
-        self.each(out, |stage, session, out| stage.end(session, out));
+        self.each(out, FormatStage::end);
     }
 
     /// Applies the settled choices, and the steps that were held back once all outputs are settled.
@@ -108,7 +106,7 @@ impl SessionStage {
         match step {
             Step::Event(event) => self.event(event, out),
             Step::Record(line, record, node) => {
-                self.each(out, |stage, session, out| stage.begin_record(line, &record, node, session, out));
+                self.each(out, |stage, context| stage.begin_record(line, &record, node, context));
             }
             Step::Count(counted) => self.count(&counted, out),
         }
@@ -118,10 +116,10 @@ impl SessionStage {
     fn event(&mut self, event: Event, out: &mut dyn Write) {
         match &event {
             Event::Bookkeeping(name) => {
-                self.each(out, |stage, _, _| report::count(&mut stage.report.bookkeeping, name));
+                self.each(out, |stage, _| report::count(&mut stage.entries.report.bookkeeping, name));
             }
             Event::Unknown(name) => {
-                self.each(out, |stage, _, _| report::count(&mut stage.report.unknown, name));
+                self.each(out, |stage, _| report::count(&mut stage.entries.report.unknown, name));
             }
             _ => {}
         }
@@ -134,21 +132,21 @@ impl SessionStage {
         if let InputCount::Line(line) = counted {
             self.line = *line;
         }
-        self.each(out, |stage, session, out| {
+        self.each(out, |stage, context| {
             if counted.ends_record() {
-                stage.end_record(session, out);
+                stage.end_record(context);
             }
-            counted.add_to(&mut stage.report);
+            counted.add_to(&mut stage.entries.report);
         });
     }
 
     /// Calls `work` for each output.
     #[inline]
-    fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &Session, &mut dyn Write)) {
+    fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &mut ChangeContext<'_>)) {
         let Self { session, main, others, .. } = self;
-        work(main, session, out);
-        for other in others {
-            work(&mut other.stage, session, &mut other.text);
+        work(main, &mut ChangeContext { session, out });
+        for FurtherOutput { stage, text, .. } in others {
+            work(stage, &mut ChangeContext { session, out: text });
         }
     }
 }
@@ -161,9 +159,9 @@ fn forward(
     change: &SessionChange<'_>,
     out: &mut dyn Write,
 ) {
-    main.take(session, change, out);
+    main.take(change, &mut ChangeContext { session, out });
     for other in others {
-        other.stage.take(session, change, &mut other.text);
+        other.stage.take(change, &mut ChangeContext { session, out: &mut other.text });
         if other.text.len() > PIECE {
             other.pass_on();
         }

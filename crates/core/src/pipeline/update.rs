@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::entry::{Entry, text_size};
-use crate::item::{Id, Kind, Status};
+use crate::item::{Id, Item, Kind, Status};
 use crate::outline::{EntryChange, Update};
 use crate::session::{Map, Session};
 
-use super::format::FormatStage;
+use super::format::{EntryStage, FormatStage};
 
 /// Results whose calls weren't whole when they came.
 const MAX_EARLY: usize = 256;
@@ -155,21 +155,33 @@ impl FormatStage {
     /// See [`super::Pipeline::take_updates`].
     pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
         self.put_trees(session);
-        for id in std::mem::take(&mut self.updates.grown) {
-            let Some(item) = session.growing(&id) else { continue };
-            let item = self.growing_passage(&item);
-            match self.growing_entry(&item, session) {
-                Ok(entry) => {
-                    let shown = entry.id.clone();
-                    let answered =
-                        (entry.kind == Kind::Call).then(|| self.updates.calls.is_answered(&entry.id));
-                    self.updates.growing.insert(shown.clone());
-                    self.updates.changes.insert(shown, EntryChange::Put { entry, partial: true, answered });
-                }
-                Err(_) => self.updates.hide(&item.id),
+        for id in std::mem::take(&mut self.entries.updates.grown) {
+            if let Some(item) = session.growing(&id) {
+                let item = self.growing_passage(&item);
+                self.entries.put_growing(&item, session);
             }
         }
-        self.take_finished()
+        self.entries.take_finished()
+    }
+
+    /// Whether something has grown that isn't taken yet.
+    pub(super) fn has_grown(&self) -> bool {
+        !self.entries.updates.grown.is_empty() || self.has_changed_trees()
+    }
+}
+
+impl EntryStage {
+    /// Shows an item that grows as it is now.
+    fn put_growing(&mut self, item: &Item, session: &Session) {
+        match self.growing_entry(item, session) {
+            Ok(entry) => {
+                let shown = entry.id.clone();
+                let answered = (entry.kind == Kind::Call).then(|| self.updates.calls.is_answered(&entry.id));
+                self.updates.growing.insert(shown.clone());
+                self.updates.changes.insert(shown, EntryChange::Put { entry, partial: true, answered });
+            }
+            Err(_) => self.updates.hide(&item.id),
+        }
     }
 
     /// See [`super::Pipeline::take_finished`].
@@ -183,11 +195,6 @@ impl FormatStage {
         updates.collect()
     }
 
-    /// Whether something has grown that isn't taken yet.
-    pub(super) fn has_grown(&self) -> bool {
-        !self.updates.grown.is_empty() || self.has_changed_trees()
-    }
-
     /// See [`super::Pipeline::revision`].
     pub(super) fn revision(&self) -> u64 {
         self.report.lines + u64::from(self.updates.is_ended)
@@ -196,14 +203,12 @@ impl FormatStage {
     /// Masks ids last: until here they tell what belongs together.
     fn mask_ids(&mut self, change: &mut EntryChange) {
         let Some(redactor) = &mut self.chain.redactor else { return };
-        // They were counted with their items.
-        redactor.uncounted(|redactor| match change {
+        match change {
             EntryChange::Put { entry, .. } => {
                 let Entry { id, parent, call, .. } = &mut **entry;
-                let ids = [Some(id), parent.as_mut(), call.as_mut()];
-                ids.into_iter().flatten().for_each(|id| redactor.id(id));
+                Some(id).into_iter().chain(parent).chain(call).for_each(|id| redactor.id(id));
             }
             EntryChange::Drop(id) => redactor.id(id),
-        });
+        }
     }
 }

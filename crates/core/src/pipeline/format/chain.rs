@@ -6,14 +6,37 @@ use crate::clip::{clip, fold};
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::{Formatter, Observation, PluginFormatter, Presentation, Verdict};
 use crate::item::{Action, Deed, Id, Item, Kind};
+use crate::pipeline::Output;
 use crate::pipeline::titles::{self, CallTitles};
 use crate::profile::Profile;
 use crate::redact::Redactor;
 use crate::session::Session;
 use crate::text::Text;
-use crate::writer::Wants;
+use crate::writer::{Wants, Writer};
 
-use super::OutputKind;
+/// What an output takes.
+#[derive(Clone, Copy)]
+pub(in super::super) enum OutputKind {
+    /// A writer that wants these.
+    Writer(Wants),
+    /// A sink that can change what it shows.
+    Updates,
+    /// Items as they are.
+    Items,
+}
+
+impl OutputKind {
+    /// The parts of an output: what it takes, its formatters, its writer.
+    pub(super) fn of(output: Output) -> (Self, Formatters, Option<Box<dyn Writer>>) {
+        match output {
+            Output::Entries { formatters, writer } => {
+                (Self::Writer(writer.wants()), formatters, Some(writer))
+            }
+            Output::Updates { formatters } => (Self::Updates, formatters, None),
+            Output::Items { formatters } => (Self::Items, formatters, None),
+        }
+    }
+}
 
 /// Formatters that are asked one after the other.
 pub(super) type Formatters = Vec<Box<dyn Formatter>>;

@@ -1,0 +1,514 @@
+//! From items to entries, for one output: formatters, the masking of secrets, limits, and the outline.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::contract::write_item;
+use crate::entry::{Block, Entry, View, any_block};
+use crate::formatter::{Observation, PluginFormatter, Presentation};
+use crate::item::{Fact, FactRef, Id, Item, Kind};
+use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TitleOf};
+use crate::pipeline::Output;
+use crate::pipeline::change_context::ChangeContext;
+use crate::pipeline::growing::GrowingTexts;
+use crate::pipeline::head::HeadNotes;
+use crate::pipeline::heading::WaitingHeading;
+use crate::pipeline::result_of_call::self_contained;
+use crate::pipeline::update::PendingUpdates;
+use crate::pipeline::write::OutputWriter;
+use crate::profile::{Pairs, Profile};
+use crate::redact::Redactor;
+use crate::report::{Report, count};
+use crate::session::{Session, SessionId};
+use crate::writer::Order;
+
+use super::chain::{FormatterChain, OutputKind};
+use super::whole_records::ReplacedRecord;
+
+/// Makes an entry of each item, and passes it on: to the outline and the writer, or to a sink that can change what it shows.
+pub(in super::super) struct EntryStage {
+    pub(in super::super) chain: FormatterChain,
+    /// Whether the whole input is there already.
+    is_whole: bool,
+    pub(in super::super) outline: Outline,
+    /// Parts of the document that are about to be written.
+    parts: Vec<DocumentPart>,
+    pub(in super::super) writer: OutputWriter,
+    /// Whether a heading may wait for the name of the model.
+    headings_wait: bool,
+    /// The heading that waits for the name of the model, if one does.
+    heading: Option<Box<WaitingHeading>>,
+    /// The session of the last item that has one.
+    last_session: Option<SessionId>,
+    /// What is known of the run as a whole, if the writer wants that.
+    head: Option<Box<HeadNotes>>,
+    pub(in super::super) report: Report,
+    /// Whether the formatters were told of the beginning.
+    has_met: bool,
+    /// Of long texts that grow, where the end begins that is shown.
+    pub(in super::super) growing_texts: GrowingTexts,
+    /// What has changed for a sink that can change what it shows.
+    pub(in super::super) updates: PendingUpdates,
+}
+
+impl EntryStage {
+    /// `is_whole`: see [`Setup::is_whole`](crate::pipeline::Setup::is_whole). `is_head_wanted`: whether the head of the document is put before its text.
+    pub(in super::super) fn new(
+        profile: Profile,
+        output: Output,
+        presentation: Presentation,
+        is_whole: bool,
+        is_head_wanted: bool,
+        headings_wait: bool,
+        budget: Budget,
+    ) -> Self {
+        let (output_kind, formatters, writer) = OutputKind::of(output);
+        Self {
+            is_whole,
+            outline: Outline::new(shape(&profile, output_kind, is_whole)),
+            parts: Vec::new(),
+            writer: OutputWriter::new(writer, is_head_wanted),
+            chain: FormatterChain::new(profile, output_kind, formatters, presentation),
+            headings_wait,
+            heading: None,
+            last_session: None,
+            head: head_of(output_kind),
+            report: Report::default(),
+            has_met: false,
+            growing_texts: GrowingTexts::default(),
+            updates: PendingUpdates::new(budget.calls, budget.call_bytes),
+        }
+    }
+
+    /// Takes other choices and another output, before anything was said.
+    pub(super) fn settle(&mut self, profile: Profile, output: Output) {
+        let (output_kind, formatters, writer) = OutputKind::of(output);
+        self.head = head_of(output_kind);
+        self.outline = Outline::new(shape(&profile, output_kind, self.is_whole));
+        self.chain = FormatterChain::new(profile, output_kind, formatters, self.chain.presentation);
+        self.writer.settle(writer);
+    }
+
+    /// Shows a record of a reply that still grows, where what is shown can be changed.
+    pub(super) fn early_record(&mut self, record: &Item, session: &Session) {
+        if !matches!(self.chain.output_kind, OutputKind::Updates) {
+            return;
+        }
+        // It is counted once its reply is complete.
+        if let Ok(entry) = self.chain.uncounted(|chain| chain.entry(record, session)) {
+            self.updates.put_early(entry);
+        }
+    }
+
+    /// An open item has grown.
+    pub(super) fn grow(&mut self, id: &Id, session: &Session) {
+        if let OutputKind::Updates = self.chain.output_kind
+            && self.updates.grow(id)
+            && let (Some(redactor), Some(item)) = (&mut self.chain.redactor, session.open_item(id))
+        {
+            // Ids are told apart in the order in which they come, whenever somebody looks.
+            redactor.id(&mut item.id.clone());
+        }
+    }
+
+    /// What was said of an item, if it was, holds no longer.
+    pub(super) fn take_back(&mut self, id: &Id) {
+        self.growing_texts.forget(id);
+        if let OutputKind::Updates = self.chain.output_kind {
+            self.updates.take_back(id);
+        }
+    }
+
+    /// Shows an item that is whole, or in its place what is shown of its record.
+    pub(super) fn item(
+        &mut self,
+        item: &Item,
+        replaced: Option<&mut ReplacedRecord>,
+        context: &mut ChangeContext<'_>,
+    ) {
+        self.begin_item(item, context);
+        let outcome = match self.chain.output_kind {
+            OutputKind::Items => self.tell(item, context),
+            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, replaced, context),
+        };
+        self.count_item(item.kind, outcome);
+    }
+
+    /// Takes note of an item before anything is said of it.
+    pub(super) fn begin_item(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
+        match item.kind {
+            Kind::Outcome => {
+                self.report.failed = item.error;
+                self.report.ended = true;
+            }
+            Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Call => self.report.ended = false,
+            _ => {}
+        }
+        if let Some(head) = &mut self.head {
+            head.note(item);
+        }
+        if !matches!(self.chain.output_kind, OutputKind::Items) {
+            self.meet(context);
+        }
+        self.report.items += 1;
+    }
+
+    /// Counts an item. The error is the rule that hides it.
+    pub(super) fn count_item(&mut self, kind: Kind, outcome: Result<(), &'static str>) {
+        match outcome {
+            Ok(()) => *self.report.shown.entry(kind).or_default() += 1,
+            Err(rule) => count(&mut self.report.hidden, rule),
+        }
+        self.count_once();
+    }
+
+    /// Counts what failed and what was masked, each kind of it once, whatever it took to say what it happened at.
+    #[inline]
+    pub(super) fn count_once(&mut self) {
+        if self.chain.failures.is_empty() && self.chain.redactor.is_none() {
+            return;
+        }
+        while let Some(failure) = self.chain.failures.pop_first() {
+            count(&mut self.report.failures, &failure);
+        }
+        for name in self.chain.redactor.iter_mut().flat_map(|redactor| redactor.take_counts().into_keys()) {
+            count(&mut self.report.redacted, &name);
+        }
+    }
+
+    /// Says what is to be said of an item that is whole. The error is the rule that hides it.
+    fn say_item(
+        &mut self,
+        item: &Item,
+        replaced: Option<&mut ReplacedRecord>,
+        context: &mut ChangeContext<'_>,
+    ) -> Result<(), &'static str> {
+        let mut after = if self.chain.formatters.is_empty() {
+            Vec::new()
+        } else {
+            self.chain.observe(Observation::Complete(item), context.session)
+        };
+        let is_replaced = replaced.is_some();
+        let entry = match replaced {
+            Some(replaced) => replaced.entry(item, &mut self.chain, context.session),
+            None => self.chain.entry(item, context.session),
+        };
+        let outcome = match entry {
+            Ok(mut entry) => {
+                if is_elided(&entry.view.body) {
+                    *self.report.elided.entry(item.kind).or_default() += 1;
+                }
+                let change = if is_replaced { None } else { self.session_change(item, context.session) };
+                if let Some(change) = change {
+                    self.show(change, context);
+                }
+                if self.heading.is_some() && context.session.facts().model.is_some() {
+                    self.show_heading(context);
+                }
+                if after.is_empty() && !is_replaced && self.waits_for_model(item, &entry, context.session) {
+                    self.heading = Some(Box::new(WaitingHeading::new(item)));
+                    return Ok(());
+                }
+                if !after.is_empty() {
+                    if let Some(redactor) = &mut self.chain.redactor {
+                        redactor.blocks(&mut after);
+                    }
+                    entry.view.body.append(&mut after);
+                }
+                self.show(entry, context);
+                Ok(())
+            }
+            Err(rule) => {
+                self.updates.hide(&item.id);
+                if item.parent.is_none() && self.chain.profile.filter.is_answer_alone() {
+                    self.outlined(context, |outline, _, parts| outline.pass_over(item.kind, parts));
+                }
+                Err(rule)
+            }
+        };
+        self.aside("after", Some(item), after, context);
+        outcome
+    }
+
+    /// Tells the formatters of the beginning, once.
+    pub(super) fn meet(&mut self, context: &mut ChangeContext<'_>) {
+        if !std::mem::replace(&mut self.has_met, true) {
+            let before = self.chain.observe(Observation::Begin, context.session);
+            self.aside("begin", None, before, context);
+            self.count_once();
+        }
+    }
+
+    /// Tells an item as it is. The error is the rule that hides it.
+    pub(super) fn tell(&mut self, item: &Item, context: &mut ChangeContext<'_>) -> Result<(), &'static str> {
+        self.chain.admits(item)?;
+        // Of a line of the input on which nothing stands only a plugin may have something to say.
+        let is_blank_line = item.kind == Kind::Unknown && item.is_blank();
+        if is_blank_line || item.fact("counted").is_some() {
+            return Err(item.kind.name());
+        }
+        let whole = self_contained(item, context.session);
+        // A string takes everything.
+        let line_of = |item: &Item| {
+            let mut line = String::new();
+            let _ = write_item(item, &mut line);
+            line
+        };
+        let mut line = line_of(&whole);
+        if let Some(redactor) = &mut self.chain.redactor {
+            if let Cow::Owned(_) = whole {
+                // What is masked of its call's counts with the call.
+                redactor.json(&mut line_of(item));
+                redactor.uncounted(|redactor| redactor.json(&mut line));
+            } else {
+                redactor.json(&mut line);
+            }
+        }
+        self.writer.item(&line, context.out);
+        Ok(())
+    }
+
+    /// Says what is shown of an item.
+    pub(super) fn show(&mut self, entry: Box<Entry>, context: &mut ChangeContext<'_>) {
+        self.chain.remember(&entry, context.session);
+        self.say(entry, false, context);
+    }
+
+    /// Whether an entry heads a session whose model isn't known yet, and may wait for that.
+    fn waits_for_model(&self, item: &Item, entry: &Entry, session: &Session) -> bool {
+        self.headings_wait
+            && entry.view.is_heading()
+            && self.heading.is_none()
+            && matches!(self.chain.output_kind, OutputKind::Writer(_))
+            && session.facts().model.is_none()
+            && item.fact("model").is_none()
+            && !self.chain.profile.filter.is_answer_alone()
+    }
+
+    /// Shows the heading that waits, with all that is known now, and what is below it.
+    pub(super) fn show_heading(&mut self, context: &mut ChangeContext<'_>) {
+        let Some(waiting) = self.heading.take() else { return };
+        let WaitingHeading { item, entries, .. } = *waiting;
+        if let Ok(heading) = self.chain.uncounted(|chain| chain.entry(&item, context.session)) {
+            self.show(heading, context);
+        }
+        for (entry, is_aside) in entries {
+            self.say(entry, is_aside, context);
+        }
+    }
+
+    /// Says an entry, or keeps it for the sink. `is_aside`: it is of no item.
+    fn say(&mut self, entry: Box<Entry>, is_aside: bool, context: &mut ChangeContext<'_>) {
+        if let Some(waiting) = &mut self.heading {
+            waiting.push(entry, is_aside);
+            if waiting.is_full() {
+                self.show_heading(context);
+            }
+            return;
+        }
+        if let Some(redactor) = &mut self.chain.redactor {
+            // With the item, whenever its node is written.
+            Some(&entry.id).into_iter().chain(&entry.parent).for_each(|id| redactor.count_id(id));
+        }
+        if let Some(head) = &mut self.head {
+            head.show(&entry);
+        }
+        match self.chain.output_kind {
+            OutputKind::Writer(_) => {
+                self.outlined(context, |outline, title_of, parts| {
+                    if is_aside {
+                        outline.push_aside(entry, title_of, parts);
+                    } else {
+                        outline.push(entry, title_of, parts);
+                    }
+                });
+            }
+            OutputKind::Updates => self.updates.put(entry),
+            OutputKind::Items => {}
+        }
+    }
+
+    /// Lets `work` go on with the document, and writes the parts that come of it.
+    fn outlined(
+        &mut self,
+        context: &mut ChangeContext<'_>,
+        work: impl FnOnce(&mut Outline, TitleOf<'_>, &mut Vec<DocumentPart>),
+    ) {
+        let Self { chain, outline, parts, writer, .. } = self;
+        work(outline, &mut |call| chain.title_of(call, context.session), parts);
+        // Only now: until here ids tell what belongs together.
+        if let Some(redactor) = &mut chain.redactor {
+            for part in &mut *parts {
+                mask(part, redactor);
+            }
+        }
+        for part in parts.drain(..) {
+            writer.part(&part, context.out);
+        }
+        let left_out = outline.take_left_out();
+        if left_out > 0 {
+            self.count_left_out(left_out);
+        }
+    }
+
+    /// Counts replies as hidden that were shown as far as was known then.
+    fn count_left_out(&mut self, replies: u64) {
+        if let Some(shown) = self.report.shown.get_mut(&Kind::Reply) {
+            *shown = shown.saturating_sub(replies);
+        }
+        self.report.shown.retain(|_, shown| *shown > 0);
+        *self.report.hidden.entry("filter".to_owned()).or_default() += replies;
+    }
+
+    /// Says, in an entry of its own, what no shown item can carry: at the beginning or the end, or after an
+    /// item that is hidden.
+    pub(super) fn aside(
+        &mut self,
+        name: &str,
+        item: Option<&Item>,
+        body: Vec<Block>,
+        context: &mut ChangeContext<'_>,
+    ) {
+        if body.is_empty() {
+            return;
+        }
+        let mut view = View::of(body);
+        if view.is_empty() {
+            return;
+        }
+        let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
+        if let Some(redactor) = &mut self.chain.redactor {
+            redactor.view(&mut view);
+        }
+        let entry = Entry {
+            parent: item.and_then(|item| item.parent.clone()),
+            place: item.map_or(0, |item| item.place),
+            ..Entry::new(id, Kind::Notice, view)
+        };
+        self.say(Box::new(entry), true, context);
+    }
+
+    /// Tells of which session an item is, if that isn't the session of those above. It stands beside the item, and is none.
+    pub(super) fn session_change(&mut self, item: &Item, session: &Session) -> Option<Box<Entry>> {
+        let now = item.session.as_ref()?;
+        if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
+            return None;
+        }
+        let before = self.last_session.replace(now.clone())?;
+        let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
+        if before == *now || says_it {
+            return None;
+        }
+        let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
+        notice.session = Some(now.clone());
+        notice.data.extend([
+            ("event", Fact::Text("session-change".to_owned())),
+            ("session", Fact::Text((**now).to_owned())),
+        ]);
+        let mut entry = self.chain.entry(&notice, session).ok()?;
+        (entry.parent, entry.place) = (item.parent.clone(), item.place);
+        Some(entry)
+    }
+
+    /// See [`Pipeline::replace`](crate::pipeline::Pipeline::replace).
+    pub(super) fn replace(
+        &mut self,
+        profile: Profile,
+        output: Output,
+        is_writer_replaced: bool,
+        context: &mut ChangeContext<'_>,
+    ) -> fmt::Result {
+        self.chain.choose(profile);
+        let (output_kind, new, writer) = OutputKind::of(output);
+        if let OutputKind::Items = output_kind {
+            return Ok(());
+        }
+        if self.has_met {
+            let mut memories = self
+                .chain
+                .formatters
+                .iter()
+                .filter_map(|before| before.plugins())
+                .map(PluginFormatter::memory);
+            for plugins in new.iter().filter_map(|formatter| formatter.plugins()) {
+                plugins.resume(memories.next().flatten(), context.session);
+            }
+        }
+        if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.chain.output_kind) {
+            return Ok(());
+        }
+        self.chain.ask(new);
+        if !is_writer_replaced {
+            return Ok(());
+        }
+        self.chain.output_kind = output_kind;
+        writer.map_or(Ok(()), |writer| self.writer.replace(writer, context.out))
+    }
+
+    pub(super) fn end(&mut self, context: &mut ChangeContext<'_>) {
+        if self.has_met {
+            let last = self.chain.observe(Observation::End, context.session);
+            self.aside("end", None, last, context);
+            self.count_once();
+        }
+        self.outlined(context, Outline::end);
+        if let Some(head) = self.head.take() {
+            self.writer.know_head(head.complete(context.session, self.chain.redactor.as_mut()));
+        }
+        self.updates.end();
+    }
+}
+
+/// Where what heads a document is collected, if the output wants that.
+fn head_of(output_kind: OutputKind) -> Option<Box<HeadNotes>> {
+    matches!(output_kind, OutputKind::Writer(wants) if wants.head).then(Box::default)
+}
+
+/// What a document is made of for this listener.
+fn shape(profile: &Profile, output_kind: OutputKind, is_whole: bool) -> OutlineOptions {
+    let OutputKind::Writer(wants) = output_kind else { return OutlineOptions::default() };
+    let pairs = match (wants.order, profile.layout.pairs) {
+        (Order::Completion, _) | (_, Pairs::Never) => false,
+        (Order::Paired, _) | (_, Pairs::Always) => true,
+        // What is written as it is stays in the order that it came in.
+        (Order::Chosen, Pairs::Auto) => is_whole && !profile.layout.bare,
+    };
+    OutlineOptions {
+        pairs,
+        nests: wants.nests,
+        answer: wants.answer,
+        names: wants.names,
+        only_answer: profile.filter.is_answer_alone(),
+        agents: wants.agents,
+        notices: wants.notices,
+    }
+}
+
+/// Masks the ids in a part of the document. Titles and views were masked when they were made.
+fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
+    let entry = |entry: &mut Entry, redactor: &mut Redactor| {
+        redactor.id(&mut entry.id);
+        entry.parent.iter_mut().chain(&mut entry.call).for_each(|id| redactor.id(id));
+    };
+    let node = |node: &mut Node, redactor: &mut Redactor| {
+        entry(&mut node.entry, redactor);
+        node.result.iter_mut().for_each(|result| entry(result, redactor));
+    };
+    match part {
+        DocumentPart::Node(only) => node(only, redactor),
+        DocumentPart::Notices(nodes) => nodes.iter_mut().for_each(|each| node(each, redactor)),
+        DocumentPart::Answer(answer) => answer.nodes.iter_mut().for_each(|each| node(each, redactor)),
+        DocumentPart::Enter(nest) => {
+            nest.call.iter_mut().for_each(|call| redactor.id(call));
+            nest.node.iter_mut().for_each(|each| node(each, redactor));
+        }
+        DocumentPart::Leave => {}
+    }
+}
+
+/// Whether a limit left something context.out.
+fn is_elided(blocks: &[Block]) -> bool {
+    any_block(blocks, |block| matches!(block, Block::Elided { .. }))
+}
