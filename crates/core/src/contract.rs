@@ -7,8 +7,6 @@
 mod fact_shape;
 mod item;
 #[cfg(feature = "schema")]
-mod page;
-#[cfg(feature = "schema")]
 mod schema;
 mod update;
 
@@ -25,8 +23,6 @@ use crate::text::Text;
 
 pub use item::{write_does, write_entry, write_item, write_string, write_update};
 
-#[cfg(feature = "schema")]
-pub use page::facts as facts_page;
 #[cfg(feature = "schema")]
 pub use schema::{items as items_schema, json as json_schema, updates as updates_schema};
 

@@ -5,11 +5,15 @@
 
 #![cfg(feature = "lua")]
 
+#[path = "reference/facts_page.rs"]
+mod facts_page;
+
 use std::path::Path;
 use std::{env, fs};
 
-use streamfmt::core::contract::facts_page;
 use streamfmt::lua::reference;
+
+use facts_page::facts_page;
 
 #[test]
 fn the_reference_and_the_types_are_fresh() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::item::facts::{BARE_EVENTS, DOES, FACTS, FactOwner, FactRow, FactShape};
+use streamfmt::core::item::facts::{BARE_EVENTS, DOES, FACTS, FactOwner, FactRow, FactShape};
 
 const HEAD: &str = "# Typed facts of items (`data`)
 
@@ -86,7 +86,7 @@ const ACTIONS: [(&str, &[FactOwner]); 12] = [
 ];
 
 /// The page.
-pub fn facts() -> String {
+pub(super) fn facts_page() -> String {
     let mut out = String::from(HEAD);
     let actions = || ACTIONS.into_iter().chain([("other", &[FactOwner::Other][..])]);
     for (name, on) in actions() {
