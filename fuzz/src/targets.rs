@@ -13,7 +13,9 @@ use streamfmt::core::text::clean as cleaned;
 use streamfmt::core::theme::{Appearance, ColorDepth, Glyphs, Lookup, Theme, ThemeSource};
 use streamfmt::dialect::DIALECTS;
 use streamfmt::plugin::journal::PluginMessage;
-use streamfmt::{Engine, Looks, Settings};
+use streamfmt::settings::keys::Named;
+use streamfmt::settings::{Config, Request};
+use streamfmt::{Builder, Engine, Looks};
 
 /// A line becomes records and damage: no panic, and what they say stands in the line, in that order.
 pub fn reading(data: &[u8]) {
@@ -65,17 +67,15 @@ pub fn pipeline(data: &[u8]) {
 /// One value of a profile after another: no panic, and what is wrong is told in clean words.
 pub fn profile(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let mut settings = Settings::default();
-    for line in text.lines() {
-        if let Err(problem) = settings.set(line) {
-            assert_harmless(&problem.to_string());
-        }
+    let options = text.lines().fold(Engine::builder(), Builder::set);
+    if let Err(problems) = options.build() {
+        problems.0.iter().for_each(|problem| assert_harmless(&problem.to_string()));
     }
-    if let Err(problems) = Settings::parse("fuzz.toml", &text) {
-        for problem in problems.0 {
-            assert_harmless(&problem.to_string());
-            problem.excerpt().into_iter().flatten().for_each(|line| assert_harmless(&line));
-        }
+    let request = Request { texts: vec![("fuzz".to_owned(), text.into_owned())], ..Request::default() };
+    let resolved = Config::load(&request).resolve(&Named::of_option("fuzz", "--profile"));
+    for problem in resolved.problems.errors.0 {
+        assert_harmless(&problem.to_string());
+        problem.excerpt().into_iter().flatten().for_each(|line| assert_harmless(&line));
     }
 }
 

@@ -3,8 +3,6 @@
 //! They lie in `plugins/`, in the form that users write, and are read by the same code. One that has a profile of
 //! its own name is used with `--profile NAME`; any with `--plugin NAME` or in a profile's `plugins`.
 
-use super::pack::Pack;
-
 /// A plugin's files: name in its folder, and text.
 type PluginFiles = &'static [(&'static str, &'static str)];
 
@@ -26,22 +24,13 @@ const ALL: &[(&str, PluginFiles)] = &[
     plugin!("redact": "plugin.toml", "init.lua"),
 ];
 
-impl Pack {
-    /// The plugin of this name that comes with the program.
-    pub fn built_in(name: &str) -> Option<Self> {
-        let (_, files) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-        let files = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
-        // A test reads them all.
-        Self::from_files(files.collect()).ok()
-    }
-}
-
 #[cfg(all(test, feature = "lua"))]
 mod tests {
     use std::fs;
     use std::path::Path;
 
     use super::*;
+    use crate::plugin::pack::Pack;
 
     #[test]
     fn all_plugins_of_the_folder_come_with_the_program() {
@@ -56,10 +45,11 @@ mod tests {
             entries.map(|it| it.unwrap().file_name().into_string().unwrap()).filter(is_script).collect();
         names.sort();
         assert_eq!(names, BUILT_IN.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-        for name in &names {
+        for (name, files) in BUILT_IN {
             let read = Pack::read(&crate::Files::default(), &root.join(name)).unwrap();
-            let built_in = Pack::built_in(name).map(|pack| pack.at(root.join(name)));
-            assert_eq!(built_in.as_ref(), Some(&read), "{name}: a file is not in the table");
+            let files = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
+            let built_in = Pack::from_files(files.collect()).map(|pack| pack.at(root.join(name)));
+            assert_eq!(built_in.as_ref(), Ok(&read), "{name}: a file is not in the table");
             assert_eq!(read.name, *name);
             assert!(
                 root.join(name).join("README.md").is_file() && root.join(name).join("tests").is_dir(),

@@ -5,18 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
 use indexmap::IndexMap;
 use streamfmt_core::profile::{Ci, Profile, Selector, ToolLimits};
 
 use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::Pack;
-use crate::problem::{Problem, Problems};
-use crate::settings::document::{Leaf, SettingsFile, SettingsLayer};
-use crate::settings::keys::{self, FilterAction, FilterRule, Named, ToolTable};
-use crate::settings::tree::{self, SettingsTree};
-use crate::settings::{Config, Request, SettingsProblems};
+use crate::settings::document::Leaf;
+use crate::settings::keys::{self, FilterAction, FilterRule, KEYS, Named, TOOL_KEYS, ToolTable};
+use crate::settings::tree::{Path, SettingsTree};
+use crate::settings::{Config, SettingsProblems};
 use crate::tools::rule::ToolRule;
 
 /// The profiles that come with the program, as the files they are.
@@ -100,30 +98,44 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Loads the profile `name`: a built-in one, or the path of a file (with a `/` or the ending `.toml`). Nothing
-    /// is searched.
-    pub fn load(name: &str) -> Result<Self, Problems> {
-        let wanted = Named::of_option(name, "--profile");
-        let resolved = Config::load(&Request::default()).resolve(&wanted);
-        resolved.problems.errors.or(Self::of(&resolved.tree))
-    }
-
-    /// Reads the profile in `source`, which messages call `file`.
-    pub fn parse(file: &str, source: &str) -> Result<Self, Problems> {
-        let document = SettingsFile::new(file, None, SettingsLayer::Chosen, source.to_owned());
-        let resolved = Config::default().resolve_text(document);
-        resolved.problems.errors.or(Self::of(&resolved.tree))
-    }
-
-    /// The values of the merged settings.
+    /// The values of the merged settings, which were checked when they were read.
     pub(crate) fn of(tree: &SettingsTree) -> Self {
         let mut settings = Self::default();
-        tree.apply(&mut settings);
+        let mut tools: IndexMap<&str, ToolTable> = IndexMap::new();
+        for (path, leaf) in tree.values() {
+            match path {
+                Path::Key(name) => drop(keys::find(&KEYS, name).map(|key| key.set(&mut settings, leaf))),
+                Path::Tool(tool, field) => {
+                    let table = tools.entry(tool).or_insert_with(|| ToolTable {
+                        rule: ToolRule::new(tool, leaf.spot.origin()),
+                        ..ToolTable::default()
+                    });
+                    drop(keys::find(&TOOL_KEYS, field).map(|key| key.set(table, leaf)));
+                }
+                Path::Plugin(plugin, option) => {
+                    settings.options.push((plugin.clone(), option.clone(), leaf.clone()));
+                }
+            }
+        }
+        for ToolTable { rule, scripts, limits, keep } in tools.into_values() {
+            if !limits.is_empty() || keep.is_some() {
+                let of = keys::tool_group(&rule.pattern);
+                settings.profile.tools.push(ToolLimits { of, most: limits, keep });
+            }
+            let scripts = scripts.into_iter();
+            settings.scripts.extend(scripts.map(|(field, script)| ToolScript {
+                pattern: rule.pattern.clone(),
+                field,
+                script,
+            }));
+            if rule.fields().next().is_some() {
+                settings.tools.push(rule);
+            }
+        }
         let filter = &mut settings.profile.filter;
-        for rule in std::mem::take(&mut settings.filters) {
-            let mut groups = rule.groups;
+        for FilterRule { mut groups, action } in std::mem::take(&mut settings.filters) {
             let group = if groups.len() == 1 { groups.remove(0) } else { Selector::All(groups) };
-            match rule.action {
+            match action {
                 Some(FilterAction::Hide) => filter.hide.push(group),
                 Some(FilterAction::Only) => filter.only.push(group),
                 Some(FilterAction::Collapse) => filter.collapse.push(group),
@@ -131,32 +143,6 @@ impl Settings {
             }
         }
         settings
-    }
-
-    /// Sets one key from an option's text, `KEY=VALUE`.
-    pub fn set(&mut self, assignment: &str) -> Result<(), Problem> {
-        let said = tree::read_assignment(assignment)?;
-        let mut tree = SettingsTree::default();
-        tree.assign(&said);
-        tree.apply(self);
-        Ok(())
-    }
-
-    /// Adds the contents of a table `[tool.NAME]`.
-    pub(crate) fn add_tool(&mut self, table: ToolTable) {
-        let ToolTable { rule, scripts, limits, keep } = table;
-        if !limits.is_empty() || keep.is_some() {
-            let of = keys::tool_group(&rule.pattern);
-            self.profile.tools.push(ToolLimits { of, most: limits, keep });
-        }
-        self.scripts.extend(scripts.into_iter().map(|(field, script)| ToolScript {
-            pattern: rule.pattern.clone(),
-            field,
-            script,
-        }));
-        if rule.fields().next().is_some() {
-            self.tools.push(rule);
-        }
     }
 }
 
@@ -181,8 +167,9 @@ impl Config {
             };
             let (entry, files) = packs.entry(&by.name).or_default();
             files.insert(file.to_owned(), text);
-            let module =
-                lua_text(&Path::new(file).with_extension("").display().to_string().replace('/', "."));
+            let module = lua_text(
+                &std::path::Path::new(file).with_extension("").display().to_string().replace('/', "."),
+            );
             let from = if function.is_empty() { String::new() } else { format!("[{}]", lua_text(function)) };
             let missing = lua_text(&format!("{file} returns no function {function}"));
             // One line for each, so that a message leads to the right one.

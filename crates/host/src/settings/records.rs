@@ -59,11 +59,6 @@ pub fn load(files: &Files, name: &str) -> Result<RecordSchema, Problems> {
     parse(SettingsFile::new(name, Some(source.path.clone()), SettingsLayer::Chosen, text))
 }
 
-/// Reads the schema that `source` holds; in problems it is called `file`.
-pub fn parse_text(file: &str, source: &str) -> Result<RecordSchema, Problems> {
-    parse(SettingsFile::new(file, None, SettingsLayer::Chosen, source.to_owned()))
-}
-
 /// The built-in schema of this name.
 fn built_in(name: &str) -> Option<Result<RecordSchema, Problems>> {
     let (name, source) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
@@ -345,6 +340,10 @@ parent-field = "step"
 order = 3
 fields = { step = "s-1", name = "Mind the knife" }
 "#;
+
+    fn parse_text(file: &str, source: &str) -> Result<RecordSchema, Problems> {
+        parse(SettingsFile::new(file, None, SettingsLayer::Chosen, source.to_owned()))
+    }
 
     /// A type that belongs to itself.
     const NESTED: &str = r#"

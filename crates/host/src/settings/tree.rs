@@ -7,9 +7,9 @@ use indexmap::IndexMap;
 
 use super::document::{Leaf, SettingValue, Spot, TOLD, Table, TableEntry, quoted};
 use crate::problem::{Problem, suggestion};
-use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS, ToolTable};
+use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS};
 use crate::settings::profile::Settings;
-use crate::tools::rule::{self, ToolRule};
+use crate::tools::rule;
 
 /// Most tables `[tool.NAME]` and plugin options in one file.
 const MOST_TABLES: usize = 500;
@@ -347,10 +347,8 @@ impl SettingsTree {
     /// The names of the tables `[tool.NAME]`, each with the place of its first key.
     pub(crate) fn tools(&self) -> impl Iterator<Item = (&str, &Spot)> {
         let mut known = HashSet::new();
-        self.leaves.iter().filter_map(move |(path, leaves)| match path {
-            Path::Tool(name, _) => {
-                known.insert(name.as_str()).then_some((name.as_str(), &leaves.last()?.spot))
-            }
+        self.values().filter_map(move |(path, leaf)| match path {
+            Path::Tool(name, _) => known.insert(name.as_str()).then_some((name.as_str(), &leaf.spot)),
             Path::Key(_) | Path::Plugin(..) => None,
         })
     }
@@ -396,26 +394,9 @@ impl SettingsTree {
         all.into_iter().map(|(_, setting)| setting).collect()
     }
 
-    /// Sets these keys in `settings`. The values were checked when they were read.
-    pub(crate) fn apply(&self, settings: &mut Settings) {
-        let mut tools: IndexMap<&str, ToolTable> = IndexMap::new();
-        for (path, values) in &self.leaves {
-            let Some(leaf) = values.last() else { continue };
-            match path {
-                Path::Key(name) => drop(keys::find(&KEYS, name).map(|key| key.set(settings, leaf))),
-                Path::Tool(tool, field) => {
-                    let table = tools.entry(tool).or_insert_with(|| ToolTable {
-                        rule: ToolRule::new(tool, leaf.spot.origin()),
-                        ..ToolTable::default()
-                    });
-                    drop(keys::find(&TOOL_KEYS, field).map(|key| key.set(table, leaf)));
-                }
-                Path::Plugin(plugin, option) => {
-                    settings.options.push((plugin.clone(), option.clone(), leaf.clone()));
-                }
-            }
-        }
-        tools.into_values().for_each(|table| settings.add_tool(table));
+    /// The value that counts of each key.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&Path, &Leaf)> {
+        self.leaves.iter().filter_map(|(path, values)| Some((path, values.last()?)))
     }
 }
 

@@ -8,6 +8,32 @@ use streamfmt_core::profile::{Detail, Keep, LimitName};
 use streamfmt_core::theme::Glyphs;
 
 use super::*;
+use crate::problem::{Problem, Problems};
+use crate::settings::document::{SettingsFile, SettingsLayer};
+use crate::settings::{Request, tree};
+
+/// The profile of this name, or of the file with this path.
+fn load(name: &str) -> Result<Settings, Problems> {
+    let resolved = Config::load(&Request::default()).resolve(&Named::of_option(name, "--profile"));
+    resolved.problems.errors.or(Settings::of(&resolved.tree))
+}
+
+/// The profile with this text.
+fn parse(source: &str) -> Result<Settings, Problems> {
+    let document = SettingsFile::new("x.toml", None, SettingsLayer::Chosen, source.to_owned());
+    let resolved = Config::default().resolve_text(document);
+    resolved.problems.errors.or(Settings::of(&resolved.tree))
+}
+
+/// The profile of this name, with keys set as options do.
+fn load_with(name: &str, assignments: &[&str]) -> Result<Settings, Problem> {
+    let wanted = Named::of_option(name, "--profile");
+    let mut tree = Config::load(&Request::default()).resolve(&wanted).tree;
+    for assignment in assignments {
+        tree.assign(&tree::read_assignment(assignment)?);
+    }
+    Ok(Settings::of(&tree))
+}
 
 /// A folder of profile files that goes away with the test.
 struct Folder(PathBuf);
@@ -25,8 +51,7 @@ impl Folder {
     fn load(&self, file: &str) -> Result<Settings, String> {
         let path = self.0.join(file);
         let folder = format!("{}/", self.0.display());
-        Settings::load(&path.display().to_string())
-            .map_err(|problems| problems.to_string().replace(&folder, ""))
+        load(&path.display().to_string()).map_err(|problems| problems.to_string().replace(&folder, ""))
     }
 }
 
@@ -38,7 +63,7 @@ impl Drop for Folder {
 
 #[test]
 fn built_in_profiles_load_and_differ() {
-    let all: Vec<Settings> = BUILT_IN.iter().map(|(name, _)| Settings::load(name).unwrap()).collect();
+    let all: Vec<Settings> = BUILT_IN.iter().map(|(name, _)| load(name).unwrap()).collect();
     for (index, settings) in all.iter().enumerate() {
         assert!(all[..index].iter().all(|other| other != settings), "{} is another", BUILT_IN[index].0);
     }
@@ -46,18 +71,18 @@ fn built_in_profiles_load_and_differ() {
 
 #[test]
 fn a_profile_lies_over_the_default_unless_it_extends_none() {
-    let default = Settings::load("default").unwrap();
+    let default = load("default").unwrap();
     assert_eq!(default.profile.limits[LimitName::ErrorLines], Some(40));
     assert_eq!(default.profile.limits[LimitName::ResultBytes], Some(8192));
     assert_eq!(default.profile.limits.keep, Keep::HeadTail);
-    let ci = Settings::load("ci").unwrap();
+    let ci = load("ci").unwrap();
     assert_eq!(
         (ci.profile.detail, ci.writer.map(|writer| writer.name)),
         (Detail::Compact, Some("log".into()))
     );
     assert_eq!(ci.profile.limits[LimitName::ResultLines], Some(1000));
     assert_eq!(ci.profile.limits[LimitName::CallLines], default.profile.limits[LimitName::CallLines]);
-    let full = Settings::load("full").unwrap();
+    let full = load("full").unwrap();
     assert_eq!(full.profile.limits, streamfmt_core::profile::Limits::default());
 }
 
@@ -116,7 +141,7 @@ fn circles_of_extends_are_told_with_the_chain() {
 
 #[test]
 fn a_missing_profile_is_told_with_the_nearest() {
-    let told = |name| Settings::load(name).unwrap_err().to_string();
+    let told = |name| load(name).unwrap_err().to_string();
     assert_eq!(told("reveiw"), "--profile: unknown profile \"reveiw\" (did you mean \"review\"?)");
     assert!(told("./nowhere.toml").starts_with("--profile: can't read the profile \"./nowhere.toml\": "));
 }
@@ -132,21 +157,19 @@ fn a_file_that_is_too_large_or_no_text_is_refused() {
 
 #[test]
 fn options_set_keys_by_the_same_table() {
-    let mut settings = Settings::load("default").unwrap();
-    for assignment in [
+    let assignments = [
         "limits.result-lines=40",
         "limits.error-lines=none",
         "hide=thinking,@edit",
         "markdown=false",
         "theme = \"x\"",
-    ] {
-        settings.set(assignment).unwrap();
-    }
+    ];
+    let settings = load_with("default", &assignments).unwrap();
     assert_eq!(settings.profile.limits[LimitName::ResultLines], Some(40));
     assert_eq!(settings.profile.limits[LimitName::ErrorLines], None);
     assert_eq!(settings.profile.filter.hide.len(), 2);
     assert_eq!((settings.markdown, settings.theme.name.as_str()), (false, "x"));
-    let told = |assignment| settings.clone().set(assignment).unwrap_err().to_string();
+    let told = |assignment| load_with("default", &[assignment]).unwrap_err().to_string();
     assert_eq!(
         told("limits.reslt-lines=4"),
         "--set limits.reslt-lines=4: unknown key \"limits.reslt-lines\" (did you mean \"limits.result-lines\"?)"
@@ -221,7 +244,7 @@ fn each_condition_of_a_filter_counts() {
                     let text: String = all.iter().map(|(text, _)| *text).collect();
                     for action in ["hide", "only", "collapse"] {
                         let source = format!("[[filter]]\n{text}action = '{action}'\n");
-                        let settings = Settings::parse("x.toml", &source);
+                        let settings = parse(&source);
                         assert_eq!(settings.is_err(), text.is_empty(), "{source}");
                         let Ok(settings) = settings else { continue };
                         let filter = settings.profile.filter;
@@ -262,7 +285,7 @@ fn what_detail_leaves_out_is_shown_to_who_asks_for_it() {
             vec![Selector::All(vec![thinking, Selector::Inside])],
         ),
     ] {
-        assert_eq!(Settings::parse("x.toml", source).unwrap().profile.filter.shown(), shown, "{source}");
+        assert_eq!(parse(source).unwrap().profile.filter.shown(), shown, "{source}");
     }
 }
 
@@ -276,18 +299,20 @@ fn without_a_limit_of_lines_a_limit_of_bytes_below_goes_too() {
         ("[limits]\nresult-bytes = '1KiB'\nresult-lines = 'none'", Some(1024)),
         ("limits.error-lines = 'none'", Some(8192)),
     ] {
-        let settings = Settings::parse("x.toml", source).unwrap();
+        let settings = parse(source).unwrap();
         assert_eq!(settings.profile.limits[LimitName::ResultBytes], bytes, "{source}");
         let source = format!("[tool.Bash]\n{}", source.replace("[limits]", "[tool.Bash.limits]"));
-        let tools = Settings::parse("x.toml", &source).unwrap().profile.tools;
+        let tools = parse(&source).unwrap().profile.tools;
         let mut own = tools.iter().flat_map(|tool| &tool.most);
         let own = own.find(|(limit, _)| *limit == LimitName::ResultBytes).map(|(_, most)| *most);
         let expected = if bytes == Some(8192) { None } else { Some(bytes) };
         assert_eq!(own, expected, "{source}");
     }
-    let mut settings = Settings::load("ci").unwrap();
-    settings.set("limits.result-lines=none").unwrap();
-    assert_eq!(settings.profile.limits[LimitName::ResultBytes], None);
-    settings.set("limits.result-bytes=7").unwrap();
-    assert_eq!(settings.profile.limits[LimitName::ResultBytes], Some(7));
+    for (assignments, bytes) in [
+        (&["limits.result-lines=none"][..], None),
+        (&["limits.result-lines=none", "limits.result-bytes=7"], Some(7)),
+    ] {
+        let settings = load_with("ci", assignments).unwrap();
+        assert_eq!(settings.profile.limits[LimitName::ResultBytes], bytes);
+    }
 }
