@@ -21,6 +21,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use streamfmt_core::syntax_errors::SyntaxErrors;
 use toml::de::{DeTable, DeValue};
@@ -35,61 +36,15 @@ pub const FILE: &str = "plugin.toml";
 pub const API: u32 = 1;
 
 /// What `min-features` may ask for: the functions of `sf`.
-pub(crate) const FEATURES: &[&str] = &[
-    "plugin",
-    "tool",
-    "view",
-    "on",
-    "dialect",
-    "writer",
-    "records",
-    "has",
-    "text",
-    "span",
-    "line",
-    "prose",
-    "code",
-    "diff",
-    "patch",
-    "table",
-    "kv",
-    "list",
-    "details",
-    "path",
-    "link",
-    "note",
-    "header",
-    "item.prompt",
-    "item.reply",
-    "item.thinking",
-    "item.call",
-    "item.result",
-    "item.plan",
-    "item.notice",
-    "item.outcome",
-    "item.unknown",
-    "item.append",
-    "item.close",
-    "item.drop",
-    "item.session",
-    "item.usage",
-    "redact",
-    "raw",
-    "cut",
-    "json",
-    "json_encode",
-    "inspect",
-    "re",
-    "basename",
-    "truncate",
-    "trim",
-    "first_line",
-    "count_lines",
-    "plural",
-    "duration",
-    "bytes",
-    "sorted",
-];
+pub(crate) static FEATURES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let registering = "plugin tool view on dialect writer records has";
+    let showing = "text span line prose code diff patch table kv list details path link note header";
+    let items = "item.prompt item.reply item.thinking item.call item.result item.plan item.notice item.outcome item.unknown \
+                 item.append item.close item.drop item.session item.usage";
+    let texts = "redact raw cut json json_encode inspect re basename truncate trim first_line count_lines plural duration \
+                 bytes sorted";
+    [registering, showing, items, texts].into_iter().flat_map(str::split_whitespace).collect()
+});
 
 /// Longest name of a plugin.
 const LONGEST_NAME: usize = 64;

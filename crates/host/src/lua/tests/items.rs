@@ -476,5 +476,5 @@ fn a_first_line_for_the_shell_keeps_the_numbers_of_the_others() {
 #[test]
 fn a_manifest_may_ask_for_each_function() {
     let names: Vec<&str> = api::FUNCTIONS.iter().map(|row| row.name).collect();
-    assert_eq!(names, crate::plugin::manifest::FEATURES);
+    assert_eq!(names, *crate::plugin::manifest::FEATURES);
 }
