@@ -12,6 +12,7 @@ mod format;
 mod plugins;
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use streamfmt_core::budget::Budget;
@@ -44,7 +45,7 @@ use additions::Additions;
 pub use builder::Builder;
 #[cfg(feature = "lua")]
 pub(crate) use format::read;
-pub(crate) use plugins::RunPlugins;
+use plugins::Plugins;
 
 /// A user's choices, read and checked: sets up a pipeline for each input.
 #[derive(Clone)]
@@ -116,7 +117,7 @@ impl Engine {
         self.setup_with(&self.load_plugins())
     }
 
-    pub(crate) fn setup_with(&self, plugins: &RunPlugins) -> Setup {
+    pub(crate) fn setup_with(&self, plugins: &Rc<Plugins>) -> Setup {
         let (profile, output, settle) = self.parts(plugins);
         Setup {
             dialects: DIALECTS,
@@ -190,7 +191,7 @@ impl Engine {
     }
 
     /// The parts of an output.
-    fn parts(&self, plugins: &RunPlugins) -> (Profile, Output, Option<Settle>) {
+    fn parts(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>) {
         let mut profile = self.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
@@ -220,7 +221,7 @@ impl Engine {
     }
 
     /// The writer that was added, or a plugin's over the one that it extends, if one was chosen.
-    fn over(&self, base: Box<dyn Writer>, plugins: &RunPlugins) -> Box<dyn Writer> {
+    fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
         let Some(chosen) = &self.output.plugin else { return base };
         let writer = match (self.additions.writer(&chosen.name), self.made()) {
             (Some(added), _) => added,
@@ -383,7 +384,7 @@ impl Engine {
         self.formatters_of(&self.load_plugins())
     }
 
-    fn formatters_of(&self, plugins: &RunPlugins) -> Vec<Box<dyn Formatter>> {
+    fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
         let mut formatters: Vec<Box<dyn Formatter>> = Vec::new();
         let changes = self.project_changes();
         if !changes.is_empty() && self.output.row.is_for_people() {
@@ -410,13 +411,13 @@ impl Engine {
         self.found.config.files()
     }
 
-    pub(crate) fn load_plugins(&self) -> RunPlugins {
+    pub(crate) fn load_plugins(&self) -> Rc<Plugins> {
         let rules = &self.settings.tools;
         let shown = OutputContext { limits: self.settings.profile.limits, is_page: self.output.row.is_page };
         let chosen: Vec<Chosen> = self.plugins.active.iter().map(Active::chosen).collect();
         let mut journal = self.plugins.journal.clone();
         journal.is_inline = self.plugins.inline_errors;
-        RunPlugins::load(&chosen, rules, shown, &journal)
+        Rc::new(Plugins::load(&chosen, rules, shown, &journal))
     }
 
     /// The folders that were searched, if any.

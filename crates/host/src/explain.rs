@@ -157,25 +157,7 @@ pub struct Question {
     pub kind: Option<Kind>,
 }
 
-/// A tool with what it does, or a kind, or both.
-struct ExplainSubject {
-    tool: Option<String>,
-    action: Action,
-    kind: Option<Kind>,
-}
-
 impl Question {
-    fn about(&self) -> ExplainSubject {
-        let Self { tool, kind } = self.clone();
-        ExplainSubject {
-            action: streamfmt_dialects::action_of(tool.as_deref().unwrap_or_default()),
-            tool,
-            kind,
-        }
-    }
-}
-
-impl ExplainSubject {
     fn is_of_tools(&self) -> bool {
         self.kind.is_none_or(|kind| matches!(kind, Kind::Call | Kind::Result))
     }
@@ -188,7 +170,8 @@ impl ExplainSubject {
 impl Engine {
     /// Which layers apply to a tool or a kind. Formatters that were added in Rust aren't among them.
     pub fn explain(&self, question: &Question) -> Explanation {
-        Explanation::of(&question.about(), &self.load_plugins().0, self)
+        let action = streamfmt_dialects::action_of(question.tool.as_deref().unwrap_or_default());
+        Explanation::of(question, action, &self.load_plugins(), self)
     }
 
     /// What each layer says of the items that begin at a line of a stream; formatters that were added in Rust aren't asked. The error
@@ -200,8 +183,8 @@ impl Engine {
         let looker = Looker {
             line,
             engine: self.clone(),
-            scripts: Scripts::new(&plugins.0, &self.settings().profile),
-            plugins: plugins.0,
+            scripts: Scripts::new(&plugins, &self.settings().profile),
+            plugins,
             redactor: RefCell::new(Redactor::new(&setup.profile.redaction)),
             current: RefCell::default(),
             found: Rc::clone(&found),
@@ -225,8 +208,9 @@ impl Explanation {
         json::pretty(self)
     }
 
-    fn of(about: &ExplainSubject, plugins: &Plugins, engine: &Engine) -> Self {
-        let (hiding, listeners) = (hiding(about, engine), listeners(about, plugins));
+    /// `action`: what the tool does.
+    fn of(about: &Question, action: Action, plugins: &Plugins, engine: &Engine) -> Self {
+        let (hiding, listeners) = (hiding(about, action, engine), listeners(about, plugins));
         if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
             let ladder = plugins.with_layers(|layers| Ladder::of_views(layers, Viewed::Items(kind)));
             let walk = Walk {
@@ -238,7 +222,7 @@ impl Explanation {
             return Self { kind, properties, hiding, listeners, ..Self::default() };
         }
         let name = about.tool.clone().unwrap_or_default();
-        let ladder = plugins.with_layers(|layers| Ladder::of_tool(layers, &name, Some(about.action)));
+        let ladder = plugins.with_layers(|layers| Ladder::of_tool(layers, &name, Some(action)));
         let walks = ToolField::ALL.into_iter().filter(|(field, _)| concerns(*field, about.kind));
         let properties = walks.map(|(field, name)| Walk {
             name,
@@ -248,7 +232,7 @@ impl Explanation {
         Self {
             doubt: group::doubt_of_tool(&name).filter(|_| !ladder.names(&name)),
             tool: about.tool.clone(),
-            action: Some(about.action.name()),
+            action: Some(action.name()),
             kind: about.kind.map(Kind::name),
             properties: properties.collect(),
             hiding,
@@ -331,7 +315,7 @@ fn file_of(plugin: Option<&Running>, file: &str) -> String {
     plugin.and_then(|plugin| plugin.path_of(file)).unwrap_or_else(|| file.to_owned())
 }
 
-fn listeners(about: &ExplainSubject, plugins: &Plugins) -> Vec<Listener> {
+fn listeners(about: &Question, plugins: &Plugins) -> Vec<Listener> {
     let mut listeners = Vec::new();
     for plugin in plugins.all().iter().rev() {
         for hook in plugin.registered().hooks_of_all() {
@@ -357,13 +341,13 @@ struct Probe {
 }
 
 /// Items of each kind that is asked about, and their failures.
-fn probes(about: &ExplainSubject) -> Vec<Probe> {
+fn probes(about: &Question, action: Action) -> Vec<Probe> {
     let probe = |kind: Kind, failed: bool| {
         let mut item = Item::new("probe", kind, 1);
         item.text = Content::Own("x".to_owned());
         if about.is_of_tools() {
             item.tool = about.tool.as_deref().map(Into::into);
-            item.deed = Some(about.action.into());
+            item.deed = Some(action.into());
         }
         if failed {
             (item.error, item.status) = (true, Status::Failed);
@@ -387,8 +371,8 @@ fn probes(about: &ExplainSubject) -> Vec<Probe> {
 }
 
 /// What hides or folds the items that are asked about: `only`, `hide`, each `[[filter]]`, and the detail.
-fn hiding(about: &ExplainSubject, engine: &Engine) -> Vec<Hiding> {
-    let probes = probes(about);
+fn hiding(about: &Question, action: Action, engine: &Engine) -> Vec<Hiding> {
+    let probes = probes(about, action);
     let names = |does: &dyn Fn(&Item) -> bool| {
         let met: Vec<&str> = probes.iter().filter(|it| does(&it.item)).map(|it| it.name).collect();
         if met.len() == probes.len() { "all".to_owned() } else { met.join(", ") }
@@ -517,8 +501,8 @@ impl Looker {
         }
         let said = About::of(item, session);
         let action = said.action().unwrap_or(Action::Other);
-        let about = ExplainSubject { tool: said.tool().map(str::to_owned), action, kind: Some(item.kind) };
-        let mut explained = Explanation::of(&about, &self.plugins, &self.engine);
+        let about = Question { tool: said.tool().map(str::to_owned), kind: Some(item.kind) };
+        let mut explained = Explanation::of(&about, action, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);
         for walk in &mut explained.properties {
             let field = ToolField::named(walk.name);

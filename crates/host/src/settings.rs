@@ -209,12 +209,11 @@ pub struct ProfileChoice {
 }
 
 /// Which profile is used.
-#[derive(Clone, Debug)]
-pub struct ProfileChoices {
+pub(crate) struct ProfileChoices {
     /// Those for any stream; the first one that exists is used.
-    pub profiles: Vec<ProfileChoice>,
+    pub(crate) profiles: Vec<ProfileChoice>,
     /// Those for certain streams, which have precedence; the first one that matches is used.
-    pub by_stream: Vec<(Switch, ProfileChoice)>,
+    pub(crate) by_stream: Vec<(Switch, ProfileChoice)>,
 }
 
 impl Config {
@@ -326,7 +325,7 @@ impl Config {
 
     /// Which profile is used. `asked` was requested by an option or by the environment. `otherwise` is used if nothing
     /// chooses one.
-    pub fn choices(&self, asked: Option<ProfileChoice>, otherwise: &str) -> ProfileChoices {
+    pub(crate) fn choices(&self, asked: Option<ProfileChoice>, otherwise: &str) -> ProfileChoices {
         let default_of = |layer| {
             let found = self.layers.iter().rev().find(|loaded| loaded.document.layer == layer);
             found.and_then(|loaded| loaded.head.default_profile.clone())

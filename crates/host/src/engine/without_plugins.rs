@@ -12,10 +12,9 @@ use crate::plugin::{AddedNames, Chosen, OutputContext};
 use crate::problem::Problem;
 use crate::tools::rule::ToolRule;
 
-pub(crate) use self::NoScripts as RunPlugins;
+pub(crate) use self::NoScripts as Plugins;
 
 /// No scripts, but maybe native plugins.
-#[derive(Clone)]
 pub(crate) struct NoScripts(NativePlugins);
 
 #[expect(clippy::unused_self, reason = "the same calls as with scripts")]

@@ -6,7 +6,7 @@ use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::theme::Glyphs;
 use streamfmt_dialects::DIALECTS;
 
-use super::super::{Engine, FoundSettings, OutputChoice, PluginChoice, RunPlugins};
+use super::super::{Engine, FoundSettings, OutputChoice, PluginChoice, Plugins};
 use super::{Builder, PluginRequest};
 use crate::install::{Home, Installed};
 use crate::plugin::journal::Journal;
@@ -17,7 +17,7 @@ use crate::problem::{Problem, Problems, suggestion};
 use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::Settings;
-use crate::settings::{self, Active, Config, ProfileChoice, Request, Resolved, SettingsProblems, tree};
+use crate::settings::{self, Active, Config, ProfileChoice, Request, SettingsProblems, tree};
 use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
 
 /// The common parts of all engines of a build.
@@ -54,23 +54,10 @@ impl Builder {
             self.look.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
         let choices = config.choices(self.asked(), otherwise);
         let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
-        let mut engine = None;
-        for choice in choices.profiles {
-            let resolved = config.resolve(&choice.profile);
-            told.extend(resolved.problems.clone());
-            if resolved.is_found {
-                engine = Some(self.assemble(&begun, choice, resolved, &mut told));
-                break;
-            }
-        }
-        let mut by_stream = Vec::new();
-        for (switch, choice) in choices.by_stream {
-            let resolved = config.resolve(&choice.profile);
-            told.extend(resolved.problems.clone());
-            if resolved.is_found {
-                by_stream.push((switch, self.assemble(&begun, choice, resolved, &mut told)));
-            }
-        }
+        let mut make = |choice| self.engine_of(&begun, choice, &mut told);
+        let engine = choices.profiles.into_iter().find_map(&mut make);
+        let by_stream = choices.by_stream.into_iter();
+        let by_stream = by_stream.filter_map(|(switch, choice)| Some((switch, make(choice)?))).collect();
         if self.sources.is_strict {
             let warnings = std::mem::take(&mut told.warnings);
             told.errors.0.extend(warnings.0);
@@ -161,14 +148,18 @@ impl Builder {
         plugins
     }
 
-    /// Builds an engine with one profile.
-    fn assemble(
+    /// Builds an engine with one profile, if that exists.
+    fn engine_of(
         &self,
         begun: &Begun<'_>,
         choice: ProfileChoice,
-        mut resolved: Resolved,
         told: &mut SettingsProblems,
-    ) -> Engine {
+    ) -> Option<Engine> {
+        let mut resolved = begun.config.resolve(&choice.profile);
+        told.extend(std::mem::take(&mut resolved.problems));
+        if !resolved.is_found {
+            return None;
+        }
         for assignment in &self.sources.set {
             match tree::read_assignment(assignment) {
                 Ok(said) => resolved.tree.assign(&said),
@@ -203,22 +194,22 @@ impl Builder {
             left_out = natives.map(|active| active.pack.name.clone()).collect();
         }
         let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
-        let accumulators = || Some(RunPlugins::names(&chosen).accumulators);
+        let accumulators = || Some(Plugins::names(&chosen).accumulators);
         match (begun.config.records_of(&settings, accumulators), &settings.records) {
             (Ok(drawn), _) => settings.profile.records = drawn,
             (Err(problems), named) => {
                 let layer = named.as_ref().map_or(option, |named| named.spot.document.layer);
-                told.tell(layer, RunPlugins::problems(&chosen).into_iter().chain(problems.0));
+                told.tell(layer, Plugins::problems(&chosen).into_iter().chain(problems.0));
             }
         }
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
-            told.tell(option, RunPlugins::problems(&chosen).into_iter().chain([problem]));
+            told.tell(option, Plugins::problems(&chosen).into_iter().chain([problem]));
             None
         });
         let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
-            told.tell(layer, RunPlugins::problems(&chosen).into_iter().chain([problem]));
+            told.tell(layer, Plugins::problems(&chosen).into_iter().chain([problem]));
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
         if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
@@ -249,7 +240,7 @@ impl Builder {
         if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
             looks.width = (width > 0).then_some(width);
         }
-        Engine {
+        Some(Engine {
             settings,
             found: FoundSettings {
                 folders: self.sources.request.folders.clone(),
@@ -278,7 +269,7 @@ impl Builder {
             dialect,
             budget: self.budget,
             by_stream: Arc::default(),
-        }
+        })
     }
 
     /// The requested dialect, if it is a known one or a plugin's.
@@ -287,7 +278,7 @@ impl Builder {
         if DIALECTS.find(name).is_some() {
             return Ok(Some(name.to_owned()));
         }
-        let mut others = RunPlugins::names(plugins).dialects;
+        let mut others = Plugins::names(plugins).dialects;
         others.extend(self.additions.dialect_names());
         if others.iter().any(|other| other == name) {
             return Ok(Some(name.to_owned()));
@@ -314,7 +305,7 @@ impl Builder {
                 row.counterpart.filter(|_| self.look.writer.is_none() && wants_escapes != row.has_escapes());
             return Ok((counterpart.and_then(writers::find).unwrap_or(row), None));
         }
-        let mut others = RunPlugins::names(plugins).writers;
+        let mut others = Plugins::names(plugins).writers;
         others.extend(self.additions.writer_names());
         if let Some(other) = others.iter().rfind(|other| other.name == name) {
             let base = &other.base;
