@@ -102,8 +102,7 @@ impl PluginArgs {
             PluginCommand::List { choice } => list(&installed, choice),
             PluginCommand::Show { name } => show(&installed, &folders, name),
             PluginCommand::Add { source, discard, native } => {
-                let add = if *native { Installed::add_native } else { Installed::add };
-                let added = add(&installed, source, *discard).map_err(refuse)?;
+                let added = installed.add(source, *discard, *native).map_err(refuse)?;
                 say(&added_text(&added, &folders))
             }
             PluginCommand::Remove { name } => {

@@ -134,7 +134,7 @@ impl Installed {
                     None => Ok(Manifest { name: pack.name, ..Manifest::default() }),
                 };
                 let manifest = self.read(files, home, &name).and_then(told);
-                let entry = locked.get(&name).filter(|_| home == Home::Installed);
+                let entry = locked.plugin.get(&name).filter(|_| home == Home::Installed);
                 listed.push(Listed {
                     folder: self.folder(home, &name),
                     source: entry.map(|entry| entry.source.clone()),
@@ -149,18 +149,9 @@ impl Installed {
         listed
     }
 
-    /// Installs a native plugin from a folder: its code has all rights of the user once it is used. Otherwise like [`Self::add`].
-    pub fn add_native(&self, source: &Path, discard: bool) -> Result<Installation, Problem> {
-        self.install(source, discard, true)
-    }
-
-    /// Installs a plugin from a folder or a Lua file. One of the same name is replaced,
-    /// unless it was edited; `discard` replaces that too.
-    pub fn add(&self, source: &Path, discard: bool) -> Result<Installation, Problem> {
-        self.install(source, discard, false)
-    }
-
-    fn install(&self, source: &Path, discard: bool, is_native: bool) -> Result<Installation, Problem> {
+    /// Installs a plugin from a folder or a Lua file, a native one only if `is_native`: its code has all rights of the user once it is
+    /// used. One of the same name is replaced, unless it was edited; `discard` replaces that too.
+    pub fn add(&self, source: &Path, discard: bool, is_native: bool) -> Result<Installation, Problem> {
         let complain = |message: String| Problem::of(source.display().to_string(), message);
         let files = Files::default();
         let tree = PluginTree::read(&files, source).map_err(complain)?;
@@ -187,7 +178,7 @@ impl Installed {
             hash: tree.hash(),
         };
         let (hash, version) = (locked.hash.clone(), locked.version.clone());
-        let before = lock.insert(&pack.name, locked).map(|before| before.version);
+        let before = lock.plugin.insert(pack.name.clone(), locked).map(|before| before.version);
         tree.put(&folder).map_err(failed_at(&folder))?;
         lock.write(data)?;
         Ok(Installation { name: pack.name, version, hash, files: tree.files.len(), before, folder })
@@ -244,7 +235,7 @@ impl Installed {
         let mut lock = Lock::read(data)?;
         let folder = data.join("plugins").join(name);
         tree::remove(&folder).map_err(failed_at(&folder))?;
-        lock.remove(name);
+        lock.plugin.remove(name);
         lock.write(data)
     }
 
@@ -253,7 +244,7 @@ impl Installed {
         let data = self.data.as_deref().unwrap_or(Path::new(""));
         let tree = PluginTree::read(files, &data.join("plugins").join(name))?;
         let lock = Lock::read(data).map_err(|problem| problem.to_string())?;
-        match lock.get(name) {
+        match lock.plugin.get(name) {
             Some(locked) if locked.hash == tree.hash() => Ok(tree),
             Some(locked) => Err(format!(
                 "its files were edited after it was installed: `streamfmt plugin fork {name}` makes it yours, \

@@ -25,8 +25,9 @@ const LARGEST: u64 = 4 << 20;
 /// The installed plugins.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Lock {
+    /// Each by its name.
     #[serde(default)]
-    plugin: BTreeMap<String, Locked>,
+    pub(super) plugin: BTreeMap<String, Locked>,
 }
 
 /// The record of one installed plugin.
@@ -49,19 +50,6 @@ impl Lock {
         };
         let lock = String::from_utf8(bytes).ok().and_then(|text| toml::from_str(&text).ok());
         lock.ok_or_else(|| complain("it is damaged: remove it and add the plugins anew"))
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<&Locked> {
-        self.plugin.get(name)
-    }
-
-    /// Returns the record before.
-    pub(super) fn insert(&mut self, name: &str, locked: Locked) -> Option<Locked> {
-        self.plugin.insert(name.to_owned(), locked)
-    }
-
-    pub(super) fn remove(&mut self, name: &str) {
-        self.plugin.remove(name);
     }
 
     pub(super) fn write(&self, data: &Path) -> Result<(), Problem> {

@@ -28,7 +28,7 @@ impl Disk {
     }
 
     fn add(&self, name: &str) -> Result<Installation, String> {
-        self.installed().add(&self.0.join(name), false).map_err(|problem| problem.message)
+        self.installed().add(&self.0.join(name), false, false).map_err(|problem| problem.message)
     }
 }
 
@@ -103,7 +103,7 @@ fn what_was_installed_is_read_only_and_edits_of_it_are_found() {
     let told = find().unwrap_err();
     assert!(told.contains("streamfmt plugin fork demo") && told.contains("--discard"), "{told}");
     assert_eq!(disk.add("source").unwrap_err(), told);
-    disk.installed().add(&disk.0.join("source"), true).unwrap();
+    disk.installed().add(&disk.0.join("source"), true, false).unwrap();
     assert!(find().is_ok());
 
     fs::remove_file(disk.0.join("data/plugins.lock")).unwrap();

@@ -45,10 +45,7 @@ impl Config {
     pub(crate) fn check_pack(files: &Files, folders: &Folders, pack: &Arc<Pack>) -> Vec<Problem> {
         let folders = Folders { config: None, ..folders.clone() };
         let packs = vec![Arc::clone(pack)];
-        Self { files: files.clone(), folders, packs, ..Self::default() }.check_parts(pack)
-    }
-
-    fn check_parts(&self, pack: &Arc<Pack>) -> Vec<Problem> {
+        let config = Self { files: files.clone(), folders, packs, ..Self::default() };
         let mut told = SettingsProblems::default();
         for (name, file, text) in pack.profiles() {
             if name == "none" || BUILT_IN.iter().any(|(known, _)| *known == name) {
@@ -56,9 +53,9 @@ impl Config {
                 told.tell(SettingsLayer::Pack, [Problem::of(&file, message)]);
             }
             let document = SettingsFile::new(file, None, SettingsLayer::Pack, text.to_owned());
-            told.extend(self.look_over(&self.resolve_text(document)));
+            told.extend(config.look_over(&config.resolve_text(document)));
         }
-        let themes = self.themes([pack]);
+        let themes = config.themes([pack]);
         for (name, file, _) in pack.themes() {
             for appearance in Appearance::ALL {
                 match themes.load(name, &Background::Known(appearance)) {

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::allowance::{self, Grants, Refusal};
 use super::document::{self, LARGEST, SettingValue, SettingsFile, SettingsLayer};
-use super::keys::ServeSettings;
+use super::keys::Head;
 use super::tree::{ListChange, Path as KeyPath, ProfilePart};
 use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
@@ -162,16 +164,12 @@ impl Project {
     /// What an untrusted project is heard for: the rest is put among the refusals.
     fn reduced(&mut self, grants: &Grants) -> Loaded {
         let loaded = &*self.loaded;
-        let mut reduced = Loaded { profiles: indexmap::IndexMap::new(), ..loaded.clone() };
         let mut refusals = Vec::new();
         let mut refuse = |key: String, line: usize, why: String| refusals.push(Refusal { key, line, why });
-        if let Some(name) = &loaded.head.default_profile {
-            let value = SettingValue::Text(name.name.clone());
-            if let Err(why) = allowance::check("default-profile", &value, grants) {
-                refuse("default-profile".to_owned(), name.spot.line(), why);
-                reduced.head.default_profile = None;
-            }
-        }
+        let default_profile = loaded.head.default_profile.clone().filter(|name| {
+            let may = allowance::check("default-profile", &SettingValue::Text(name.name.clone()), grants);
+            may.map_err(|why| refuse("default-profile".to_owned(), name.spot.line(), why)).is_ok()
+        });
         for (key, spots) in [
             ("switch", loaded.head.switches.first().and_then(|switch| switch.spot.as_ref())),
             ("allow-in-projects", loaded.head.allowed_in_projects.first().map(|name| &name.spot)),
@@ -183,12 +181,8 @@ impl Project {
                 refuse(key.to_owned(), spot.line(), "only a trusted project may set it".to_owned());
             }
         }
-        reduced.head.switches.clear();
-        reduced.head.allowed_in_projects.clear();
-        reduced.head.trusted_paths.clear();
-        reduced.head.serve = ServeSettings::default();
-        reduced.general.extends = None;
-        reduced.general.said.retain(|said| {
+        let mut said = loaded.general.said.clone();
+        said.retain(|said| {
             let key = said.path.to_string();
             let may = if said.change == ListChange::Replace {
                 allowance::check(&key, &said.leaf.value, grants)
@@ -213,7 +207,12 @@ impl Project {
             refuse(name, 1, "only a trusted project may run scripts".to_owned());
         }
         self.refusals = refusals;
-        reduced
+        Loaded {
+            document: Arc::clone(&loaded.document),
+            head: Head { default_profile, ..Head::default() },
+            general: ProfilePart { extends: None, said },
+            profiles: IndexMap::new(),
+        }
     }
 }
 
