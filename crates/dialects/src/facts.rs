@@ -19,6 +19,35 @@ pub(super) fn nodes<const N: usize>(
     values.into_iter().filter_map(|(name, value)| Some((name, Fact::Node(value?.node()))))
 }
 
+/// A string as an item's text.
+pub(super) fn string(value: Option<Value<'_>>) -> Content {
+    match value {
+        Some(text) if text.kind() == json::ValueKind::String => Content::Node(text.node()),
+        _ => Content::None,
+    }
+}
+
+/// Strings, one below the other, as an item's text.
+pub(super) fn strings(nodes: Vec<u32>) -> Content {
+    match nodes[..] {
+        [] => Content::None,
+        [one] => Content::Node(one),
+        _ => Content::Parts(nodes),
+    }
+}
+
+/// A text that says something.
+pub(super) fn filled(value: Option<Value<'_>>) -> Option<Value<'_>> {
+    value.filter(|value| value.str().is_some_and(|text| !text.raw().is_empty()))
+}
+
+/// Adds a list, if there is something in it.
+pub(super) fn push_list(item: &mut Item, name: &'static str, facts: Vec<Fact>) {
+    if !facts.is_empty() {
+        item.data.push((name, Fact::List(facts)));
+    }
+}
+
 /// The notice, of little importance.
 pub(super) fn minor(mut notice: Item) -> Item {
     notice.data.push(("minor", Fact::Bool(true)));
@@ -61,15 +90,9 @@ pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
                     _ => more.push(Fact::Node(part.node())),
                 }
             }
-            item.text = match texts[..] {
-                [] => Content::None,
-                [one] => Content::Node(one),
-                _ => Content::Parts(texts),
-            };
+            item.text = strings(texts);
             for (name, facts) in [("images", images), ("hits", hits), ("more", more)] {
-                if !facts.is_empty() {
-                    item.data.push((name, Fact::List(facts)));
-                }
+                push_list(item, name, facts);
             }
         }
         json::ValueKind::Null => {}

@@ -46,6 +46,18 @@ impl<'a, L> ItemBuilder<'a, L> {
         }
     }
 
+    /// An item that has no id of its own.
+    pub(super) fn unnamed_item(&mut self, kind: Kind) -> Item {
+        let id = self.unnamed();
+        self.item(id, kind)
+    }
+
+    /// How a turn or run ended.
+    pub(super) fn outcome(&mut self) -> Item {
+        let id = Id::below(self.unnamed().as_str(), "outcome");
+        self.item(id, Kind::Outcome)
+    }
+
     /// The id that is in `value`, or one made for it.
     pub(super) fn id_of(&mut self, value: Option<Value<'_>>) -> Id {
         let id = value.and_then(Value::decode).filter(|id| !id.is_empty());
@@ -54,25 +66,39 @@ impl<'a, L> ItemBuilder<'a, L> {
 
     /// An item that has only a text, put.
     pub(super) fn put(&mut self, kind: Kind, text: Content, out: &mut Vec<Event>) {
-        let id = self.unnamed();
-        let mut item = self.item(id, kind);
+        let mut item = self.unnamed_item(kind);
         item.text = text;
         out.push(Event::Put(Box::new(item)));
     }
 
     /// A notice of `event` with this text.
     pub(super) fn notice(&mut self, event: &str, text: Content) -> Item {
-        let id = self.unnamed();
-        let mut item = self.item(id, Kind::Notice);
+        let mut item = self.unnamed_item(Kind::Notice);
         item.text = text;
         item.data.push(("event", Fact::Text(event.to_owned())));
         item
     }
 
+    /// Something of a type that has no arm of its own. One of `known`, which are sorted, is only counted: others say the same, or there is
+    /// nothing to say. Any other is unknown, under the name of its type behind `prefix`.
+    pub(super) fn rest(
+        &mut self,
+        prefix: &str,
+        kind: &str,
+        known: &[&'static str],
+        value: Value<'_>,
+        out: &mut Vec<Event>,
+    ) {
+        debug_assert!(known.is_sorted(), "a table that is searched");
+        match known.binary_search(&kind) {
+            Ok(place) => out.push(Event::Bookkeeping(known[place].into())),
+            Err(_) => self.unknown([prefix, kind].concat(), value, out),
+        }
+    }
+
     /// Something whose name isn't known, shown as it is.
     pub(super) fn unknown(&mut self, name: String, value: Value<'_>, out: &mut Vec<Event>) {
-        let id = self.unnamed();
-        let mut item = self.item(id, Kind::Unknown);
+        let mut item = self.unnamed_item(Kind::Unknown);
         item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
         out.push(Event::Unknown(name));
         out.push(Event::Put(Box::new(item)));

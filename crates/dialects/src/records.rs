@@ -25,8 +25,7 @@ impl Decoder for Records {
         let is_record = input.value.kind() == ValueKind::Object
             && input.value.get("type").is_some_and(|kind| kind.str().is_some());
         let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), None);
-        let id = builder.unnamed();
-        let mut item = builder.item(id, if is_record { Kind::Record } else { Kind::Unknown });
+        let mut item = builder.unnamed_item(if is_record { Kind::Record } else { Kind::Unknown });
         // A record of a reply has its text there; this one has its own.
         item.text = Content::Own(input.record.text().to_owned());
         item.data.push(if is_record {

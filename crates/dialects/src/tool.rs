@@ -42,11 +42,16 @@ pub fn set_action(item: &mut Item, action: Action) {
 /// Sets on a call what the tool of this name does, as far as a product is known to have one.
 pub fn set_tool(item: &mut Item, name: &str) {
     tool(name).apply_to(item);
-    if let Some((server, own)) = mcp(name) {
-        item.data.push(("server", Fact::Text(server.to_owned())));
-        item.data.push(("tool", Fact::Text(own.to_owned())));
-    }
+    add_server(item, mcp(name));
     item.tool = Some(name.into());
+}
+
+/// Sets on a call the server that it asks, and that server's own name of the tool.
+pub(crate) fn add_server(call: &mut Item, names: Option<(&str, &str)>) {
+    if let Some((server, own)) = names {
+        call.data.push(("server", Fact::Text(server.to_owned())));
+        call.data.push(("tool", Fact::Text(own.to_owned())));
+    }
 }
 
 /// What a tool does, as far as its name tells: that of a known product or of an MCP server.
@@ -56,12 +61,13 @@ pub fn action_of(name: &str) -> Action {
 
 /// The tool of this name.
 fn tool(name: &str) -> Tool {
-    let unknown = || usual("", if name.starts_with(MCP) { Deed::Mcp } else { Deed::Other });
-    known(name).unwrap_or_else(unknown)
+    let known = crate::DIALECTS.rows.iter().find_map(|dialect| (dialect.tool)(name));
+    known.unwrap_or_else(|| unknown(name))
 }
 
-fn known(name: &str) -> Option<Tool> {
-    crate::DIALECTS.rows.iter().find_map(|dialect| (dialect.tool)(name))
+/// A tool of this name that no table has.
+pub(crate) fn unknown(name: &str) -> Tool {
+    usual("", if name.starts_with(MCP) { Deed::Mcp } else { Deed::Other })
 }
 
 /// How the names of tools of MCP servers begin.
@@ -70,11 +76,6 @@ const MCP: &str = "mcp__";
 /// Server and tool of an MCP tool's name.
 pub(crate) fn mcp(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix(MCP)?.split_once("__")
-}
-
-/// Whether a name is that of a tool of an MCP server.
-pub(crate) fn is_mcp(name: &str) -> bool {
-    name.starts_with(MCP)
 }
 
 /// The parts of an input that usually asks for this. What one product alone has is in its own table.

@@ -1,6 +1,6 @@
 //! One block of a message's content, its fields found in one pass.
 
-use streamfmt_core::item::{Content, Id};
+use streamfmt_core::item::Id;
 use streamfmt_core::json::{Str, Value, ValueKind};
 
 use super::line::FieldNode;
@@ -110,14 +110,6 @@ impl<'a> ContentBlock<'a> {
     /// On a result: the id of its call.
     pub(super) fn call_id(&self) -> Option<Id> {
         self.call().filter(|id| !id.raw().is_empty()).map(|id| Id::from(&*id.decode()))
-    }
-}
-
-/// A string, as an item's text.
-pub(super) fn string(value: Option<Value<'_>>) -> Content {
-    match value {
-        Some(text) if text.kind() == ValueKind::String => Content::Node(text.node()),
-        _ => Content::None,
     }
 }
 

@@ -37,21 +37,8 @@ impl FieldNode {
 /// Where the fields of an envelope stand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Envelope {
-    kind: FieldNode,
-    subtype: FieldNode,
-    session: FieldNode,
-    uuid: FieldNode,
-    parent_uuid: FieldNode,
-    parent: FieldNode,
-    agent: FieldNode,
-    timestamp: FieldNode,
-    message: FieldNode,
-    event: FieldNode,
-    structured: FieldNode,
-    cwd: FieldNode,
-    version: FieldNode,
-    supersedes: FieldNode,
-    block_index: FieldNode,
+    /// By their keys.
+    fields: [FieldNode; EnvelopeKey::FIELDS],
     pub(super) flags: Flags,
     /// The fields of `message`.
     pub(super) inside: Message,
@@ -84,36 +71,18 @@ impl Envelope {
                 found.has_unknown = true;
                 return;
             };
-            let node = FieldNode::of(field);
             match name {
-                EnvelopeKey::Type => found.kind = node,
-                EnvelopeKey::Subtype => found.subtype = node,
-                EnvelopeKey::Session => found.session = node,
-                EnvelopeKey::HistorySession => {
-                    found.session = node;
-                    flags.is_history = true;
-                }
-                EnvelopeKey::Uuid => found.uuid = node,
-                EnvelopeKey::ParentUuid => found.parent_uuid = node,
-                EnvelopeKey::Parent => found.parent = node,
-                EnvelopeKey::Agent => found.agent = node,
-                EnvelopeKey::Timestamp => found.timestamp = node,
-                EnvelopeKey::Message => {
-                    found.message = node;
-                    found.inside = Message::of(field);
-                }
-                EnvelopeKey::Event => found.event = node,
-                EnvelopeKey::Structured => found.structured = node,
-                EnvelopeKey::Cwd => found.cwd = node,
-                EnvelopeKey::Version => found.version = node,
-                EnvelopeKey::Supersedes => found.supersedes = node,
-                EnvelopeKey::BlockIndex => found.block_index = node,
+                EnvelopeKey::HistorySession => flags.is_history = true,
+                EnvelopeKey::Message => found.inside = Message::of(field),
                 EnvelopeKey::Sidechain => flags.is_sidechain = is_true(),
                 EnvelopeKey::Synthetic => flags.is_synthetic |= is_true(),
                 EnvelopeKey::Summary => flags.is_summary = is_true(),
                 EnvelopeKey::ApiError => flags.is_api_error |= is_true(),
                 EnvelopeKey::Aborted => flags.is_aborted |= is_true(),
-                EnvelopeKey::Beside => {}
+                _ => {}
+            }
+            if let Some(place) = found.fields.get_mut(name.place()) {
+                *place = FieldNode::of(field);
             }
         });
         found
@@ -138,87 +107,43 @@ pub(super) struct ClaudeLine<'a> {
 impl<'a> ClaudeLine<'a> {
     /// The line of `value`, whose envelope this is. `None`: it has no `type`.
     pub(super) fn of(value: Value<'a>, envelope: &'a Envelope) -> Option<Self> {
-        Some(Self { value, envelope, kind: envelope.kind.str(value)? })
+        let kind = envelope.fields[EnvelopeKey::Type.place()].str(value)?;
+        Some(Self { value, envelope, kind })
     }
 
-    pub(super) fn subtype(&self) -> Option<Str<'a>> {
-        self.envelope.subtype.str(self.value)
+    /// The value of a field that keeps its place.
+    pub(super) fn get(&self, key: EnvelopeKey) -> Option<Value<'a>> {
+        self.envelope.fields.get(key.place())?.of_record(self.value)
     }
 
-    pub(super) fn session(&self) -> Option<Str<'a>> {
-        self.envelope.session.str(self.value)
-    }
-
-    pub(super) fn uuid(&self) -> Option<Str<'a>> {
-        self.envelope.uuid.str(self.value)
-    }
-
-    pub(super) fn parent_uuid(&self) -> Option<Str<'a>> {
-        self.envelope.parent_uuid.str(self.value)
-    }
-
-    /// `parent_tool_use_id`: live only.
-    pub(super) fn parent(&self) -> Option<Str<'a>> {
-        self.envelope.parent.str(self.value)
-    }
-
-    pub(super) fn agent(&self) -> Option<Str<'a>> {
-        self.envelope.agent.str(self.value)
-    }
-
-    pub(super) fn timestamp(&self) -> Option<Value<'a>> {
-        self.envelope.timestamp.of_record(self.value)
-    }
-
-    pub(super) fn message(&self) -> Option<Value<'a>> {
-        self.envelope.message.of_record(self.value)
-    }
-
-    pub(super) fn event(&self) -> Option<Value<'a>> {
-        self.envelope.event.of_record(self.value)
-    }
-
-    /// `tool_use_result`, `toolUseResult`.
-    pub(super) fn structured(&self) -> Option<Value<'a>> {
-        self.envelope.structured.of_record(self.value)
-    }
-
-    pub(super) fn cwd(&self) -> Option<Str<'a>> {
-        self.envelope.cwd.str(self.value)
-    }
-
-    pub(super) fn version(&self) -> Option<Str<'a>> {
-        self.envelope.version.str(self.value)
-    }
-
-    pub(super) fn supersedes(&self) -> Option<Value<'a>> {
-        self.envelope.supersedes.of_record(self.value)
-    }
-
-    pub(super) fn block_index(&self) -> Option<i64> {
-        self.envelope.block_index.of_record(self.value)?.int()
+    /// The same if it is a string.
+    pub(super) fn str(&self, key: EnvelopeKey) -> Option<Str<'a>> {
+        self.get(key)?.str()
     }
 }
 
 /// What a key of the envelope is for.
-#[derive(Clone, Copy)]
-enum EnvelopeKey {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum EnvelopeKey {
     Type,
     Subtype,
     Session,
-    HistorySession,
     Uuid,
     ParentUuid,
+    /// `parent_tool_use_id`: live only.
     Parent,
     Agent,
     Timestamp,
     Message,
     Event,
+    /// `tool_use_result`, `toolUseResult`.
     Structured,
     Cwd,
     Version,
     Supersedes,
     BlockIndex,
+    /// As [`EnvelopeKey::Session`], which it keeps the place of.
+    HistorySession,
     Sidechain,
     Synthetic,
     Summary,
@@ -226,6 +151,17 @@ enum EnvelopeKey {
     Aborted,
     /// Known, and needing no place in a rendering.
     Beside,
+}
+
+impl EnvelopeKey {
+    /// How many keep their places: those before the others.
+    const FIELDS: usize = Self::HistorySession as usize;
+
+    /// Where it keeps its place.
+    #[inline]
+    fn place(self) -> usize {
+        if self == Self::HistorySession { Self::Session as usize } else { self as usize }
+    }
 }
 
 static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| NameTable::new(&FIELDS));

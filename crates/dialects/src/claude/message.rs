@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use crate::calls::CallState;
 use crate::fact;
-use crate::facts::{copy, echoed, image, leveled, minor, result_content};
-use crate::tool::mcp;
+use crate::facts::{echoed, image, leveled, minor, result_content, string};
+use crate::tool::{add_server, mcp};
 use streamfmt_core::event::{Event, Facts, Usage};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Str, Value};
 use streamfmt_core::text::Text;
 
-use super::block::{ContentBlock, ContentBlockFields, is_blank, string};
-use super::line::{ClaudeLine, FieldNode};
+use super::block::{ContentBlock, ContentBlockFields, is_blank};
+use super::line::{ClaudeLine, EnvelopeKey, FieldNode};
 use super::marker::{Marked, UserString};
 use super::partial::WholeBlock;
 use super::{Claude, ClaudeItemBuilder, marker, result_facts, tools, wrapped};
@@ -97,12 +97,12 @@ impl Claude {
             _ => return builder.unknown("assistant".into(), value, out),
         }
         nothing_in_it(first, out);
-        if let Some(uuid) = builder.line.uuid() {
+        if let Some(uuid) = builder.line.str(EnvelopeKey::Uuid) {
             // Its length tells it well enough from another under the same uuid: nothing is left out for that.
-            let length = builder.line.message().map_or(0, |message| message.raw().len());
+            let length = builder.line.get(EnvelopeKey::Message).map_or(0, |message| message.raw().len());
             self.items_by_line.remember(uuid, length as u64, &out[first..]);
         }
-        if let Some(uuids) = builder.line.supersedes() {
+        if let Some(uuids) = builder.line.get(EnvelopeKey::Supersedes) {
             self.retract(builder, uuids, out);
         }
     }
@@ -196,10 +196,15 @@ impl Claude {
         let Some(message) = message else { return own.unwrap_or_else(|| builder.unnamed()) };
         let line = &builder.line;
         // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
-        let begins_anew =
-            line.envelope.flags.is_history && line.uuid().is_some() && line.parent_uuid().is_none();
-        let is_replay = || begins_anew || line.uuid().is_some_and(|uuid| self.items_by_line.knows(uuid));
-        let index = line.block_index().and_then(|index| usize::try_from(index).ok());
+        let begins_anew = line.envelope.flags.is_history
+            && line.str(EnvelopeKey::Uuid).is_some()
+            && line.str(EnvelopeKey::ParentUuid).is_none();
+        let is_replay =
+            || begins_anew || line.str(EnvelopeKey::Uuid).is_some_and(|uuid| self.items_by_line.knows(uuid));
+        let index = line
+            .get(EnvelopeKey::BlockIndex)
+            .and_then(Value::int)
+            .and_then(|index| usize::try_from(index).ok());
         // A call's own id tells it from others.
         let hash = own.as_ref().map_or_else(|| hash(block.value.raw()), Id::hash);
         let told = WholeBlock { kind, call: own.as_ref(), hash, index };
@@ -242,10 +247,7 @@ impl Claude {
         tools::of(name.as_deref().unwrap_or_default()).apply_to(item);
         let Some(name) = name else { return };
         item.tool = Some(result_facts::shared(&mut self.tool, &name));
-        if let Some((server, tool)) = mcp(&name) {
-            item.data.push(("server", Fact::Text(server.to_owned())));
-            item.data.push(("tool", Fact::Text(tool.to_owned())));
-        }
+        add_server(item, mcp(&name));
     }
 
     /// A `user` line: results, and what is said to the model.
@@ -261,8 +263,11 @@ impl Claude {
         let is_result = message.blocks(body).any(|(value, known)| {
             ContentBlock::known(value, known).kind().is_some_and(|kind| kind.is("tool_result"))
         });
-        let told = line.message().filter(|_| !is_result).map_or(0, |message| hash(message.raw()));
-        if line.uuid().is_some_and(|uuid| self.items_by_line.remember(uuid, told, &[])) && !is_result {
+        let told =
+            line.get(EnvelopeKey::Message).filter(|_| !is_result).map_or(0, |message| hash(message.raw()));
+        if line.str(EnvelopeKey::Uuid).is_some_and(|uuid| self.items_by_line.remember(uuid, told, &[]))
+            && !is_result
+        {
             // The very line again: a replay.
             return out.push(Event::Bookkeeping("replay".into()));
         }
@@ -294,7 +299,7 @@ impl Claude {
         }
         nothing_in_it(first, out);
         let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
-        let alone = builder.line.structured().filter(|value| !value.is_null());
+        let alone = builder.line.get(EnvelopeKey::Structured).filter(|value| !value.is_null());
         if let Some(alone) = alone.filter(|_| !out[first..].iter().any(is_result)) {
             // Its block is gone, or is none.
             builder.unknown("user/tool_use_result".into(), alone, out);
@@ -327,8 +332,7 @@ impl Claude {
             }
             UserString::Prompt(_) if string.trim().is_empty() => return,
             UserString::Prompt(words) => {
-                let id = builder.unnamed();
-                let mut prompt = builder.item(id, Kind::Prompt);
+                let mut prompt = builder.unnamed_item(Kind::Prompt);
                 prompt.text = content;
                 prompt.data.extend(words.map(|words| ("words", Fact::Text(words.into_owned()))));
                 prompt
@@ -344,7 +348,7 @@ impl Claude {
         block: ContentBlock<'_>,
         out: &mut Vec<Event>,
     ) {
-        let structured = builder.line.structured();
+        let structured = builder.line.get(EnvelopeKey::Structured);
         let call = block.call_id();
         let known = match call.as_ref().and_then(|id| self.calls.get(id)) {
             Some(CallState::Awaited(tool, deed)) => Ok((tool.clone(), *deed)),
@@ -486,8 +490,7 @@ fn pictured(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) -> Item {
         notice.data.push(("images", Fact::List(vec![image(block)])));
         return minor(notice);
     }
-    let id = builder.unnamed();
-    let mut prompt = builder.item(id, Kind::Prompt);
+    let mut prompt = builder.unnamed_item(Kind::Prompt);
     prompt.data.push(("images", Fact::List(vec![image(block)])));
     prompt
 }
@@ -552,20 +555,4 @@ impl TokenCounts {
             self.0.map(|count| count.map_or(0, i64::cast_unsigned));
         Usage { input, output, cache_read, cache_write }
     }
-}
-
-/// Keeps what is known of a hook on its notice.
-pub(super) fn hook_facts(notice: &mut Item, value: Value<'_>) {
-    copy(
-        notice,
-        value,
-        &[
-            ("hook_name", "name"),
-            ("hook_event", "hook_event"),
-            ("exit_code", "exit"),
-            ("outcome", "outcome"),
-            ("stdout", "stdout"),
-            ("stderr", "stderr"),
-        ],
-    );
 }

@@ -27,7 +27,7 @@ pub(super) mod wrapped;
 use std::sync::Arc;
 
 use crate::calls::Calls;
-use crate::facts::{copy, leveled, minor};
+use crate::facts::{copy, leveled, minor, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input};
@@ -43,7 +43,7 @@ pub(super) use line::Envelope;
 pub(super) use sidechain::SIDE_FILES;
 
 use items_by_line::ItemsByLine;
-use line::ClaudeLine;
+use line::{ClaudeLine, EnvelopeKey};
 use marker::UserString;
 use message::{echo, marked_notice};
 use partial::Threads;
@@ -138,7 +138,7 @@ type ClaudeItemBuilder<'a> = ItemBuilder<'a, ClaudeLine<'a>>;
 
 /// The string under `key`, as an item's text.
 fn content(value: Value<'_>, key: &str) -> Content {
-    block::string(value.get(key))
+    string(value.get(key))
 }
 
 impl Decoder for Claude {
@@ -146,10 +146,10 @@ impl Decoder for Claude {
         let envelope = &Envelope::of(input.value);
         let Some(line) = ClaudeLine::of(input.value, envelope) else { return not_an_event(input, out) };
         let kind = line.kind.decode();
-        let session = line.session().map(|id| self.session_of(&id.decode()));
+        let session = line.str(EnvelopeKey::Session).map(|id| self.session_of(&id.decode()));
         let parent = self.parent(&line, input);
         let mut builder = ItemBuilder::new(input, line, parent, session);
-        builder.at = line.timestamp().map(Value::node);
+        builder.at = line.get(EnvelopeKey::Timestamp).map(Value::node);
         match &*kind {
             "assistant" => self.assistant(&mut builder, out),
             "user" => self.user(&mut builder, out),
@@ -180,7 +180,7 @@ impl Claude {
 
     /// The call that a line is inside of.
     fn parent(&mut self, line: &ClaudeLine<'_>, input: Input<'_>) -> Option<Id> {
-        if let Some(parent) = line.parent().filter(|id| !id.raw().is_empty()) {
+        if let Some(parent) = line.str(EnvelopeKey::Parent).filter(|id| !id.raw().is_empty()) {
             return Some(Id::from(&*parent.decode()));
         }
         if let Some(parent) = input.parent {
@@ -189,7 +189,7 @@ impl Claude {
         if line.envelope.flags.is_sidechain {
             return self.sidechains.parent(line);
         }
-        if line.message().is_some() {
+        if line.get(EnvelopeKey::Message).is_some() {
             self.sidechains.main_thread();
         }
         None
@@ -216,8 +216,8 @@ impl Claude {
                 changed = true;
             }
         };
-        let id = line.session().map(json::Str::decode);
-        let cwd = line.cwd().map(json::Str::decode);
+        let id = line.str(EnvelopeKey::Session).map(json::Str::decode);
+        let cwd = line.str(EnvelopeKey::Cwd).map(json::Str::decode);
         note(&mut self.known.session, id.as_deref(), &mut news.session);
         note(&mut self.known.cwd, cwd.as_deref(), &mut news.cwd);
         note(&mut self.known.model, model, &mut news.model);
@@ -225,7 +225,7 @@ impl Claude {
             return;
         }
         news.agent = Some(Text::own("claude"));
-        news.version = line.version().map(Text::from_json);
+        news.version = line.str(EnvelopeKey::Version).map(Text::from_json);
         let is_new_session = news.session.is_some();
         out.push(Event::Facts(Box::new(news)));
         if is_new_session || !self.known.announced {
@@ -233,11 +233,7 @@ impl Claude {
             let id = format!("line-{}/session", builder.input.line);
             let mut notice = builder.item(id, Kind::Notice);
             notice.data.push(("event", Fact::Text("session".into())));
-            for (name, field) in [("cwd", "cwd"), ("version", "version")] {
-                if let Some(value) = line.value.get(field) {
-                    notice.data.push((name, Fact::Node(value.node())));
-                }
-            }
+            notice.data.extend(nodes(["cwd", "version"].map(|name| (name, line.value.get(name)))));
             out.push(Event::Put(Box::new(notice)));
         }
     }
@@ -250,16 +246,7 @@ impl Claude {
             "control_request" => {
                 let request = value.get("request").unwrap_or(value);
                 let mut notice = builder.notice("control", content(request, "subtype"));
-                copy(
-                    &mut notice,
-                    request,
-                    &[
-                        ("subtype", "subtype"),
-                        ("tool_name", "tool"),
-                        ("tool_use_id", "call"),
-                        ("input", "input"),
-                    ],
-                );
+                copy(&mut notice, request, &CONTROL);
                 minor(notice)
             }
             "control_response" if error_of_response(value).is_some() => {
@@ -282,24 +269,11 @@ impl Claude {
             "cost-state" => {
                 let mut notice = builder.item("totals", Kind::Notice);
                 notice.data.push(("event", Fact::Text("totals".into())));
-                copy(
-                    &mut notice,
-                    value,
-                    &[
-                        ("totalCostUSD", "cost_usd"),
-                        ("totalDuration", "duration_ms"),
-                        ("totalAPIDuration", "api_ms"),
-                    ],
-                );
+                copy(&mut notice, value, &TOTALS);
                 self.totals = Some(notice);
                 return out.push(Event::Bookkeeping("cost-state".into()));
             }
-            _ => {
-                return match BOOKKEEPING.binary_search(&kind) {
-                    Ok(place) => out.push(Event::Bookkeeping(BOOKKEEPING[place].into())),
-                    Err(_) => builder.unknown(kind.to_owned(), value, out),
-                };
-            }
+            _ => return builder.rest("", kind, BOOKKEEPING, value, out),
         };
         out.push(Event::Put(Box::new(notice)));
     }
@@ -314,16 +288,7 @@ impl Claude {
             _ => "info",
         };
         let mut notice = builder.notice("limit", Content::None);
-        copy(
-            &mut notice,
-            info,
-            &[
-                ("status", "status"),
-                ("rateLimitType", "type"),
-                ("resetsAt", "resets_at"),
-                ("utilization", "utilization"),
-            ],
-        );
+        copy(&mut notice, info, &LIMIT);
         let notice = leveled(notice, level);
         out.push(Event::Put(Box::new(if level == "info" { minor(notice) } else { notice })));
     }
@@ -348,8 +313,7 @@ impl Claude {
                 return out.push(Event::Put(Box::new(notice)));
             }
             if is_prompt && !text.trim().is_empty() {
-                let id = builder.unnamed();
-                let mut prompt = builder.item(id, Kind::Prompt);
+                let mut prompt = builder.unnamed_item(Kind::Prompt);
                 prompt.text = match content(attachment, "prompt") {
                     Content::None => Content::Own(text.into_owned()),
                     text => text,
@@ -370,11 +334,7 @@ impl Claude {
         let text = told.into_iter().chain(blocking).find(|text| !matches!(text, Content::None));
         let text = text.unwrap_or(Content::None);
         let mut notice = builder.notice(if kind.starts_with("hook_") { "hook" } else { "attachment" }, text);
-        copy(
-            &mut notice,
-            attachment,
-            &[("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")],
-        );
+        copy(&mut notice, attachment, &ATTACHMENT);
         let is_failure = matches!(
             &*kind,
             "hook_blocking_error"
@@ -386,6 +346,20 @@ impl Claude {
         out.push(Event::Put(Box::new(notice)));
     }
 }
+
+/// What notices take over from their lines: the names there, and ours.
+const CONTROL: [(&str, &str); 4] =
+    [("subtype", "subtype"), ("tool_name", "tool"), ("tool_use_id", "call"), ("input", "input")];
+const TOTALS: [(&str, &str); 3] =
+    [("totalCostUSD", "cost_usd"), ("totalDuration", "duration_ms"), ("totalAPIDuration", "api_ms")];
+const LIMIT: [(&str, &str); 4] = [
+    ("status", "status"),
+    ("rateLimitType", "type"),
+    ("resetsAt", "resets_at"),
+    ("utilization", "utilization"),
+];
+const ATTACHMENT: [(&str, &str); 4] =
+    [("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")];
 
 /// What a control response says of its failure.
 fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {

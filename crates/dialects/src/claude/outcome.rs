@@ -6,24 +6,24 @@
 
 use std::borrow::Cow;
 
-use crate::facts::{copy, nodes};
+use crate::facts::{copy, nodes, push_list, string};
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
+use streamfmt_core::item::{Content, Fact, FactRef, Item, Status};
 use streamfmt_core::json::{Value, ValueKind};
 
+use super::line::EnvelopeKey;
 use super::message::TokenCounts;
-use super::spent::{Counters, SinceLast, TurnSpent};
-use super::{Claude, ClaudeItemBuilder, block, marker};
+use super::spent::{Counters, TurnSpent};
+use super::{Claude, ClaudeItemBuilder, marker};
 
 impl Claude {
     /// A `result` line.
     pub(super) fn outcome(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
         self.threads.settle(out);
         let value = builder.line.value;
-        let id = Id::below(builder.unnamed().as_str(), "outcome");
-        let mut item = builder.item(id, Kind::Outcome);
-        let is_success = builder.line.subtype().is_none_or(|subtype| subtype.is("success"));
+        let mut item = builder.outcome();
+        let is_success = builder.line.str(EnvelopeKey::Subtype).is_none_or(|subtype| subtype.is("success"));
         let [is_error, said, turns, duration, api, cost, old_cost, usage, models, since, errors, denials] =
             value.get_all([
                 "is_error",
@@ -40,7 +40,7 @@ impl Claude {
                 "permission_denials",
             ]);
         item.data.reserve(16);
-        item.text = block::string(said);
+        item.text = string(said);
         let is_blocked = said.and_then(Value::str).is_some_and(|said| said.begins_with(marker::BLOCKED));
         item.error = !is_success || is_blocked || is_error.and_then(Value::bool) == Some(true);
         item.status = if item.error { Status::Failed } else { Status::Done };
@@ -67,7 +67,8 @@ impl Claude {
         };
         let since =
             since.filter(|since| since.kind() == ValueKind::Object).map(|since| ModelUse::all(Some(since)));
-        let reported = since.as_deref().map(|since| SinceLast {
+        let reported = since.as_deref().map(|since| Counters {
+            api_ms: None,
             cost: since.iter().map(|model| model.cost.and_then(Value::float)).sum(),
             models: tokens_by_model(since),
         });
@@ -79,17 +80,18 @@ impl Claude {
             item.data.push(("turn", Fact::Map(turn)));
         }
         item.data.extend(models_fact(&models));
-        item.data.extend(list("errors", errors, |error| Fact::Node(error.node())));
-        if errors.into_iter().flat_map(Value::items).any(is_diagnostic) {
-            let others = errors.into_iter().flat_map(Value::items).filter(|error| !is_diagnostic(*error));
+        let errors = || errors.into_iter().flat_map(Value::items);
+        push_list(&mut item, "errors", errors().map(|error| Fact::Node(error.node())).collect());
+        if errors().any(is_diagnostic) {
+            let others = errors().filter(|error| !is_diagnostic(*error));
             let others = others.map(|error| Fact::Node(error.node())).collect();
             item.data.push(("problems", Fact::List(others)));
         }
-        let denials = list("denials", denials, |denial| {
+        let denials = denials.into_iter().flat_map(Value::items).map(|denial| {
             let [tool, call, input] = ["tool_name", "tool_use_id", "tool_input"].map(|name| denial.get(name));
             Fact::Map(nodes([("tool", tool), ("call", call), ("input", input)]).collect())
         });
-        item.data.extend(denials);
+        push_list(&mut item, "denials", denials.collect());
         copy(&mut item, value, &[("structured_output", "structured")]);
         if let (Content::None, Some(odd)) = (&item.text, said.filter(|said| !said.is_null())) {
             item.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
@@ -179,13 +181,3 @@ fn is_diagnostic(error: Value<'_>) -> bool {
 /// What a table of models says of each: its tokens, and the cost.
 const MODEL_FIGURES: [&str; 5] =
     ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD"];
-
-/// The list of what there is of each value.
-fn list(
-    name: &'static str,
-    values: Option<Value<'_>>,
-    fact: impl Fn(Value<'_>) -> Fact,
-) -> Option<(&'static str, Fact)> {
-    let facts: Vec<_> = values.into_iter().flat_map(Value::items).map(fact).collect();
-    (!facts.is_empty()).then_some((name, Fact::List(facts)))
-}

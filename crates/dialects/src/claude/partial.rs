@@ -13,6 +13,7 @@ use streamfmt_core::item::{Fact, Id, Kind, Status};
 use streamfmt_core::json::{Str, Value};
 use streamfmt_core::session::Map;
 
+use super::line::EnvelopeKey;
 use super::message::TokenCounts;
 use super::{Claude, ClaudeItemBuilder};
 
@@ -259,7 +260,7 @@ impl CurrentMessage {
 impl Claude {
     /// A `stream_event` line.
     pub(super) fn partial(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
-        let Some(event) = builder.line.event() else {
+        let Some(event) = builder.line.get(EnvelopeKey::Event) else {
             return builder.unknown("stream_event".into(), builder.line.value, out);
         };
         self.threads.has_streamed = true;
@@ -366,7 +367,7 @@ impl Claude {
             "thinking_delta" => ("thinking", Kind::Thinking),
             "input_json_delta" => ("partial_json", Kind::Call),
             "signature_delta" | "citations_delta" => return,
-            _ => return builder.unknown(format!("stream_event/{kind}"), delta_value(builder, delta), out),
+            _ => return builder.unknown(format!("stream_event/{kind}"), delta, out),
         };
         let Some(piece) = delta.get(key).and_then(Value::str).filter(|piece| !piece.raw().is_empty()) else {
             return;
@@ -473,8 +474,4 @@ fn joined(half: &mut Option<u16>, piece: Str<'_>) -> String {
 /// The code of an escape such as `\ud83d`.
 fn code(escape: Option<&str>) -> Option<u16> {
     u16::from_str_radix(escape?.strip_prefix("\\u")?, 16).ok()
-}
-
-fn delta_value<'a>(builder: &ClaudeItemBuilder<'a>, delta: Value<'_>) -> Value<'a> {
-    builder.input.record.value(delta.node())
 }

@@ -13,7 +13,7 @@ use streamfmt_core::item::{Action, Id};
 use streamfmt_core::json::{Str, Value};
 use streamfmt_core::session::Map;
 
-use super::line::ClaudeLine;
+use super::line::{ClaudeLine, EnvelopeKey};
 
 /// Newer versions write a file for each sub-agent.
 pub(crate) const SIDE_FILES: SideFiles = SideFiles {
@@ -88,12 +88,14 @@ impl Sidechains {
             return None;
         }
         let by = |key: Option<Str<'_>>| self.calls.get(&hash(key?.raw())).cloned();
-        let parent = by(line.agent()).or_else(|| by(line.parent_uuid())).or_else(|| self.by_prompt(line));
+        let parent = by(line.str(EnvelopeKey::Agent))
+            .or_else(|| by(line.str(EnvelopeKey::ParentUuid)))
+            .or_else(|| self.by_prompt(line));
         let parent = parent.unwrap_or_else(|| {
-            let agent = line.agent().map(Str::decode).unwrap_or_default();
+            let agent = line.str(EnvelopeKey::Agent).map(Str::decode).unwrap_or_default();
             if agent.is_empty() { Id::from("sidechain") } else { format!("agent-{agent}").into() }
         });
-        for key in [line.uuid(), line.agent()].into_iter().flatten() {
+        for key in [line.str(EnvelopeKey::Uuid), line.str(EnvelopeKey::Agent)].into_iter().flatten() {
             if self.calls.len() >= self.most {
                 self.calls.drain(..self.most / 2);
             }
@@ -103,7 +105,7 @@ impl Sidechains {
     }
 
     fn by_prompt(&self, line: &ClaudeLine<'_>) -> Option<Id> {
-        let prompt = prompt(line.message()?)?;
+        let prompt = prompt(line.get(EnvelopeKey::Message)?)?;
         self.prompts.get(&hash(prompt.trim())).cloned()
     }
 }

@@ -12,7 +12,7 @@ use streamfmt_core::session::SessionId;
 /// Sessions whose counters are remembered.
 const MAX_SESSIONS: usize = 16;
 
-/// What the program has counted in a session by the end of a turn.
+/// What the program has counted: in a session by the end of a turn, or since the outcome before.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     /// US dollars.
@@ -20,15 +20,6 @@ pub(super) struct Counters {
     /// Milliseconds spent waiting for the model.
     pub(super) api_ms: Option<i64>,
     /// The hash of each model's name, and its tokens.
-    pub(super) models: Vec<(u64, Usage)>,
-}
-
-/// What the program itself reports that was used since the outcome before.
-#[derive(Debug, Default)]
-pub(super) struct SinceLast {
-    /// US dollars.
-    pub(super) cost: Option<f64>,
-    /// As in [`Counters`].
     pub(super) models: Vec<(u64, Usage)>,
 }
 
@@ -48,13 +39,14 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    /// What a turn took after which the program has counted so much; `used`: its tokens.
+    /// What a turn took after which the program has counted so much; `used`: its tokens. `since`: what the program itself reports that was
+    /// used since the outcome before.
     pub(super) fn turn(
         &mut self,
         session: Option<&SessionId>,
         counters: Counters,
         used: Option<Usage>,
-        since: Option<&SinceLast>,
+        since: Option<&Counters>,
     ) -> TurnSpent {
         let known = self.sessions.iter().position(|(known, _)| known.as_ref() == session);
         let before = known.and_then(|known| self.sessions.remove(known)).map(|(_, before)| before);
@@ -170,7 +162,7 @@ mod tests {
         let mut turn = |cost, api_ms, output, (since_cost, since_output)| {
             let counters = Counters { api_ms: Some(api_ms), ..counters(cost, &[(1, output)]) };
             let models = vec![(1, Usage { output: since_output, ..Usage::default() })];
-            let since = SinceLast { cost: Some(since_cost), models };
+            let since = Counters { cost: Some(since_cost), models, api_ms: None };
             let spent = spent.turn(Some(&"a".into()), counters, None, Some(&since));
             (spent.cost, spent.api_ms)
         };

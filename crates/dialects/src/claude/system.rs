@@ -1,14 +1,15 @@
 //! `system` lines: what the program tells of itself.
 
 use crate::calls::Calls;
-use crate::facts::{copy, echoed, leveled, minor, nodes};
+use crate::facts::{copy, echoed, filled, leveled, minor, nodes, string};
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Fact, Id};
+use streamfmt_core::item::{Content, Fact, Id, Item};
 use streamfmt_core::json::{self, Str, Value};
 use streamfmt_core::text::Text;
 
+use super::line::EnvelopeKey;
 use super::marker::{self, UserString};
-use super::message::{echo, hook_facts, marked_notice};
+use super::message::{echo, marked_notice};
 use super::{Claude, ClaudeItemBuilder, content};
 
 /// Subtypes that come and go while something else tells the same. Sorted.
@@ -39,11 +40,46 @@ const TRANSIENT: &[&str] = &[
     "worker_shutting_down",
 ];
 
+/// What notices take over from their lines: the names there, and ours.
+const DENIED: [(&str, &str); 3] =
+    [("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")];
+const FALLBACK: [(&str, &str); 3] =
+    [("original_model", "from"), ("fallback_model", "to"), ("trigger", "trigger")];
+const REFUSAL: [(&str, &str); 4] = [
+    FALLBACK[0],
+    FALLBACK[1],
+    ("api_refusal_category", "category"),
+    ("api_refusal_explanation", "explanation"),
+];
+const HOOK: [(&str, &str); 6] = [
+    ("hook_name", "name"),
+    ("hook_event", "hook_event"),
+    ("exit_code", "exit"),
+    ("outcome", "outcome"),
+    ("stdout", "stdout"),
+    ("stderr", "stderr"),
+];
+const INIT: [(&str, &str); 6] = [
+    ("model", "model"),
+    ("cwd", "cwd"),
+    ("permissionMode", "mode"),
+    ("claude_code_version", "version"),
+    ("tools", "tools"),
+    ("mcp_servers", "servers"),
+];
+const TASK: [(&str, &str); 5] = [
+    ("task_id", "task"),
+    ("tool_use_id", "call"),
+    ("status", "status"),
+    ("task_type", "type"),
+    ("output_file", "output_file"),
+];
+
 impl Claude {
     /// A `system` line.
     pub(super) fn system(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
         let value = builder.line.value;
-        let subtype = builder.line.subtype().map(Str::decode).unwrap_or_default();
+        let subtype = builder.line.str(EnvelopeKey::Subtype).map(Str::decode).unwrap_or_default();
         self.tasks.note(&subtype, value, out);
         let notice = match &*subtype {
             "init" => return self.init(builder, out),
@@ -61,40 +97,19 @@ impl Claude {
             }
             "hook_response" => hook(builder, value),
             "permission_denied" => {
-                // The call's result tells it too, if it is still to come.
-                let call = value.get("tool_use_id").and_then(Value::decode);
-                let is_awaited = call.is_some_and(|call| self.calls.awaits(&Id::from(&*call)));
                 let mut notice = builder.notice("denied", content(value, "message"));
-                copy(
-                    &mut notice,
-                    value,
-                    &[("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")],
-                );
-                let notice = leveled(notice, "warning");
-                if is_awaited { echoed(notice) } else { notice }
+                copy(&mut notice, value, &DENIED);
+                echo_of_result(leveled(notice, "warning"), value, &self.calls)
             }
             "task_notification" => task(builder, value, &self.calls),
             "model_fallback" => {
                 let mut notice = builder.notice("fallback", content(value, "content"));
-                copy(
-                    &mut notice,
-                    value,
-                    &[("original_model", "from"), ("fallback_model", "to"), ("trigger", "trigger")],
-                );
+                copy(&mut notice, value, &FALLBACK);
                 leveled(notice, "warning")
             }
             "model_refusal_fallback" | "model_refusal_no_fallback" => {
                 let mut notice = builder.notice("refusal", content(value, "content"));
-                copy(
-                    &mut notice,
-                    value,
-                    &[
-                        ("original_model", "from"),
-                        ("fallback_model", "to"),
-                        ("api_refusal_category", "category"),
-                        ("api_refusal_explanation", "explanation"),
-                    ],
-                );
+                copy(&mut notice, value, &REFUSAL);
                 out.push(Event::Put(Box::new(leveled(notice, "warning"))));
                 if let Some(uuids) = value.get("retracted_message_uuids") {
                     self.retract(builder, uuids, out);
@@ -118,12 +133,7 @@ impl Claude {
                 builder.notice("info", content(value, "content"))
             }
             "" => return builder.unknown("system".into(), value, out),
-            subtype => {
-                return match TRANSIENT.binary_search(&subtype) {
-                    Ok(place) => out.push(Event::Bookkeeping(TRANSIENT[place].into())),
-                    Err(_) => builder.unknown(format!("system/{subtype}"), value, out),
-                };
-            }
+            subtype => return builder.rest("system/", subtype, TRANSIENT, value, out),
         };
         out.push(Event::Put(Box::new(notice)));
     }
@@ -146,18 +156,7 @@ impl Claude {
             ..Facts::default()
         })));
         let mut notice = builder.notice("session", Content::None);
-        copy(
-            &mut notice,
-            value,
-            &[
-                ("model", "model"),
-                ("cwd", "cwd"),
-                ("permissionMode", "mode"),
-                ("claude_code_version", "version"),
-                ("tools", "tools"),
-                ("mcp_servers", "servers"),
-            ],
-        );
+        copy(&mut notice, value, &INIT);
         notice.data.push(("value", Fact::Node(value.node())));
         out.push(Event::Put(Box::new(notice)));
     }
@@ -192,7 +191,7 @@ fn status(builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
     out.push(Event::Bookkeeping("status".into()));
 }
 
-fn compaction(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfmt_core::item::Item {
+fn compaction(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
     let facts = value.get("compact_metadata").or_else(|| value.get("compactMetadata"));
     let tokens = |snake: &str, camel: &str| {
         facts.and_then(|facts| facts.get(snake).or_else(|| facts.get(camel))?.int())
@@ -208,7 +207,7 @@ fn compaction(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfm
     notice
 }
 
-fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfmt_core::item::Item {
+fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
     let number =
         |live: &str, history: &str| value.get(live).or_else(|| value.get(history)).and_then(Value::int);
     let (attempt, most) = (number("attempt", "retryAttempt"), number("max_retries", "maxRetries"));
@@ -228,35 +227,27 @@ fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfmt_cor
     leveled(notice, "warning")
 }
 
-fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> streamfmt_core::item::Item {
-    let said = ["output", "stderr", "stdout"]
-        .into_iter()
-        .find(|key| value.get(key).and_then(Value::str).is_some_and(|text| !text.raw().is_empty()));
-    let mut notice = builder.notice("hook", said.map_or(Content::None, |key| content(value, key)));
-    hook_facts(&mut notice, value);
+fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
+    let said = ["output", "stderr", "stdout"].into_iter().find_map(|key| filled(value.get(key)));
+    let mut notice = builder.notice("hook", string(said));
+    copy(&mut notice, value, &HOOK);
     let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
         && value.get("outcome").and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
     echo(if is_fine { minor(notice) } else { leveled(notice, "warning") })
 }
 
-/// The end of a task. That of a foreground task is told by its call's result, which is still awaited.
-fn task(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>, calls: &Calls) -> streamfmt_core::item::Item {
+/// The end of a task, in the foreground or in the background.
+fn task(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>, calls: &Calls) -> Item {
     let mut notice = builder.notice("task", content(value, "summary"));
-    copy(
-        &mut notice,
-        value,
-        &[
-            ("task_id", "task"),
-            ("tool_use_id", "call"),
-            ("status", "status"),
-            ("task_type", "type"),
-            ("output_file", "output_file"),
-        ],
-    );
+    copy(&mut notice, value, &TASK);
+    let has_failed = value.get("status").and_then(Value::str).is_some_and(|status| status.is("failed"));
+    echo_of_result(if has_failed { leveled(notice, "warning") } else { notice }, value, calls)
+}
+
+/// The notice, which the result of its call tells too, if that is still to come.
+fn echo_of_result(notice: Item, value: Value<'_>, calls: &Calls) -> Item {
     let call = value.get("tool_use_id").and_then(Value::decode);
     let is_awaited = call.is_some_and(|call| calls.awaits(&Id::from(&*call)));
-    let has_failed = value.get("status").and_then(Value::str).is_some_and(|status| status.is("failed"));
-    let notice = if has_failed { leveled(notice, "warning") } else { notice };
     if is_awaited { echoed(notice) } else { notice }
 }
 

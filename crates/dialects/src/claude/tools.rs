@@ -14,8 +14,7 @@ pub(crate) fn find(name: &str) -> Option<Tool> {
 
 /// What a tool of this name does, whether known or not.
 pub(super) fn of(name: &str) -> Tool {
-    let unknown = || tool::usual("", if tool::is_mcp(name) { Deed::Mcp } else { Deed::Other });
-    find(name).unwrap_or_else(unknown)
+    find(name).unwrap_or_else(|| tool::unknown(name))
 }
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));

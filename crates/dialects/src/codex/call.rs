@@ -1,6 +1,7 @@
 //! Calls: of the items that streams and newer session files have, and of what the model asked for.
 
-use crate::facts::nodes;
+use crate::facts::{filled, nodes, push_list};
+use crate::tool::add_server;
 use crate::{patch, set_action, set_tool};
 use streamfmt_core::item::{Action, Deed, Does, Fact, FactRef, Id, InputPart, Item, Kind};
 use streamfmt_core::json::{self, Value};
@@ -45,11 +46,8 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
             set_tool(&mut call, tools::PATCH);
             if let Some(changes) = value.get("changes") {
                 made(&mut call, changes, vec![("changes", file_changes(changes))]);
-                let paths: Vec<_> =
-                    changes.entries().map(|(path, _)| Fact::Text(path.decode().into_owned())).collect();
-                if !paths.is_empty() {
-                    call.data.push(("files", Fact::List(paths)));
-                }
+                let paths = changes.entries().map(|(path, _)| Fact::Text(path.decode().into_owned()));
+                push_list(&mut call, "files", paths.collect());
             }
         }
         CallSource::Mcp => {
@@ -83,14 +81,11 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
 pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Item {
     let mut call = builder.item(id, Kind::Call);
     set_tool(&mut call, name);
-    if call.deed == Some(Deed::Other)
-        && tools::find(name).is_none()
-        && let Some((server, own)) = name.split_once("__")
-    {
+    let names = name.split_once("__");
+    if call.deed == Some(Deed::Other) && tools::find(name).is_none() && names.is_some() {
         // Versions before 0.80 name tools of servers without saying that they are such.
         set_action(&mut call, Action::Mcp);
-        call.data.push(("server", Fact::Text(server.to_owned())));
-        call.data.push(("tool", Fact::Text(own.to_owned())));
+        add_server(&mut call, names);
     }
     let Some(input) = input.filter(|input| !input.is_null()) else { return call };
     let record = builder.input.record.unpacked(input.node()).unwrap_or_else(|| builder.input.record.clone());
@@ -137,11 +132,6 @@ pub(super) fn web(call: &mut Item, action: Option<Value<'_>>, query: Option<Valu
     if let Some(of) = of.filter(|_| !facts.is_empty()) {
         made(call, of, facts);
     }
-}
-
-/// A text that says something.
-fn filled(value: Option<Value<'_>>) -> Option<Value<'_>> {
-    value.filter(|value| value.str().is_some_and(|text| !text.raw().is_empty()))
 }
 
 /// Notes what a call does, which is made of its input.

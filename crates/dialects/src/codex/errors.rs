@@ -1,11 +1,11 @@
 //! Errors: those that are tried again, those that end a turn, and what a message says that is the body of an answer.
 
-use crate::facts::leveled;
+use crate::facts::{leveled, string};
 use streamfmt_core::event::Event;
-use streamfmt_core::item::{Content, Fact};
+use streamfmt_core::item::Fact;
 use streamfmt_core::json::{Record, Value, ValueKind};
 
-use super::{ItemBuilder, content};
+use super::ItemBuilder;
 
 /// How an error begins that isn't the end: the model is asked again.
 pub(super) const RETRY: &str = "Reconnecting... ";
@@ -15,7 +15,7 @@ pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, 
     let Some(text) = message.and_then(Value::decode) else {
         return builder.unknown("error".into(), message.unwrap_or(builder.input.value), out);
     };
-    let content = message.map_or(Content::None, content);
+    let content = string(message);
     let notice = if let Some(retry) = text.strip_prefix(RETRY) {
         let mut notice = builder.notice("retry", content);
         let (count, error) = retry.split_once(' ').unwrap_or((retry, ""));

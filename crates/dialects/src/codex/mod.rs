@@ -28,10 +28,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::calls::Calls;
+use crate::facts::string;
 use crate::item_builder::{ItemBuilder, not_an_event};
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input};
-use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::event::{Event, Facts, Usage};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::session::SessionId;
@@ -44,7 +45,6 @@ pub(super) use launch::LAUNCH;
 use old::OldStream;
 use rollout::{Rollout, RolloutsInside};
 use stream::Stream;
-use tokens::Tokens;
 
 /// Whether a value is an event of Codex.
 pub(super) fn claim(value: Value<'_>) -> bool {
@@ -77,8 +77,8 @@ pub(super) struct Codex {
     /// Tokens of all model calls, as the last line that counts them has them.
     used: Option<Item>,
     /// The same as numbers, and what they were when the last turn ended.
-    counted: Tokens,
-    settled: Tokens,
+    counted: Usage,
+    settled: Usage,
     /// How often a process that resumed the session began to count from 0.
     restarts: u64,
     stream: Stream,
@@ -95,8 +95,8 @@ impl Codex {
             session: None,
             calls: Calls::new(budget),
             used: None,
-            counted: Tokens::default(),
-            settled: Tokens::default(),
+            counted: Usage::default(),
+            settled: Usage::default(),
             restarts: 0,
             stream: Stream::default(),
             old: OldStream::default(),
@@ -121,11 +121,6 @@ impl Decoder for Codex {
     }
 }
 
-/// A string as an item's text.
-fn content(value: Value<'_>) -> Content {
-    if value.kind() == json::ValueKind::String { Content::Node(value.node()) } else { Content::None }
-}
-
 /// A line that is counted by this name, since others say the same or there is nothing to say.
 fn bookkeeping(name: impl Into<Cow<'static, str>>, out: &mut Vec<Event>) {
     out.push(Event::Bookkeeping(name.into()));
@@ -141,9 +136,9 @@ impl Codex {
             (Some(kind), None, _) => self.stream(kind, &mut builder, out),
             (None, _, Some(message)) => self.old(message, &mut builder, out),
             _ if old::is_settings(input.value) => self.settings(&mut builder, out),
-            _ => match prompt.filter(|prompt| prompt.str().is_some()) {
-                Some(prompt) => builder.put(Kind::Prompt, content(prompt), out),
-                None => not_an_event(input, out),
+            _ => match string(prompt) {
+                Content::None => not_an_event(input, out),
+                prompt => builder.put(Kind::Prompt, prompt, out),
             },
         }
     }
@@ -169,10 +164,10 @@ impl Codex {
 
     /// Counts the tokens of all model calls of the session so far, which take the place of those counted before: unless another process
     /// resumed the session and counts from 0.
-    fn count(&mut self, total: Value<'_>, out: &mut Vec<Event>) -> Tokens {
-        let tokens = Tokens::of(total);
-        if tokens.fact().is_some() {
-            self.restarts += u64::from(tokens.is_anew(self.counted));
+    fn count(&mut self, total: Value<'_>, out: &mut Vec<Event>) -> Usage {
+        let tokens = tokens::of(total);
+        if tokens::fact(tokens).is_some() {
+            self.restarts += u64::from(tokens::is_anew(tokens, self.counted));
             self.counted = tokens;
         }
         let of_session = Id::below(self.session.as_deref().unwrap_or_default(), "tokens");
@@ -180,16 +175,16 @@ impl Codex {
             0 => of_session,
             count => Id::below(of_session.as_str(), &format!("~{count}")),
         };
-        out.push(Event::Usage { message, usage: tokens.usage() });
+        out.push(Event::Usage { message, usage: tokens });
         tokens
     }
 
     /// Notes on an outcome what its turn took alone.
     fn settle(&mut self, outcome: &mut Item) {
-        let usage = self.counted.since(self.settled).fact();
+        let usage = tokens::fact(tokens::since(self.counted, self.settled));
         self.settled = self.counted;
         let duration = outcome.data.iter().find(|(name, _)| *name == "duration_ms").cloned();
-        let turn: Vec<_> = duration.into_iter().chain(usage.map(|usage| ("usage", usage))).collect();
+        let turn: Vec<_> = duration.into_iter().chain(usage).collect();
         if !turn.is_empty() {
             outcome.data.push(("turn", Fact::Map(turn)));
         }
@@ -202,7 +197,7 @@ impl Codex {
         if let Some(total) = total.filter(|_| builder.input.parent.is_none()) {
             let mut totals = builder.item("totals", Kind::Notice);
             totals.data.push(("event", Fact::Text("totals".into())));
-            self.count(total, out).add_to(&mut totals);
+            totals.data.extend(tokens::fact(self.count(total, out)));
             self.used = Some(totals);
         }
         bookkeeping("token_count", out);

@@ -3,14 +3,14 @@
 
 use data_encoding::BASE64_NOPAD;
 
-use crate::facts::{leveled, minor, nodes};
+use crate::facts::{leveled, minor, nodes, string};
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::text::Text;
 
 use super::call::{self, CallSource};
-use super::{Codex, ItemBuilder, bookkeeping, content, errors, result, stream, tools};
+use super::{Codex, ItemBuilder, bookkeeping, errors, result, stream, tools};
 
 /// Bytes of outputs that are read while their commands run.
 const MAX_PIECE: usize = 1 << 20;
@@ -52,11 +52,11 @@ impl Codex {
         match &*kind {
             "agent_message" | "agent_reasoning" if said.is_some() => {
                 let kind = if &*kind == "agent_message" { Kind::Reply } else { Kind::Thinking };
-                builder.put(kind, said.map_or(Content::None, content), out);
+                builder.put(kind, string(said), out);
             }
             "error" | "stream_error" => errors::notice(text, builder, out),
             "background_event" | "deprecation_notice" | "warning" if said.is_some() => {
-                let notice = builder.notice("info", said.map_or(Content::None, content));
+                let notice = builder.notice("info", string(said));
                 let notice = if &*kind == "warning" { leveled(notice, "warning") } else { minor(notice) };
                 out.push(Event::Put(Box::new(notice)));
             }
@@ -79,7 +79,7 @@ impl Codex {
             "plan_update" => match message.get("plan") {
                 Some(points) => {
                     let mut plan = stream::plan(points, builder.unnamed(), builder);
-                    plan.text = message.get("explanation").map_or(Content::None, content);
+                    plan.text = string(message.get("explanation"));
                     out.push(Event::Put(Box::new(plan)));
                 }
                 None => builder.unknown("plan_update".into(), message, out),
@@ -89,10 +89,7 @@ impl Codex {
                 out.push(Event::Put(Box::new(notice)));
             }
             "token_count" => self.count_so_far(message.get("info"), builder, out),
-            _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
-                Some(known) => bookkeeping(*known, out),
-                None => builder.unknown(format!("msg/{kind}"), message, out),
-            },
+            _ => builder.rest("msg/", &kind, BOOKKEEPING, message, out),
         }
     }
 
@@ -129,7 +126,7 @@ impl Codex {
                 }
                 if let Some(failed) = failed {
                     result::fail(&mut item);
-                    item.text = content(failed);
+                    item.text = string(Some(failed));
                 }
                 result::add_duration(&mut item, message.get("duration"));
             }

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use crate::calls::{CallState, Calls};
-use crate::facts::result_content;
+use crate::facts::{filled, result_content, string, strings};
 use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Record, Value};
 use streamfmt_core::text::Text;
 
 use super::call::{CallSource, file_changes};
-use super::{ItemBuilder, content, tools};
+use super::{ItemBuilder, tools};
 
 /// The result of a call, with nothing in it yet.
 pub(super) fn of_call(call: &Id, calls: &Calls, builder: &ItemBuilder<'_>) -> Item {
@@ -108,7 +108,7 @@ fn mcp(value: Value<'_>, result: &mut Item) {
         fail(result);
         let message = error.get("message").unwrap_or(error);
         if matches!(result.text, Content::None) {
-            result.text = content(message);
+            result.text = string(Some(message));
         }
     }
 }
@@ -137,11 +137,7 @@ fn agents(value: Value<'_>, result: &mut Item) {
         }
     } else if result.tool.as_deref() != Some(tools::CLOSE) {
         let answers = states.filter_map(|(_, state)| answer(state)).map(Value::node);
-        result.text = match answers.collect::<Vec<_>>()[..] {
-            [] => Content::None,
-            [one] => Content::Node(one),
-            ref several => Content::Parts(several.to_vec()),
-        };
+        result.text = strings(answers.collect());
     }
 }
 
@@ -167,8 +163,7 @@ pub(super) fn words_of_parts(result: &Item) -> Option<Text> {
 
 /// What a sub-agent answered: `{"status":"completed","message":"…"}` or `{"completed":"…"}`.
 fn answer(state: Value<'_>) -> Option<Value<'_>> {
-    let answer = state.get("message").or_else(|| state.entries().next().map(|(_, message)| message));
-    answer.filter(|answer| answer.str().is_some_and(|text| !text.raw().is_empty()))
+    filled(state.get("message").or_else(|| state.entries().next().map(|(_, message)| message)))
 }
 
 /// What the model was told of the agents that a call is about: JSON in a text.
@@ -201,9 +196,7 @@ pub(super) fn words_of_agents(result: &Item) -> Option<Text> {
 
 /// The first of these fields that holds a text.
 fn text_of<const N: usize>(value: Value<'_>, names: [&str; N]) -> Content {
-    let mut fields = value.get_all(names).into_iter().flatten();
-    let text = fields.find(|field| field.str().is_some_and(|text| !text.raw().is_empty()));
-    text.map_or(Content::None, content)
+    string(value.get_all(names).into_iter().find_map(filled))
 }
 
 /// Whether it is known how files were changed, not only which.

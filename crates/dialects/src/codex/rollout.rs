@@ -11,7 +11,7 @@
 
 mod shown;
 
-use crate::facts::{image, minor, nodes, result_content};
+use crate::facts::{filled, image, minor, nodes, push_list, result_content, string};
 use streamfmt_core::budget::Budget;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::hash::hash;
@@ -20,7 +20,7 @@ use streamfmt_core::json::{self, Value};
 use streamfmt_core::recent::Recent;
 use streamfmt_core::text::Text;
 
-use super::{Codex, ItemBuilder, bookkeeping, call, content, result, tools, wrapped};
+use super::{Codex, ItemBuilder, bookkeeping, call, result, tools, wrapped};
 
 /// Texts that are known at most.
 const MAX_TEXTS: usize = 3_584;
@@ -167,10 +167,7 @@ impl Codex {
             "response_item" => self.response(payload, builder, out),
             "event_msg" => self.shown(payload, builder, out),
             "compacted" => self.compacted(payload.get("message"), builder, out),
-            _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
-                Some(known) => bookkeeping(*known, out),
-                None => builder.unknown(kind.to_owned(), builder.input.value, out),
-            },
+            _ => builder.rest("", kind, BOOKKEEPING, builder.input.value, out),
         }
     }
 
@@ -370,7 +367,7 @@ impl Codex {
     ) {
         let texts = parts.into_iter().flat_map(Value::items).map(|part| part.get("text").unwrap_or(part));
         let mut new = Vec::new();
-        for text in texts.chain(parts).filter(|text| text.str().is_some_and(|text| !text.raw().is_empty())) {
+        for text in texts.chain(parts).filter_map(|text| filled(Some(text))) {
             let said = hash(&("thinking", &*text.decode().unwrap_or_default()));
             if self.rollout.texts.is_new(recorder, said) {
                 new.push(text.node());
@@ -459,9 +456,9 @@ impl Codex {
         if !std::mem::replace(&mut self.rollout.was_compacted, true) {
             out.push(Event::Put(Box::new(builder.notice("compaction", Content::None))));
         }
-        match summary.filter(|summary| summary.str().is_some_and(|text| !text.raw().is_empty())) {
-            Some(summary) => put(minor(builder.notice("summary", content(summary))), out),
+        match filled(summary) {
             None => bookkeeping("compacted", out),
+            summary => put(minor(builder.notice("summary", string(summary))), out),
         }
     }
 }
@@ -478,10 +475,8 @@ fn said_in(item: &mut Item, blocks: Option<Value<'_>>) -> bool {
             _ => is_known = false,
         }
     }
-    item.text = if texts.is_empty() { content(blocks) } else { Content::Parts(texts) };
-    if !images.is_empty() {
-        item.data.push(("images", Fact::List(images)));
-    }
+    item.text = if texts.is_empty() { string(Some(blocks)) } else { Content::Parts(texts) };
+    push_list(item, "images", images);
     is_known || !matches!(item.text, Content::None)
 }
 

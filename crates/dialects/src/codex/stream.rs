@@ -5,13 +5,13 @@
 //! interrupted. That is never taken for success.
 
 use crate::fact;
-use crate::facts::leveled;
+use crate::facts::{leveled, string};
 use streamfmt_core::event::Event;
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Value};
 
 use super::call::{self, CallSource};
-use super::{Codex, ItemBuilder, bookkeeping, content, errors, result};
+use super::{Codex, ItemBuilder, bookkeeping, errors, result, tokens};
 
 /// Lists of things to do that may be open at the same time.
 const MAX_OPEN: usize = 64;
@@ -71,18 +71,17 @@ impl Codex {
     fn turn_ended(&mut self, has_failed: bool, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
         self.close_open(out);
         let [usage, error] = builder.input.value.get_all(["usage", "error"]);
-        let id = Id::below(builder.unnamed().as_str(), "outcome");
-        let mut outcome = builder.item(id, Kind::Outcome);
+        let mut outcome = builder.outcome();
         if has_failed {
-            (outcome.error, outcome.status) = (true, Status::Failed);
+            result::fail(&mut outcome);
             let message = error.map(|error| error.get("message").unwrap_or(error));
-            outcome.text = message.map_or(Content::None, content);
+            outcome.text = string(message);
             if let (Content::None, Some(odd)) = (&outcome.text, error) {
                 outcome.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
             }
         }
         if let Some(usage) = usage.filter(|usage| usage.kind() == json::ValueKind::Object) {
-            self.count(usage, out).add_to(&mut outcome);
+            outcome.data.extend(tokens::fact(self.count(usage, out)));
         }
         self.settle(&mut outcome);
         out.push(Event::Put(Box::new(outcome)));
@@ -179,9 +178,9 @@ impl Codex {
 
 /// An item that is told by its text.
 fn said(kind: Kind, text: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Option<Item> {
-    let text = text.filter(|text| text.kind() == json::ValueKind::String)?;
+    text?.str()?;
     let mut item = builder.item(id, kind);
-    item.text = content(text);
+    item.text = string(text);
     Some(item)
 }
 

@@ -1,67 +1,45 @@
 //! Tokens, as Codex counts them: what was read from the cache is among the input.
 
 use streamfmt_core::event::Usage;
-use streamfmt_core::item::{Fact, Item};
+use streamfmt_core::item::Fact;
 use streamfmt_core::json::Value;
 
-/// The tokens of some model calls.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Tokens {
-    input: u64,
-    output: u64,
-    cached: u64,
-    written: u64,
+/// Reads a `usage`.
+pub(super) fn of(usage: Value<'_>) -> Usage {
+    let [input, output, cache_read, cache_write] = usage
+        .get_all(["input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens"])
+        .map(|count| count.and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0));
+    Usage { input: input.saturating_sub(cache_read), output, cache_read, cache_write }
 }
 
-impl Tokens {
-    /// Reads a `usage`.
-    pub(super) fn of(usage: Value<'_>) -> Self {
-        let [input, output, cached, written] = usage
-            .get_all(["input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens"])
-            .map(|count| count.and_then(Value::int).and_then(|count| u64::try_from(count).ok()).unwrap_or(0));
-        Self { input: input.saturating_sub(cached), output, cached, written }
-    }
+/// Whether it is counted anew since there were as many as `before`.
+pub(super) fn is_anew(now: Usage, before: Usage) -> bool {
+    now.input < before.input || now.output < before.output || now.cache_read < before.cache_read
+}
 
-    /// The same in our terms.
-    pub(super) fn usage(self) -> Usage {
-        let Self { input, output, cached, written } = self;
-        Usage { input, output, cache_read: cached, cache_write: written }
+/// Those counted since there were as many as `before`; all of them if it is counted anew.
+pub(super) fn since(now: Usage, before: Usage) -> Usage {
+    if is_anew(now, before) {
+        return now;
     }
+    Usage {
+        input: now.input - before.input,
+        output: now.output - before.output,
+        cache_read: now.cache_read - before.cache_read,
+        cache_write: now.cache_write.saturating_sub(before.cache_write),
+    }
+}
 
-    /// Whether they are counted anew since there were so many.
-    pub(super) fn is_anew(self, before: Self) -> bool {
-        self.input < before.input || self.output < before.output || self.cached < before.cached
+/// The same as a fact, unless there are none: reviews report zeros only.
+pub(super) fn fact(tokens: Usage) -> Option<(&'static str, Fact)> {
+    let Usage { input, output, cache_read, cache_write } = tokens;
+    if input == 0 && output == 0 && cache_read == 0 {
+        return None;
     }
-
-    /// Those counted since there were so many; all of them if it is counted anew.
-    pub(super) fn since(self, before: Self) -> Self {
-        if self.is_anew(before) {
-            return self;
-        }
-        Self {
-            input: self.input - before.input,
-            output: self.output - before.output,
-            cached: self.cached - before.cached,
-            written: self.written.saturating_sub(before.written),
-        }
+    let fact = |count: u64| Fact::Int(count.cast_signed());
+    let mut usage = vec![("input", fact(input)), ("output", fact(output)), ("cache_read", fact(cache_read))];
+    if cache_write > 0 {
+        usage.push(("cache_write", fact(cache_write)));
     }
-
-    /// Keeps them on an item, unless there are none: reviews report zeros only.
-    pub(super) fn add_to(self, item: &mut Item) {
-        item.data.extend(self.fact().map(|usage| ("usage", usage)));
-    }
-
-    /// The same as a fact.
-    pub(super) fn fact(self) -> Option<Fact> {
-        let Self { input, output, cached, written } = self;
-        if input == 0 && output == 0 && cached == 0 {
-            return None;
-        }
-        let fact = |count: u64| Fact::Int(count.cast_signed());
-        let mut usage = vec![("input", fact(input)), ("output", fact(output)), ("cache_read", fact(cached))];
-        if written > 0 {
-            usage.push(("cache_write", fact(written)));
-        }
-        Some(Fact::Map(usage))
-    }
+    Some(("usage", Fact::Map(usage)))
 }

@@ -9,6 +9,8 @@
 //! …
 //! ```
 
+use std::borrow::Cow;
+
 use streamfmt_core::item::{Content, Deed, Fact, Item};
 use streamfmt_core::json::{Record, Value};
 use streamfmt_core::text::Text;
@@ -126,10 +128,8 @@ pub(super) fn words(item: &Item, text: Text) -> Text {
     }
     let said = match OutputHead::of(&written) {
         // The parts of a content are joined by line feeds, of which the first ends the head.
-        Some(OutputHead { output, .. }) if !is_command(item) => {
-            Text::clean(output.text().trim_start_matches('\n'))
-        }
-        Some(OutputHead { output, .. }) => Text::clean(output.text()),
+        Some(OutputHead { output, .. }) if !is_command(item) => Text::clean(output.trim_start_matches('\n')),
+        Some(OutputHead { output, .. }) => Text::clean(&output),
         None => text,
     };
     if item.deed == Some(Deed::Edit) && !item.error && said.starts_with(PATCHED) {
@@ -142,7 +142,7 @@ pub(super) fn words(item: &Item, text: Text) -> Text {
 /// What a command wrote, as the model was told it.
 fn output(text: Value<'_>) -> Option<String> {
     let text = text.decode()?;
-    Some(OutputHead::of(&text)?.output.text().to_owned())
+    Some(OutputHead::of(&text)?.output.into_owned())
 }
 
 /// Why the sandbox did not allow a command, if that is what a text says.
@@ -159,22 +159,8 @@ struct OutputHead<'a> {
     /// The session in which a command runs on.
     running: Option<String>,
     has_failed: bool,
-    output: CommandOutput<'a>,
-}
-
-/// What follows a head.
-enum CommandOutput<'a> {
-    Rest(&'a str),
-    Unpacked(String),
-}
-
-impl CommandOutput<'_> {
-    fn text(&self) -> &str {
-        match self {
-            Self::Rest(text) => text,
-            Self::Unpacked(text) => text,
-        }
-    }
+    /// What follows it.
+    output: Cow<'a, str>,
 }
 
 impl<'a> OutputHead<'a> {
@@ -193,7 +179,7 @@ impl<'a> OutputHead<'a> {
             let (line, below) = rest.split_once('\n').unwrap_or((rest, ""));
             let code = EXITED.iter().find_map(|start| line.strip_prefix(start));
             if has_head && line == OUTPUT {
-                return Some(Self { exit, running, has_failed, output: CommandOutput::Rest(below) });
+                return Some(Self { exit, running, has_failed, output: below.into() });
             } else if let Some(code) = code.and_then(|code| code.trim().parse().ok()) {
                 (exit, has_failed) = (Some(code), code != 0);
             } else if let Some(id) = line.strip_prefix(RUNNING) {
@@ -215,7 +201,7 @@ impl<'a> OutputHead<'a> {
         let [code, out, errors] = SANDBOXED;
         let (code, rest) = text.split_once(code)?.1.split_once(out)?;
         let (out, errors) = rest.split_once(errors)?;
-        let output = CommandOutput::Unpacked([out, errors].concat());
+        let output = [out, errors].concat().into();
         Some(Self { exit: code.parse().ok(), running: None, has_failed: true, output })
     }
 
@@ -224,7 +210,7 @@ impl<'a> OutputHead<'a> {
         let record = Record::from_line(text.to_owned()).ok()?;
         let [output, metadata] = record.root().get_all(["output", "metadata"]);
         let exit = metadata?.get("exit_code").and_then(Value::int);
-        let output = CommandOutput::Unpacked(output?.decode()?.into_owned());
+        let output = output?.decode()?.into_owned().into();
         Some(Self { exit, running: None, has_failed: exit.is_some_and(|code| code != 0), output })
     }
 }
@@ -259,7 +245,7 @@ mod tests {
             ("", None),
         ] {
             let head = OutputHead::of(text);
-            let told = head.as_ref().map(|head| (head.exit, head.running.as_deref(), head.output.text()));
+            let told = head.as_ref().map(|head| (head.exit, head.running.as_deref(), &*head.output));
             assert_eq!(told, expected, "{text}");
         }
     }

@@ -1,13 +1,13 @@
 //! What was shown of a session while it ran: since 0.169 mostly as items, like those of the stream.
 
-use crate::facts::{image, leveled, minor, nodes};
+use crate::facts::{image, leveled, minor, nodes, push_list, string};
 use streamfmt_core::event::Event;
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Fact, Id, Kind, Status};
+use streamfmt_core::item::{Content, Fact, Kind};
 use streamfmt_core::json::Value;
 
 use super::super::call::{self, CallSource};
-use super::super::{Codex, ItemBuilder, bookkeeping, content, errors, result};
+use super::super::{Codex, ItemBuilder, bookkeeping, errors, result};
 use super::{Recorder, put, said_in};
 
 impl Codex {
@@ -17,16 +17,12 @@ impl Codex {
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         match &*kind {
             "user_message" => {
-                let id = builder.unnamed();
-                let mut prompt = builder.item(id, Kind::Prompt);
+                let mut prompt = builder.unnamed_item(Kind::Prompt);
                 if !said_in(&mut prompt, message) {
                     return builder.unknown("event_msg/user_message".into(), payload, out);
                 }
                 let images = payload.get("images").into_iter().flat_map(Value::items);
-                let images: Vec<_> = images.map(image).collect();
-                if !images.is_empty() {
-                    prompt.data.push(("images", Fact::List(images)));
-                }
+                push_list(&mut prompt, "images", images.map(image).collect());
                 return self.prompt(prompt, out);
             }
             "item_completed" => {
@@ -43,9 +39,9 @@ impl Codex {
             _ => self.open_rollout(out),
         }
         match &*kind {
-            "agent_message" => match message.filter(|message| message.str().is_some()) {
-                Some(message) => self.reply(content(message), None, builder, out),
-                None => builder.unknown("event_msg/agent_message".into(), payload, out),
+            "agent_message" => match string(message) {
+                Content::None => builder.unknown("event_msg/agent_message".into(), payload, out),
+                message => self.reply(message, None, builder, out),
             },
             "agent_reasoning" => self.reasoning(Recorder::Shown, text, None, builder, out),
             "task_complete" | "turn_complete" => self.complete(payload, builder, out),
@@ -61,13 +57,10 @@ impl Codex {
             "context_compacted" => self.compacted(None, builder, out),
             "error" | "stream_error" => errors::notice(message, builder, out),
             "warning" => {
-                let notice = builder.notice("warning", message.map_or(Content::None, content));
+                let notice = builder.notice("warning", string(message));
                 put(leveled(notice, "warning"), out);
             }
-            _ => match BOOKKEEPING.iter().find(|known| **known == kind) {
-                Some(known) => bookkeeping(*known, out),
-                None => builder.unknown(format!("event_msg/{kind}"), payload, out),
-            },
+            _ => builder.rest("event_msg/", &kind, BOOKKEEPING, payload, out),
         }
     }
 
@@ -104,14 +97,12 @@ impl Codex {
             let text = Content::Own("the turn ended without an answer".to_owned());
             return put(leveled(builder.notice("turn-ended", text), "warning"), out);
         }
-        let id = Id::below(builder.unnamed().as_str(), "outcome");
-        let mut outcome = builder.item(id, Kind::Outcome);
-        outcome.text = last.map_or(Content::None, content);
+        let mut outcome = builder.outcome();
+        outcome.text = string(last);
         if let Some(error) = error {
-            (outcome.error, outcome.status) = (true, Status::Failed);
-            outcome
-                .data
-                .push(("errors", Fact::List(vec![Fact::Node(error.get("message").unwrap_or(error).node())])));
+            result::fail(&mut outcome);
+            let message = error.get("message").unwrap_or(error);
+            outcome.data.push(("errors", Fact::List(vec![Fact::Node(message.node())])));
         }
         let duration = duration.filter(|duration| duration.int().is_some_and(|ms| ms >= 0));
         outcome.data.extend(nodes([("duration_ms", duration)]));
@@ -146,7 +137,7 @@ impl Codex {
             "Reasoning" => self.reasoning(Recorder::Shown, value.get("summary_text"), id, builder, out),
             "ContextCompaction" => self.compacted(None, builder, out),
             "EnteredReviewMode" => {
-                let hint = value.get("user_facing_hint").map_or(Content::None, content);
+                let hint = string(value.get("user_facing_hint"));
                 let mut notice = builder.notice("review", hint);
                 let words = format!("review: {}", notice.text());
                 notice.data.push(("words", Fact::Text(words)));
@@ -155,7 +146,7 @@ impl Codex {
             "ExitedReviewMode" => put(minor(builder.notice("review", Content::None)), out),
             "SubAgentActivity" => {
                 let [what, path] = value.get_all(["kind", "agent_path"]);
-                let mut notice = builder.notice("task", path.map_or(Content::None, content));
+                let mut notice = builder.notice("task", string(path));
                 notice.data.extend(nodes([("status", what)]));
                 put(minor(notice), out);
             }
