@@ -1,6 +1,6 @@
 //! How the program is started so that it writes a stream.
 
-use crate::arguments::{before_dashes, has, owned};
+use crate::arguments::{Names, before_dashes, has, owned};
 use streamfmt_core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
 
 /// Without `--print` it opens a screen of its own.
@@ -13,30 +13,18 @@ const STREAM: &str = "stream-json";
 const FORWARDS_SUBAGENTS: [u32; 3] = [2, 1, 211];
 
 /// First arguments that make it do something else than work on a task.
-const COMMANDS: [&str; 14] = [
-    "agents",
-    "auth",
-    "auto-mode",
-    "config",
-    "doctor",
-    "install",
-    "mcp",
-    "migrate-installer",
-    "plugin",
-    "plugins",
-    "setup-token",
-    "update",
-    "upgrade",
-    "help",
-];
+const COMMANDS: Names = Names(
+    "agents auth auto-mode config doctor install mcp migrate-installer plugin plugins setup-token update \
+     upgrade help",
+);
 
 /// Options after which it says something and ends.
-const SAYINGS: [&str; 4] = ["-h", "--help", "-v", "--version"];
+const SAYINGS: Names = Names("-h --help -v --version");
 
 fn complete(arguments: &[&str], wish: LaunchWish) -> Result<LaunchPlan, LaunchRefusal> {
     let options = before_dashes(arguments);
-    let is_saying = options.iter().any(|option| SAYINGS.contains(option));
-    if is_saying || arguments.first().is_some_and(|first| COMMANDS.contains(first)) {
+    let is_saying = options.iter().any(|option| SAYINGS.has(option));
+    if is_saying || arguments.first().is_some_and(|first| COMMANDS.has(first)) {
         return Ok(LaunchPlan::default());
     }
     let is_print = options.iter().any(|option| *option == "--print" || is_short(option, 'p'));
@@ -94,48 +82,21 @@ fn is_optional_value(word: &str) -> bool {
 }
 
 /// Options that take one value.
-const WITH_VALUE: [&str; 24] = [
-    "--agent",
-    "--agents",
-    "--append-system-prompt",
-    "--append-system-prompt-file",
-    "--debug-file",
-    "--effort",
-    "--fallback-model",
-    "--input-format",
-    "--json-schema",
-    "--max-budget-usd",
-    "--max-thinking-tokens",
-    "--max-turns",
-    "--model",
-    "--name",
-    "-n",
-    "--output-format",
-    "--permission-mode",
-    "--permission-prompt-tool",
-    "--session-id",
-    "--setting-sources",
-    "--settings",
-    "--system-prompt",
-    "--system-prompt-file",
-    "--resume-session-at",
-];
+const WITH_VALUE: Names = Names(
+    "--agent --agents --append-system-prompt --append-system-prompt-file --debug-file --effort \
+     --fallback-model --input-format --json-schema --max-budget-usd --max-thinking-tokens --max-turns \
+     --model --name -n --output-format --permission-mode --permission-prompt-tool --session-id \
+     --setting-sources --settings --system-prompt --system-prompt-file --resume-session-at",
+);
 
 /// Options that take any number of values.
-const WITH_VALUES: [&str; 9] = [
-    "--add-dir",
-    "--allowed-tools",
-    "--allowedTools",
-    "--betas",
-    "--disallowed-tools",
-    "--disallowedTools",
-    "--file",
-    "--mcp-config",
-    "--tools",
-];
+const WITH_VALUES: Names = Names(
+    "--add-dir --allowed-tools --allowedTools --betas --disallowed-tools --disallowedTools --file \
+     --mcp-config --tools",
+);
 
 /// Options that may have a value.
-const WITH_OPTIONAL_VALUE: [&str; 4] = ["--resume", "-r", "--debug", "-d"];
+const WITH_OPTIONAL_VALUE: Names = Names("--resume -r --debug -d");
 
 /// The task: behind `--`, or the first word that is no option and no value of one.
 fn task(arguments: &[&str], options: &[&str]) -> Option<String> {
@@ -144,11 +105,11 @@ fn task(arguments: &[&str], options: &[&str]) -> Option<String> {
         if !word.starts_with('-') {
             return Some(word.to_owned());
         }
-        if WITH_VALUE.contains(&word) {
+        if WITH_VALUE.has(word) {
             words.next();
-        } else if WITH_VALUES.contains(&word) {
+        } else if WITH_VALUES.has(word) {
             while words.next_if(|word| !word.starts_with('-')).is_some() {}
-        } else if WITH_OPTIONAL_VALUE.contains(&word) {
+        } else if WITH_OPTIONAL_VALUE.has(word) {
             words.next_if(|word| is_optional_value(word));
         }
     }

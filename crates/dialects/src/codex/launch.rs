@@ -1,67 +1,35 @@
 //! How the program is started so that it writes a stream.
 
-use crate::arguments::{before_dashes, has, owned};
+use crate::arguments::{Names, before_dashes, has, owned};
 use streamfmt_core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
 
 /// Without `exec` it opens a screen of its own.
 pub(crate) const LAUNCH: Launch = Launch { programs: &["codex"], complete };
 
 /// First arguments that make it do something else than work on a task.
-const COMMANDS: [&str; 15] = [
-    "app",
-    "app-server",
-    "apply",
-    "cloud",
-    "completion",
-    "debug",
-    "execpolicy",
-    "features",
-    "help",
-    "login",
-    "logout",
-    "mcp",
-    "mcp-server",
-    "sandbox",
-    "update",
-];
+const COMMANDS: Names = Names(
+    "app app-server apply cloud completion debug execpolicy features help login logout mcp mcp-server \
+     sandbox update",
+);
 
 /// Options after which it says something and ends.
-const SAYINGS: [&str; 4] = ["-h", "--help", "-V", "--version"];
+const SAYINGS: Names = Names("-h --help -V --version");
 
 /// Options that take all values up to the next option.
-const WITH_VALUES: [&str; 2] = ["-i", "--image"];
+const WITH_VALUES: Names = Names("-i --image");
 
 /// Options that take a value, which is no task.
-const WITH_VALUE: [&str; 21] = [
-    "-c",
-    "--config",
-    "-m",
-    "--model",
-    "-C",
-    "--cd",
-    "-s",
-    "--sandbox",
-    "-p",
-    "--profile",
-    "-o",
-    "--output-last-message",
-    "--output-schema",
-    "--color",
-    "--add-dir",
-    "--enable",
-    "--disable",
-    "--local-provider",
-    "-a",
-    "--ask-for-approval",
-    "--remote",
-];
+const WITH_VALUE: Names = Names(
+    "-c --config -m --model -C --cd -s --sandbox -p --profile -o --output-last-message --output-schema \
+     --color --add-dir --enable --disable --local-provider -a --ask-for-approval --remote",
+);
 
 fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefusal> {
     let options = before_dashes(arguments);
     let words = words(options);
-    let is_saying = options.iter().any(|option| SAYINGS.contains(option));
+    let is_saying = options.iter().any(|option| SAYINGS.has(option));
     let first = words.first().map(|&at| arguments[at]);
-    if is_saying || first.is_some_and(|first| COMMANDS.contains(&first)) {
+    if is_saying || first.is_some_and(|first| COMMANDS.has(first)) {
         return Ok(LaunchPlan::default());
     }
     let Some(&exec) = words.first().filter(|&&at| ["exec", "e"].contains(&arguments[at])) else {
@@ -110,10 +78,10 @@ fn words(options: &[&str]) -> Vec<usize> {
     for (at, option) in options.iter().enumerate() {
         let is_word = *option == "-" || !option.starts_with('-');
         if !is_word {
-            are_values = WITH_VALUES.contains(option) && !is_value;
+            are_values = WITH_VALUES.has(option) && !is_value;
         }
         if !std::mem::take(&mut is_value) {
-            is_value = WITH_VALUE.contains(option);
+            is_value = WITH_VALUE.has(option);
             if is_word && (!are_values || *option == "-") {
                 found.push(at);
             }
