@@ -198,11 +198,8 @@ impl CallContext<'_> {
     }
 
     fn finish(mut self) -> Option<View> {
-        if self.context.whole {
-            let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
-            if !self.known.contains(&self.input.node()) {
-                self.body.extend(generic::fields(self.input, &self.known, cut));
-            }
+        if self.context.whole && !self.known.contains(&self.input.node()) {
+            self.body.extend(generic::fields(self.input, &self.known, self.context.is_cut()));
         }
         // What is left of the input of a hidden call is shown where nothing is left out.
         if self.hidden && !self.context.full && (!self.context.whole || self.body.is_empty()) {
@@ -223,8 +220,7 @@ impl CallContext<'_> {
 
 /// Any tool.
 pub(super) fn generic(call: &mut CallContext<'_>) -> Option<()> {
-    let cut = call.context.item.record.as_ref().is_some_and(|record| record.is_cut());
-    let laid = generic::input(call.input, cut);
+    let laid = generic::input(call.input, call.context.is_cut());
     if let Some(arg) = laid.arg {
         call.title.push("call.arg", arg);
     }

@@ -51,6 +51,11 @@ impl<'a> ItemContext<'a> {
         self.fact(name).and_then(FactRef::bool) == Some(true)
     }
 
+    /// Whether the item's record was cut at a limit.
+    pub(super) fn is_cut(self) -> bool {
+        self.item.record.as_ref().is_some_and(|record| record.is_cut())
+    }
+
     /// What was done, by the item itself or, on a result, by its call.
     pub(super) fn deed(self) -> Option<Deed> {
         let of_call = || self.session.call(self.item.call.as_ref()?)?.deed;

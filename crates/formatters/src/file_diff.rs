@@ -230,9 +230,8 @@ impl FileDiff {
 
     /// Takes in further changes of the same file.
     pub(super) fn extend(&mut self, more: Self) {
+        self.count(&more);
         self.hunks.extend(more.hunks);
-        self.added += more.added;
-        self.removed += more.removed;
         self.was_open |= more.was_open;
         self.is_open |= more.is_open;
     }
@@ -270,13 +269,6 @@ impl FileDiff {
     /// Number of lines that came.
     pub(super) fn added(&self) -> u64 {
         self.added
-    }
-
-    /// `+2 −1`
-    pub(super) fn title(&self) -> Line {
-        let mut line = Line::default();
-        self.push_counts(&mut line);
-        line
     }
 
     /// Adds `+2 −1` to a line, and what became of the final line feed: lines that differ in nothing else look the same.
@@ -352,8 +344,9 @@ mod tests {
     use super::*;
 
     fn shown(changes: FileDiff) -> String {
-        let title: String = changes.title().spans.iter().map(|span| span.text.as_str()).collect();
-        let mut out = title + "\n";
+        let mut title = Line::default();
+        changes.push_counts(&mut title);
+        let mut out = title.plain() + "\n";
         for hunk in changes.hunks {
             hunk.unified(None, &mut out);
         }

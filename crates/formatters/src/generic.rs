@@ -352,10 +352,17 @@ fn inline_word(text: &str, out: &mut String) {
     }
 }
 
+/// Languages, and how texts in them begin.
+const BEGINNINGS: [(&str, &[&str]); 5] = [
+    ("sh", &["#!/bin", "set -e"]),
+    ("py", &["import ", "from ", "def ", "class ", "print("]),
+    ("js", &["const ", "let ", "function", "async ", "() =>", "(async", "await ", "return "]),
+    ("sql", &["SELECT", "select", "WITH", "with ", "INSERT", "UPDATE", "DELETE", "CREATE"]),
+    ("html", &["<!DOCTYPE", "<html", "<div"]),
+];
+
 /// The language of a text, by its key, by a sibling that tells, or by how it begins.
 fn language(key: &str, text: &str, siblings: Value<'_>) -> Option<Text> {
-    let told = ["language", "lang"].iter().find_map(|name| siblings.get(name)?.str());
-    let begins = |words: &[&str]| words.iter().any(|word| text.trim_start().starts_with(word));
     let lang = match key {
         "command" | "cmd" | "shell" | "bash" => "sh",
         "sql" => "sql",
@@ -370,24 +377,11 @@ fn language(key: &str, text: &str, siblings: Value<'_>) -> Option<Text> {
         "typescript" | "ts" => "ts",
         "code" | "script" | "source" | "snippet" | "content" | "query" | "function" | "expression"
         | "program" => {
-            if let Some(told) = told {
+            if let Some(told) = ["language", "lang"].iter().find_map(|name| siblings.get(name)?.str()) {
                 return Some(Text::from_json(told));
             }
-            if begins(&["#!/bin", "set -e"]) {
-                "sh"
-            } else if begins(&["import ", "from ", "def ", "class ", "print("]) {
-                "py"
-            } else if begins(&[
-                "const ", "let ", "function", "async ", "() =>", "(async", "await ", "return ",
-            ]) {
-                "js"
-            } else if begins(&["SELECT", "select", "WITH", "with ", "INSERT", "UPDATE", "DELETE", "CREATE"]) {
-                "sql"
-            } else if begins(&["<!DOCTYPE", "<html", "<div"]) {
-                "html"
-            } else {
-                return None;
-            }
+            let text = text.trim_start();
+            BEGINNINGS.iter().find(|(_, words)| words.iter().any(|word| text.starts_with(word)))?.0
         }
         _ => return None,
     };

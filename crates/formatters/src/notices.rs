@@ -71,7 +71,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
         None => view.title.push(role, Text::clean_owned(event.replace(['_', '-'], " "))),
     }
     if text.is_empty() {
-        if let (None, true, Some(record)) = (known_record(&event), context.whole, &context.item.record) {
+        if let (false, true, Some(record)) = (is_in_words(&event), context.whole, &context.item.record) {
             view.body.push(Block::text("notice.record", generic::laid_out(record.root(), record.is_cut())));
         }
     } else if is_line {
@@ -252,28 +252,11 @@ const LONG_ERROR: usize = 500;
 /// Events whose text says no more than the words made of their facts.
 const TOLD: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "retracted"];
 
-/// Events whose facts are said in words, so that their records need no showing.
-fn known_record(event: &str) -> Option<()> {
-    const KNOWN: [&str; 17] = [
-        "session-change",
-        "cut",
-        "retracted",
-        "retry",
-        "compaction",
-        "limit",
-        "denied",
-        "task",
-        "damaged",
-        "oversized",
-        "foreign",
-        "open-calls",
-        "count",
-        "fallback",
-        "mode",
-        "interrupt",
-        "no-outcome",
-    ];
-    KNOWN.contains(&event).then_some(())
+/// Whether the facts of an event are said in words, so that its record needs no showing.
+fn is_in_words(event: &str) -> bool {
+    TOLD.contains(&event)
+        || matches!(event, "session-change" | "cut" | "denied" | "task" | "damaged" | "oversized" | "foreign")
+        || matches!(event, "open-calls" | "count" | "fallback" | "no-outcome")
 }
 
 /// Whether the text of a task's notice says how it ended: `Background command "Build" completed (exit code 0)`. Of some

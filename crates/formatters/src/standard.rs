@@ -184,8 +184,7 @@ fn unknown(context: ItemContext<'_>) -> View {
     if !text.is_empty() {
         view.body.push(Block::text("unknown", text.trimmed_end()));
     } else if let (true, Some(FactRef::Json(value))) = (context.whole, context.fact("value")) {
-        let is_cut = context.item.record.as_ref().is_some_and(|record| record.is_cut());
-        view.body.push(Block::text("unknown", generic::laid_out(value, is_cut)));
+        view.body.push(Block::text("unknown", generic::laid_out(value, context.is_cut())));
     } else if let Some(said) = context.fact("value").and_then(words_of) {
         view.title.push("notice.note", Text::own("·"));
         view.title.push("unknown", said);

@@ -273,7 +273,7 @@ pub(crate) fn change(answer: &mut ResultContext<'_>) -> Option<View> {
         let lines = figures::count_of(changes.added(), "line", "lines");
         answer.note(Text::clean_owned(format!("created, {}", &*lines)));
     } else if is_patched || !call.as_ref().is_some_and(is_everywhere) {
-        answer.title = changes.title();
+        changes.push_counts(&mut answer.title);
     }
     answer.by_the_user();
     answer.body.extend(changes.block(path));

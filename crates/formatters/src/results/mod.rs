@@ -287,11 +287,10 @@ impl ResultContext<'_> {
 
     /// Values that no form knows what to do with: parts of the content, facts of a wrong type.
     fn odd(&self) -> Vec<Text> {
-        let item = self.context.item;
-        let cut = item.record.as_ref().is_some_and(|record| record.is_cut());
+        let cut = self.context.is_cut();
         let parts = self.context.list("more").into_iter().filter_map(FactRef::value);
         let mut odd: Vec<_> = parts.map(|value| generic::laid_out(value, cut)).collect();
-        for (name, _) in &*item.data {
+        for (name, _) in &*self.context.item.data {
             match self.context.fact(name) {
                 Some(FactRef::Json(value)) if !has_its_type(name, value.kind()) => {
                     let laid = generic::laid_out(value, cut);
@@ -379,7 +378,7 @@ impl ResultContext<'_> {
     /// folded.
     fn structured(&mut self) {
         let Some(FactRef::Json(value)) = self.context.fact("structured") else { return };
-        let cut = self.context.item.record.as_ref().is_some_and(|record| record.is_cut());
+        let cut = self.context.is_cut();
         let is_text = |value: Value<'_>| value.str().is_some_and(|text| self.has(&Text::from_json(text)));
         let is_block =
             |value: Value<'_>| value.get("text").is_some_and(is_text) || value.get("source").is_some();
