@@ -116,26 +116,39 @@ impl Definitions {
 /// The address of a link that may be followed: of a harmless scheme, and spelled in characters that mean nothing to
 /// HTML or Markdown. `None`: it is shown, not linked.
 pub(super) fn address(link: &str) -> Option<Cow<'_, str>> {
-    const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
-    const LONGEST: usize = 2048;
-    let has = |scheme: &str| link.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    if link.len() > LONGEST || !SCHEMES.into_iter().any(has) {
+    if !has_scheme(link, &SCHEMES) {
         return None;
     }
     if link.bytes().all(|byte| IS_SAFE[usize::from(byte)]) {
         return Some(Cow::Borrowed(link));
     }
-    let mut safe = String::with_capacity(link.len());
     let host = numeric_host(link);
+    let is_bracket = |at: usize| host.start == at || host.end == at + 1;
+    Some(Cow::Owned(encoded(link, |at, byte| is_bracket(at) || IS_SAFE[usize::from(byte)])))
+}
+
+/// The schemes of addresses that any reader may follow.
+pub(super) const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
+/// Longest address that is followed, in bytes.
+pub(super) const LONGEST_ADDRESS: usize = 2048;
+
+/// Whether an address is of one of these schemes, and not too long.
+pub(super) fn has_scheme(link: &str, schemes: &[&str]) -> bool {
+    let has = |scheme: &&str| link.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+    link.len() <= LONGEST_ADDRESS && schemes.iter().any(has)
+}
+
+/// An address in which the bytes that may not stay are numbers.
+pub(super) fn encoded(link: &str, stays: impl Fn(usize, u8) -> bool) -> String {
+    let mut safe = String::with_capacity(link.len() * 2);
     for (at, byte) in link.bytes().enumerate() {
-        let is_bracket = host.start == at || host.end == at + 1;
-        if is_bracket || IS_SAFE[usize::from(byte)] {
+        if stays(at, byte) {
             safe.push(byte as char);
         } else {
             let _ = write!(safe, "%{byte:02X}");
         }
     }
-    Some(Cow::Owned(safe))
+    safe
 }
 
 /// Whether a byte of an address stays as it is.

@@ -156,9 +156,8 @@ impl Html {
     /// Writes an entry, a call with its result if that is known.
     fn write(&self, node: &Node, out: &mut HtmlOut<'_>) {
         let entry = &*node.entry;
-        let is_failed = node.entries().any(Entry::is_failed);
         let level = usize::from(entry.level).min(LEVELS.len());
-        let failed = if is_failed { " failed" } else { "" };
+        let failed = failed(node.entries().any(Entry::is_failed));
         let anchor = begin_entry(entry, &[class_of(entry), LEVELS[level], failed], out);
         match entry.kind {
             Kind::Reply => self.body(&entry.view.body, out),
@@ -195,11 +194,7 @@ impl Html {
         let is_open = matches!(entry.kind, Kind::Plan | Kind::Outcome | Kind::Record)
             || view.is_heading()
             || is_failed();
-        out.raw(match (is_folded, is_open) {
-            (true, true) => "<details open><summary>",
-            (true, false) => "<details><summary>",
-            (false, _) => "<p class=\"row\">",
-        });
+        out.raw(row::begin(is_folded, is_open));
         Self::summary(node, if is_folded { block::label } else { block::line }, out);
         if !is_folded {
             out.raw("</p>");
@@ -362,7 +357,7 @@ impl Html {
 
     fn outcome(&self, entry: &Entry, out: &mut HtmlOut<'_>) {
         let anchor = page::anchor(entry.id.as_str());
-        let failed = if entry.is_failed() { " failed" } else { "" };
+        let failed = failed(entry.is_failed());
         out.raw_parts(&["<div class=\"end", failed, "\" id=\"", &anchor, "\"><p class=\"row\">"]);
         row::mark(entry.view.mark, out);
         out.raw("<span class=\"t\">");
@@ -502,6 +497,11 @@ fn begin_entry(entry: &Entry, classes: &[&str], out: &mut HtmlOut<'_>) -> String
     }
     out.raw("\" tabindex=\"-1\">");
     anchor
+}
+
+/// The class that an element has besides others if something failed.
+fn failed(is_failed: bool) -> &'static str {
+    if is_failed { " failed" } else { "" }
 }
 
 /// The text of a title.

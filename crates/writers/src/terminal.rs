@@ -452,13 +452,18 @@ fn plain(entry: &Entry, relation: &Relation, writer: &mut RowWriter<'_>) {
         titled(Some("inside"), call, writer);
     }
     let margin = writer.look().layout.margin;
-    let mark = view.mark.or_else(|| own_mark(entry, margin));
+    said(view.mark.or_else(|| own_mark(entry, margin)), view, true, writer);
+}
+
+/// What a view says, behind a mark: its body is below its title, which is written if `has_title`.
+fn said(mark: Option<&'static str>, view: &View, has_title: bool, writer: &mut RowWriter<'_>) {
     if view.title.is_empty() {
-        below_mark(mark, &view.body, writer);
-        return;
+        return below_mark(mark, &view.body, writer);
     }
-    titled(mark, &view.title, writer);
-    let level = writer.shift(margin);
+    if has_title {
+        titled(mark, &view.title, writer);
+    }
+    let level = writer.shift(writer.look().layout.margin);
     writer.blocks(&view.body);
     writer.dedent(level);
 }
@@ -504,17 +509,7 @@ fn result(entry: &Entry, relation: &Relation, joined: bool, writer: &mut RowWrit
     // Without it the output of a command would look like further lines of the command.
     let has_room = margin >= ROOM_OF_MARK && !look.layout.bare;
     let is_below_call = named(relation, writer).is_none();
-    let mark = view.mark.or_else(|| (is_below_call && has_room).then_some(OUTPUT));
-    if view.title.is_empty() {
-        below_mark(mark, &view.body, writer);
-    } else {
-        if !joined {
-            titled(mark, &view.title, writer);
-        }
-        let inner = writer.shift(margin);
-        writer.blocks(&view.body);
-        writer.dedent(inner);
-    }
+    said(view.mark.or_else(|| (is_below_call && has_room).then_some(OUTPUT)), view, !joined, writer);
     writer.dedent(outer);
 }
 

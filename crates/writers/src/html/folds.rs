@@ -1,6 +1,6 @@
 //! What several entries are folded in: all that a sub-agent does, notices in a row; and the rule that ends a turn.
 
-use super::{Html, begin_entry, block, is_long, row, session_title};
+use super::{Html, begin_entry, block, failed, is_long, row, session_title};
 use crate::html::out::HtmlOut;
 use crate::page;
 use streamfmt_core::entry::{Block, Entry, Line, Span};
@@ -26,8 +26,7 @@ impl Html {
         };
         let entry = &*node.entry;
         self.timeline.note(entry);
-        let is_failed = node.entries().any(Entry::is_failed);
-        let failed = if is_failed { " failed" } else { "" };
+        let failed = failed(node.entries().any(Entry::is_failed));
         out.raw_parts(&["<details class=\"inside", failed, "\"><summary>"]);
         Self::summary(node, block::label, out);
         out.raw("</summary><div>\n");
@@ -107,17 +106,12 @@ impl Html {
     fn turn_end(&self, entry: &Entry, number: usize, out: &mut HtmlOut<'_>) {
         let view = &entry.view;
         let is_failed = entry.is_failed();
-        let failed = if is_failed { " failed" } else { "" };
-        let anchor = begin_entry(entry, &["outcome turn", failed], out);
+        let anchor = begin_entry(entry, &["outcome turn", failed(is_failed)], out);
         let is_account = |block: &Block| matches!(block, Block::Lines { .. });
         let (accounts, said): (Vec<Block>, Vec<Block>) = view.body.iter().cloned().partition(is_account);
         self.body(&said, out);
         let is_folded = !accounts.is_empty();
-        out.raw(match (is_folded, is_failed) {
-            (true, true) => "<details open><summary>",
-            (true, false) => "<details><summary>",
-            (false, _) => "<p class=\"row\">",
-        });
+        out.raw(row::begin(is_folded, is_failed));
         row::mark(view.mark, out);
         out.raw("<span class=\"t\">");
         block::label(out, &turn_title(&view.title, number, is_failed));

@@ -9,6 +9,15 @@ use streamfmt_core::theme::{self, Glyphs};
 /// Characters of a body that a row has room for.
 const ROOM: usize = 160;
 
+/// Begins a row: one that something is folded behind, which may be open.
+pub(super) fn begin(is_folded: bool, is_open: bool) -> &'static str {
+    match (is_folded, is_open) {
+        (true, true) => "<details open><summary>",
+        (true, false) => "<details><summary>",
+        (false, _) => "<p class=\"row\">",
+    }
+}
+
 /// Writes the mark that a row begins with, a point where an entry has none.
 pub(super) fn mark(mark: Option<&str>, out: &mut HtmlOut<'_>) {
     let shape = mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark));

@@ -49,10 +49,7 @@ impl KeptHead {
             return Some(node);
         }
         self.prompts += 1;
-        if self.prompts > 1 {
-            return Some(node);
-        }
-        if text_size(&entry.view.body) > MAX_PROMPT {
+        if self.prompts > 1 || text_size(&entry.view.body) > MAX_PROMPT {
             return Some(node);
         }
         self.prompt = Some(node.entry.clone());

@@ -84,12 +84,9 @@ fn special(ch: char, text: &str, before: Option<char>, out: &mut String) -> usiz
         '-' if is_digit && before.is_some_and(|ch| ch.eq_ignore_ascii_case(&'h')) => {
             out.push_str("-<!-- -->");
         }
+        '&' | '@' | '#' | '!' | '-' => out.push(ch),
         // Obsidian hides what stands between two pairs, and marks it.
-        '%' | '=' if next == Some(ch) => {
-            out.push('\\');
-            out.push(ch);
-        }
-        '&' | '@' | '#' | '!' | '-' | '%' | '=' => out.push(ch),
+        '%' | '=' if next != Some(ch) => out.push(ch),
         _ => {
             out.push('\\');
             out.push(ch);

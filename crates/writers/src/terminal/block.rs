@@ -421,24 +421,14 @@ pub(super) fn addressed<'l>(look: &Look, line: &'l Line) -> Cow<'l, Line> {
 
 /// A link's target as it may be written: of a harmless scheme, printable ASCII, not too long for terminals.
 pub(super) fn target(link: &str) -> Option<Cow<'_, str>> {
-    const SCHEMES: [&str; 4] = ["http://", "https://", "mailto:", "file://"];
-    const LONGEST: usize = 2048;
-    let has = |scheme: &str| link.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    if link.len() > LONGEST || !SCHEMES.into_iter().any(has) {
+    if !commonmark::has_scheme(link, &commonmark::SCHEMES) && !commonmark::has_scheme(link, &["file://"]) {
         return None;
     }
     if link.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Some(Cow::Borrowed(link));
     }
-    let mut encoded = String::with_capacity(link.len() * 2);
-    for byte in link.bytes() {
-        if byte.is_ascii_graphic() {
-            encoded.push(byte as char);
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    (encoded.len() <= LONGEST).then_some(Cow::Owned(encoded))
+    let encoded = commonmark::encoded(link, |_, byte| byte.is_ascii_graphic());
+    (encoded.len() <= commonmark::LONGEST_ADDRESS).then_some(Cow::Owned(encoded))
 }
 
 pub(super) fn digits(number: u64) -> usize {

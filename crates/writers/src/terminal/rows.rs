@@ -246,22 +246,13 @@ impl<'p> RowWriter<'p> {
     /// Writes `pieces` as one line, in as many rows as it needs. Rows after the first stand `hang` columns further
     /// in, and below the line's own indentation.
     pub(super) fn line(&mut self, pieces: &[StyledText<'_>], hang: usize) {
-        match self.width {
-            None => self.row(pieces),
-            Some(_) => self.wrapped(pieces, hang, None),
-        }
+        self.filled(pieces, hang, None);
     }
 
-    /// The same on a ground that reaches to column `fill`, if it has a colour.
+    /// The same on a ground that reaches to a column, if it has a colour.
     pub(super) fn filled(&mut self, pieces: &[StyledText<'_>], hang: usize, ground: Option<(Style, usize)>) {
-        match self.width {
-            None => self.row(pieces),
-            Some(_) => self.wrapped(pieces, hang, ground.filter(|(style, _)| style.bg.is_some())),
-        }
-    }
-
-    fn wrapped(&mut self, pieces: &[StyledText<'_>], hang: usize, ground: Option<(Style, usize)>) {
-        let Some(width) = self.width else { return };
+        let Some(width) = self.width else { return self.row(pieces) };
+        let ground = ground.filter(|(style, _)| style.bg.is_some());
         let once = self.before_row().width;
         let first = width.saturating_sub(once).max(1);
         let bytes: usize = pieces.iter().map(|piece| piece.text.len()).sum();
@@ -291,7 +282,10 @@ impl<'p> RowWriter<'p> {
                 let blank = |text| StyledText { text, style, ..StyledText::blank(0) };
                 let before = Some(blank(&*before)).filter(|blank| !blank.text.is_empty());
                 let row: Vec<_> = before.iter().chain(row).chain([&blank(&*behind)]).copied().collect();
-                self.painted_row(&row);
+                // To its very end: blanks of a ground are seen.
+                self.begin_row();
+                paint_all(self.look, &row, 0, self.out.text);
+                self.end_row();
             } else {
                 self.row(row);
                 if is_first {
@@ -301,13 +295,6 @@ impl<'p> RowWriter<'p> {
             is_first = false;
         });
         self.dedent(level);
-    }
-
-    /// Writes a row to its very end, blanks of a coloured ground included.
-    fn painted_row(&mut self, pieces: &[StyledText<'_>]) {
-        self.begin_row();
-        paint_all(self.look, pieces, 0, self.out.text);
-        self.end_row();
     }
 
     /// Writes text as it is, a line for each of its lines; further rows of one stand `hang` columns further in. The way of most
