@@ -1,6 +1,8 @@
 //! How decoders make the items of a line.
 
-use streamfmt_core::event::Event;
+use std::borrow::Cow;
+
+use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::Value;
 use streamfmt_core::session::SessionId;
@@ -10,6 +12,8 @@ use streamfmt_core::dialect::Input;
 /// What all items of one line have in common, and how they are made.
 pub(super) struct ItemBuilder<'a, L = ()> {
     pub(super) input: Input<'a>,
+    /// Where they go.
+    pub(super) out: &'a mut Vec<Event>,
     /// What its dialect has read of the line.
     pub(super) line: L,
     pub(super) parent: Option<Id>,
@@ -22,8 +26,14 @@ pub(super) struct ItemBuilder<'a, L = ()> {
 
 impl<'a, L> ItemBuilder<'a, L> {
     /// For the items of `input`, inside of the call `parent`.
-    pub(super) fn new(input: Input<'a>, line: L, parent: Option<Id>, session: Option<SessionId>) -> Self {
-        Self { input, line, parent, session, at: None, unnamed: 0 }
+    pub(super) fn new(
+        input: Input<'a>,
+        line: L,
+        parent: Option<Id>,
+        session: Option<SessionId>,
+        out: &'a mut Vec<Event>,
+    ) -> Self {
+        Self { input, out, line, parent, session, at: None, unnamed: 0 }
     }
 
     pub(super) fn item(&self, id: impl Into<Id>, kind: Kind) -> Item {
@@ -64,11 +74,31 @@ impl<'a, L> ItemBuilder<'a, L> {
         id.map_or_else(|| self.unnamed(), |id| Id::from(&*id))
     }
 
-    /// An item that has only a text, put.
-    pub(super) fn put(&mut self, kind: Kind, text: Content, out: &mut Vec<Event>) {
+    /// Tells something that happened.
+    pub(super) fn emit(&mut self, event: Event) {
+        self.out.push(event);
+    }
+
+    /// What is known of the run.
+    pub(super) fn facts(&mut self, facts: Facts) {
+        self.emit(Event::Facts(Box::new(facts)));
+    }
+
+    /// Puts an item that is whole.
+    pub(super) fn put(&mut self, item: Item) {
+        self.emit(Event::Put(Box::new(item)));
+    }
+
+    /// Puts an item that has only a text.
+    pub(super) fn put_text(&mut self, kind: Kind, text: Content) {
         let mut item = self.unnamed_item(kind);
         item.text = text;
-        out.push(Event::Put(Box::new(item)));
+        self.put(item);
+    }
+
+    /// Counts the line by this name, since others say the same or there is nothing to say.
+    pub(super) fn bookkeeping(&mut self, name: impl Into<Cow<'static, str>>) {
+        self.emit(Event::Bookkeeping(name.into()));
     }
 
     /// A notice of `event` with this text.
@@ -81,27 +111,20 @@ impl<'a, L> ItemBuilder<'a, L> {
 
     /// Something of a type that has no arm of its own. One of `known`, which are sorted, is only counted: others say the same, or there is
     /// nothing to say. Any other is unknown, under the name of its type behind `prefix`.
-    pub(super) fn rest(
-        &mut self,
-        prefix: &str,
-        kind: &str,
-        known: &[&'static str],
-        value: Value<'_>,
-        out: &mut Vec<Event>,
-    ) {
+    pub(super) fn rest(&mut self, prefix: &str, kind: &str, known: &[&'static str], value: Value<'_>) {
         debug_assert!(known.is_sorted(), "a table that is searched");
         match known.binary_search(&kind) {
-            Ok(place) => out.push(Event::Bookkeeping(known[place].into())),
-            Err(_) => self.unknown([prefix, kind].concat(), value, out),
+            Ok(place) => self.bookkeeping(known[place]),
+            Err(_) => self.unknown([prefix, kind].concat(), value),
         }
     }
 
     /// Something whose name isn't known, shown as it is.
-    pub(super) fn unknown(&mut self, name: String, value: Value<'_>, out: &mut Vec<Event>) {
+    pub(super) fn unknown(&mut self, name: String, value: Value<'_>) {
         let mut item = self.unnamed_item(Kind::Unknown);
         item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
-        out.push(Event::Unknown(name));
-        out.push(Event::Put(Box::new(item)));
+        self.emit(Event::Unknown(name));
+        self.put(item);
     }
 }
 

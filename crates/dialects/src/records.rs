@@ -24,7 +24,7 @@ impl Decoder for Records {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let is_record = input.value.kind() == ValueKind::Object
             && input.value.get("type").is_some_and(|kind| kind.str().is_some());
-        let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), None);
+        let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), None, out);
         let mut item = builder.unnamed_item(if is_record { Kind::Record } else { Kind::Unknown });
         // A record of a reply has its text there; this one has its own.
         item.text = Content::Own(input.record.text().to_owned());
@@ -33,7 +33,7 @@ impl Decoder for Records {
         } else {
             ("raw", Fact::Bool(true))
         });
-        out.push(Event::Put(Box::new(item)));
+        builder.put(item);
     }
 
     fn end(&mut self, _: &mut Vec<Event>) {}

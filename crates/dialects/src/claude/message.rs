@@ -64,56 +64,52 @@ impl Message {
 
 impl Claude {
     /// An `assistant` line.
-    pub(super) fn assistant(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    pub(super) fn assistant(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let ClaudeLine { value, envelope, .. } = builder.line;
         let message = &envelope.inside;
         let id = message.id.str(value).map(Str::decode).filter(|id| !id.is_empty());
         let model = message.model.str(value).map(Str::decode);
         let is_synthetic = builder.line.envelope.flags.is_api_error || model.as_deref() == Some(SYNTHETIC);
         if !is_synthetic {
-            self.history_facts(builder, model.as_deref(), out);
+            self.history_facts(builder, model.as_deref());
         }
         let id = id.map(|id| Id::from(&*id));
         if let (Some(id), Some(usage), false) = (&id, message.usage.of_record(value), is_synthetic) {
             // A message comes as a line for each block, and each says the same of its tokens.
             let counted = Some((id.hash(), hash(usage.raw())));
             if std::mem::replace(&mut self.counted, counted) != counted {
-                out.push(Event::Usage { message: id.clone(), usage: TokenCounts::used(usage).usage() });
+                let usage = TokenCounts::used(usage).usage();
+                builder.emit(Event::Usage { message: id.clone(), usage });
             }
         }
         if let Some(id) = &id {
-            self.threads.begin(builder.parent.as_ref(), id, out);
+            self.threads.begin(builder.parent.as_ref(), id, builder.out);
         }
-        let first = out.len();
+        let first = builder.out.len();
         match message.content.of_record(value) {
             Some(text) if text.kind() == json::ValueKind::String => {
-                self.block(builder, id.as_ref(), ContentBlock::of(text), is_synthetic, out);
+                self.block(builder, id.as_ref(), ContentBlock::of(text), is_synthetic);
             }
             Some(blocks) if blocks.kind() == json::ValueKind::Array => {
                 for (value, known) in message.blocks(blocks) {
-                    self.block(builder, id.as_ref(), ContentBlock::known(value, known), is_synthetic, out);
+                    self.block(builder, id.as_ref(), ContentBlock::known(value, known), is_synthetic);
                 }
             }
-            _ => return builder.unknown("assistant".into(), value, out),
+            _ => return builder.unknown("assistant".into(), value),
         }
-        nothing_in_it(first, out);
+        nothing_in_it(first, builder.out);
         if let Some(uuid) = builder.line.str(EnvelopeKey::Uuid) {
             // Its length tells it well enough from another under the same uuid: nothing is left out for that.
             let length = builder.line.get(EnvelopeKey::Message).map_or(0, |message| message.raw().len());
-            self.items_by_line.remember(uuid, length as u64, &out[first..]);
+            self.items_by_line.remember(uuid, length as u64, &builder.out[first..]);
         }
         if let Some(uuids) = builder.line.get(EnvelopeKey::Supersedes) {
-            self.retract(builder, uuids, out);
+            self.retract(builder, uuids);
         }
     }
 
     /// Tells that the items of earlier lines are taken back.
-    pub(super) fn retract(
-        &mut self,
-        builder: &mut ClaudeItemBuilder<'_>,
-        uuids: Value<'_>,
-        out: &mut Vec<Event>,
-    ) {
+    pub(super) fn retract(&mut self, builder: &mut ClaudeItemBuilder<'_>, uuids: Value<'_>) {
         let ids = self.items_by_line.take(uuids);
         if ids.is_empty() {
             return;
@@ -123,7 +119,7 @@ impl Claude {
         notice
             .data
             .push(("items", Fact::List(names.iter().map(|id| Fact::Text((*id).to_owned())).collect())));
-        out.push(Event::Retract { ids, notice: Box::new(leveled(notice, "warning")) });
+        builder.emit(Event::Retract { ids, notice: Box::new(leveled(notice, "warning")) });
     }
 
     /// One content block of an `assistant` line.
@@ -133,14 +129,13 @@ impl Claude {
         message: Option<&Id>,
         block: ContentBlock<'a>,
         is_synthetic: bool,
-        out: &mut Vec<Event>,
     ) {
         let kind = block.kind().map(Str::decode).unwrap_or_default();
         match &*kind {
             "" | "text" if block.text().is_some_and(|text| text.kind() == json::ValueKind::String) => {
                 // Blanks are a text, though nobody may want to see them.
                 if block.text().is_some_and(|text| text.raw().len() == 2) {
-                    return out.push(Event::Bookkeeping("empty text".into()));
+                    return builder.bookkeeping("empty text");
                 }
                 let text = string(block.text());
                 let mut item = if is_synthetic {
@@ -155,7 +150,7 @@ impl Claude {
                 if builder.line.envelope.flags.is_aborted {
                     item.status = Status::Cancelled;
                 }
-                out.push(Event::Put(Box::new(item)));
+                builder.put(item);
             }
             "thinking" | "redacted_thinking" => {
                 let id = self.block_id(builder, message, Kind::Thinking, block);
@@ -166,20 +161,20 @@ impl Claude {
                 } else {
                     item.text = string(block.thinking());
                 }
-                out.push(Event::Put(Box::new(item)));
+                builder.put(item);
             }
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(builder, message, block, out),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(builder, message, block),
             _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
                 // The API ran the tool itself.
-                self.result(builder, block, block.call_id(), None, Ok((None, Some(Deed::Fetch))), out);
+                self.result(builder, block, block.call_id(), None, Ok((None, Some(Deed::Fetch))));
             }
             "text" => {
                 // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
                 if block.text().is_some_and(|text| !text.is_null()) {
-                    builder.unknown("text".into(), block.value, out);
+                    builder.unknown("text".into(), block.value);
                 }
             }
-            _ => builder.unknown(format!("assistant/{}", named(&kind)), block.value, out),
+            _ => builder.unknown(format!("assistant/{}", named(&kind)), block.value),
         }
     }
 
@@ -218,7 +213,6 @@ impl Claude {
         builder: &mut ClaudeItemBuilder<'a>,
         message: Option<&Id>,
         block: ContentBlock<'a>,
-        out: &mut Vec<Event>,
     ) {
         let id = self.block_id(builder, message, Kind::Call, block);
         let mut item = builder.item(id, Kind::Call);
@@ -237,8 +231,8 @@ impl Claude {
         }
         self.calls.made(&item);
         let plan = plan_of(builder, &item, block.input());
-        out.push(Event::Put(Box::new(item)));
-        out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
+        builder.put(item);
+        builder.out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
 
     /// Sets tool and what it does, and for an MCP tool its server.
@@ -251,12 +245,12 @@ impl Claude {
     }
 
     /// A `user` line: results, and what is said to the model.
-    pub(super) fn user(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    pub(super) fn user(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let message = &builder.line.envelope.inside;
         let Some(body) = message.content.of_record(builder.line.value) else {
-            return builder.unknown("user".into(), builder.line.value, out);
+            return builder.unknown("user".into(), builder.line.value);
         };
-        self.history_facts(builder, None, out);
+        self.history_facts(builder, None);
         self.threads.answered(builder.parent.as_ref());
         let line = &builder.line;
         // Results are told apart by the session.
@@ -269,54 +263,52 @@ impl Claude {
             && !is_result
         {
             // The very line again: a replay.
-            return out.push(Event::Bookkeeping("replay".into()));
+            return builder.bookkeeping("replay");
         }
-        let first = out.len();
+        let first = builder.out.len();
         match body.kind() {
-            json::ValueKind::String => self.said(builder, body, out),
+            json::ValueKind::String => self.said(builder, body),
             json::ValueKind::Array => {
                 for (value, known) in message.blocks(body) {
                     let block = ContentBlock::known(value, known);
                     let kind = block.kind().map(Str::decode).unwrap_or_default();
                     match &*kind {
-                        "tool_result" => self.result_of(builder, block, out),
+                        "tool_result" => self.result_of(builder, block),
                         "text" | "" => match block.text() {
                             Some(text) if text.kind() == json::ValueKind::String => {
-                                self.said(builder, text, out);
+                                self.said(builder, text);
                             }
                             Some(text) if text.is_null() => {}
-                            _ => builder.unknown("user/text".into(), block.value, out),
+                            _ => builder.unknown("user/text".into(), block.value),
                         },
                         "image" | "document" => {
-                            out.push(Event::Put(Box::new(pictured(builder, block.value))));
+                            let item = pictured(builder, block.value);
+                            builder.put(item);
                         }
-                        _ if kind.ends_with("_tool_result") => self.result_of(builder, block, out),
-                        _ => builder.unknown(format!("user/{}", named(&kind)), block.value, out),
+                        _ if kind.ends_with("_tool_result") => self.result_of(builder, block),
+                        _ => builder.unknown(format!("user/{}", named(&kind)), block.value),
                     }
                 }
             }
-            _ => return builder.unknown("user".into(), builder.line.value, out),
+            _ => return builder.unknown("user".into(), builder.line.value),
         }
-        nothing_in_it(first, out);
+        nothing_in_it(first, builder.out);
         let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
         let alone = builder.line.get(EnvelopeKey::Structured).filter(|value| !value.is_null());
-        if let Some(alone) = alone.filter(|_| !out[first..].iter().any(is_result)) {
+        if let Some(alone) = alone.filter(|_| !builder.out[first..].iter().any(is_result)) {
             // Its block is gone, or is none.
-            builder.unknown("user/tool_use_result".into(), alone, out);
+            builder.unknown("user/tool_use_result".into(), alone);
         }
     }
 
     /// A string of a user line: a person's words, a sub-agent's task, or the program's own.
-    fn said(&mut self, builder: &mut ClaudeItemBuilder<'_>, text: Value<'_>, out: &mut Vec<Event>) {
+    fn said(&mut self, builder: &mut ClaudeItemBuilder<'_>, text: Value<'_>) {
         let content = Content::Node(text.node());
         let string = text.decode().unwrap_or_default();
         let item = match marker::read(&string) {
             UserString::Notice(marked) => {
                 if let Some(folder) = marker::skill_folder(&string) {
-                    out.push(Event::Facts(Box::new(Facts {
-                        skill: Some(Text::clean(folder)),
-                        ..Facts::default()
-                    })));
+                    builder.facts(Facts { skill: Some(Text::clean(folder)), ..Facts::default() });
                 }
                 // A task whose call still awaits its result will be told by that.
                 let is_awaited =
@@ -338,16 +330,11 @@ impl Claude {
                 prompt
             }
         };
-        out.push(Event::Put(Box::new(item)));
+        builder.put(item);
     }
 
     /// A `tool_result` block, with the structured result that stands beside the message.
-    fn result_of(
-        &mut self,
-        builder: &mut ClaudeItemBuilder<'_>,
-        block: ContentBlock<'_>,
-        out: &mut Vec<Event>,
-    ) {
+    fn result_of(&mut self, builder: &mut ClaudeItemBuilder<'_>, block: ContentBlock<'_>) {
         let structured = builder.line.get(EnvelopeKey::Structured);
         let call = block.call_id();
         let known = match call.as_ref().and_then(|id| self.calls.get(id)) {
@@ -355,7 +342,7 @@ impl Claude {
             Some(CallState::Answered) => Err("again"),
             None => Err("orphan"),
         };
-        self.result(builder, block, call, structured, known, out);
+        self.result(builder, block, call, structured, known);
     }
 
     /// A result, whose call is of this tool and does this if it is `known`; else the fact that says why not.
@@ -366,7 +353,6 @@ impl Claude {
         call: Option<Id>,
         structured: Option<Value<'_>>,
         known: Result<(Option<Arc<str>>, Option<Deed>), &'static str>,
-        out: &mut Vec<Event>,
     ) {
         let id = match &call {
             Some(call) => Id::below(call.as_str(), "result"),
@@ -413,11 +399,11 @@ impl Claude {
         }
         if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text)
         {
-            out.push(Event::Facts(Box::new(Facts { plan_file: Some(path), ..Facts::default() })));
+            builder.facts(Facts { plan_file: Some(path), ..Facts::default() });
         }
         let plan = task_list(builder, &item);
-        out.push(Event::Put(Box::new(item)));
-        out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
+        builder.put(item);
+        builder.out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
 }
 

@@ -148,19 +148,19 @@ impl Decoder for Claude {
         let kind = line.kind.decode();
         let session = line.str(EnvelopeKey::Session).map(|id| self.session_of(&id.decode()));
         let parent = self.parent(&line, input);
-        let mut builder = ItemBuilder::new(input, line, parent, session);
+        let mut builder = ItemBuilder::new(input, line, parent, session, out);
         builder.at = line.get(EnvelopeKey::Timestamp).map(Value::node);
         match &*kind {
-            "assistant" => self.assistant(&mut builder, out),
-            "user" => self.user(&mut builder, out),
-            "stream_event" => self.partial(&mut builder, out),
-            "result" => self.outcome(&mut builder, out),
-            "system" => self.system(&mut builder, out),
-            _ => self.other(&kind, &mut builder, out),
+            "assistant" => self.assistant(&mut builder),
+            "user" => self.user(&mut builder),
+            "stream_event" => self.partial(&mut builder),
+            "result" => self.outcome(&mut builder),
+            "system" => self.system(&mut builder),
+            _ => self.other(&kind, &mut builder),
         }
         if matches!(&*kind, "assistant" | "user" | "stream_event") {
             for key in envelope.unknown(input.value) {
-                out.push(Event::Unknown(format!("{kind}.{}", key.decode())));
+                builder.emit(Event::Unknown(format!("{kind}.{}", key.decode())));
             }
         }
         self.session = builder.session.or_else(|| self.session.take());
@@ -197,12 +197,7 @@ impl Claude {
 
     /// Tells what a message line of a history file says of the run; the first such line is its header,
     /// since a history has no `init`.
-    fn history_facts(
-        &mut self,
-        builder: &mut ClaudeItemBuilder<'_>,
-        model: Option<&str>,
-        out: &mut Vec<Event>,
-    ) {
+    fn history_facts(&mut self, builder: &mut ClaudeItemBuilder<'_>, model: Option<&str>) {
         let line = builder.line;
         if !line.envelope.flags.is_history || builder.parent.is_some() {
             return;
@@ -227,22 +222,22 @@ impl Claude {
         news.agent = Some(Text::own("claude"));
         news.version = line.str(EnvelopeKey::Version).map(Text::from_json);
         let is_new_session = news.session.is_some();
-        out.push(Event::Facts(Box::new(news)));
+        builder.facts(news);
         if is_new_session || !self.known.announced {
             self.known.announced = true;
             let id = format!("line-{}/session", builder.input.line);
             let mut notice = builder.item(id, Kind::Notice);
             notice.data.push(("event", Fact::Text("session".into())));
             notice.data.extend(nodes(["cwd", "version"].map(|name| (name, line.value.get(name)))));
-            out.push(Event::Put(Box::new(notice)));
+            builder.put(notice);
         }
     }
 
     /// The types that aren't messages of the conversation.
-    fn other(&mut self, kind: &str, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn other(&mut self, kind: &str, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let notice = match kind {
-            "rate_limit_event" => return self.rate_limit(builder, out),
+            "rate_limit_event" => return self.rate_limit(builder),
             "control_request" => {
                 let request = value.get("request").unwrap_or(value);
                 let mut notice = builder.notice("control", content(request, "subtype"));
@@ -265,20 +260,20 @@ impl Claude {
             "auth_status" if value.get("error").is_some_and(|error| !error.is_null()) => {
                 leveled(builder.notice("info", content(value, "error")), "error")
             }
-            "attachment" => return self.attachment(builder, out),
+            "attachment" => return self.attachment(builder),
             "cost-state" => {
                 let mut notice = builder.item("totals", Kind::Notice);
                 notice.data.push(("event", Fact::Text("totals".into())));
                 copy(&mut notice, value, &TOTALS);
                 self.totals = Some(notice);
-                return out.push(Event::Bookkeeping("cost-state".into()));
+                return builder.bookkeeping("cost-state");
             }
-            _ => return builder.rest("", kind, BOOKKEEPING, value, out),
+            _ => return builder.rest("", kind, BOOKKEEPING, value),
         };
-        out.push(Event::Put(Box::new(notice)));
+        builder.put(notice);
     }
 
-    fn rate_limit(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn rate_limit(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let info = value.get("rate_limit_info").unwrap_or(value);
         let status = info.get("status").and_then(Value::decode).unwrap_or_default();
@@ -290,11 +285,11 @@ impl Claude {
         let mut notice = builder.notice("limit", Content::None);
         copy(&mut notice, info, &LIMIT);
         let notice = leveled(notice, level);
-        out.push(Event::Put(Box::new(if level == "info" { minor(notice) } else { notice })));
+        builder.put(if level == "info" { minor(notice) } else { notice });
     }
 
     /// Attachments: what the program tells the model besides; only a queued prompt is a person's.
-    fn attachment(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn attachment(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let attachment = value.get("attachment").unwrap_or(value);
         let kind = attachment.get("type").and_then(Value::decode).unwrap_or_default();
@@ -310,7 +305,7 @@ impl Claude {
             // What the program says is told from a person's words as elsewhere: not all versions tell whose they are.
             if let UserString::Notice(marked) = marker::read(&text) {
                 let notice = marked_notice(builder, marked, content(attachment, "prompt"));
-                return out.push(Event::Put(Box::new(notice)));
+                return builder.put(notice);
             }
             if is_prompt && !text.trim().is_empty() {
                 let mut prompt = builder.unnamed_item(Kind::Prompt);
@@ -318,7 +313,7 @@ impl Claude {
                     Content::None => Content::Own(text.into_owned()),
                     text => text,
                 };
-                return out.push(Event::Put(Box::new(prompt)));
+                return builder.put(prompt);
             }
         }
         if kind == "max_turns_reached" {
@@ -327,7 +322,7 @@ impl Claude {
             let mut notice =
                 builder.notice("turn-limit", Content::Own(format!("stopped: too many turns{of}")));
             copy(&mut notice, attachment, &[("turnCount", "turns")]);
-            return out.push(Event::Put(Box::new(leveled(notice, "warning"))));
+            return builder.put(leveled(notice, "warning"));
         }
         let told = ["content", "stderr", "message", "stopReason"].map(|key| content(attachment, key));
         let blocking = attachment.get("blockingError").map(|error| content(error, "blockingError"));
@@ -343,7 +338,7 @@ impl Claude {
                 | "hook_error_during_execution"
         );
         let notice = echo(if is_failure { leveled(notice, "warning") } else { minor(notice) });
-        out.push(Event::Put(Box::new(notice)));
+        builder.put(notice);
     }
 }
 

@@ -19,8 +19,8 @@ use super::{Claude, ClaudeItemBuilder, marker};
 
 impl Claude {
     /// A `result` line.
-    pub(super) fn outcome(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
-        self.threads.settle(out);
+    pub(super) fn outcome(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
+        self.threads.settle(builder.out);
         let value = builder.line.value;
         let mut item = builder.outcome();
         let is_success = builder.line.str(EnvelopeKey::Subtype).is_none_or(|subtype| subtype.is("success"));
@@ -57,7 +57,7 @@ impl Claude {
         let used = usage.map(TokenCounts::used);
         if let Some(used) = used.filter(|_| usage.is_some_and(|usage| usage.kind() == ValueKind::Object)) {
             item.data.push(("usage", Fact::Map(used.facts().collect())));
-            out.push(Event::Totals { outcome: item.id.clone(), usage: used.usage() });
+            builder.emit(Event::Totals { outcome: item.id.clone(), usage: used.usage() });
         }
         let models = ModelUse::all(models);
         let counters = Counters {
@@ -96,7 +96,7 @@ impl Claude {
         if let (Content::None, Some(odd)) = (&item.text, said.filter(|said| !said.is_null())) {
             item.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
         }
-        out.push(Event::Put(Box::new(item)));
+        builder.put(item);
     }
 }
 

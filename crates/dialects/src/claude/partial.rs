@@ -259,9 +259,9 @@ impl CurrentMessage {
 
 impl Claude {
     /// A `stream_event` line.
-    pub(super) fn partial(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    pub(super) fn partial(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let Some(event) = builder.line.get(EnvelopeKey::Event) else {
-            return builder.unknown("stream_event".into(), builder.line.value, out);
+            return builder.unknown("stream_event".into(), builder.line.value);
         };
         self.threads.has_streamed = true;
         let kind = event.get("type").and_then(Value::decode).unwrap_or_default();
@@ -271,23 +271,21 @@ impl Claude {
                 let message = event.get("message");
                 let id = message.and_then(|message| message.get("id")?.decode());
                 let id = id.map_or_else(|| builder.unnamed(), |id| Id::from(&*id));
-                self.threads.begin(builder.parent.as_ref(), &id, out);
+                self.threads.begin(builder.parent.as_ref(), &id, builder.out);
             }
-            "content_block_start" => self.block_start(builder, event, index, out),
-            "content_block_delta" => self.block_delta(builder, event, index, out),
+            "content_block_start" => self.block_start(builder, event, index),
+            "content_block_delta" => self.block_delta(builder, event, index),
             "message_delta" => {
-                let current = self.current(builder, out);
+                let current = self.current(builder);
                 current.has_delta = true;
                 if let Some(usage) = event.get("usage") {
-                    out.push(Event::Usage {
-                        message: current.message.clone(),
-                        usage: TokenCounts::used(usage).usage(),
-                    });
+                    let (message, usage) = (current.message.clone(), TokenCounts::used(usage).usage());
+                    builder.emit(Event::Usage { message, usage });
                     self.counted = None;
                 }
             }
             "message_stop" => {
-                let current = self.current(builder, out);
+                let current = self.current(builder);
                 current.has_stop = true;
                 if let Some(from) = builder
                     .line
@@ -298,37 +296,31 @@ impl Claude {
                     let given_up = current
                         .streamed
                         .extract_if(.., |streamed| streamed.index >= from && !streamed.is_whole);
-                    out.extend(given_up.filter_map(|streamed| streamed.id).map(Event::Drop));
+                    builder.out.extend(given_up.filter_map(|streamed| streamed.id).map(Event::Drop));
                 }
             }
             "content_block_stop" => {
-                let half = self.current(builder, out).block(index).and_then(|block| block.half.take());
+                let half = self.current(builder).block(index).and_then(|block| block.half.take());
                 if half.is_some() {
-                    self.append(builder, index, LONE, out);
+                    self.append(builder, index, LONE);
                 }
             }
             "ping" => {}
-            _ => builder.unknown(format!("stream_event/{kind}"), event, out),
+            _ => builder.unknown(format!("stream_event/{kind}"), event),
         }
     }
 
     /// The message that the line's thread is at; one is made up for events without a start.
-    fn current(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) -> &mut CurrentMessage {
+    fn current(&mut self, builder: &mut ClaudeItemBuilder<'_>) -> &mut CurrentMessage {
         let key = thread(builder.parent.as_ref());
         if !self.threads.current.contains_key(&key) {
             let id = builder.unnamed();
-            self.threads.begin(builder.parent.as_ref(), &id, out);
+            self.threads.begin(builder.parent.as_ref(), &id, builder.out);
         }
         self.threads.current.entry(key).or_insert_with(|| CurrentMessage::at(builder.unnamed(), false))
     }
 
-    fn block_start(
-        &mut self,
-        builder: &mut ClaudeItemBuilder<'_>,
-        event: Value<'_>,
-        index: i64,
-        out: &mut Vec<Event>,
-    ) {
+    fn block_start(&mut self, builder: &mut ClaudeItemBuilder<'_>, event: Value<'_>, index: i64) {
         let Some(block) = event.get("content_block") else { return };
         let kind = block.get("type").and_then(Value::decode).unwrap_or_default();
         let item_kind = match &*kind {
@@ -338,28 +330,22 @@ impl Claude {
             // Blocks that don't grow come whole, in their message's line.
             _ => return,
         };
-        self.current(builder, out).begin(index, item_kind, out);
+        self.current(builder).begin(index, item_kind, builder.out);
         match item_kind {
             Kind::Call | Kind::Thinking => {
                 let call = Some(block).filter(|_| item_kind == Kind::Call);
-                self.open_block(builder, index, call, out);
+                self.open_block(builder, index, call);
             }
             _ => {
                 if let Some(text) = block.get("text").and_then(Value::decode).filter(|text| !text.is_empty())
                 {
-                    self.append(builder, index, &text, out);
+                    self.append(builder, index, &text);
                 }
             }
         }
     }
 
-    fn block_delta(
-        &mut self,
-        builder: &mut ClaudeItemBuilder<'_>,
-        event: Value<'_>,
-        index: i64,
-        out: &mut Vec<Event>,
-    ) {
+    fn block_delta(&mut self, builder: &mut ClaudeItemBuilder<'_>, event: Value<'_>, index: i64) {
         let Some(delta) = event.get("delta") else { return };
         let kind = delta.get("type").and_then(Value::decode).unwrap_or_default();
         let (key, item_kind) = match &*kind {
@@ -367,46 +353,40 @@ impl Claude {
             "thinking_delta" => ("thinking", Kind::Thinking),
             "input_json_delta" => ("partial_json", Kind::Call),
             "signature_delta" | "citations_delta" => return,
-            _ => return builder.unknown(format!("stream_event/{kind}"), delta, out),
+            _ => return builder.unknown(format!("stream_event/{kind}"), delta),
         };
         let Some(piece) = delta.get(key).and_then(Value::str).filter(|piece| !piece.raw().is_empty()) else {
             return;
         };
-        let current = self.current(builder, out);
+        let current = self.current(builder);
         if current.block(index).is_none_or(|block| block.kind != item_kind) {
             if item_kind == Kind::Call {
                 // Input of a call that was never named: its whole line will tell it.
                 return;
             }
-            current.begin(index, item_kind, out);
+            current.begin(index, item_kind, builder.out);
         }
         let text = current.block(index).map(|block| joined(&mut block.half, piece)).unwrap_or_default();
         if !text.is_empty() {
-            self.append(builder, index, &text, out);
+            self.append(builder, index, &text);
         }
     }
 
-    fn append(&mut self, builder: &mut ClaudeItemBuilder<'_>, index: i64, text: &str, out: &mut Vec<Event>) {
-        let current = self.current(builder, out);
+    fn append(&mut self, builder: &mut ClaudeItemBuilder<'_>, index: i64, text: &str) {
+        let current = self.current(builder);
         let id = match current.block(index) {
             Some(block) if block.is_whole => return,
             Some(block) => block.id.clone(),
             None => return,
         };
-        let id = id.unwrap_or_else(|| self.open_block(builder, index, None, out));
-        out.push(Event::Append { id, text: text.to_owned() });
+        let id = id.unwrap_or_else(|| self.open_block(builder, index, None));
+        builder.emit(Event::Append { id, text: text.to_owned() });
     }
 
     /// Opens the item of a streamed block. `call`: how a call begins.
-    fn open_block(
-        &mut self,
-        builder: &mut ClaudeItemBuilder<'_>,
-        index: i64,
-        call: Option<Value<'_>>,
-        out: &mut Vec<Event>,
-    ) -> Id {
+    fn open_block(&mut self, builder: &mut ClaudeItemBuilder<'_>, index: i64, call: Option<Value<'_>>) -> Id {
         let id = call.and_then(|call| call.get("id")?.decode()).map(|id| Id::from(&*id));
-        let current = self.current(builder, out);
+        let current = self.current(builder);
         let (message, place) = (current.message.clone(), current.begun);
         current.begun += 1;
         let id = id.unwrap_or_else(|| block_id(&message, place));
@@ -417,7 +397,7 @@ impl Claude {
         let known = self.threads.blocks_of(&message);
         if known.len() <= place {
             known.push(0);
-        } else if let Some(block) = self.current(builder, out).block(index) {
+        } else if let Some(block) = self.current(builder).block(index) {
             // The whole line came first.
             block.is_whole = true;
         }
@@ -435,7 +415,7 @@ impl Claude {
             }
             self.calls.made(&item);
         }
-        out.push(Event::Open(Box::new(item)));
+        builder.emit(Event::Open(Box::new(item)));
         id
     }
 }

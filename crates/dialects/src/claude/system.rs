@@ -2,7 +2,7 @@
 
 use crate::calls::Calls;
 use crate::facts::{copy, echoed, filled, leveled, minor, nodes, string};
-use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::event::Facts;
 use streamfmt_core::item::{Content, Fact, Id, Item};
 use streamfmt_core::json::{self, Str, Value};
 use streamfmt_core::text::Text;
@@ -77,13 +77,13 @@ const TASK: [(&str, &str); 5] = [
 
 impl Claude {
     /// A `system` line.
-    pub(super) fn system(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    pub(super) fn system(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let subtype = builder.line.str(EnvelopeKey::Subtype).map(Str::decode).unwrap_or_default();
-        self.tasks.note(&subtype, value, out);
+        self.tasks.note(&subtype, value, builder.out);
         let notice = match &*subtype {
-            "init" => return self.init(builder, out),
-            "status" => return status(builder, out),
+            "init" => return self.init(builder),
+            "status" => return status(builder),
             "compact_boundary" => compaction(builder, value),
             "api_retry" | "api_error" => retry(builder, value),
             "informational" | "notification" => {
@@ -110,14 +110,14 @@ impl Claude {
             "model_refusal_fallback" | "model_refusal_no_fallback" => {
                 let mut notice = builder.notice("refusal", content(value, "content"));
                 copy(&mut notice, value, &REFUSAL);
-                out.push(Event::Put(Box::new(leveled(notice, "warning"))));
+                builder.put(leveled(notice, "warning"));
                 if let Some(uuids) = value.get("retracted_message_uuids") {
-                    self.retract(builder, uuids, out);
+                    self.retract(builder, uuids);
                 }
                 return;
             }
             "local_command_output" => echo(builder.notice("command-output", content(value, "content"))),
-            "local_command" => return self.local_command(builder, out),
+            "local_command" => return self.local_command(builder),
             "stop_hook_summary" => {
                 let errors =
                     value.get("hookErrors").into_iter().flat_map(Value::items).filter_map(Value::decode);
@@ -132,21 +132,21 @@ impl Claude {
             "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
                 builder.notice("info", content(value, "content"))
             }
-            "" => return builder.unknown("system".into(), value, out),
-            subtype => return builder.rest("system/", subtype, TRANSIENT, value, out),
+            "" => return builder.unknown("system".into(), value),
+            subtype => return builder.rest("system/", subtype, TRANSIENT, value),
         };
-        out.push(Event::Put(Box::new(notice)));
+        builder.put(notice);
     }
 
     /// One for each turn; it is news if session, model, folder or mode changed.
-    fn init(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn init(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let [version, model, cwd, session, mode] =
             value.get_all(["claude_code_version", "model", "cwd", "session_id", "permissionMode"]);
         let text = |field: Option<Value<'_>>| field.and_then(Value::str).map(Text::from_json);
         self.known.announced = true;
         self.known.counts_messages = version.is_none() && value.get("apiKeySource").is_some();
-        out.push(Event::Facts(Box::new(Facts {
+        builder.facts(Facts {
             agent: Some(Text::own("claude")),
             version: text(version),
             model: text(model),
@@ -154,15 +154,15 @@ impl Claude {
             session: text(session),
             mode: text(mode),
             ..Facts::default()
-        })));
+        });
         let mut notice = builder.notice("session", Content::None);
         copy(&mut notice, value, &INIT);
         notice.data.push(("value", Fact::Node(value.node())));
-        out.push(Event::Put(Box::new(notice)));
+        builder.put(notice);
     }
 
     /// Output of a local command, in a history: the string of a user line under another name.
-    fn local_command(&mut self, builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn local_command(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let text = value.get("content").and_then(Value::decode).unwrap_or_default();
         let content = content(value, "content");
@@ -170,25 +170,25 @@ impl Claude {
             UserString::Notice(marked) => marked_notice(builder, marked, content),
             UserString::Prompt(_) => echo(builder.notice("command-output", content)),
         };
-        out.push(Event::Put(Box::new(notice)));
+        builder.put(notice);
     }
 }
 
-fn status(builder: &mut ClaudeItemBuilder<'_>, out: &mut Vec<Event>) {
+fn status(builder: &mut ClaudeItemBuilder<'_>) {
     let value = builder.line.value;
     let is_told = |key: &str| value.get(key).filter(|field| !field.is_null());
     if let Some(mode) = is_told("permissionMode").and_then(Value::str) {
         let mode = Text::from_json(mode);
         let mut notice = builder.notice("mode", Content::None);
         copy(&mut notice, value, &[("permissionMode", "mode")]);
-        out.push(Event::Facts(Box::new(Facts { mode: Some(mode), ..Facts::default() })));
-        return out.push(Event::Put(Box::new(notice)));
+        builder.facts(Facts { mode: Some(mode), ..Facts::default() });
+        return builder.put(notice);
     }
     if is_told("compact_error").is_some() {
         let notice = builder.notice("compaction", content(value, "compact_error"));
-        return out.push(Event::Put(Box::new(leveled(notice, "error"))));
+        return builder.put(leveled(notice, "error"));
     }
-    out.push(Event::Bookkeeping("status".into()));
+    builder.bookkeeping("status");
 }
 
 fn compaction(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {

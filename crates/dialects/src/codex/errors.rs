@@ -1,7 +1,6 @@
 //! Errors: those that are tried again, those that end a turn, and what a message says that is the body of an answer.
 
 use crate::facts::{leveled, string};
-use streamfmt_core::event::Event;
 use streamfmt_core::item::Fact;
 use streamfmt_core::json::{Record, Value, ValueKind};
 
@@ -11,9 +10,9 @@ use super::ItemBuilder;
 pub(super) const RETRY: &str = "Reconnecting... ";
 
 /// The notice of an error, which says `message`.
-pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
     let Some(text) = message.and_then(Value::decode) else {
-        return builder.unknown("error".into(), message.unwrap_or(builder.input.value), out);
+        return builder.unknown("error".into(), message.unwrap_or(builder.input.value));
     };
     let content = string(message);
     let notice = if let Some(retry) = text.strip_prefix(RETRY) {
@@ -34,7 +33,7 @@ pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, 
         notice.data.extend(inside(&text).map(|words| ("words", Fact::Text(words))));
         leveled(notice, "error")
     };
-    out.push(Event::Put(Box::new(notice)));
+    builder.put(notice);
 }
 
 /// The message in the body of an API's answer, if a message is one.

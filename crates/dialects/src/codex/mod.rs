@@ -24,7 +24,6 @@ mod tokens;
 pub(super) mod tools;
 pub(super) mod wrapped;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::calls::Calls;
@@ -121,24 +120,19 @@ impl Decoder for Codex {
     }
 }
 
-/// A line that is counted by this name, since others say the same or there is nothing to say.
-fn bookkeeping(name: impl Into<Cow<'static, str>>, out: &mut Vec<Event>) {
-    out.push(Event::Bookkeeping(name.into()));
-}
-
 impl Codex {
     fn line(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let [kind, payload, message, prompt] = input.value.get_all(["type", "payload", "msg", "prompt"]);
-        let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), self.session.clone());
+        let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), self.session.clone(), out);
         let kind = kind.and_then(Value::decode);
         match (kind.as_deref(), payload, message) {
-            (Some(kind), Some(payload), _) => self.rollout(kind, payload, &mut builder, out),
-            (Some(kind), None, _) => self.stream(kind, &mut builder, out),
-            (None, _, Some(message)) => self.old(message, &mut builder, out),
-            _ if old::is_settings(input.value) => self.settings(&mut builder, out),
+            (Some(kind), Some(payload), _) => self.rollout(kind, payload, &mut builder),
+            (Some(kind), None, _) => self.stream(kind, &mut builder),
+            (None, _, Some(message)) => self.old(message, &mut builder),
+            _ if old::is_settings(input.value) => self.settings(&mut builder),
             _ => match string(prompt) {
-                Content::None => not_an_event(input, out),
-                prompt => builder.put(Kind::Prompt, prompt, out),
+                Content::None => not_an_event(input, builder.out),
+                prompt => builder.put_text(Kind::Prompt, prompt),
             },
         }
     }
@@ -191,15 +185,15 @@ impl Codex {
     }
 
     /// The same of a line that is no end, and may be the last.
-    fn count_so_far(&mut self, info: Option<Value<'_>>, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn count_so_far(&mut self, info: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         // A sub-agent counts its own: how far it has come says nothing of the session.
         let total = info.and_then(|info| info.get("total_token_usage"));
         if let Some(total) = total.filter(|_| builder.input.parent.is_none()) {
             let mut totals = builder.item("totals", Kind::Notice);
             totals.data.push(("event", Fact::Text("totals".into())));
-            totals.data.extend(tokens::fact(self.count(total, out)));
+            totals.data.extend(tokens::fact(self.count(total, builder.out)));
             self.used = Some(totals);
         }
-        bookkeeping("token_count", out);
+        builder.bookkeeping("token_count");
     }
 }

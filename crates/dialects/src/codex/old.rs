@@ -10,7 +10,7 @@ use streamfmt_core::json::{self, Value};
 use streamfmt_core::text::Text;
 
 use super::call::{self, CallSource};
-use super::{Codex, ItemBuilder, bookkeeping, errors, result, stream, tools};
+use super::{Codex, ItemBuilder, errors, result, stream, tools};
 
 /// Bytes of outputs that are read while their commands run.
 const MAX_PIECE: usize = 1 << 20;
@@ -30,35 +30,30 @@ pub(super) fn is_settings(value: Value<'_>) -> bool {
 
 impl Codex {
     /// The first line.
-    pub(super) fn settings(&mut self, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    pub(super) fn settings(&mut self, builder: &mut ItemBuilder<'_>) {
         let [model, cwd, mode] = builder.input.value.get_all(["model", "workdir", "approval"]);
         let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
-        out.push(Event::Facts(Box::new(Facts {
-            model: text(model),
-            cwd: text(cwd),
-            mode: text(mode),
-            ..self.facts()
-        })));
+        builder.facts(Facts { model: text(model), cwd: text(cwd), mode: text(mode), ..self.facts() });
         let mut notice = builder.notice("session", Content::None);
         notice.data.extend(nodes([("model", model), ("cwd", cwd), ("mode", mode)]));
-        out.push(Event::Put(Box::new(notice)));
+        builder.put(notice);
     }
 
     /// A line that tells what happened.
-    pub(super) fn old(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    pub(super) fn old(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let kind = message.get("type").and_then(Value::decode).unwrap_or_default();
         let [call_id, text, words] = message.get_all(["call_id", "message", "text"]);
         let said = text.or(words).filter(|text| text.kind() == json::ValueKind::String);
         match &*kind {
             "agent_message" | "agent_reasoning" if said.is_some() => {
                 let kind = if &*kind == "agent_message" { Kind::Reply } else { Kind::Thinking };
-                builder.put(kind, string(said), out);
+                builder.put_text(kind, string(said));
             }
-            "error" | "stream_error" => errors::notice(text, builder, out),
+            "error" | "stream_error" => errors::notice(text, builder),
             "background_event" | "deprecation_notice" | "warning" if said.is_some() => {
                 let notice = builder.notice("info", string(said));
                 let notice = if &*kind == "warning" { leveled(notice, "warning") } else { minor(notice) };
-                out.push(Event::Put(Box::new(notice)));
+                builder.put(notice);
             }
             "exec_command_begin" | "patch_apply_begin" | "mcp_tool_call_begin" | "web_search_begin" => {
                 let id = builder.id_of(call_id);
@@ -66,45 +61,39 @@ impl Codex {
                 self.calls.made(&call);
                 if &*kind == "web_search_begin" {
                     // What is looked for is known at the end.
-                    bookkeeping("web_search_begin", out);
-                    out.push(Event::Open(Box::new(call)));
+                    builder.bookkeeping("web_search_begin");
+                    builder.emit(Event::Open(Box::new(call)));
                 } else {
-                    out.push(Event::Put(Box::new(call)));
+                    builder.put(call);
                 }
             }
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" | "web_search_end" => {
-                self.old_end(&kind, message, builder, out);
+                self.old_end(&kind, message, builder);
             }
-            "exec_command_output_delta" => self.grow(message, builder, out),
+            "exec_command_output_delta" => self.grow(message, builder),
             "plan_update" => match message.get("plan") {
                 Some(points) => {
                     let mut plan = stream::plan(points, builder.unnamed(), builder);
                     plan.text = string(message.get("explanation"));
-                    out.push(Event::Put(Box::new(plan)));
+                    builder.put(plan);
                 }
-                None => builder.unknown("plan_update".into(), message, out),
+                None => builder.unknown("plan_update".into(), message),
             },
             "turn_aborted" => {
                 let notice = leveled(builder.notice("interrupt", Content::None), "warning");
-                out.push(Event::Put(Box::new(notice)));
+                builder.put(notice);
             }
-            "token_count" => self.count_so_far(message.get("info"), builder, out),
-            _ => builder.rest("msg/", &kind, BOOKKEEPING, message, out),
+            "token_count" => self.count_so_far(message.get("info"), builder),
+            _ => builder.rest("msg/", &kind, BOOKKEEPING, message),
         }
     }
 
-    fn old_end(
-        &mut self,
-        kind: &str,
-        message: Value<'_>,
-        builder: &mut ItemBuilder<'_>,
-        out: &mut Vec<Event>,
-    ) {
+    fn old_end(&mut self, kind: &str, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let id = builder.id_of(message.get("call_id"));
         if kind == "web_search_end" {
             let call = begin(kind, message, id.clone(), builder);
             self.calls.made(&call);
-            out.push(Event::Put(Box::new(call)));
+            builder.put(call);
         }
         let mut item = result::of_call(&id, &self.calls, builder);
         self.calls.answered(&id);
@@ -134,24 +123,24 @@ impl Codex {
         }
         result::silent(&mut item);
         self.old.growing.take_if(|growing| *growing == item.id);
-        out.push(Event::Put(Box::new(item)));
+        builder.put(item);
     }
 
     /// A piece of what a command writes. All of it comes again when the command ends, if it does.
-    fn grow(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn grow(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [call_id, chunk] = message.get_all(["call_id", "chunk"]);
         let call = call_id.and_then(Value::decode).map(|id| Id::from(&*id));
         let call = call.filter(|call| self.calls.awaits(call));
         let piece = chunk.and_then(Value::decode).filter(|chunk| chunk.len() <= MAX_PIECE);
-        bookkeeping("exec_command_output_delta", out);
+        builder.bookkeeping("exec_command_output_delta");
         let (Some(call), Some(piece)) = (call, piece.and_then(|chunk| decoded(&chunk))) else { return };
         let result = result::of_call(&call, &self.calls, builder);
         let id = result.id.clone();
         if self.old.growing.as_ref() != Some(&id) {
             self.old.growing = Some(id.clone());
-            out.push(Event::Open(Box::new(result)));
+            builder.emit(Event::Open(Box::new(result)));
         }
-        out.push(Event::Append { id, text: String::from_utf8_lossy(&piece).into_owned() });
+        builder.emit(Event::Append { id, text: String::from_utf8_lossy(&piece).into_owned() });
     }
 }
 

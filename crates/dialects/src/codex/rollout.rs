@@ -20,7 +20,7 @@ use streamfmt_core::json::{self, Value};
 use streamfmt_core::recent::Recent;
 use streamfmt_core::text::Text;
 
-use super::{Codex, ItemBuilder, bookkeeping, call, result, tools, wrapped};
+use super::{Codex, ItemBuilder, call, result, tools, wrapped};
 
 /// Texts that are known at most.
 const MAX_TEXTS: usize = 3_584;
@@ -152,36 +152,30 @@ impl Codex {
     }
 
     /// A line of a session file.
-    pub(super) fn rollout(
-        &mut self,
-        kind: &str,
-        payload: Value<'_>,
-        builder: &mut ItemBuilder<'_>,
-        out: &mut Vec<Event>,
-    ) {
+    pub(super) fn rollout(&mut self, kind: &str, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let at = builder.input.value.get("timestamp");
         builder.at = at.filter(|at| at.str().is_some()).map(Value::node);
         match kind {
-            "session_meta" => self.meta(payload, builder, out),
-            "turn_context" => self.context(payload, builder, out),
-            "response_item" => self.response(payload, builder, out),
-            "event_msg" => self.shown(payload, builder, out),
-            "compacted" => self.compacted(payload.get("message"), builder, out),
-            _ => builder.rest("", kind, BOOKKEEPING, builder.input.value, out),
+            "session_meta" => self.meta(payload, builder),
+            "turn_context" => self.context(payload, builder),
+            "response_item" => self.response(payload, builder),
+            "event_msg" => self.shown(payload, builder),
+            "compacted" => self.compacted(payload.get("message"), builder),
+            _ => builder.rest("", kind, BOOKKEEPING, builder.input.value),
         }
     }
 
     /// The first line. The session is told when the model is known.
-    fn meta(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
-        self.open_rollout(out);
+    fn meta(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
+        self.open_rollout(builder.out);
         let [id, cwd, version, parent] = payload.get_all(["id", "cwd", "cli_version", "forked_from_id"]);
         if builder.input.parent.is_some() {
-            return bookkeeping("session_meta", out);
+            return builder.bookkeeping("session_meta");
         }
         self.begin(id, builder);
         let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
         let facts = Facts { cwd: text(cwd), version: text(version), resumes: text(parent), ..self.facts() };
-        out.push(Event::Facts(Box::new(facts)));
+        builder.facts(facts);
         self.rollout.known = [None, cwd.and_then(Value::decode).map(Into::into)];
         let mut notice = builder.notice("session", Content::None);
         notice.data.extend(nodes([("cwd", cwd), ("version", version)]));
@@ -189,7 +183,7 @@ impl Codex {
     }
 
     /// The settings of a turn, or, before 0.120, of each call of the model.
-    fn context(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn context(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let fields = payload.get_all(["model", "cwd", "approval_policy"]);
         let [model, cwd, mode] = fields.map(|field| field.and_then(Value::decode));
         let now = [model.as_deref(), cwd.as_deref()];
@@ -199,12 +193,13 @@ impl Codex {
         if is_new && builder.input.parent.is_none() {
             let facts =
                 Facts { model: clean(&model), cwd: clean(&cwd), mode: clean(&mode), ..Facts::default() };
-            out.push(Event::Facts(Box::new(facts)));
+            builder.facts(facts);
         }
         if is_new && self.rollout.head.is_none() && builder.input.parent.is_none() {
-            out.push(Event::Put(Box::new(builder.notice("session", Content::None))));
+            let notice = builder.notice("session", Content::None);
+            builder.put(notice);
         } else {
-            bookkeeping("turn_context", out);
+            builder.bookkeeping("turn_context");
         }
         if let Some(head) = &mut self.rollout.head {
             let told = [("model", &model), ("mode", &mode)];
@@ -216,23 +211,23 @@ impl Codex {
         for (known, now) in self.rollout.known.iter_mut().zip(now) {
             *known = now.map(str::to_owned).or_else(|| known.take());
         }
-        self.open_head(out);
+        self.open_head(builder.out);
     }
 
     /// What the model said or saw.
-    fn response(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn response(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [kind, name, namespace, call_id, id] =
             payload.get_all(["type", "name", "namespace", "call_id", "id"]);
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         match &*kind {
-            "message" => return self.message(payload, builder, out),
+            "message" => return self.message(payload, builder),
             "additional_tools" | "ghost_snapshot" => {
-                return bookkeeping(format!("response_item/{kind}"), out);
+                return builder.bookkeeping(format!("response_item/{kind}"));
             }
-            _ => self.open_rollout(out),
+            _ => self.open_rollout(builder.out),
         }
         match &*kind {
-            "reasoning" => self.reasoning(Recorder::Model, payload.get("summary"), id, builder, out),
+            "reasoning" => self.reasoning(Recorder::Model, payload.get("summary"), id, builder),
             "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
                 let [arguments, input, action] = payload.get_all(["arguments", "input", "action"]);
                 let name = name.and_then(Value::decode).unwrap_or_else(|| {
@@ -244,10 +239,10 @@ impl Codex {
                 let name = server.map_or(name.clone(), |server| [&*server, "__", &*name].concat().into());
                 let id = builder.id_of(call_id.or(id));
                 let call = call::of_tool(&name, arguments.or(input).or(action), id, builder);
-                self.called(call, builder, out);
+                self.called(call, builder);
             }
             "function_call_output" | "custom_tool_call_output" => {
-                self.output(call_id, payload.get("output"), builder, out);
+                self.output(call_id, payload.get("output"), builder);
             }
             "tool_search_output" => {
                 let tools = payload.get("tools").into_iter().flat_map(Value::items);
@@ -256,65 +251,65 @@ impl Codex {
                 let mut item = result::of_call(&id, &self.calls, builder);
                 item.data.push(("matches", Fact::List(names)));
                 self.calls.answered(&id);
-                out.push(Event::Put(Box::new(item)));
+                builder.put(item);
             }
             "web_search_call" => {
                 let id = builder.id_of(id);
                 let mut call = builder.item(id, Kind::Call);
                 call::web(&mut call, payload.get("action"), None);
-                self.called_and_done(call, builder, out);
+                self.called_and_done(call, builder);
             }
             "agent_message" => {
                 let [author, text] = payload.get_all(["author", "content"]);
                 let mut notice = builder.notice("teammate", Content::None);
                 result_content(&mut notice, text);
                 notice.data.extend(nodes([("from", author)]));
-                out.push(Event::Put(Box::new(notice)));
+                builder.put(notice);
             }
             "compaction" | "compaction_summary" | "context_compaction" => {
-                bookkeeping(format!("response_item/{kind}"), out);
+                builder.bookkeeping(format!("response_item/{kind}"));
             }
-            _ => builder.unknown(format!("response_item/{kind}"), payload, out),
+            _ => builder.unknown(format!("response_item/{kind}"), payload),
         }
     }
 
     /// A message for the model, or of it.
-    fn message(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn message(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [role, blocks, id] = payload.get_all(["role", "content", "id"]);
         let role = role.and_then(Value::decode).unwrap_or_default();
         let id = builder.id_of(id);
         let mut item = builder.item(id, Kind::Reply);
         if !said_in(&mut item, blocks) {
-            self.open_rollout(out);
-            return builder.unknown(format!("message/{role}"), payload, out);
+            self.open_rollout(builder.out);
+            return builder.unknown(format!("message/{role}"), payload);
         }
         let said = hash(&(&*role, &*item.text()));
         if &*role == "assistant" {
-            self.open_rollout(out);
+            self.open_rollout(builder.out);
             let is_new = self.rollout.texts.is_new(Recorder::Model, said);
-            return if is_new { put(item, out) } else { bookkeeping("response_item/message", out) };
+            return if is_new { builder.put(item) } else { builder.bookkeeping("response_item/message") };
         }
         if &*role != "user" {
-            return self.wait(as_notice(item), None, out);
+            return self.wait(as_notice(item), None, builder.out);
         }
         if !self.rollout.texts.is_new(Recorder::Model, said) {
-            return bookkeeping("response_item/message", out);
+            return builder.bookkeeping("response_item/message");
         }
-        self.wait(item, Some(said), out);
+        self.wait(item, Some(said), builder.out);
     }
 
     /// A prompt that was shown as one.
-    fn prompt(&mut self, mut prompt: Item, out: &mut Vec<Event>) {
+    fn prompt(&mut self, mut prompt: Item, builder: &mut ItemBuilder<'_>) {
         prompt.kind = Kind::Prompt;
         (self.rollout.has_prompts, self.rollout.was_compacted) = (true, false);
         let said = hash(&("user", &*prompt.text()));
         if !self.rollout.texts.is_new(Recorder::Shown, said) {
             self.rollout.waiting.retain(|waiting| waiting.said != Some(said));
-            bookkeeping("response_item/message", out);
+            builder.bookkeeping("response_item/message");
         }
-        self.wait(prompt, None, out);
+        self.wait(prompt, None, builder.out);
         if self.rollout.head.is_none() {
-            self.open_rollout(out);
+            self.open_rollout(builder.out);
         }
     }
 
@@ -363,7 +358,6 @@ impl Codex {
         parts: Option<Value<'_>>,
         id: Option<Value<'_>>,
         builder: &mut ItemBuilder<'_>,
-        out: &mut Vec<Event>,
     ) {
         let texts = parts.into_iter().flat_map(Value::items).map(|part| part.get("text").unwrap_or(part));
         let mut new = Vec::new();
@@ -374,18 +368,18 @@ impl Codex {
             }
         }
         if new.is_empty() {
-            return bookkeeping("reasoning", out);
+            return builder.bookkeeping("reasoning");
         }
         let id = builder.id_of(id);
         let mut item = builder.item(id, Kind::Thinking);
         item.text = Content::Parts(new);
-        put(item, out);
+        builder.put(item);
     }
 
     /// A call, unless it is known.
-    fn called(&mut self, call: Item, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) -> bool {
+    fn called(&mut self, call: Item, builder: &mut ItemBuilder<'_>) -> bool {
         if self.calls.get(&call.id).is_some() {
-            bookkeeping("call", out);
+            builder.bookkeeping("call");
             return false;
         }
         self.calls.made(&call);
@@ -405,36 +399,30 @@ impl Codex {
             plan.text = explanation.map_or(Content::None, Content::Own);
             plan
         });
-        put(call, out);
+        builder.put(call);
         if let Some(plan) = plan {
-            put(plan, out);
+            builder.put(plan);
         }
         true
     }
 
     /// A call of which nothing but that it ended is told.
-    fn called_and_done(&mut self, call: Item, builder: &ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn called_and_done(&mut self, call: Item, builder: &mut ItemBuilder<'_>) {
         let id = call.id.clone();
-        if self.called(call, builder, out) {
+        if self.called(call, builder) {
             let mut item = result::of_call(&id, &self.calls, builder);
             result::silent(&mut item);
             self.calls.answered(&id);
-            put(item, out);
+            builder.put(item);
         }
     }
 
     /// What the model was told of a call, unless that was shown.
-    fn output(
-        &mut self,
-        call: Option<Value<'_>>,
-        output: Option<Value<'_>>,
-        builder: &mut ItemBuilder<'_>,
-        out: &mut Vec<Event>,
-    ) {
+    fn output(&mut self, call: Option<Value<'_>>, output: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = builder.id_of(call);
         self.rollout.scripts.retain(|script| *script != id);
         if self.calls.get(&id).is_some() && !self.calls.awaits(&id) {
-            return bookkeeping("output", out);
+            return builder.bookkeeping("output");
         }
         let mut item = result::of_call(&id, &self.calls, builder);
         // Some versions wrap the content once more.
@@ -447,18 +435,22 @@ impl Codex {
         result::silent(&mut item);
         self.rollout.was_stopped |= item.fact("stopped").is_some();
         self.calls.answered(&id);
-        put(item, out);
+        builder.put(item);
     }
 
     /// The conversation was compacted.
-    fn compacted(&mut self, summary: Option<Value<'_>>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
-        self.open_rollout(out);
+    fn compacted(&mut self, summary: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
+        self.open_rollout(builder.out);
         if !std::mem::replace(&mut self.rollout.was_compacted, true) {
-            out.push(Event::Put(Box::new(builder.notice("compaction", Content::None))));
+            let notice = builder.notice("compaction", Content::None);
+            builder.put(notice);
         }
         match filled(summary) {
-            None => bookkeeping("compacted", out),
-            summary => put(minor(builder.notice("summary", string(summary))), out),
+            None => builder.bookkeeping("compacted"),
+            summary => {
+                let notice = builder.notice("summary", string(summary));
+                builder.put(minor(notice));
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use streamfmt_core::item::{Content, Fact, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Value};
 
 use super::call::{self, CallSource};
-use super::{Codex, ItemBuilder, bookkeeping, errors, result, tokens};
+use super::{Codex, ItemBuilder, errors, result, tokens};
 
 /// Lists of things to do that may be open at the same time.
 const MAX_OPEN: usize = 64;
@@ -35,41 +35,41 @@ enum Phase {
 
 impl Codex {
     /// A line of the stream.
-    pub(super) fn stream(&mut self, kind: &str, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    pub(super) fn stream(&mut self, kind: &str, builder: &mut ItemBuilder<'_>) {
         let value = builder.input.value;
         let phase = match kind {
-            "thread.started" => return self.thread(builder, out),
-            "turn.started" => return bookkeeping("turn.started", out),
-            "turn.completed" | "turn.failed" => return self.turn_ended(kind == "turn.failed", builder, out),
-            "error" => return errors::notice(value.get("message"), builder, out),
+            "thread.started" => return self.thread(builder),
+            "turn.started" => return builder.bookkeeping("turn.started"),
+            "turn.completed" | "turn.failed" => return self.turn_ended(kind == "turn.failed", builder),
+            "error" => return errors::notice(value.get("message"), builder),
             "item.started" => Phase::Started,
             "item.updated" => Phase::Updated,
             "item.completed" => Phase::Completed,
-            _ => return builder.unknown(kind.to_owned(), value, out),
+            _ => return builder.unknown(kind.to_owned(), value),
         };
         match value.get("item").filter(|item| item.kind() == json::ValueKind::Object) {
             Some(item) => {
                 if phase != Phase::Completed {
                     // What follows tells all of it again.
-                    bookkeeping(kind.to_owned(), out);
+                    builder.bookkeeping(kind.to_owned());
                 }
-                self.item(phase, item, builder, out);
+                self.item(phase, item, builder);
             }
-            None => builder.unknown(kind.to_owned(), value, out),
+            None => builder.unknown(kind.to_owned(), value),
         }
     }
 
-    fn thread(&mut self, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
-        self.close_open(out);
+    fn thread(&mut self, builder: &mut ItemBuilder<'_>) {
+        self.close_open(builder.out);
         self.stream.runs += 1;
         self.begin(builder.input.value.get("thread_id"), builder);
-        out.push(Event::Facts(Box::new(self.facts())));
+        builder.facts(self.facts());
         let notice = builder.notice("session", Content::None);
-        out.push(Event::Put(Box::new(notice)));
+        builder.put(notice);
     }
 
-    fn turn_ended(&mut self, has_failed: bool, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
-        self.close_open(out);
+    fn turn_ended(&mut self, has_failed: bool, builder: &mut ItemBuilder<'_>) {
+        self.close_open(builder.out);
         let [usage, error] = builder.input.value.get_all(["usage", "error"]);
         let mut outcome = builder.outcome();
         if has_failed {
@@ -81,10 +81,10 @@ impl Codex {
             }
         }
         if let Some(usage) = usage.filter(|usage| usage.kind() == json::ValueKind::Object) {
-            outcome.data.extend(tokens::fact(self.count(usage, out)));
+            outcome.data.extend(tokens::fact(self.count(usage, builder.out)));
         }
         self.settle(&mut outcome);
-        out.push(Event::Put(Box::new(outcome)));
+        builder.put(outcome);
     }
 
     /// The id of an item. Web searches have two: the first is the item's own.
@@ -97,7 +97,7 @@ impl Codex {
         }
     }
 
-    fn item(&mut self, phase: Phase, value: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn item(&mut self, phase: Phase, value: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let id = self.id_of(value, builder);
         let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
         let item = match &*kind {
@@ -110,29 +110,29 @@ impl Codex {
             }),
             _ => {
                 if let Some(source) = CallSource::of_item(&kind) {
-                    return self.call(phase, source, value, &id, builder, out);
+                    return self.call(phase, source, value, &id, builder);
                 }
                 let mut item = builder.item(id, Kind::Unknown);
                 let name = format!("item/{kind}");
                 item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
-                out.push(Event::Unknown(name));
+                builder.emit(Event::Unknown(name));
                 Some(item)
             }
         };
         let Some(item) = item.map(Box::new) else {
-            return builder.unknown(format!("item/{kind}"), value, out);
+            return builder.unknown(format!("item/{kind}"), value);
         };
         if item.kind == Kind::Plan {
             if let Some(open) = self.stream.open.iter().position(|open| *open == item.id) {
                 self.stream.open.remove(open);
                 // Its end is told by that of the turn, too.
-                bookkeeping("todo_list", out);
+                builder.bookkeeping("todo_list");
             }
             if phase != Phase::Completed && self.stream.open.len() < MAX_OPEN {
                 self.stream.open.push(item.id.clone());
             }
         }
-        out.push(match phase {
+        builder.emit(match phase {
             Phase::Started => Event::Open(item),
             Phase::Updated => Event::Amend(item),
             Phase::Completed => Event::Put(item),
@@ -146,7 +146,6 @@ impl Codex {
         value: Value<'_>,
         id: &Id,
         builder: &mut ItemBuilder<'_>,
-        out: &mut Vec<Event>,
     ) {
         let is_known = self.calls.get(id).is_some();
         // What is looked for on the web is known only at the end.
@@ -155,16 +154,16 @@ impl Codex {
             .then(|| call::of_item(source, value, id.clone(), builder));
         if let Some(call) = call {
             self.calls.made(&call);
-            out.push(if is_whole { Event::Put(Box::new(call)) } else { Event::Open(Box::new(call)) });
+            builder.emit(if is_whole { Event::Put(Box::new(call)) } else { Event::Open(Box::new(call)) });
         }
         let mut answer = result::of_call(id, &self.calls, builder);
         result::of_item(source, value, &mut answer);
         match phase {
             Phase::Completed => {
                 self.calls.answered(id);
-                out.push(Event::Put(Box::new(answer)));
+                builder.put(answer);
             }
-            Phase::Updated if result::has_text(&answer) => out.push(Event::Amend(Box::new(answer))),
+            Phase::Updated if result::has_text(&answer) => builder.emit(Event::Amend(Box::new(answer))),
             _ => {}
         }
     }

@@ -1,50 +1,49 @@
 //! What was shown of a session while it ran: since 0.169 mostly as items, like those of the stream.
 
 use crate::facts::{image, leveled, minor, nodes, push_list, string};
-use streamfmt_core::event::Event;
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, Kind};
 use streamfmt_core::json::Value;
 
 use super::super::call::{self, CallSource};
-use super::super::{Codex, ItemBuilder, bookkeeping, errors, result};
-use super::{Recorder, put, said_in};
+use super::super::{Codex, ItemBuilder, errors, result};
+use super::{Recorder, said_in};
 
 impl Codex {
     /// Something that was shown.
-    pub(super) fn shown(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    pub(super) fn shown(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [kind, message, text] = payload.get_all(["type", "message", "text"]);
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         match &*kind {
             "user_message" => {
                 let mut prompt = builder.unnamed_item(Kind::Prompt);
                 if !said_in(&mut prompt, message) {
-                    return builder.unknown("event_msg/user_message".into(), payload, out);
+                    return builder.unknown("event_msg/user_message".into(), payload);
                 }
                 let images = payload.get("images").into_iter().flat_map(Value::items);
                 push_list(&mut prompt, "images", images.map(image).collect());
-                return self.prompt(prompt, out);
+                return self.prompt(prompt, builder);
             }
             "item_completed" => {
                 let item = payload.get("item").unwrap_or(payload);
-                return self.shown_item(item, builder, out);
+                return self.shown_item(item, builder);
             }
             "token_count" if builder.input.parent.is_none() => {
-                return self.count_so_far(payload.get("info"), builder, out);
+                return self.count_so_far(payload.get("info"), builder);
             }
             // What a sub-agent took is its own.
             "token_count" | "task_started" | "turn_started" | "thread_settings_applied" => {
-                return bookkeeping(kind.into_owned(), out);
+                return builder.bookkeeping(kind.into_owned());
             }
-            _ => self.open_rollout(out),
+            _ => self.open_rollout(builder.out),
         }
         match &*kind {
             "agent_message" => match string(message) {
-                Content::None => builder.unknown("event_msg/agent_message".into(), payload, out),
-                message => self.reply(message, None, builder, out),
+                Content::None => builder.unknown("event_msg/agent_message".into(), payload),
+                message => self.reply(message, None, builder),
             },
-            "agent_reasoning" => self.reasoning(Recorder::Shown, text, None, builder, out),
-            "task_complete" | "turn_complete" => self.complete(payload, builder, out),
+            "agent_reasoning" => self.reasoning(Recorder::Shown, text, None, builder),
+            "task_complete" | "turn_complete" => self.complete(payload, builder),
             "turn_aborted" => {
                 self.rollout.scripts.clear();
                 let mut notice = builder.notice("interrupt", Content::None);
@@ -52,41 +51,35 @@ impl Codex {
                     notice.data.push(("echo", Fact::Bool(true)));
                 }
                 notice.data.extend(nodes([("reason", payload.get("reason"))]));
-                put(leveled(notice, "warning"), out);
+                builder.put(leveled(notice, "warning"));
             }
-            "context_compacted" => self.compacted(None, builder, out),
-            "error" | "stream_error" => errors::notice(message, builder, out),
+            "context_compacted" => self.compacted(None, builder),
+            "error" | "stream_error" => errors::notice(message, builder),
             "warning" => {
                 let notice = builder.notice("warning", string(message));
-                put(leveled(notice, "warning"), out);
+                builder.put(leveled(notice, "warning"));
             }
-            _ => builder.rest("event_msg/", &kind, BOOKKEEPING, payload, out),
+            _ => builder.rest("event_msg/", &kind, BOOKKEEPING, payload),
         }
     }
 
-    fn reply(
-        &mut self,
-        text: Content,
-        id: Option<Value<'_>>,
-        builder: &mut ItemBuilder<'_>,
-        out: &mut Vec<Event>,
-    ) {
+    fn reply(&mut self, text: Content, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = builder.id_of(id);
         let mut reply = builder.item(id, Kind::Reply);
         reply.text = text;
         let said = hash(&("assistant", &*reply.text()));
         self.rollout.was_compacted = false;
         if self.rollout.texts.is_new(Recorder::Shown, said) {
-            put(reply, out);
+            builder.put(reply);
         } else {
-            bookkeeping("agent_message", out);
+            builder.bookkeeping("agent_message");
         }
     }
 
     /// How a turn ended.
-    fn complete(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn complete(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         if builder.input.parent.is_some() {
-            return bookkeeping("task_complete", out);
+            return builder.bookkeeping("task_complete");
         }
         self.rollout.scripts.clear();
         self.rollout.was_stopped = false;
@@ -95,7 +88,8 @@ impl Codex {
         if last.is_none() && error.is_none() {
             // Errors of the API are recorded since 0.169 only: this may be one, and is not taken for success.
             let text = Content::Own("the turn ended without an answer".to_owned());
-            return put(leveled(builder.notice("turn-ended", text), "warning"), out);
+            let notice = builder.notice("turn-ended", text);
+            return builder.put(leveled(notice, "warning"));
         }
         let mut outcome = builder.outcome();
         outcome.text = string(last);
@@ -110,49 +104,52 @@ impl Codex {
             outcome.data.extend(totals.data.iter().filter(|(name, _)| *name != "event").cloned());
         }
         self.settle(&mut outcome);
-        put(outcome, out);
+        builder.put(outcome);
     }
 
     /// An item that was shown.
-    fn shown_item(&mut self, value: Value<'_>, builder: &mut ItemBuilder<'_>, out: &mut Vec<Event>) {
+    fn shown_item(&mut self, value: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [kind, id, blocks] = value.get_all(["type", "id", "content"]);
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         if &*kind == "UserMessage" {
             let id = builder.id_of(id);
             let mut prompt = builder.item(id, Kind::Prompt);
             if !said_in(&mut prompt, blocks) {
-                return builder.unknown("item_completed/UserMessage".into(), value, out);
+                return builder.unknown("item_completed/UserMessage".into(), value);
             }
-            return self.prompt(prompt, out);
+            return self.prompt(prompt, builder);
         }
-        self.open_rollout(out);
+        self.open_rollout(builder.out);
         match &*kind {
             "AgentMessage" => {
                 let mut reply = builder.item("", Kind::Reply);
                 if !said_in(&mut reply, blocks) {
-                    return builder.unknown("item_completed/AgentMessage".into(), value, out);
+                    return builder.unknown("item_completed/AgentMessage".into(), value);
                 }
-                self.reply(reply.text, id, builder, out);
+                self.reply(reply.text, id, builder);
             }
-            "Reasoning" => self.reasoning(Recorder::Shown, value.get("summary_text"), id, builder, out),
-            "ContextCompaction" => self.compacted(None, builder, out),
+            "Reasoning" => self.reasoning(Recorder::Shown, value.get("summary_text"), id, builder),
+            "ContextCompaction" => self.compacted(None, builder),
             "EnteredReviewMode" => {
                 let hint = string(value.get("user_facing_hint"));
                 let mut notice = builder.notice("review", hint);
                 let words = format!("review: {}", notice.text());
                 notice.data.push(("words", Fact::Text(words)));
-                put(notice, out);
+                builder.put(notice);
             }
-            "ExitedReviewMode" => put(minor(builder.notice("review", Content::None)), out),
+            "ExitedReviewMode" => {
+                let notice = builder.notice("review", Content::None);
+                builder.put(minor(notice));
+            }
             "SubAgentActivity" => {
                 let [what, path] = value.get_all(["kind", "agent_path"]);
                 let mut notice = builder.notice("task", string(path));
                 notice.data.extend(nodes([("status", what)]));
-                put(minor(notice), out);
+                builder.put(minor(notice));
             }
             _ => match CallSource::of_item(&kind) {
-                Some(source) => self.shown_call(source, value, id, builder, out),
-                None => builder.unknown(format!("item_completed/{kind}"), value, out),
+                Some(source) => self.shown_call(source, value, id, builder),
+                None => builder.unknown(format!("item_completed/{kind}"), value),
             },
         }
     }
@@ -164,7 +161,6 @@ impl Codex {
         value: Value<'_>,
         id: Option<Value<'_>>,
         builder: &mut ItemBuilder<'_>,
-        out: &mut Vec<Event>,
     ) {
         let id = builder.id_of(id);
         let mut parent = builder.input.parent.cloned();
@@ -173,9 +169,9 @@ impl Codex {
             parent = self.rollout.scripts.last().cloned().or(parent);
             let mut call = call::of_item(source, value, id.clone(), builder);
             call.parent.clone_from(&parent);
-            self.called(call, builder, out);
+            self.called(call, builder);
         } else {
-            bookkeeping("item_completed", out);
+            builder.bookkeeping("item_completed");
             // What the model was told has the picture itself, and says more of the agents.
             if matches!(source, CallSource::Image | CallSource::Agents) || !self.calls.awaits(&id) {
                 return;
@@ -185,7 +181,7 @@ impl Codex {
         item.parent = parent;
         result::of_item(source, value, &mut item);
         self.calls.answered(&id);
-        put(item, out);
+        builder.put(item);
     }
 }
 
