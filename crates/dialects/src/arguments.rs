@@ -1,15 +1,5 @@
 //! Arguments of command lines, as far as launching agents needs them.
 
-/// Names of options or commands, written as one text with blanks between them.
-pub(crate) struct Names(pub(crate) &'static str);
-
-impl Names {
-    /// Whether this is one of them.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.0.split_whitespace().any(|known| known == name)
-    }
-}
-
 /// The arguments before `--`: those that may be options.
 pub(crate) fn before_dashes<'a>(arguments: &'a [&'a str]) -> &'a [&'a str] {
     let end = arguments.iter().position(|argument| *argument == "--");

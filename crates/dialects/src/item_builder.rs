@@ -7,6 +7,7 @@ use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::Value;
 use streamfmt_core::session::SessionId;
 
+use crate::names::Names;
 use streamfmt_core::dialect::Input;
 
 /// What all items of one line have in common, and how they are made.
@@ -109,13 +110,12 @@ impl<'a, L> ItemBuilder<'a, L> {
         item
     }
 
-    /// Something of a type that has no arm of its own. One of `known`, which are sorted, is only counted: others say the same, or there is
+    /// Something of a type that has no arm of its own. One of `known` is only counted: others say the same, or there is
     /// nothing to say. Any other is unknown, under the name of its type behind `prefix`.
-    pub(super) fn rest(&mut self, prefix: &str, kind: &str, known: &[&'static str], value: Value<'_>) {
-        debug_assert!(known.is_sorted(), "a table that is searched");
-        match known.binary_search(&kind) {
-            Ok(place) => self.bookkeeping(known[place]),
-            Err(_) => self.unknown([prefix, kind].concat(), value),
+    pub(super) fn rest(&mut self, prefix: &str, kind: &str, known: &Names, value: Value<'_>) {
+        match known.find(kind) {
+            Some(known) => self.bookkeeping(known),
+            None => self.unknown([prefix, kind].concat(), value),
         }
     }
 

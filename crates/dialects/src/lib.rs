@@ -11,6 +11,7 @@ mod facts;
 mod foreign;
 mod item_builder;
 mod items;
+mod names;
 mod patch;
 mod records;
 mod tool;

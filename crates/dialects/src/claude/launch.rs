@@ -1,6 +1,7 @@
 //! How the program is started so that it writes a stream.
 
-use crate::arguments::{Names, before_dashes, has, owned};
+use crate::arguments::{before_dashes, has, owned};
+use crate::names::Names;
 use streamfmt_core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
 
 /// Without `--print` it opens a screen of its own.
@@ -13,13 +14,13 @@ const STREAM: &str = "stream-json";
 const FORWARDS_SUBAGENTS: [u32; 3] = [2, 1, 211];
 
 /// First arguments that make it do something else than work on a task.
-const COMMANDS: Names = Names(
+static COMMANDS: Names = Names::of(
     "agents auth auto-mode config doctor install mcp migrate-installer plugin plugins setup-token update \
      upgrade help",
 );
 
 /// Options after which it says something and ends.
-const SAYINGS: Names = Names("-h --help -v --version");
+static SAYINGS: Names = Names::of("-h --help -v --version");
 
 fn complete(arguments: &[&str], wish: LaunchWish) -> Result<LaunchPlan, LaunchRefusal> {
     let options = before_dashes(arguments);
@@ -82,7 +83,7 @@ fn is_optional_value(word: &str) -> bool {
 }
 
 /// Options that take one value.
-const WITH_VALUE: Names = Names(
+static WITH_VALUE: Names = Names::of(
     "--agent --agents --append-system-prompt --append-system-prompt-file --debug-file --effort \
      --fallback-model --input-format --json-schema --max-budget-usd --max-thinking-tokens --max-turns \
      --model --name -n --output-format --permission-mode --permission-prompt-tool --session-id \
@@ -90,13 +91,13 @@ const WITH_VALUE: Names = Names(
 );
 
 /// Options that take any number of values.
-const WITH_VALUES: Names = Names(
+static WITH_VALUES: Names = Names::of(
     "--add-dir --allowed-tools --allowedTools --betas --disallowed-tools --disallowedTools --file \
      --mcp-config --tools",
 );
 
 /// Options that may have a value.
-const WITH_OPTIONAL_VALUE: Names = Names("--resume -r --debug -d");
+static WITH_OPTIONAL_VALUE: Names = Names::of("--resume -r --debug -d");
 
 /// The task: behind `--`, or the first word that is no option and no value of one.
 fn task(arguments: &[&str], options: &[&str]) -> Option<String> {

@@ -164,10 +164,14 @@ impl EnvelopeKey {
     }
 }
 
-static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| NameTable::new(&FIELDS));
+static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| {
+    let beside = BESIDE.split_whitespace().map(|name| (name, EnvelopeKey::Beside));
+    // Made once, and needed to the end.
+    NameTable::new(FIELDS.into_iter().chain(beside).collect::<Vec<_>>().leak())
+});
 
-/// The fields of message lines.
-static FIELDS: [(&str, EnvelopeKey); 96] = [
+/// The fields of message lines that mean something here.
+const FIELDS: [(&str, EnvelopeKey); 27] = [
     ("type", EnvelopeKey::Type),
     ("subtype", EnvelopeKey::Subtype),
     ("session_id", EnvelopeKey::Session),
@@ -195,73 +199,18 @@ static FIELDS: [(&str, EnvelopeKey); 96] = [
     ("is_api_error_message", EnvelopeKey::ApiError),
     ("aborted", EnvelopeKey::Aborted),
     ("isAbortedMidStream", EnvelopeKey::Aborted),
-    ("agent_id", EnvelopeKey::Beside),
-    ("apiError", EnvelopeKey::Beside),
-    ("apiErrorStatus", EnvelopeKey::Beside),
-    ("apiErrorType", EnvelopeKey::Beside),
-    ("api_error_status", EnvelopeKey::Beside),
-    ("api_error_type", EnvelopeKey::Beside),
-    ("api_message_id", EnvelopeKey::Beside),
-    ("attributionAgent", EnvelopeKey::Beside),
-    ("attributionMcpServer", EnvelopeKey::Beside),
-    ("attributionMcpTool", EnvelopeKey::Beside),
-    ("attributionSkill", EnvelopeKey::Beside),
-    ("effort", EnvelopeKey::Beside),
-    ("entrypoint", EnvelopeKey::Beside),
-    ("error", EnvelopeKey::Beside),
-    ("failedResponseHadNoToolCall", EnvelopeKey::Beside),
-    ("gitBranch", EnvelopeKey::Beside),
-    ("holdsPersonsWords", EnvelopeKey::Beside),
-    ("imagePasteIds", EnvelopeKey::Beside),
-    ("interruptedMessageId", EnvelopeKey::Beside),
-    ("isReplay", EnvelopeKey::Beside),
-    ("isVisibleInTranscriptOnly", EnvelopeKey::Beside),
-    ("local_command_outcome", EnvelopeKey::Beside),
-    ("local_command_run", EnvelopeKey::Beside),
-    ("local_command_source", EnvelopeKey::Beside),
-    ("logicalParentUuid", EnvelopeKey::Beside),
-    ("madeBy", EnvelopeKey::Beside),
-    ("mcpCallNotReadOnly", EnvelopeKey::Beside),
-    ("mcpMeta", EnvelopeKey::Beside),
-    ("origin", EnvelopeKey::Beside),
-    ("perTurnEffort", EnvelopeKey::Beside),
-    ("permissionDecision", EnvelopeKey::Beside),
-    ("permissionMode", EnvelopeKey::Beside),
-    ("promptCacheRequested", EnvelopeKey::Beside),
-    ("promptId", EnvelopeKey::Beside),
-    ("promptSource", EnvelopeKey::Beside),
-    ("queueSkipAttachments", EnvelopeKey::Beside),
-    ("refusedMessageId", EnvelopeKey::Beside),
-    ("refused_message_id", EnvelopeKey::Beside),
-    ("refusingModel", EnvelopeKey::Beside),
-    ("requestId", EnvelopeKey::Beside),
-    ("requestRef", EnvelopeKey::Beside),
-    ("request_id", EnvelopeKey::Beside),
-    ("requestedModel", EnvelopeKey::Beside),
-    ("sandboxed", EnvelopeKey::Beside),
-    ("serverClassifierRequest", EnvelopeKey::Beside),
-    ("slug", EnvelopeKey::Beside),
-    ("sourceToolAssistantUUID", EnvelopeKey::Beside),
-    ("sourceToolUseID", EnvelopeKey::Beside),
-    ("subagent_type", EnvelopeKey::Beside),
-    ("task_description", EnvelopeKey::Beside),
-    ("thinkingDisplay", EnvelopeKey::Beside),
-    ("thinkingDurationMs", EnvelopeKey::Beside),
-    ("thinkingMetadata", EnvelopeKey::Beside),
-    ("thinking_display", EnvelopeKey::Beside),
-    ("thinking_duration_ms", EnvelopeKey::Beside),
-    ("todos", EnvelopeKey::Beside),
-    ("toolDenialKind", EnvelopeKey::Beside),
-    ("toolEndsTurn", EnvelopeKey::Beside),
-    ("toolInputStreamMs", EnvelopeKey::Beside),
-    ("tool_result_meta", EnvelopeKey::Beside),
-    ("tool_use_meta", EnvelopeKey::Beside),
-    ("ttft_ms", EnvelopeKey::Beside),
-    ("turnAttributionKey", EnvelopeKey::Beside),
-    ("turnCompanion", EnvelopeKey::Beside),
-    ("turnOrigin", EnvelopeKey::Beside),
-    ("turnPosition", EnvelopeKey::Beside),
-    ("userType", EnvelopeKey::Beside),
-    ("user_message_uuid", EnvelopeKey::Beside),
-    ("user_message_uuids", EnvelopeKey::Beside),
 ];
+
+/// The others that are known.
+const BESIDE: &str = "agent_id apiError apiErrorStatus apiErrorType api_error_status api_error_type \
+     api_message_id attributionAgent attributionMcpServer attributionMcpTool attributionSkill effort \
+     entrypoint error failedResponseHadNoToolCall gitBranch holdsPersonsWords imagePasteIds \
+     interruptedMessageId isReplay isVisibleInTranscriptOnly local_command_outcome local_command_run \
+     local_command_source logicalParentUuid madeBy mcpCallNotReadOnly mcpMeta origin perTurnEffort \
+     permissionDecision permissionMode promptCacheRequested promptId promptSource queueSkipAttachments \
+     refusedMessageId refused_message_id refusingModel requestId requestRef request_id requestedModel \
+     sandboxed serverClassifierRequest slug sourceToolAssistantUUID sourceToolUseID subagent_type \
+     task_description thinkingDisplay thinkingDurationMs thinkingMetadata thinking_display \
+     thinking_duration_ms todos toolDenialKind toolEndsTurn toolInputStreamMs tool_result_meta \
+     tool_use_meta ttft_ms turnAttributionKey turnCompanion turnOrigin turnPosition userType \
+     user_message_uuid user_message_uuids";

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use crate::calls::Calls;
 use crate::facts::{copy, leveled, minor, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
+use crate::names::Names;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input};
 use streamfmt_core::event::{Event, Facts};
@@ -268,7 +269,7 @@ impl Claude {
                 self.totals = Some(notice);
                 return builder.bookkeeping("cost-state");
             }
-            _ => return builder.rest("", kind, BOOKKEEPING, value),
+            _ => return builder.rest("", kind, &BOOKKEEPING, value),
         };
         builder.put(notice);
     }
@@ -364,45 +365,14 @@ fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {
 }
 
 /// Types that repeat what other lines say, or say nothing of the conversation. Sorted.
-const BOOKKEEPING: &[&str] = &[
-    "active_goal",
-    "agent-name",
-    "api-request",
-    "api-request-blob",
-    "api-request-resumed",
-    "api-request-shape",
-    "artifact-autoreact-ledger",
-    "atis-latch",
-    "auth_status",
-    "autocompact_state",
-    "bridge-session",
-    "command_lifecycle",
-    "content-replacement",
-    "control_cancel_request",
-    "control_response",
-    "file-history-delta",
-    "file-history-snapshot",
-    "frame-link",
-    "history-suppression",
-    "host-row",
-    "hybrid-organization",
-    "keep_alive",
-    "last-prompt",
-    "launched",
-    "mode",
-    "permission-mode",
-    "pr-link",
-    "progress",
-    "queue-operation",
-    "relocated",
-    "repl-mode",
-    "resume-head-vouch",
-    "started",
-    "tag",
-    "tool_progress",
-    "tools-used",
-    "worktree-state",
-];
+static BOOKKEEPING: Names = Names::of(
+    "active_goal agent-name api-request api-request-blob api-request-resumed api-request-shape \
+     artifact-autoreact-ledger atis-latch auth_status autocompact_state bridge-session \
+     command_lifecycle content-replacement control_cancel_request control_response file-history-delta \
+     file-history-snapshot frame-link history-suppression host-row hybrid-organization keep_alive \
+     last-prompt launched mode permission-mode pr-link progress queue-operation relocated repl-mode \
+     resume-head-vouch started tag tool_progress tools-used worktree-state",
+);
 
 #[cfg(test)]
 mod tests {
@@ -410,6 +380,6 @@ mod tests {
 
     #[test]
     fn bookkeeping_is_sorted() {
-        assert!(BOOKKEEPING.is_sorted());
+        assert!(BOOKKEEPING.all().is_sorted());
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::calls::Calls;
 use crate::facts::{copy, echoed, filled, leveled, minor, nodes, string};
+use crate::names::Names;
 use streamfmt_core::event::Facts;
 use streamfmt_core::item::{Content, Fact, Id, Item};
 use streamfmt_core::json::{self, Str, Value};
@@ -13,32 +14,13 @@ use super::message::{echo, marked_notice};
 use super::{Claude, ClaudeItemBuilder, content};
 
 /// Subtypes that come and go while something else tells the same. Sorted.
-const TRANSIENT: &[&str] = &[
-    "background_tasks_changed",
-    "bridge_state",
-    "bridge_status",
-    "commands_changed",
-    "control_request_progress",
-    "elicitation_complete",
-    "file_snapshot",
-    "files_persisted",
-    "hook_progress",
-    "hook_started",
-    "memory_recall",
-    "memory_saved",
-    "permission_check_status",
-    "post_turn_summary",
-    "session_state_changed",
-    "shell_cwd",
-    "task_progress",
-    "task_started",
-    "task_summary",
-    "task_updated",
-    "thinking_tokens",
-    "turn_duration",
-    "turn_starting",
-    "worker_shutting_down",
-];
+static TRANSIENT: Names = Names::of(
+    "background_tasks_changed bridge_state bridge_status commands_changed control_request_progress \
+     elicitation_complete file_snapshot files_persisted hook_progress hook_started memory_recall \
+     memory_saved permission_check_status post_turn_summary session_state_changed shell_cwd \
+     task_progress task_started task_summary task_updated thinking_tokens turn_duration turn_starting \
+     worker_shutting_down",
+);
 
 /// What notices take over from their lines: the names there, and ours.
 const DENIED: [(&str, &str); 3] =
@@ -133,7 +115,7 @@ impl Claude {
                 builder.notice("info", content(value, "content"))
             }
             "" => return builder.unknown("system".into(), value),
-            subtype => return builder.rest("system/", subtype, TRANSIENT, value),
+            subtype => return builder.rest("system/", subtype, &TRANSIENT, value),
         };
         builder.put(notice);
     }
@@ -257,6 +239,6 @@ mod tests {
 
     #[test]
     fn transient_subtypes_are_sorted() {
-        assert!(TRANSIENT.is_sorted());
+        assert!(TRANSIENT.all().is_sorted());
     }
 }

@@ -1,25 +1,26 @@
 //! How the program is started so that it writes a stream.
 
-use crate::arguments::{Names, before_dashes, has, owned};
+use crate::arguments::{before_dashes, has, owned};
+use crate::names::Names;
 use streamfmt_core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
 
 /// Without `exec` it opens a screen of its own.
 pub(crate) const LAUNCH: Launch = Launch { programs: &["codex"], complete };
 
 /// First arguments that make it do something else than work on a task.
-const COMMANDS: Names = Names(
+static COMMANDS: Names = Names::of(
     "app app-server apply cloud completion debug execpolicy features help login logout mcp mcp-server \
      sandbox update",
 );
 
 /// Options after which it says something and ends.
-const SAYINGS: Names = Names("-h --help -V --version");
+static SAYINGS: Names = Names::of("-h --help -V --version");
 
 /// Options that take all values up to the next option.
-const WITH_VALUES: Names = Names("-i --image");
+static WITH_VALUES: Names = Names::of("-i --image");
 
 /// Options that take a value, which is no task.
-const WITH_VALUE: Names = Names(
+static WITH_VALUE: Names = Names::of(
     "-c --config -m --model -C --cd -s --sandbox -p --profile -o --output-last-message --output-schema \
      --color --add-dir --enable --disable --local-provider -a --ask-for-approval --remote",
 );

@@ -4,6 +4,7 @@
 use data_encoding::BASE64_NOPAD;
 
 use crate::facts::{leveled, minor, nodes, string};
+use crate::names::Names;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
@@ -84,7 +85,7 @@ impl Codex {
                 builder.put(notice);
             }
             "token_count" => self.count_so_far(message.get("info"), builder),
-            _ => builder.rest("msg/", &kind, BOOKKEEPING, message),
+            _ => builder.rest("msg/", &kind, &BOOKKEEPING, message),
         }
     }
 
@@ -168,20 +169,11 @@ fn decoded(base64: &str) -> Option<Vec<u8>> {
 }
 
 /// Types that repeat what other lines say, or say nothing of the conversation.
-const BOOKKEEPING: &[&str] = &[
-    "agent_message_delta",
-    "agent_reasoning_delta",
-    "agent_reasoning_raw_content",
-    "agent_reasoning_raw_content_delta",
-    "agent_reasoning_section_break",
-    "mcp_list_tools_response",
-    "session_configured",
-    "shutdown_complete",
-    "task_complete",
-    "task_started",
-    "turn_diff",
-    "user_message",
-];
+static BOOKKEEPING: Names = Names::of(
+    "agent_message_delta agent_reasoning_delta agent_reasoning_raw_content \
+     agent_reasoning_raw_content_delta agent_reasoning_section_break mcp_list_tools_response \
+     session_configured shutdown_complete task_complete task_started turn_diff user_message",
+);
 
 #[cfg(test)]
 mod tests {

@@ -12,6 +12,7 @@
 mod shown;
 
 use crate::facts::{filled, image, minor, nodes, push_list, result_content, string};
+use crate::names::Names;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::hash::hash;
@@ -111,19 +112,14 @@ impl RecordedTexts {
 /// Whether lines of a session file have this type.
 pub(super) fn is_known(kind: &str) -> bool {
     matches!(kind, "session_meta" | "turn_context" | "response_item" | "event_msg" | "compacted")
-        || BOOKKEEPING.contains(&kind)
+        || BOOKKEEPING.has(kind)
 }
 
 /// Types of lines that tell nothing of the conversation, or what others do.
-const BOOKKEEPING: &[&str] = &[
-    "dynamic_tools_updated",
-    "inter_agent_communication",
-    "inter_agent_communication_metadata",
-    "realtime_item",
-    "security_risk_score",
-    "token_usage_record",
-    "world_state",
-];
+static BOOKKEEPING: Names = Names::of(
+    "dynamic_tools_updated inter_agent_communication inter_agent_communication_metadata realtime_item \
+     security_risk_score token_usage_record world_state",
+);
 
 impl Codex {
     /// Goes over to what is remembered of the file of a call's sub-agent; and back, when it is called once more.
@@ -161,7 +157,7 @@ impl Codex {
             "response_item" => self.response(payload, builder),
             "event_msg" => self.shown(payload, builder),
             "compacted" => self.compacted(payload.get("message"), builder),
-            _ => builder.rest("", kind, BOOKKEEPING, builder.input.value),
+            _ => builder.rest("", kind, &BOOKKEEPING, builder.input.value),
         }
     }
 

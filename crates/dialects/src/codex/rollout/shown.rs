@@ -1,6 +1,7 @@
 //! What was shown of a session while it ran: since 0.169 mostly as items, like those of the stream.
 
 use crate::facts::{image, leveled, minor, nodes, push_list, string};
+use crate::names::Names;
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, Kind};
 use streamfmt_core::json::Value;
@@ -59,7 +60,7 @@ impl Codex {
                 let notice = builder.notice("warning", string(message));
                 builder.put(leveled(notice, "warning"));
             }
-            _ => builder.rest("event_msg/", &kind, BOOKKEEPING, payload),
+            _ => builder.rest("event_msg/", &kind, &BOOKKEEPING, payload),
         }
     }
 
@@ -186,14 +187,7 @@ impl Codex {
 }
 
 /// Types that repeat what other lines say, or say nothing of the conversation.
-const BOOKKEEPING: &[&str] = &[
-    "agent_reasoning_raw_content",
-    "agent_reasoning_section_break",
-    "entered_review_mode",
-    "exited_review_mode",
-    "item_started",
-    "thread_goal_updated",
-    "thread_name_updated",
-    "thread_rolled_back",
-    "turn_diff",
-];
+static BOOKKEEPING: Names = Names::of(
+    "agent_reasoning_raw_content agent_reasoning_section_break entered_review_mode exited_review_mode \
+     item_started thread_goal_updated thread_name_updated thread_rolled_back turn_diff",
+);
