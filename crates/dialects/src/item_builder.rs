@@ -121,10 +121,17 @@ impl<'a, L> ItemBuilder<'a, L> {
 
     /// Something whose name isn't known, shown as it is.
     pub(super) fn unknown(&mut self, name: String, value: Value<'_>) {
-        let mut item = self.unnamed_item(Kind::Unknown);
+        let id = self.unnamed();
+        let item = self.unknown_item(id, name, value);
+        self.put(item);
+    }
+
+    /// The same with an id of its own, to be put.
+    pub(super) fn unknown_item(&mut self, id: Id, name: String, value: Value<'_>) -> Item {
+        let mut item = self.item(id, Kind::Unknown);
         item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
         self.emit(Event::Unknown(name));
-        self.put(item);
+        item
     }
 }
 

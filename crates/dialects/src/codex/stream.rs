@@ -112,11 +112,7 @@ impl Codex {
                 if let Some(source) = CallSource::of_item(&kind) {
                     return self.call(phase, source, value, &id, builder);
                 }
-                let mut item = builder.item(id, Kind::Unknown);
-                let name = format!("item/{kind}");
-                item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
-                builder.emit(Event::Unknown(name));
-                Some(item)
+                Some(builder.unknown_item(id, format!("item/{kind}"), value))
             }
         };
         let Some(item) = item.map(Box::new) else {
