@@ -71,8 +71,15 @@ impl Envelope {
                 found.has_unknown = true;
                 return;
             };
+            let node = FieldNode::of(field);
+            if let Some(place) = found.fields.get_mut(name as usize) {
+                *place = node;
+            }
             match name {
-                EnvelopeKey::HistorySession => flags.is_history = true,
+                EnvelopeKey::HistorySession => {
+                    found.fields[EnvelopeKey::Session as usize] = node;
+                    flags.is_history = true;
+                }
                 EnvelopeKey::Message => found.inside = Message::of(field),
                 EnvelopeKey::Sidechain => flags.is_sidechain = is_true(),
                 EnvelopeKey::Synthetic => flags.is_synthetic |= is_true(),
@@ -80,9 +87,6 @@ impl Envelope {
                 EnvelopeKey::ApiError => flags.is_api_error |= is_true(),
                 EnvelopeKey::Aborted => flags.is_aborted |= is_true(),
                 _ => {}
-            }
-            if let Some(place) = found.fields.get_mut(name.place()) {
-                *place = FieldNode::of(field);
             }
         });
         found
@@ -107,13 +111,13 @@ pub(super) struct ClaudeLine<'a> {
 impl<'a> ClaudeLine<'a> {
     /// The line of `value`, whose envelope this is. `None`: it has no `type`.
     pub(super) fn of(value: Value<'a>, envelope: &'a Envelope) -> Option<Self> {
-        let kind = envelope.fields[EnvelopeKey::Type.place()].str(value)?;
+        let kind = envelope.fields[EnvelopeKey::Type as usize].str(value)?;
         Some(Self { value, envelope, kind })
     }
 
     /// The value of a field that keeps its place.
     pub(super) fn get(&self, key: EnvelopeKey) -> Option<Value<'a>> {
-        self.envelope.fields.get(key.place())?.of_record(self.value)
+        self.envelope.fields.get(key as usize)?.of_record(self.value)
     }
 
     /// The same if it is a string.
@@ -123,7 +127,7 @@ impl<'a> ClaudeLine<'a> {
 }
 
 /// What a key of the envelope is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum EnvelopeKey {
     Type,
     Subtype,
@@ -142,7 +146,7 @@ pub(super) enum EnvelopeKey {
     Version,
     Supersedes,
     BlockIndex,
-    /// As [`EnvelopeKey::Session`], which it keeps the place of.
+    /// Kept as [`EnvelopeKey::Session`].
     HistorySession,
     Sidechain,
     Synthetic,
@@ -156,12 +160,6 @@ pub(super) enum EnvelopeKey {
 impl EnvelopeKey {
     /// How many keep their places: those before the others.
     const FIELDS: usize = Self::HistorySession as usize;
-
-    /// Where it keeps its place.
-    #[inline]
-    fn place(self) -> usize {
-        if self == Self::HistorySession { Self::Session as usize } else { self as usize }
-    }
 }
 
 static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| {
