@@ -119,15 +119,9 @@ fn task(arguments: &[&str], options: &[&str]) -> Option<String> {
 
 /// The format that is asked for: where, in how many arguments, and which.
 fn format_of<'a>(options: &[&'a str]) -> Option<(usize, usize, &'a str)> {
-    options.iter().enumerate().find_map(|(at, option)| {
-        if *option == FORMAT {
-            return Some((
-                at,
-                1 + usize::from(at + 1 < options.len()),
-                options.get(at + 1).copied().unwrap_or_default(),
-            ));
-        }
-        Some((at, 1, option.strip_prefix(FORMAT)?.strip_prefix('=')?))
+    options.iter().enumerate().find_map(|(at, option)| match option.strip_prefix(FORMAT)? {
+        "" => Some((at, options[at..].len().min(2), options.get(at + 1).copied().unwrap_or_default())),
+        behind => Some((at, 1, behind.strip_prefix('=')?)),
     })
 }
 

@@ -100,9 +100,7 @@ impl Codex {
         self.calls.answered(&id);
         let [success, answer] = message.get_all(["success", "result"]);
         match kind {
-            "exec_command_end" => {
-                result::of_item(CallSource::Command, message, &mut item);
-            }
+            "exec_command_end" => result::of_item(CallSource::Command, message, &mut item),
             "patch_apply_end" => {
                 if success.and_then(Value::bool) == Some(false) {
                     result::fail(&mut item);
@@ -147,20 +145,19 @@ impl Codex {
 
 /// The call that begins with a line.
 fn begin(kind: &str, message: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
-    let source = match kind {
-        "patch_apply_begin" => CallSource::Patch,
+    match kind {
+        "patch_apply_begin" => call::of_item(CallSource::Patch, message, id, builder),
         "mcp_tool_call_begin" => {
-            return call::of_item(CallSource::Mcp, message.get("invocation").unwrap_or(message), id, builder);
+            call::of_item(CallSource::Mcp, message.get("invocation").unwrap_or(message), id, builder)
         }
         "exec_command_begin" => {
             let mut call = builder.item(id, Kind::Call);
             let [command, cwd] = message.get_all(["command", "cwd"]);
             call::run(&mut call, tools::SHELL[0], command, cwd);
-            return call;
+            call
         }
-        _ => CallSource::Web,
-    };
-    call::of_item(source, message, id, builder)
+        _ => call::of_item(CallSource::Web, message, id, builder),
+    }
 }
 
 /// What Base64 stands for, if it is that.

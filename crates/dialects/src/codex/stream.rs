@@ -146,9 +146,8 @@ impl Codex {
         let is_known = self.calls.get(id).is_some();
         // What is looked for on the web is known only at the end.
         let is_whole = phase == Phase::Completed || source != CallSource::Web;
-        let call = (!is_known || source == CallSource::Web)
-            .then(|| call::of_item(source, value, id.clone(), builder));
-        if let Some(call) = call {
+        if !is_known || source == CallSource::Web {
+            let call = call::of_item(source, value, id.clone(), builder);
             self.calls.made(&call);
             builder.emit(if is_whole { Event::Put(Box::new(call)) } else { Event::Open(Box::new(call)) });
         }
