@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::context::ItemContext;
 use crate::file_diff::FileDiff;
-use crate::generic::{self, is_short};
+use crate::generic::{self, InputLayout, is_short};
 use streamfmt_core::entry::{Block, Line, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{DoesRef, FactRef, GrowingInput, Status};
@@ -220,11 +220,10 @@ impl CallContext<'_> {
 
 /// Any tool.
 pub(super) fn generic(call: &mut CallContext<'_>) -> Option<()> {
-    let laid = generic::input(call.input, call.context.is_cut());
-    if let Some(arg) = laid.arg {
-        call.title.push("call.arg", arg);
+    match generic::input(call.input, call.context.is_cut()) {
+        InputLayout::Title(arg) => call.title.push("call.arg", arg),
+        InputLayout::Body(blocks) => call.body.extend(blocks),
     }
-    call.body.extend(laid.blocks);
     let values = call.input.entries().map(|(_, value)| value.node());
     call.known.extend(values);
     Some(())

@@ -26,30 +26,27 @@ pub(super) const SHORT: usize = 100;
 /// Longest container that stays on one line, in bytes.
 const INLINE: usize = 60;
 
-/// An input laid out: something short for the title, and the rest.
-#[derive(Default)]
-pub(super) struct InputLayout {
-    /// The only value, if it is short.
-    pub(super) arg: Option<Text>,
-    /// Everything else.
-    pub(super) blocks: Vec<Block>,
+/// An input laid out.
+pub(super) enum InputLayout {
+    /// All of it, short enough for the title.
+    Title(Text),
+    /// All of it, below the title.
+    Body(Vec<Block>),
 }
 
 /// Lays out an input of any type. `cut`: its record was cut at a limit.
 pub(super) fn input(value: Value<'_>, cut: bool) -> InputLayout {
     if value.kind() == ValueKind::Object {
-        return match brief(value) {
-            Some(arg) => InputLayout { arg: Some(arg), blocks: Vec::new() },
-            None => InputLayout { arg: None, blocks: fields(value, &[], cut) },
-        };
+        let below = || InputLayout::Body(fields(value, &[], cut));
+        return brief(value).map_or_else(below, InputLayout::Title);
     }
     if let Some(arg) = short(value) {
-        return InputLayout { arg: Some(arg), blocks: Vec::new() };
+        return InputLayout::Title(arg);
     }
     // A text by itself needs no marks that set it off from others.
     let text = value.str().map(|text| Text::from_json(text).trimmed_end());
     let text = text.unwrap_or_else(|| laid_out(value, cut));
-    InputLayout { arg: None, blocks: vec![Block::text("call.input", text)] }
+    InputLayout::Body(vec![Block::text("call.input", text)])
 }
 
 /// The fields of an object, but for those whose values are at the nodes `known`.

@@ -9,7 +9,7 @@
 
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::json::Value;
-use streamfmt_core::records::{RecordTree, RecordType, TreeNode};
+use streamfmt_core::records::{RecordTree, TreeNode};
 use streamfmt_core::text::Text;
 
 use crate::generic;
@@ -22,26 +22,28 @@ pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
     let schema = tree.schema();
     let kind = schema.types.get(node.kind)?;
     let record = node.record.root();
-    let mut known = SaidFields::default();
+    // The nodes of fields that are said.
+    let mut known = Vec::new();
     // The type itself.
-    known.take(record, "type");
+    take(record, "type", &mut known);
     let mark = if kind.parent.is_none() { "plan" } else { "plain" };
     let mut view = View::titled(mark, Line::default());
-    let label = known.take(record, &kind.label).map(shown).filter(|label| !label.trim().is_empty());
+    let label = take(record, &kind.label, &mut known).map(shown).filter(|label| !label.trim().is_empty());
     view.title.push("record.label", label.unwrap_or(Text::own("(no name)")));
     let mut about = kind.name.clone();
-    if let Some(id) = kind.id.as_ref().and_then(|field| known.take(record, field)) {
+    if let Some(id) = kind.id.as_ref().and_then(|field| take(record, field, &mut known)) {
         about = format!("{about} {}", shown(id));
     }
     push_note(&mut view.title, Text::clean_owned(about));
-    if let Some(field) = parent_field(kind).filter(|_| node.parent.is_some()) {
-        known.take(record, field);
+    let parent_field = kind.parent.as_ref().and_then(|parent| parent.field.as_deref());
+    if let Some(field) = parent_field.filter(|_| node.parent.is_some()) {
+        take(record, field, &mut known);
     }
-    let text = kind.text.as_ref().and_then(|field| known.take(record, field)).map(shown);
+    let text = kind.text.as_ref().and_then(|field| take(record, field, &mut known)).map(shown);
     for field in &kind.fields {
-        let value = record.get(&field.name).filter(|value| !known.nodes.contains(&value.node()));
+        let value = record.get(&field.name).filter(|value| !known.contains(&value.node()));
         let Some(text) = value.map(shown).filter(|text| generic::is_short(text)) else { continue };
-        known.take(record, &field.name);
+        take(record, &field.name, &mut known);
         push_note(&mut view.title, Text::clean_owned(format!("{}: {text}", field.name)));
     }
     if node.updates > 0 {
@@ -55,27 +57,15 @@ pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
     if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
         view.body.push(Block::prose("record.text", text));
     }
-    view.body.extend(generic::fields(record, &known.nodes, node.record.is_cut()));
+    view.body.extend(generic::fields(record, &known, node.record.is_cut()));
     Some(view)
 }
 
-/// The nodes of fields that are said.
-#[derive(Default)]
-struct SaidFields {
-    nodes: Vec<u32>,
-}
-
-impl SaidFields {
-    /// The value of a field, which needn't be said again.
-    fn take<'r>(&mut self, record: Value<'r>, field: &str) -> Option<Value<'r>> {
-        let value = record.get(field)?;
-        self.nodes.push(value.node());
-        Some(value)
-    }
-}
-
-fn parent_field(kind: &RecordType) -> Option<&str> {
-    kind.parent.as_ref()?.field.as_deref()
+/// The value of a field, which needn't be said again.
+fn take<'r>(record: Value<'r>, field: &str, known: &mut Vec<u32>) -> Option<Value<'r>> {
+    let value = record.get(field)?;
+    known.push(value.node());
+    Some(value)
 }
 
 fn push_note(title: &mut Line, note: Text) {
