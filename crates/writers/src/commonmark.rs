@@ -12,6 +12,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
 use super::page;
+use crate::byte_set::byte_set;
 
 /// Longer Markdown is written as it is.
 const MAX_TEXT: usize = 256 * 1024;
@@ -45,16 +46,7 @@ pub(super) fn is_words(text: &str) -> bool {
 }
 
 /// Whether a byte may be a mark of Markdown behind the start of a line, or end the line.
-static MAY_BE_MARK: [bool; 256] = {
-    let mut may_be_mark = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        may_be_mark[byte] =
-            matches!(byte as u8, 0..=0x1f | b'\\' | b'`' | b'*' | b'_' | b'~' | b'[' | b'<' | b'&');
-        byte += 1;
-    }
-    may_be_mark
-};
+static MAY_BE_MARK: [bool; 256] = byte_set(b"\\`*_~[<&", &[[0, 0x1f]]);
 
 /// Begins to read Markdown: with tables, task lists and struck out text.
 pub(super) fn parse(text: &str) -> Parser<'_> {
@@ -152,19 +144,7 @@ pub(super) fn encoded(link: &str, stays: impl Fn(usize, u8) -> bool) -> String {
 }
 
 /// Whether a byte of an address stays as it is.
-static IS_SAFE: [bool; 256] = {
-    let mut is_safe = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        is_safe[byte] = matches!(
-            byte as u8,
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' | b'/' | b'?' | b'#' | b'@'
-                | b'!' | b'$' | b'&' | b'+' | b',' | b';' | b'=' | b'%'
-        );
-        byte += 1;
-    }
-    is_safe
-};
+static IS_SAFE: [bool; 256] = byte_set(b"-._~:/?#@!$&+,;=%", &[*b"AZ", *b"az", *b"09"]);
 
 /// Where the host stands that is an address of IPv6, with its brackets: `[::1]`. Empty and at the end if there is none.
 fn numeric_host(link: &str) -> Range<usize> {

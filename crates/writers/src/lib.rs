@@ -2,6 +2,7 @@
 //!
 //! A writer sees no item and no dialect. What it is given, and when, is in [`streamfmt_core::writer`].
 
+mod byte_set;
 pub mod cast;
 pub mod ci;
 mod commonmark;

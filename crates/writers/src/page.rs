@@ -208,11 +208,17 @@ pub(super) fn figures(head: &DocumentHead) -> Vec<Text> {
 
 /// A picture in words: `image png, 12 KB, logo.png`.
 pub(super) fn description(media: &str, bytes: Option<u64>, name: Option<&str>) -> String {
-    let mut description = match media {
+    let kind = match media {
         "application/pdf" => "PDF".to_owned(),
         "" => "image".to_owned(),
         _ => media.replace('/', " "),
     };
+    described(kind, bytes, name)
+}
+
+/// What kind of picture it is, its size and its name, as far as they are known.
+pub(super) fn described(kind: String, bytes: Option<u64>, name: Option<&str>) -> String {
+    let mut description = kind;
     if let Some(bytes) = bytes {
         let _ = write!(description, ", {}", &*figures::size(bytes));
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use wide::u8x16;
 
+use crate::byte_set::byte_set;
 use crate::pieces::{OutputPieces, PIECE};
 
 /// Takes HTML and passes it on in pieces.
@@ -123,15 +124,7 @@ fn first_special(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Whether a character may have to be spelled otherwise, by its first byte.
-static IS_SPECIAL: [bool; 256] = {
-    let mut is_special = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        is_special[byte] = matches!(byte as u8, b'&' | b'<' | b'>' | b'"' | b'\'' | NONCHARACTERS..);
-        byte += 1;
-    }
-    is_special
-};
+static IS_SPECIAL: [bool; 256] = byte_set(b"&<>\"'", &[[NONCHARACTERS, u8::MAX]]);
 
 fn first_special_of(bytes: [u8; 16]) -> Option<usize> {
     let [bit, other_bit, apostrophe, greater, quote, last] =

@@ -8,6 +8,7 @@
 use std::fmt::Write;
 use std::iter;
 
+use crate::byte_set::byte_set;
 use crate::commonmark;
 
 /// Writes `text`, which holds no line feed. `begins`: it stands at the start of a line.
@@ -45,16 +46,7 @@ fn first_special(text: &str) -> Option<usize> {
 }
 
 /// Whether a character may need more than being written, by its byte: all that do have one.
-static IS_SPECIAL: [bool; 256] = {
-    let special = b"\\`*_[]<&~|@#!$%=-h\t";
-    let mut is_special = [false; 256];
-    let mut at = 0;
-    while at < special.len() {
-        is_special[special[at] as usize] = true;
-        at += 1;
-    }
-    is_special
-};
+static IS_SPECIAL: [bool; 256] = byte_set(b"\\`*_[]<&~|@#!$%=-h\t", &[]);
 
 /// Writes the special character `ch` at the start of `text`, and what belongs to it; returns how many bytes that was.
 fn special(ch: char, text: &str, before: Option<char>, out: &mut String) -> usize {

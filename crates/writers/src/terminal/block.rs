@@ -218,27 +218,15 @@ impl RowWriter<'_> {
 
     fn image(&mut self, media: &str, bytes: Option<u64>, name: Option<&str>) {
         let look = self.look();
-        let mut text = String::from("[");
-        let kind = media.strip_prefix("image/");
-        text.push_str(match media {
+        let format = media.strip_prefix("image/");
+        let kind = match media {
             "application/pdf" => "PDF",
-            _ if kind.is_some() || matches!(media, "" | "image") => glyph(look, "image"),
+            _ if format.is_some() || matches!(media, "" | "image") => glyph(look, "image"),
             _ => media,
-        });
-        if let Some(kind) = kind.filter(|kind| !kind.is_empty()) {
-            text.push(' ');
-            text.push_str(kind);
-        }
-        if let Some(bytes) = bytes {
-            text.push_str(", ");
-            text.push_str(&figures::size(bytes));
-        }
-        if let Some(name) = name {
-            text.push_str(", ");
-            text.push_str(name);
-        }
-        text.push(']');
-        let text = text.replace('\n', " ");
+        };
+        let blank = if format.is_none_or(str::is_empty) { "" } else { " " };
+        let kind = [kind, blank, format.unwrap_or_default()].concat();
+        let text = format!("[{}]", page::described(kind, bytes, name));
         self.line(&[look.piece("image", &text)], 0);
     }
 
