@@ -204,6 +204,18 @@ pub enum Status {
     Cancelled,
 }
 
+impl Status {
+    /// Its name in the machine formats and in Lua.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What a call does, whatever its dialect calls the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -132,7 +132,7 @@ pub fn write_item(item: &Item, out: &mut String) -> fmt::Result {
     }
     object.field("place").write_fmt(format_args!("{}", item.place))?;
     object.string("kind", item.kind.name())?;
-    object.string("status", status_name(item.status))?;
+    object.string("status", item.status.name())?;
     if let Some(at) = item.at() {
         object.string("at", &at.to_string())?;
     }
@@ -164,16 +164,6 @@ pub fn write_item(item: &Item, out: &mut String) -> fmt::Result {
     }
     object.close()?;
     out.write_char('\n')
-}
-
-fn status_name(status: crate::item::Status) -> &'static str {
-    use crate::item::Status;
-    match status {
-        Status::Open => "open",
-        Status::Done => "done",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
 }
 
 /// A JSON object that is being written.

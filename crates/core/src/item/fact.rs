@@ -57,7 +57,7 @@ pub enum FactRef<'a> {
 
 impl<'a> FactRef<'a> {
     /// A fact of this item, unless it is `null`.
-    pub(super) fn new(item: &'a Item, fact: &'a Fact) -> Option<Self> {
+    pub fn new(item: &'a Item, fact: &'a Fact) -> Option<Self> {
         match fact {
             Fact::Node(node) => Self::of_json(item.record.as_deref()?.value(*node)),
             Fact::Named(node, parts) => match Self::of_json(item.record.as_deref()?.value(*node))? {

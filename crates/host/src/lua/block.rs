@@ -13,7 +13,8 @@ use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::{self, is_role};
 
-use super::item::{Handle, a_type, type_name};
+use super::current::Handle;
+use super::item::{a_type, type_name};
 
 /// Blocks and spans of one answer.
 pub(super) const MOST_PARTS: usize = 20_000;

@@ -1,7 +1,9 @@
 //! What scripts look at just now: an item is lent to them while it is told, never copied, and out of reach after.
 
 use std::cell::{Cell, RefCell};
+use std::ptr;
 
+use mlua::{IntoLua, LightUserData, Lua, Value};
 use scoped_tls::scoped_thread_local;
 use streamfmt_core::event::Usage;
 use streamfmt_core::item::Item;
@@ -50,15 +52,15 @@ fn lend<R>(item: &Item, call: Option<&Item>, is_read: bool, work: impl FnOnce() 
     })
 }
 
-/// A place to look at an item, for as long as it is at hand.
+/// An item, as scripts have it: they may look at it for as long as it is at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sight {
+pub(super) struct Handle {
     /// Whether it is of the call of the result at hand, not of the item itself.
     is_call: bool,
     time: usize,
 }
 
-impl Sight {
+impl Handle {
     /// The item at hand.
     pub(super) fn item() -> Self {
         Self { is_call: false, time: NOW.get().number }
@@ -70,19 +72,20 @@ impl Sight {
         now.has_call.then_some(Self { is_call: true, time: now.number })
     }
 
+    /// The call that the item at hand is about: the one that a result answers, or the item itself.
+    pub(super) fn one_called() -> Self {
+        Self::call().unwrap_or_else(Self::item)
+    }
+
+    /// The item that a script has, if it is one.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        let number = value.as_light_userdata()?.0.addr();
+        Some(Self { is_call: number & 1 == 1, time: number >> 1 })
+    }
+
     /// Whether it is of a call that a result answers.
     pub(super) fn is_call(self) -> bool {
         self.is_call
-    }
-
-    /// It as a number, which is not 0.
-    pub(super) fn number(self) -> usize {
-        self.time << 1 | usize::from(self.is_call)
-    }
-
-    /// What [`Sight::number`] gave.
-    pub(super) fn of_number(number: usize) -> Self {
-        Self { is_call: number & 1 == 1, time: number >> 1 }
     }
 
     /// Whether the item is still at hand.
@@ -90,9 +93,22 @@ impl Sight {
         self.time == NOW.get().number && self.time > 0
     }
 
-    /// Looks at the item; `None` if it is at hand no more.
-    pub(super) fn look<R>(self, look: impl FnOnce(&Item) -> R) -> Option<R> {
-        self.is_good().then(|| if self.is_call { CALL.with(look) } else { ITEM.with(look) })
+    /// Looks at the item. It is an error if it is at hand no more.
+    pub(super) fn look<R>(self, look: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
+        if !self.is_good() {
+            return Err(mlua::Error::runtime(
+                "this item belongs to an earlier call: keep the texts and numbers that are needed later",
+            ));
+        }
+        if self.is_call { CALL.with(look) } else { ITEM.with(look) }
+    }
+}
+
+impl IntoLua for Handle {
+    fn into_lua(self, _: &Lua) -> mlua::Result<Value> {
+        // A number that is not 0.
+        let number = self.time << 1 | usize::from(self.is_call);
+        Ok(Value::LightUserData(LightUserData(ptr::without_provenance_mut(number))))
     }
 }
 

@@ -19,7 +19,8 @@ use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 
 use super::block::list_of;
-use super::item::{Handle, a_type};
+use super::current::Handle;
+use super::item::a_type;
 use super::layers::Who;
 use super::new_items::Maker;
 use super::plugin::{CallFailure, function_of};

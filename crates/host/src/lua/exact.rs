@@ -5,7 +5,7 @@ use std::rc::Rc;
 use mlua::{Function, Lua, LuaString, Table, Value};
 use streamfmt_core::redact::{CustomPattern, Redaction};
 
-use super::api::Plugin;
+use super::api::{Plugin, wrong};
 use super::item;
 
 /// `sf.raw(value, key)`.
@@ -89,8 +89,4 @@ fn own(patterns: &Table) -> Result<Vec<CustomPattern>, String> {
         CustomPattern::new(&name, &pattern).map_err(|error| format!("the pattern \"{pattern}\": {error}"))
     };
     told.into_iter().map(own).collect()
-}
-
-fn wrong(message: impl Into<String>) -> mlua::Error {
-    mlua::Error::runtime(message.into())
 }

@@ -8,7 +8,6 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::ptr;
 use std::rc::Rc;
 
 use mlua::{
@@ -16,11 +15,11 @@ use mlua::{
     UserDataMethods, UserDataRef, Value,
 };
 use streamfmt_core::event::Usage;
-use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
+use streamfmt_core::item::{Action, Fact, FactRef, Id, Item, Kind};
 use streamfmt_core::json::{self, Record};
 
-use super::api;
-use super::current::{Current, Sight, is_reading};
+use super::api::{self, wrong};
+use super::current::{Current, Handle, is_reading};
 use super::new_items::facts;
 use super::vm::unlimited;
 use crate::problem::nearest;
@@ -40,7 +39,7 @@ pub(super) struct Reach {
     /// The function behind `default()`: what the layers below say of the item at hand or, given `true`, of its call.
     pub(super) below: RefCell<Option<Function>>,
     /// The text that was asked for last: scripts ask for its length and then for itself.
-    text: RefCell<Option<(Sight, LuaString)>>,
+    text: RefCell<Option<(Handle, LuaString)>>,
     methods: Methods,
 }
 
@@ -56,13 +55,13 @@ impl Reach {
         let methods = Methods {
             default: lua.create_function(|lua, this: Value| {
                 let of_call = match Handle::of(&this) {
-                    Some(handle) => handle.look(|_| Ok(handle.0.is_call()))?,
+                    Some(handle) => handle.look(|_| Ok(handle.is_call()))?,
                     None => false,
                 };
                 let below = reach(lua)?.below.borrow().clone();
                 match below {
                     Some(below) => below.call::<Value>(of_call),
-                    None => Err(error("default() is there only while a call, result or view function runs")),
+                    None => Err(wrong("default() is there only while a call, result or view function runs")),
                 }
             })?,
             table: lua.create_function(|lua, input: UserDataRef<JsonHandle>| {
@@ -79,7 +78,7 @@ impl Reach {
     }
 
     /// The text of an item.
-    fn text(&self, lua: &Lua, of: Sight, item: &Item) -> mlua::Result<Value> {
+    fn text(&self, lua: &Lua, of: Handle, item: &Item) -> mlua::Result<Value> {
         if let Some((_, text)) = self.text.borrow().as_ref().filter(|(last, _)| *last == of) {
             return Ok(Value::String(text.clone()));
         }
@@ -93,11 +92,7 @@ impl Reach {
 pub(super) fn reach(lua: &Lua) -> mlua::Result<Rc<Reach>> {
     lua.app_data_ref::<Rc<Reach>>()
         .map(|reach| Rc::clone(&reach))
-        .ok_or_else(|| error("no item is available here"))
-}
-
-fn error(message: &str) -> mlua::Error {
-    mlua::Error::runtime(message)
+        .ok_or_else(|| wrong("no item is available here"))
 }
 
 /// A fault that a script has whatever the stream says, such as a name that nothing has.
@@ -187,35 +182,10 @@ fn refuse_write<T>(_: &Lua, _: &T, _: MultiValue) -> mlua::Result<()> {
 const NO_ITEM_WRITE: &str = "an item can't be changed: return what is to be shown of it";
 const NO_INPUT_WRITE: &str = "what the stream says can't be changed: `:table()` of an input gives a copy that can, and `arg` says what is shown of it";
 
-/// An item, as scripts have it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Handle(Sight);
-
 impl Handle {
-    /// The item at hand.
-    pub(super) fn item() -> Self {
-        Self(Sight::item())
-    }
-
-    /// The call of the result at hand.
-    pub(super) fn call() -> Option<Self> {
-        Sight::call().map(Self)
-    }
-
-    /// The call that the item at hand is about: the one that a result answers, or the item itself.
-    pub(super) fn one_called() -> Self {
-        Self::call().unwrap_or_else(Self::item)
-    }
-
-    /// The item that a script has, if it is one.
-    pub(super) fn of(value: &Value) -> Option<Self> {
-        let number = value.as_light_userdata()?.0.addr();
-        Some(Self(Sight::of_number(number)))
-    }
-
     /// Says what scripts can do with one.
     fn install(lua: &Lua, reach: Rc<Reach>) -> mlua::Result<()> {
-        let of = |value: Value| Self::of(&value).ok_or_else(|| error("expected an item"));
+        let of = |value: Value| Self::of(&value).ok_or_else(|| wrong("expected an item"));
         let meta = lua.create_table()?;
         let index = lua
             .create_function(move |lua, (this, name): (Value, String)| of(this)?.field(lua, &reach, &name))?;
@@ -232,21 +202,12 @@ impl Handle {
         Ok(())
     }
 
-    fn look<R>(self, look: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
-        self.0.look(look).unwrap_or_else(|| {
-            Err(error(
-                "this item belongs to an earlier call: keep the texts and numbers that are needed later",
-            ))
-        })
-    }
-
     /// A value of the item's record.
     pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
-        match value.kind() {
-            json::ValueKind::Array | json::ValueKind::Object => {
-                object(lua, JsonHandle { of: self, node: value.node() })
-            }
-            _ => scalar(lua, value),
+        if is_container(value) {
+            object(lua, JsonHandle { of: self, node: value.node() })
+        } else {
+            scalar(lua, value)
         }
     }
 
@@ -270,7 +231,7 @@ impl Handle {
     fn field(self, lua: &Lua, reach: &Reach, name: &str) -> mlua::Result<Value> {
         self.look(|item| match name {
             "kind" => text(lua, item.kind.name()),
-            "text" => reach.text(lua, self.0, item),
+            "text" => reach.text(lua, self, item),
             "error" => Ok(Value::Boolean(item.error)),
             "tool" => match item.fact("tool").and_then(FactRef::str) {
                 Some(own) if item.kind == Kind::Call => text(lua, &own),
@@ -286,13 +247,13 @@ impl Handle {
             "parent" => optional(lua, item.parent.as_ref().map(Id::as_str)),
             "line" => Ok(Value::Number(item.line as f64)),
             "time" => optional(lua, item.at().map(|at| at.to_string()).as_deref()),
-            "status" => text(lua, status(item.status)),
+            "status" => text(lua, item.status.name()),
             "frame" => item.record.as_deref().map_or(Ok(Value::Nil), |record| self.value(lua, record.root())),
             "block" => item.block().map_or(Ok(Value::Nil), |block| self.value(lua, block)),
             "raw" => optional(lua, item.record.as_deref().map(line_of)),
             "data" => object(lua, Data(self)),
             "call" => {
-                Self::call().filter(|_| !self.0.is_call()).map_or(Ok(Value::Nil), |call| call.into_lua(lua))
+                Self::call().filter(|_| !self.is_call()).map_or(Ok(Value::Nil), |call| call.into_lua(lua))
             }
             "default" => Ok(Value::Function(reach.methods.default.clone())),
             "took" => Ok(item.fact("took_ms").and_then(FactRef::float).map_or(Value::Nil, Value::Number)),
@@ -306,78 +267,41 @@ impl Handle {
             name => Err(no_field(item, name)),
         })
     }
-
-    fn fact(self, lua: &Lua, item: &Item, fact: &Fact) -> mlua::Result<Value> {
-        match fact {
-            Fact::Bool(truth) => Ok(Value::Boolean(*truth)),
-            Fact::Int(number) => whole(*number).map_or_else(|| text(lua, &number.to_string()), Ok),
-            Fact::Float(number) => Ok(Value::Number(*number)),
-            Fact::Text(told) => text(lua, told),
-            Fact::Node(node) | Fact::Named(node, _) => {
-                let record = item.record.as_deref();
-                record.map_or(Ok(Value::Nil), |record| self.value(lua, record.value(*node)))
-            }
-            Fact::Made(make, node) => {
-                optional(lua, item.record.as_deref().and_then(|record| make(record.value(*node))).as_deref())
-            }
-            Fact::Count(..) | Fact::Since(..) => {
-                Ok(FactRef::Made(item, fact).int().and_then(whole).unwrap_or(Value::Nil))
-            }
-            Fact::Bytes(_) => Ok(Value::Nil),
-            Fact::List(facts) => {
-                let list = lua.create_table()?;
-                for fact in facts {
-                    list.raw_push(self.fact(lua, item, fact)?)?;
-                }
-                Ok(Value::Table(list))
-            }
-            Fact::Map(parts) => {
-                let map = lua.create_table()?;
-                for (name, fact) in parts {
-                    map.raw_set(*name, self.fact(lua, item, fact)?)?;
-                }
-                Ok(Value::Table(map))
-            }
-        }
-    }
 }
 
-/// A part of what a call does.
-fn part(lua: &Lua, part: FactRef<'_>) -> mlua::Result<Value> {
-    match part {
-        FactRef::Json(value) => return plain(lua, value),
-        FactRef::Named(value, _)
-            if !matches!(value.kind(), json::ValueKind::Array | json::ValueKind::Object) =>
-        {
-            return scalar(lua, value);
-        }
+/// A typed fact, or a part of what a call does. Objects and arrays of the record of the item `of` are read as they are asked for; without
+/// one they are copied.
+fn fact(lua: &Lua, fact: FactRef<'_>, of: Option<Handle>) -> mlua::Result<Value> {
+    match (fact, of) {
+        (FactRef::Json(value) | FactRef::Named(value, _), Some(handle)) => return handle.value(lua, value),
+        (FactRef::Json(value), None) => return plain(lua, value),
+        (FactRef::Named(value, _), None) if !is_container(value) => return scalar(lua, value),
         _ => {}
     }
-    if let Some(told) = part.str() {
+    if let Some(told) = fact.str() {
         return text(lua, &told);
     }
-    if let Some(number) = part.float() {
-        return Ok(Value::Number(number));
+    if let Some(number) = fact.float() {
+        let large = fact.int().filter(|number| of.is_some() && whole(*number).is_none());
+        return large.map_or(Ok(Value::Number(number)), |number| text(lua, &number.to_string()));
     }
-    if let Some(truth) = part.bool() {
+    if let Some(truth) = fact.bool() {
         return Ok(Value::Boolean(truth));
     }
-    let table = unlimited(lua, || lua.create_table())?;
-    for one in part.list() {
-        let one = self::part(lua, one)?;
-        unlimited(lua, || table.raw_push(one))?;
+    // What can't be made of the record is no empty table.
+    if of.is_some() && !matches!(fact, FactRef::Made(_, Fact::List(_) | Fact::Map(_))) {
+        return Ok(Value::Nil);
     }
-    for (name, inner) in part.parts() {
-        let inner = self::part(lua, inner)?;
-        unlimited(lua, || table.raw_set(name.as_str(), inner))?;
+    let table = unlimited(lua, || lua.create_table())?;
+    for part in fact.list() {
+        let part = self::fact(lua, part, of)?;
+        unlimited(lua, || table.raw_push(part))?;
+    }
+    for (name, part) in fact.parts() {
+        let part = self::fact(lua, part, of)?;
+        unlimited(lua, || table.raw_set(name.as_str(), part))?;
     }
     Ok(Value::Table(table))
-}
-
-impl IntoLua for Handle {
-    fn into_lua(self, _: &Lua) -> mlua::Result<Value> {
-        Ok(Value::LightUserData(LightUserData(ptr::without_provenance_mut(self.0.number()))))
-    }
 }
 
 /// An object or array of an item's record.
@@ -390,7 +314,7 @@ struct JsonHandle {
 impl JsonHandle {
     fn look<R>(self, read: impl FnOnce(json::Value<'_>) -> mlua::Result<R>) -> mlua::Result<R> {
         self.of.look(|item| {
-            let record = item.record.as_deref().ok_or_else(|| error("this item has no record"))?;
+            let record = item.record.as_deref().ok_or_else(|| wrong("this item has no record"))?;
             read(record.value(self.node))
         })
     }
@@ -494,16 +418,17 @@ impl UserData for Data {
                 "say" => "words",
                 name => name,
             };
-            this.0.look(|item| match item.data.iter().find(|(key, _)| *key == name) {
-                Some((_, fact)) => this.0.fact(lua, item, fact),
-                None => Ok(Value::Nil),
-            })
+            this.0.look(|item| item.fact(name).map_or(Ok(Value::Nil), |found| fact(lua, found, Some(this.0))))
         });
         methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
             let handle = this.0;
             handle.walk(lua, move |lua, item, at| match item.data.get(at) {
-                Some((name, fact)) => Ok((text(lua, name)?, handle.fact(lua, item, fact)?)),
+                Some((name, found)) => {
+                    let found = FactRef::new(item, found);
+                    let value = found.map_or(Ok(Value::Nil), |found| fact(lua, found, Some(handle)))?;
+                    Ok((text(lua, name)?, value))
+                }
                 None => Ok((Value::Nil, Value::Nil)),
             })
         });
@@ -518,11 +443,11 @@ impl UserData for DoesHandle {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
             let name = name.to_str()?;
-            this.0.look(|item| item.does().get(&name).map_or(Ok(Value::Nil), |found| part(lua, found)))
+            this.0.look(|item| item.does().get(&name).map_or(Ok(Value::Nil), |found| fact(lua, found, None)))
         });
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
             this.0.walk(lua, |lua, item, at| match item.does().parts().get(at) {
-                Some((name, found)) => Ok((text(lua, name)?, part(lua, *found)?)),
+                Some((name, found)) => Ok((text(lua, name)?, fact(lua, *found, None)?)),
                 None => Ok((Value::Nil, Value::Nil)),
             })
         });
@@ -576,7 +501,7 @@ fn used(lua: &Lua, usage: Usage) -> mlua::Result<Value> {
 /// The function behind `pairs` and `ipairs` for what this file hands over.
 pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
     lua.create_function(|lua, value: Value| {
-        let no_way = || error("this value can't be walked");
+        let no_way = || wrong("this value can't be walked");
         let value = value.as_userdata().ok_or_else(no_way)?;
         if let Ok(json) = value.borrow::<JsonHandle>() {
             return json.iterate(lua);
@@ -606,7 +531,7 @@ fn json_of(value: &Value) -> Option<JsonHandle> {
 pub(super) fn node_of(value: &Value) -> Option<u32> {
     let json = json_of(value)?;
     // One that was kept for later is of another record.
-    (json.of.0.is_good() && !json.of.0.is_call()).then_some(json.node)
+    (json.of.is_good() && !json.of.is_call()).then_some(json.node)
 }
 
 /// The JSON of a value handed over, as it is written.
@@ -618,7 +543,7 @@ pub(super) fn raw_of(value: &Value) -> Option<String> {
 pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> {
     let Some(json) = json_of(value) else {
         let what = a_type(value);
-        return Err(error(&format!("sf.raw: expected a part of an item, such as call.input, not {what}")));
+        return Err(wrong(format!("sf.raw: expected a part of an item, such as call.input, not {what}")));
     };
     json.look(|value| {
         let part = match key {
@@ -648,10 +573,12 @@ pub(super) fn parse(lua: &Lua, text: &str) -> mlua::Result<Value> {
     }
 }
 
+fn is_container(value: json::Value<'_>) -> bool {
+    matches!(value.kind(), json::ValueKind::Array | json::ValueKind::Object)
+}
+
 /// A JSON value as plain tables. Without recursion: a list of the tables that are still to be filled.
 fn plain<'v>(lua: &Lua, value: json::Value<'v>) -> mlua::Result<Value> {
-    let is_container =
-        |value: json::Value<'_>| matches!(value.kind(), json::ValueKind::Array | json::ValueKind::Object);
     if !is_container(value) {
         return scalar(lua, value);
     }
@@ -718,13 +645,4 @@ fn object(lua: &Lua, of: impl UserData + 'static) -> mlua::Result<Value> {
 
 fn whole(number: i64) -> Option<Value> {
     (number.abs() <= EXACT).then_some(Value::Number(number as f64))
-}
-
-fn status(status: Status) -> &'static str {
-    match status {
-        Status::Open => "open",
-        Status::Done => "done",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
 }

@@ -1,112 +1,53 @@
-//! State that a plugin keeps across a reload: copied out of the old machine, and from there into the new one.
+//! State that a plugin keeps across a reload: copied from the old machine into the new one.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use mlua::{Lua, Table, Value};
 
 /// Most keys and values that are kept.
 const MOST: usize = 100_000;
 
-/// A table, and those inside it: numbers, texts and truths. Anything else stays behind.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
-    /// All tables; the first is the one that was kept. A table that is in several places is here once.
-    tables: Vec<Vec<(Plain, StoredValue)>>,
-}
-
-/// What is the same in every machine.
-#[derive(Clone, Debug)]
-enum Plain {
-    Truth(bool),
-    Number(f64),
-    Text(Vec<u8>),
-}
-
-#[derive(Clone, Debug)]
-enum StoredValue {
-    Plain(Plain),
-    Table(usize),
-}
-
-impl Memory {
-    /// Keeps a table.
-    pub(super) fn of(table: &Table) -> Self {
-        let mut memory = Self { tables: vec![Vec::new()] };
-        let mut known = HashMap::from([(table.to_pointer(), 0)]);
-        let mut open = vec![(0, table.clone())];
-        let mut left = MOST;
-        while let Some((index, table)) = open.pop() {
-            for pair in table.pairs::<Value, Value>() {
-                let Ok((key, value)) = pair else { break };
-                let Some(rest) = left.checked_sub(1) else { return memory };
-                left = rest;
-                let Some(key) = Plain::of(&key) else { continue };
-                let node = match &value {
-                    Value::Table(inner) => {
-                        let next = memory.tables.len();
-                        let place = *known.entry(inner.to_pointer()).or_insert(next);
-                        if place == next {
-                            memory.tables.push(Vec::new());
-                            open.push((next, inner.clone()));
-                        }
-                        StoredValue::Table(place)
+/// Copies what is in a table, and in those inside it, into a table of the machine `lua`: numbers, texts and truths. Anything else stays
+/// behind. A table that is in several places is copied once.
+pub(super) fn copy(from: &Table, lua: &Lua, into: &Table) -> mlua::Result<()> {
+    let mut known = HashMap::from([(from.to_pointer(), into.clone())]);
+    let mut open = vec![(from.clone(), into.clone())];
+    let mut left = MOST;
+    while let Some((from, into)) = open.pop() {
+        for pair in from.pairs::<Value, Value>() {
+            let (key, value) = pair?;
+            let Some(rest) = left.checked_sub(1) else { return Ok(()) };
+            left = rest;
+            let Some(key) = plain(lua, &key)? else { continue };
+            let copied = match &value {
+                Value::Table(inner) => Some(Value::Table(match known.entry(inner.to_pointer()) {
+                    Entry::Occupied(table) => table.get().clone(),
+                    Entry::Vacant(place) => {
+                        let made = place.insert(lua.create_table()?).clone();
+                        open.push((inner.clone(), made.clone()));
+                        made
                     }
-                    value => match Plain::of(value) {
-                        Some(plain) => StoredValue::Plain(plain),
-                        None => continue,
-                    },
-                };
-                memory.tables[index].push((key, node));
+                })),
+                value => plain(lua, value)?,
+            };
+            if let Some(copied) = copied {
+                into.raw_set(key, copied)?;
             }
         }
-        memory
     }
-
-    /// Makes the table in a machine.
-    pub(super) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
-        let table = lua.create_table()?;
-        self.fill(lua, &table)?;
-        Ok(table)
-    }
-
-    /// Makes a table that there is into this one.
-    pub(super) fn fill(&self, lua: &Lua, root: &Table) -> mlua::Result<()> {
-        root.clear()?;
-        let mut made = vec![root.clone()];
-        for _ in 1..self.tables.len() {
-            made.push(lua.create_table()?);
-        }
-        for (table, pairs) in made.iter().zip(&self.tables) {
-            for (key, node) in pairs {
-                let value = match node {
-                    StoredValue::Plain(plain) => plain.value(lua)?,
-                    StoredValue::Table(index) => Value::Table(made[*index].clone()),
-                };
-                table.raw_set(key.value(lua)?, value)?;
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-impl Plain {
-    fn of(value: &Value) -> Option<Self> {
-        match value {
-            Value::Boolean(truth) => Some(Self::Truth(*truth)),
-            Value::Integer(number) => Some(Self::Number(*number as f64)),
-            Value::Number(number) => Some(Self::Number(*number)),
-            Value::String(text) => Some(Self::Text(text.as_bytes().to_vec())),
-            _ => None,
-        }
-    }
-
-    fn value(&self, lua: &Lua) -> mlua::Result<Value> {
-        Ok(match self {
-            Self::Truth(truth) => Value::Boolean(*truth),
-            Self::Number(number) => Value::Number(*number),
-            Self::Text(text) => Value::String(lua.create_string(text)?),
-        })
-    }
+/// A number, text or truth in the machine `lua`.
+fn plain(lua: &Lua, value: &Value) -> mlua::Result<Option<Value>> {
+    Ok(match value {
+        Value::Boolean(truth) => Some(Value::Boolean(*truth)),
+        Value::Integer(number) => Some(Value::Number(*number as f64)),
+        Value::Number(number) => Some(Value::Number(*number)),
+        Value::String(text) => Some(Value::String(lua.create_string(text.as_bytes())?)),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -118,8 +59,9 @@ mod tests {
         let (one, other) = (Lua::new(), Lua::new());
         let source =
             "local t = { 1, 2, n = { deep = true }, f = print, s = 'ä' } t.me = t t.same = t.n return t";
-        let table: Table = one.load(source).eval().unwrap();
-        other.globals().set("t", Memory::of(&table).table(&other).unwrap()).unwrap();
+        let (table, copied) = (one.load(source).eval().unwrap(), other.create_table().unwrap());
+        copy(&table, &other, &copied).unwrap();
+        other.globals().set("t", copied).unwrap();
         let check =
             "return #t == 2 and t.n.deep and t.f == nil and t.s == 'ä' and t.me == t and t.same == t.n";
         assert!(other.load(check).eval::<bool>().unwrap());

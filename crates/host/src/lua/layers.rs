@@ -52,13 +52,11 @@ pub(crate) struct AnswerSource {
 #[derive(Default)]
 pub(crate) struct Registered {
     rules: Vec<SourcedRule>,
-    views: Vec<(Viewed, Function, Rc<AnswerSource>)>,
+    views: Vec<(Viewed, FieldAnswer, Rc<AnswerSource>)>,
     hooks: Vec<(HookEvent, Function)>,
     pub(super) dialects: Vec<dialect::DialectRegistration>,
     pub(super) writers: Vec<writer::Registration>,
     pub(super) accumulators: Vec<records::RecordsRegistration>,
-    /// Kinds that a native plugin formats.
-    native_views: Vec<Kind>,
 }
 
 /// The fields that stand for all that is shown of a call and of its result.
@@ -148,7 +146,11 @@ impl Registered {
                 Selector::Kind(Kind::Call) => (any(), &[ToolField::Call][..], "call"),
                 Selector::Kind(Kind::Result) => (any(), &[ToolField::Result][..], "result"),
                 Selector::Kind(kind) => {
-                    registered.native_views.push(*kind);
+                    let viewed = Viewed::Items(*kind);
+                    if registered.views.iter().all(|(known, ..)| *known != viewed) {
+                        let source = AnswerSource { pattern: kind.name().to_owned(), origin: None };
+                        registered.views.push((viewed, FieldAnswer::Native, Rc::new(source)));
+                    }
                     continue;
                 }
                 Selector::Tool(tool) if tool.contains('*') => {
@@ -172,7 +174,6 @@ impl Registered {
             && self.accumulators.is_empty()
             && self.views.is_empty()
             && self.hooks.is_empty()
-            && self.native_views.is_empty()
     }
 
     /// Takes `sf.tool`.
@@ -180,17 +181,10 @@ impl Registered {
         let source = Rc::new(AnswerSource { pattern: pattern.to_owned(), origin });
         let pattern = Pattern::parse(pattern)?;
         let mut fields = Vec::new();
-        let mut wrong = None;
-        spec.for_each(|key: Value, value: Value| {
-            match read_field(&key, value) {
-                Ok((field, answer)) => fields.push((field, (answer, Rc::clone(&source)))),
-                Err(error) => wrong = wrong.take().or(Some(error)),
-            }
-            Ok(())
-        })
-        .map_err(|error| error.to_string())?;
-        if let Some(wrong) = wrong {
-            return Err(wrong);
+        for pair in spec.pairs() {
+            let (key, value) = pair.map_err(|error| error.to_string())?;
+            let (field, answer) = read_field(&key, value)?;
+            fields.push((field, (answer, Rc::clone(&source))));
         }
         self.rules.push(Rule { pattern, fields });
         Ok(())
@@ -212,7 +206,7 @@ impl Registered {
             None if kind == Viewed::Frames.name() => Viewed::Frames,
             None => return Err(format!("unknown kind \"{kind}\" (one of: {}, frame)", kinds())),
         };
-        self.views.push((of, function, Rc::new(source)));
+        self.views.push((of, FieldAnswer::Function(function), Rc::new(source)));
         Ok(())
     }
 
@@ -367,16 +361,11 @@ impl Ladder {
         let mut ladder = Self::default();
         for (who, registered) in layers.rev() {
             let fitting = registered.views.iter().rev().filter(|(of, ..)| *of == viewed);
-            ladder.views.extend(fitting.map(|(_, function, source)| LadderStep {
+            ladder.views.extend(fitting.map(|(_, answer, source)| LadderStep {
                 who,
-                answer: FieldAnswer::Function(function.clone()),
+                answer: answer.clone(),
                 source: Rc::clone(source),
             }));
-            let is_native = |kind: &Kind| viewed == Viewed::Items(*kind);
-            if let Some(kind) = registered.native_views.iter().find(|kind| is_native(kind)) {
-                let source = Rc::new(AnswerSource { pattern: kind.name().to_owned(), origin: None });
-                ladder.views.push(LadderStep { who, answer: FieldAnswer::Native, source });
-            }
         }
         Rc::new(ladder)
     }

@@ -283,15 +283,9 @@ impl<'a> Maker<'a> {
         table: &Table,
         mut each: impl FnMut(&str, Value) -> Result<(), ItemFault>,
     ) -> Result<(), ItemFault> {
-        let mut fields = Vec::new();
-        let walked = table.for_each(|key: Value, value: Value| {
-            fields.push((key, value));
-            Ok(())
-        });
-        walked.map_err(|error| error.to_string())?;
-        let named = fields.into_iter().map(|(key, value)| match key {
-            Value::String(name) => Ok((name.to_string_lossy(), value)),
-            other => Err(format!("a field has a name, not {}", item::a_type(&other))),
+        let named = table.pairs().map(|pair| match pair.map_err(|error| error.to_string())? {
+            (Value::String(name), value) => Ok((name.to_string_lossy(), value)),
+            (other, _) => Err(format!("a field has a name, not {}", item::a_type(&other))),
         });
         let mut named = named.collect::<Result<Vec<_>, ItemFault>>()?;
         named.sort_by(|(one, _), (other, _)| one.cmp(other));

@@ -14,7 +14,7 @@ use super::api::{self, Plugin};
 use super::call_faults::Meter;
 use super::current::Current;
 use super::item::{self, Reach};
-use super::kept_state::Memory;
+use super::kept_state;
 use super::layers::Registered;
 use super::vm::{self, Stop, Trip, Vm};
 use crate::plugin::OutputContext;
@@ -222,9 +222,9 @@ impl Running {
         self.vm.spent()
     }
 
-    /// What is in `ctx.state`.
-    pub(super) fn state(&self) -> Memory {
-        Memory::of(&self.state)
+    /// Its `ctx.state`, with the machine that it is in.
+    pub(super) fn state(&self) -> (Lua, Table) {
+        (self.lua().clone(), self.state.clone())
     }
 
     /// Its function for taking over the state of a version before it.
@@ -233,16 +233,17 @@ impl Running {
     }
 
     /// Makes `ctx.state` what its `reload` makes of the state before.
-    pub(super) fn take_over(&self, reload: &Function, before: &Memory) -> Result<(), Stop> {
-        let stop = |error| Stop::of(error);
-        let before = before.table(self.lua()).map_err(stop)?;
-        let Value::Table(made) = self.call(reload, before)? else {
-            return Err(stop(mlua::Error::runtime("reload gives no table")));
+    pub(super) fn take_over(&self, reload: &Function, before: &Table) -> Result<(), Stop> {
+        let lua = self.lua();
+        let copied = lua.create_table().map_err(Stop::of)?;
+        kept_state::copy(before, lua, &copied).map_err(Stop::of)?;
+        let Value::Table(made) = self.call(reload, copied)? else {
+            return Err(Stop::of(mlua::Error::runtime("reload gives no table")));
         };
         self.state.set_readonly(false);
-        let taken = Memory::of(&made).fill(self.lua(), &self.state);
+        let taken = kept_state::copy(&made, lua, &self.state);
         self.state.set_readonly(true);
-        taken.map_err(stop)
+        taken.map_err(Stop::of)
     }
 
     /// The file or folder's own name, by which a later version of it is known.
@@ -559,15 +560,12 @@ pub(super) fn function_of(table: &Table, key: &str) -> Result<Option<Function>, 
 
 /// Checks that a table has no other keys than these.
 pub(super) fn check_keys(table: &Table, known: &[&'static str]) -> Result<(), String> {
-    let mut wrong = None;
-    let walked = table.for_each(|key: Value, _: Value| {
-        let key = key.to_string()?;
+    for pair in table.pairs::<Value, Value>() {
+        let key = pair.and_then(|(key, _)| key.to_string()).map_err(|error| error.to_string())?;
         if !known.contains(&key.as_str()) {
             let hint = crate::problem::suggestion(&key, known.iter().copied());
-            wrong.get_or_insert(format!("unknown field \"{key}\" {hint}"));
+            return Err(format!("unknown field \"{key}\" {hint}"));
         }
-        Ok(())
-    });
-    walked.map_err(|error| error.to_string())?;
-    wrong.map_or(Ok(()), Err)
+    }
+    Ok(())
 }

@@ -17,7 +17,8 @@ use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Session;
 
 use super::block::AnswerReader;
-use super::item::{Handle, a_type};
+use super::current::Handle;
+use super::item::a_type;
 use super::layers::Who;
 use super::plugin::{CallFailure, Running, check_keys, check_name, function_of};
 use super::plugins::Plugins;

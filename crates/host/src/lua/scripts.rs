@@ -19,8 +19,8 @@ use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
 use super::block::{AnswerFault, AnswerReader, kind_of, string};
-use super::item::{Handle, close};
-use super::kept_state::Memory;
+use super::current::Handle;
+use super::item::close;
 use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
 use super::plugin::{CallFailure, Running};
 use super::plugins::{Plugins, assert_on_thread};
@@ -47,6 +47,9 @@ pub(crate) struct Scripts {
     frames: SendWrapper<Rc<Ladder>>,
     resting: RestingFunctions,
 }
+
+/// The state of each plugin by the plugin's name, with the machine that it is in.
+type KeptStates = Vec<(String, (Lua, Table))>;
 
 /// The item that is being told.
 struct ScriptItem<'a> {
@@ -444,8 +447,7 @@ impl Observer for Scripts {
 impl PluginFormatter for Scripts {
     fn memory(&self) -> Option<Box<dyn Any>> {
         let all = self.plugins.all().iter();
-        let kept: Vec<(String, Memory)> =
-            all.map(|plugin| (plugin.pack_name().to_owned(), plugin.state())).collect();
+        let kept: KeptStates = all.map(|plugin| (plugin.pack_name().to_owned(), plugin.state())).collect();
         Some(Box::new(kept))
     }
 
@@ -454,12 +456,12 @@ impl PluginFormatter for Scripts {
             // What it shows at a beginning was shown at the beginning.
             drop(native.observed_moment(Observation::Begin, session));
         }
-        let kept = memory.and_then(|memory| memory.downcast::<Vec<(String, Memory)>>().ok());
+        let kept = memory.and_then(|memory| memory.downcast::<KeptStates>().ok());
         for plugin in self.plugins.all() {
             let before =
                 kept.iter().flat_map(|kept| kept.iter()).find(|(name, _)| name == plugin.pack_name());
             self.plugins.current.note(session);
-            if let (Some(reload), Some((_, before))) = (plugin.reload(), before) {
+            if let (Some(reload), Some((_, (_, before)))) = (plugin.reload(), before) {
                 if let Err(stop) = plugin.take_over(&reload, before) {
                     self.plugins.fail(plugin, &reload, stop, "taking over its state", BELOW);
                 }

@@ -60,10 +60,8 @@ impl Compiled {
 /// A limit that a script ran into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trip {
-    /// It took too many steps.
+    /// It took too many steps, or too long: which of them comes first may differ from run to run.
     Fuel,
-    /// It took too long.
-    Time,
     /// It used too much memory.
     Memory,
 }
@@ -72,8 +70,7 @@ impl Trip {
     /// What is told of it.
     pub(super) fn message(self) -> String {
         match self {
-            // One text for both: which of them comes first may differ from run to run.
-            Self::Fuel | Self::Time => format!("stopped after {FUEL} steps or {} ms", TIME.as_millis()),
+            Self::Fuel => format!("stopped after {FUEL} steps or {} ms", TIME.as_millis()),
             Self::Memory => format!("stopped: more than {} MiB in use", MEMORY >> 20),
         }
     }
@@ -118,13 +115,8 @@ impl Guard {
         }
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
-        let trip = if steps > FUEL {
-            Some(Trip::Fuel)
-        } else if steps.is_multiple_of(CLOCK) && self.is_late() {
-            Some(Trip::Time)
-        } else {
-            None
-        };
+        let is_over = steps > FUEL || steps.is_multiple_of(CLOCK) && self.is_late();
+        let trip = is_over.then_some(Trip::Fuel);
         self.tripped.set(trip);
         trip
     }

@@ -93,18 +93,12 @@ impl Registration {
         for part in self::parts() {
             parts.extend(function_of(spec, part)?.map(|function| (part, function)));
         }
-        let mut spans = Vec::new();
-        match get("span")? {
-            Value::Nil => {}
-            Value::Table(table) => {
-                let walked = table.for_each(|role: String, function: Function| {
-                    spans.push((role, function));
-                    Ok(())
-                });
-                walked.map_err(|_| "span is a table of roles and functions".to_owned())?;
-            }
-            _ => return Err("span is a table of roles and functions".to_owned()),
-        }
+        let no_spans = || "span is a table of roles and functions".to_owned();
+        let spans = match get("span")? {
+            Value::Nil => Vec::new(),
+            Value::Table(table) => table.pairs().collect::<mlua::Result<_>>().map_err(|_| no_spans())?,
+            _ => return Err(no_spans()),
+        };
         let known = WriterName { name: name.to_owned(), base, ending: ext, is_log };
         Ok(Self { known, parts, spans })
     }

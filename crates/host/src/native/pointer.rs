@@ -35,12 +35,7 @@ pub(super) fn find<'a>(item: &'a Item, pointer: &str) -> Option<Scalar<'a>> {
         "id" => text(item.id.as_str()),
         "parent" => text(item.parent.as_ref()?.as_str()),
         "kind" => text(item.kind.name()),
-        "status" => text(match item.status {
-            Status::Open => "open",
-            Status::Done => "done",
-            Status::Failed => "failed",
-            Status::Cancelled => "cancelled",
-        }),
+        "status" => text(item.status.name()),
         "at" => Some(Scalar::Text(Cow::Owned(item.at()?.to_string()))),
         "session" => text(item.session.as_deref()?),
         "tool" => text(item.tool.as_deref()?),
