@@ -1,11 +1,13 @@
 //! What scripts find in `sf`: one table, from which the machine is furnished and editors are told.
 
+#![expect(clippy::needless_pass_by_value, reason = "functions of scripts own their arguments")]
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-use mlua::{FromLua, Function, Lua, LuaString, MultiValue, Table, Value};
+use mlua::{FromLua, FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
 use regex::bytes::Regex;
 use streamfmt_core::figures;
 use streamfmt_core::redact::Redaction;
@@ -37,9 +39,16 @@ enum Body {
     Luau(&'static str),
     /// Rust.
     Native(fn(&Lua, &Rc<Plugin>) -> mlua::Result<Function>),
+    /// Registers what a table says, by its name.
+    Spec(Registers<Table>),
+    /// Registers a function, by what it is for.
+    Hook(Registers<Function>),
 }
 
-use Body::{Luau, Native};
+/// Registers something that is given with a name, at a place.
+type Registers<A> = fn(&mut Registered, &str, &A, Option<Origin>) -> Result<(), String>;
+
+use Body::{Hook, Luau, Native, Spec};
 
 /// All functions of `sf`.
 #[rustfmt::skip]
@@ -47,19 +56,19 @@ pub static FUNCTIONS: &[ApiFunction] = &[
     ApiFunction { name: "plugin", params: &[("about", "{name: string?, version: string?, api: number?, reload: nil|fun(old: table): table}")], gives: "sf", since: 1,
         doc: "Names the plugin and the level of the interface it needs; gives `sf`. When the plugin is loaded anew in the middle of a run (`--watch`), `reload` makes its new ctx.state of the old one; without it session.start comes again.", body: Native(plugin) },
     ApiFunction { name: "tool", params: &[("pattern", "string"), ("spec", "sf.ToolSpec")], gives: "nil", since: 1,
-        doc: "Says how the calls and results of tools are told: an exact name, an action such as `@run`, or a glob. Each field of the spec stands for itself.", body: Native(tool) },
+        doc: "Says how the calls and results of tools are told: an exact name, an action such as `@run`, or a glob. Each field of the spec stands for itself.", body: Spec(Registered::tool) },
     ApiFunction { name: "view", params: &[("what", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil", since: 1,
-        doc: "Formats items of another kind: prompt, reply, thinking, plan, notice, outcome, record, unknown. A view of `frame` formats each record of the stream as a whole, in place of all its items, repeated ones included; its item has `frame`, `raw` and `line`, and `nil` leaves the record to its items.", body: Native(view) },
+        doc: "Formats items of another kind: prompt, reply, thinking, plan, notice, outcome, record, unknown. A view of `frame` formats each record of the stream as a whole, in place of all its items, repeated ones included; its item has `frame`, `raw` and `line`, and `nil` leaves the record to its items.", body: Hook(Registered::view) },
     ApiFunction { name: "on", params: &[("kind", "string"), ("fn", "fun(item: sf.Item, ctx: sf.Context): sf.Answer")], gives: "nil", since: 1,
-        doc: "Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.", body: Native(on) },
+        doc: "Sees each item of a kind once, when it is whole; also session.start and session.end. May write ctx.state and give blocks to add after the item.", body: Hook(Registered::on) },
     ApiFunction { name: "dialect", params: &[("name", "string"), ("spec", "sf.DialectSpec")], gives: "nil", since: 1,
-        doc: "Reads the stream of another agent: objects in, items out. It is chosen by `--from NAME`, or by what `detect` says.", body: Native(dialect) },
+        doc: "Reads the stream of another agent: objects in, items out. It is chosen by `--from NAME`, or by what `detect` says.", body: Spec(Registered::dialect) },
     ApiFunction { name: "writer", params: &[("name", "string"), ("spec", "sf.WriterSpec")], gives: "nil", since: 1,
-        doc: "An output format of its own, on top of one that exists; chosen by `--to NAME`. What it doesn't spell itself the base does.", body: Native(writer) },
+        doc: "An output format of its own, on top of one that exists; chosen by `--to NAME`. What it doesn't spell itself the base does.", body: Spec(Registered::writer) },
     ApiFunction { name: "records", params: &[("name", "string"), ("spec", "sf.RecordsSpec")], gives: "nil", since: 1,
-        doc: "Folds the JSON records in replies into a state, and says what is shown in their place: chosen by `records = \"NAME\"` in a profile. Each thread, such as a sub-agent, has a state of its own.", body: Native(records) },
+        doc: "Folds the JSON records in replies into a state, and says what is shown in their place: chosen by `records = \"NAME\"` in a profile. Each thread, such as a sub-agent, has a state of its own.", body: Spec(Registered::records) },
     ApiFunction { name: "has", params: &[("feature", "string")], gives: "boolean", since: 1,
-        doc: "Whether this version has a function of `sf` or a feature.", body: Native(has) },
+        doc: "Whether this version has a function of `sf` or a feature.", body: Native(|lua, _| plain(lua, has)) },
 
     ApiFunction { name: "text", params: &[("text", "string"), ("role", "string?")], gives: "sf.Block", since: 1,
         doc: "Text as it is: one line, or verbatim lines.", body: Luau("return { type = 'text', text = text, role = role }") },
@@ -128,29 +137,29 @@ pub static FUNCTIONS: &[ApiFunction] = &[
     ApiFunction { name: "cut", params: &[("text", "string"), ("most", "number"), ("unit", "\"bytes\"|\"utf16\"|\"characters\"|nil")], gives: "string, boolean", since: 1,
         doc: "The beginning of a text, at most so long by a measure, never ending inside a character; and whether something was cut.", body: Native(exact::cut) },
     ApiFunction { name: "json", params: &[("text", "string?")], gives: "any", since: 1,
-        doc: "Reads JSON into plain tables; nil if it is none.", body: Native(json) },
+        doc: "Reads JSON into plain tables; nil if it is none.", body: Native(|lua, _| lua.create_function(json)) },
     ApiFunction { name: "json_encode", params: &[("value", "any")], gives: "string", since: 1,
-        doc: "A value as JSON: a table with elements from 1 on is an array, any other one an object with its keys in order. What is no JSON, such as a function, is an error.", body: Native(json_encode) },
+        doc: "A value as JSON: a table with elements from 1 on is an array, any other one an object with its keys in order. What is no JSON, such as a function, is an error.", body: Native(|lua, _| lua.create_function(json_encode)) },
     ApiFunction { name: "inspect", params: &[("value", "any")], gives: "string", since: 1,
-        doc: "A value as it would be written in Lua, in one line of at most 4,000 characters, to be printed while a plugin is made: `print(sf.inspect(call.input))`.", body: Native(inspect) },
+        doc: "A value as it would be written in Lua, in one line of at most 4,000 characters, to be printed while a plugin is made: `print(sf.inspect(call.input))`.", body: Native(|lua, _| plain(lua, inspect)) },
     ApiFunction { name: "re", params: &[("pattern", "string")], gives: "sf.Regex", since: 1,
         doc: "A regular expression that runs in linear time: test, find, all, replace.", body: Native(re::re) },
     ApiFunction { name: "basename", params: &[("path", "string")], gives: "string", since: 1,
         doc: "The last part of a path.", body: Luau("local whole = string.gsub(path, '/+$', '') return (string.match(whole, '[^/]*$'))") },
     ApiFunction { name: "truncate", params: &[("text", "string"), ("most", "number")], gives: "string", since: 1,
-        doc: "The text, cut with an ellipsis to so many characters.", body: Native(truncate) },
+        doc: "The text, cut with an ellipsis to so many characters.", body: Native(|lua, _| plain(lua, truncate)) },
     ApiFunction { name: "trim", params: &[("text", "string")], gives: "string", since: 1,
-        doc: "The text without the blanks and line feeds around it.", body: Native(trim) },
+        doc: "The text without the blanks and line feeds around it.", body: Native(|lua, _| lua.create_function(trim)) },
     ApiFunction { name: "first_line", params: &[("text", "string")], gives: "string", since: 1,
-        doc: "The text up to its first line feed.", body: Native(first_line) },
+        doc: "The text up to its first line feed.", body: Native(|lua, _| lua.create_function(first_line)) },
     ApiFunction { name: "count_lines", params: &[("text", "string")], gives: "number", since: 1,
-        doc: "How many lines a text has; a final line feed begins none.", body: Native(count_lines) },
+        doc: "How many lines a text has; a final line feed begins none.", body: Native(|lua, _| plain(lua, count_lines)) },
     ApiFunction { name: "plural", params: &[("count", "number"), ("one", "string"), ("many", "string?")], gives: "string", since: 1,
-        doc: "`1 file`, `1,234 files`.", body: Native(plural) },
+        doc: "`1 file`, `1,234 files`.", body: Native(|lua, _| plain(lua, plural)) },
     ApiFunction { name: "duration", params: &[("ms", "number")], gives: "string", since: 1,
-        doc: "`340ms`, `3.4s`, `1m 42s`.", body: Native(duration) },
+        doc: "`340ms`, `3.4s`, `1m 42s`.", body: Native(|lua, _| plain(lua, duration)) },
     ApiFunction { name: "bytes", params: &[("count", "number")], gives: "string", since: 1,
-        doc: "`812 B`, `12.3 KB`.", body: Native(bytes) },
+        doc: "`812 B`, `12.3 KB`.", body: Native(|lua, _| plain(lua, bytes)) },
     ApiFunction { name: "sorted", params: &[("table", "table")], gives: "fun(): any, any", since: 1,
         doc: "Walks a table in the order of its keys.", body: Luau("\
             local keys = {} \
@@ -364,8 +373,8 @@ static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
             row.params.iter().enumerate().map(|(at, param)| check(name, at + 1, param)).collect();
         let _ = match row.body {
             Luau(body) => writeln!(source, "sf.{name} = function({params}) {checks} {body} end"),
-            Native(_) if checks.is_empty() => Ok(()),
-            Native(_) => writeln!(
+            _ if checks.is_empty() => Ok(()),
+            _ => writeln!(
                 source,
                 "do local native = sf.{name} sf.{name} = function({params}) {checks} return native({params}) end end"
             ),
@@ -428,9 +437,13 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: 
     let (sf, items) = (lua.create_table()?, lua.create_table()?);
     sf.raw_set("item", items.clone())?;
     for row in FUNCTIONS {
-        if let Native(make) = row.body {
-            sf.raw_set(row.name, make(lua, plugin)?)?;
-        }
+        let function = match row.body {
+            Luau(_) => continue,
+            Native(make) => make(lua, plugin)?,
+            Spec(register) => registering(lua, plugin, row.name, register)?,
+            Hook(register) => registering(lua, plugin, row.name, register)?,
+        };
+        sf.raw_set(row.name, function)?;
     }
     WRITTEN.load(lua)?.call::<()>(sf.clone())?;
     for old in OLD {
@@ -482,7 +495,7 @@ fn registering<A: FromLua + 'static>(
     lua: &Lua,
     plugin: &Rc<Plugin>,
     what: &'static str,
-    register: fn(&mut Registered, &str, A, Option<Origin>) -> Result<(), String>,
+    register: Registers<A>,
 ) -> mlua::Result<Function> {
     let plugin = Rc::clone(plugin);
     lua.create_function(move |lua, (name, spec): (String, A)| {
@@ -492,99 +505,70 @@ fn registering<A: FromLua + 'static>(
         // Where a plugin registers something.
         let origin = vm::place(lua).map(|(file, line)| Origin { file, line });
         let registered = &mut plugin.registered.borrow_mut();
-        register(registered, &name, spec, origin).map_err(|error| wrong(format!("sf.{what}: {error}")))
+        register(registered, &name, &spec, origin).map_err(|error| wrong(format!("sf.{what}: {error}")))
     })
 }
 
-fn tool(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    registering(lua, plugin, "tool", |all, pattern, spec: Table, origin| all.tool(pattern, &spec, origin))
+/// A function that needs nothing but its arguments, and doesn't fail.
+fn plain<A: FromLuaMulti + 'static, R: IntoLuaMulti + 'static>(
+    lua: &Lua,
+    body: fn(A) -> R,
+) -> mlua::Result<Function> {
+    lua.create_function(move |_, arguments| Ok(body(arguments)))
 }
 
-fn view(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    registering(lua, plugin, "view", Registered::view)
+fn has(feature: String) -> bool {
+    FEATURES.contains(&feature.as_str())
 }
 
-fn on(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    registering(lua, plugin, "on", |all, kind, function, _| all.on(kind, function))
+fn json(lua: &Lua, text: Option<LuaString>) -> mlua::Result<Value> {
+    text.map_or(Ok(Value::Nil), |text| item::parse(lua, &text.to_string_lossy()))
 }
 
-fn dialect(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    registering(lua, plugin, "dialect", |all, name, spec: Table, _| all.dialect(name, &spec))
+fn json_encode(_: &Lua, value: Value) -> mlua::Result<String> {
+    spelled(&value).map_err(|error| wrong(format!("sf.json_encode: {error}")))
 }
 
-fn writer(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    registering(lua, plugin, "writer", |all, name, spec: Table, _| all.writer(name, &spec))
+fn inspect(value: Value) -> String {
+    inspected(&value)
 }
 
-fn records(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
-    registering(lua, plugin, "records", |all, name, spec: Table, _| all.records(name, &spec))
+fn trim(lua: &Lua, text: LuaString) -> mlua::Result<LuaString> {
+    lua.create_string(text.as_bytes().trim_ascii())
 }
 
-fn has(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, feature: String| Ok(FEATURES.contains(&feature.as_str())))
+fn truncate((text, most): (LuaString, f64)) -> String {
+    let text = text.to_string_lossy();
+    let most = usize::try_from(natural(most)).unwrap_or(usize::MAX).max(1);
+    match text.char_indices().nth(most) {
+        None => text,
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+    }
 }
 
-fn json(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|lua, text: Option<LuaString>| match text {
-        Some(text) => item::parse(lua, &text.to_string_lossy()),
-        None => Ok(Value::Nil),
-    })
+fn first_line(lua: &Lua, text: LuaString) -> mlua::Result<LuaString> {
+    let text = text.as_bytes();
+    let end = memchr::memchr2(b'\n', b'\r', &text).unwrap_or(text.len());
+    lua.create_string(&text[..end])
 }
 
-fn json_encode(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, value: Value| {
-        spelled(&value).map_err(|error| wrong(format!("sf.json_encode: {error}")))
-    })
+fn count_lines(text: LuaString) -> usize {
+    let text = text.as_bytes();
+    let is_open = text.last().is_some_and(|byte| *byte != b'\n');
+    memchr::memchr_iter(b'\n', &text).count() + usize::from(is_open)
 }
 
-fn inspect(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, value: Value| Ok(inspected(&value)))
+fn plural((count, one, many): (f64, String, Option<String>)) -> String {
+    let many = many.unwrap_or_else(|| format!("{one}s"));
+    figures::count_of(natural(count), &one, &many).into_string()
 }
 
-fn trim(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|lua, text: LuaString| lua.create_string(text.as_bytes().trim_ascii()))
+fn duration(ms: f64) -> String {
+    figures::duration(natural(ms)).into_string()
 }
 
-fn truncate(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, (text, most): (LuaString, f64)| {
-        let text = text.to_string_lossy();
-        let most = usize::try_from(natural(most)).unwrap_or(usize::MAX).max(1);
-        Ok(match text.char_indices().nth(most) {
-            None => text,
-            Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
-        })
-    })
-}
-
-fn first_line(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|lua, text: LuaString| {
-        let text = text.as_bytes();
-        let end = memchr::memchr2(b'\n', b'\r', &text).unwrap_or(text.len());
-        lua.create_string(&text[..end])
-    })
-}
-
-fn count_lines(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, text: LuaString| {
-        let text = text.as_bytes();
-        let is_open = text.last().is_some_and(|byte| *byte != b'\n');
-        Ok(memchr::memchr_iter(b'\n', &text).count() + usize::from(is_open))
-    })
-}
-
-fn plural(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, (count, one, many): (f64, String, Option<String>)| {
-        let many = many.unwrap_or_else(|| format!("{one}s"));
-        Ok(figures::count_of(natural(count), &one, &many).into_string())
-    })
-}
-
-fn duration(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, ms: f64| Ok(figures::duration(natural(ms)).into_string()))
-}
-
-fn bytes(lua: &Lua, _: &Rc<Plugin>) -> mlua::Result<Function> {
-    lua.create_function(|_, count: f64| Ok(figures::size(natural(count)).into_string()))
+fn bytes(count: f64) -> String {
+    figures::size(natural(count)).into_string()
 }
 
 /// A number as one that figures can spell.

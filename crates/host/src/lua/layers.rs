@@ -194,7 +194,7 @@ impl Registered {
     pub(super) fn view(
         &mut self,
         kind: &str,
-        function: Function,
+        function: &Function,
         origin: Option<Origin>,
     ) -> Result<(), String> {
         let source = AnswerSource { pattern: kind.to_owned(), origin };
@@ -206,12 +206,12 @@ impl Registered {
             None if kind == Viewed::Frames.name() => Viewed::Frames,
             None => return Err(format!("unknown kind \"{kind}\" (one of: {}, frame)", kinds())),
         };
-        self.views.push((of, FieldAnswer::Function(function), Rc::new(source)));
+        self.views.push((of, FieldAnswer::Function(function.clone()), Rc::new(source)));
         Ok(())
     }
 
     /// Takes `sf.on`.
-    pub(super) fn on(&mut self, kind: &str, function: Function) -> Result<(), String> {
+    pub(super) fn on(&mut self, kind: &str, function: &Function, _: Option<Origin>) -> Result<(), String> {
         let event = match kind {
             "session.start" => HookEvent::Start,
             "session.end" => HookEvent::End,
@@ -219,7 +219,7 @@ impl Registered {
                 format!("unknown kind \"{kind}\" (session.start, session.end, {})", kinds())
             })?),
         };
-        self.hooks.push((event, function));
+        self.hooks.push((event, function.clone()));
         Ok(())
     }
 
@@ -258,7 +258,7 @@ impl Registered {
     }
 
     /// Takes `sf.dialect`.
-    pub(super) fn dialect(&mut self, name: &str, spec: &Table) -> Result<(), String> {
+    pub(super) fn dialect(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.dialects.iter().any(|known| known.name == name) {
             return Err(format!("the dialect {name} is defined twice"));
         }
@@ -267,7 +267,7 @@ impl Registered {
     }
 
     /// Takes `sf.writer`.
-    pub(super) fn writer(&mut self, name: &str, spec: &Table) -> Result<(), String> {
+    pub(super) fn writer(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.writers.iter().any(|writer| writer.known.name == name) {
             return Err(format!("the writer {name} is defined twice"));
         }
@@ -276,7 +276,7 @@ impl Registered {
     }
 
     /// Takes `sf.records`.
-    pub(super) fn records(&mut self, name: &str, spec: &Table) -> Result<(), String> {
+    pub(super) fn records(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.accumulators.iter().any(|known| known.name == name) {
             return Err(format!("the accumulator {name} is defined twice"));
         }

@@ -7,7 +7,7 @@
 //! So the base decides where things stand, whatever its format is. What a script says is cleaned like all foreign
 //! text, and where it fails the base spells that part.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
@@ -123,8 +123,6 @@ impl Registration {
 pub(crate) struct ScriptedWriter {
     base: Box<dyn Writer>,
     inner: SendWrapper<Rc<WriterState>>,
-    /// What the functions get as `w`.
-    handle: SendWrapper<Option<Table>>,
 }
 
 /// What `w` reaches.
@@ -136,6 +134,8 @@ struct WriterState {
     scratch: RefCell<Box<dyn Writer>>,
     /// The parts that are being spelled: inside of one the base spells its like.
     active: RefCell<Vec<&'static str>>,
+    /// What the functions get as `w`.
+    handle: OnceCell<Table>,
 }
 
 impl ScriptedWriter {
@@ -158,18 +158,17 @@ impl ScriptedWriter {
             spec,
             scratch: RefCell::new(scratch),
             active: RefCell::default(),
+            handle: OnceCell::new(),
         });
-        let handle = inner
-            .plugins
-            .running(inner.who)
-            .and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
-        let (inner, handle) = (SendWrapper::new(inner), SendWrapper::new(handle));
-        Box::new(Self { base, inner, handle })
+        let plugin = inner.plugins.running(inner.who);
+        let handle = plugin.and_then(|plugin| handle(plugin.lua(), &Rc::downgrade(&inner)).ok());
+        handle.map(|handle| inner.handle.set(handle));
+        Box::new(Self { base, inner: SendWrapper::new(inner) })
     }
 
     fn edge(&self, part: &'static str, out: &mut dyn fmt::Write) -> fmt::Result {
         let Some(function) = self.inner.spec.part(part) else { return Ok(()) };
-        match self.inner.ask(part, function, Value::Nil, self.handle.as_ref()) {
+        match self.inner.ask(part, function, Value::Nil) {
             Some(said) => out.write_str(&said),
             None => Ok(()),
         }
@@ -177,7 +176,7 @@ impl ScriptedWriter {
 
     /// Writes one entry as the script spells it whole, or as the base does.
     fn entry(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
-        if let Some(said) = self.inner.say("entry", |lua| entry_table(lua, node), self.handle.as_ref()) {
+        if let Some(said) = self.inner.say("entry", |lua| entry_table(lua, node)) {
             return out.write_str(&said);
         }
         self.base.node(&self.spelled(node), out)
@@ -186,7 +185,7 @@ impl ScriptedWriter {
     /// The node, in which what the script spells is spelled.
     fn spelled(&self, node: &Node) -> Node {
         let spelled = |entry: &Entry| {
-            let view = self.inner.spelled(&entry.view, entry, self.handle.as_ref());
+            let view = self.inner.spelled(&entry.view, entry);
             Box::new(Entry { view, ..entry.clone() })
         };
         let entry = spelled(&node.entry);
@@ -255,18 +254,14 @@ impl Writer for ScriptedWriter {
 
 impl WriterState {
     /// What a function says for a part; `None` if it leaves that to the base, or fails.
-    fn ask(
-        &self,
-        part: &'static str,
-        function: &Function,
-        argument: Value,
-        w: Option<&Table>,
-    ) -> Option<Text> {
+    fn ask(&self, part: &'static str, function: &Function, argument: Value) -> Option<Text> {
         let plugin = self.plugins.running(self.who)?;
         if self.active.borrow().len() >= DEEPEST {
             return None;
         }
         self.active.borrow_mut().push(part);
+        // A text of a span is all that its function gets.
+        let w = self.handle.get().filter(|_| part != "span");
         let answer = plugin.call(function, (argument, w));
         self.active.borrow_mut().pop();
         let wrong = match answer {
@@ -284,48 +279,43 @@ impl WriterState {
     }
 
     /// What a function says for a part that `table` makes; `None` if there is none, or it leaves the part to the base.
-    fn say(
-        &self,
-        part: &'static str,
-        table: impl FnOnce(&Lua) -> mlua::Result<Table>,
-        w: Option<&Table>,
-    ) -> Option<Text> {
+    fn say(&self, part: &'static str, table: impl FnOnce(&Lua) -> mlua::Result<Table>) -> Option<Text> {
         let (function, plugin) = (self.asked(part)?, self.plugins.running(self.who)?);
         let table = bounded(plugin.lua(), || table(plugin.lua())).ok()?;
-        self.ask(part, function, Value::Table(table), w)
+        self.ask(part, function, Value::Table(table))
     }
 
     /// A view in which what the script spells is spelled.
-    fn spelled(&self, view: &View, entry: &Entry, w: Option<&Table>) -> View {
+    fn spelled(&self, view: &View, entry: &Entry) -> View {
         let is_titled = !view.title.is_empty();
-        let said = is_titled.then(|| self.say("title", |lua| title_table(lua, entry), w)).flatten();
+        let said = is_titled.then(|| self.say("title", |lua| title_table(lua, entry))).flatten();
         let goes_on = view.goes_on && said.is_none();
         let mut title = view.title.clone();
         match said {
             Some(said) => title = spelled_line(said.trimmed_end()),
             None => self.spell_line(&mut title),
         }
-        View { mark: view.mark, title, body: self.spelled_blocks(&view.body, w), goes_on }
+        View { mark: view.mark, title, body: self.spelled_blocks(&view.body), goes_on }
     }
 
     /// Blocks in which what the script spells is spelled. Details inside one another are few: `clip` and the
     /// reader of answers see to that.
-    fn spelled_blocks(&self, blocks: &[Block], w: Option<&Table>) -> Vec<Block> {
+    fn spelled_blocks(&self, blocks: &[Block]) -> Vec<Block> {
         let mut out = Vec::with_capacity(blocks.len());
         for block in blocks {
             match block {
                 Block::Prose { text, role } if self.asked("prose").is_none() => {
-                    self.spelled_prose(text, role, w, &mut out);
+                    self.spelled_prose(text, role, &mut out);
                 }
-                block => out.extend(self.spelled_block(block, w)),
+                block => out.extend(self.spelled_block(block)),
             }
         }
         out
     }
 
     /// A block in which what the script spells is spelled; `None` if that is nothing.
-    fn spelled_block(&self, block: &Block, w: Option<&Table>) -> Option<Block> {
-        if let Some(said) = self.say(block.type_name(), |lua| view_to_lua::block(lua, block), w) {
+    fn spelled_block(&self, block: &Block) -> Option<Block> {
+        if let Some(said) = self.say(block.type_name(), |lua| view_to_lua::block(lua, block)) {
             return as_block(said);
         }
         let mut block = block.clone();
@@ -338,13 +328,13 @@ impl WriterState {
             block => block.lines_mut().flatten().for_each(|line| self.spell_line(line)),
         }
         if let Some(body) = block.inside_mut() {
-            *body = self.spelled_blocks(body, w);
+            *body = self.spelled_blocks(body);
         }
         Some(block)
     }
 
     /// Markdown of which the script spells headings or code.
-    fn spelled_prose(&self, text: &Text, role: &Role, w: Option<&Table>, out: &mut Vec<Block>) {
+    fn spelled_prose(&self, text: &Text, role: &Role, out: &mut Vec<Block>) {
         if self.asked("heading").is_none() && self.asked("code").is_none() {
             out.push(Block::Prose { text: text.clone(), role: role.clone() });
             return;
@@ -352,12 +342,12 @@ impl WriterState {
         for part in prose::parts(text) {
             let said = match &part {
                 prose::MarkdownPart::Heading { level, text, .. } => {
-                    self.say("heading", |lua| view_to_lua::heading(lua, *level, text, role), w)
+                    self.say("heading", |lua| view_to_lua::heading(lua, *level, text, role))
                 }
                 prose::MarkdownPart::Code { lang, text, .. } => {
                     let (text, lang) = (text.clone(), lang.clone());
                     let block = Block::Code { text, lang, start: None, role: role.clone() };
-                    self.say("code", |lua| view_to_lua::block(lua, &block), w)
+                    self.say("code", |lua| view_to_lua::block(lua, &block))
                 }
                 prose::MarkdownPart::Other(_) => None,
             };
@@ -392,16 +382,16 @@ impl WriterState {
     fn painted(&self, span: &Span) -> Option<Text> {
         let function = self.spec.span(span.role.name()).filter(|_| !span.text.is_empty())?;
         let text = self.plugins.running(self.who)?.lua().create_string(span.text.as_str()).ok()?;
-        let said = self.ask("span", function, Value::String(text), None)?;
+        let said = self.ask("span", function, Value::String(text))?;
         Some(if said.contains('\n') { Text::clean_owned(said.replace('\n', "␊")) } else { said })
     }
 
     /// What `w:block` gives.
-    fn block(&self, lua: &Lua, value: &Value, w: Option<&Table>) -> mlua::Result<String> {
+    fn block(&self, lua: &Lua, value: &Value) -> mlua::Result<String> {
         let facts = Facts::default();
         let blocks =
             AnswerReader::new(lua, &facts, &Line::default).body(value).map_err(mlua::Error::runtime)?;
-        let entry = Entry::new("part", Kind::Notice, View::of(self.spelled_blocks(&blocks, w)));
+        let entry = Entry::new("part", Kind::Notice, View::of(self.spelled_blocks(&blocks)));
         let mut text = String::new();
         let mut scratch = self.scratch.borrow_mut();
         scratch
@@ -426,24 +416,21 @@ impl WriterState {
     }
 }
 
+/// What a function of `w` does.
+type SpelledBy = fn(&WriterState, &Lua, &Value) -> mlua::Result<String>;
+
 /// The functions of `w`.
 fn handle(lua: &Lua, inner: &Weak<WriterState>) -> mlua::Result<Table> {
     let w = lua.create_table()?;
-    let gone = || mlua::Error::runtime("the output has ended");
-    let it = Weak::clone(inner);
-    w.raw_set(
-        "block",
-        lua.create_function(move |lua, (w, value): (Table, Value)| {
-            it.upgrade().ok_or_else(gone)?.block(lua, &value, Some(&w))
-        })?,
-    )?;
-    let it = Weak::clone(inner);
-    w.raw_set(
-        "inlines",
-        lua.create_function(move |lua, (_, value): (Table, Value)| {
-            it.upgrade().ok_or_else(gone)?.inlines(lua, &value)
-        })?,
-    )?;
+    let functions: [(_, SpelledBy); 2] = [("block", WriterState::block), ("inlines", WriterState::inlines)];
+    for (name, function) in functions {
+        let inner = Weak::clone(inner);
+        let function = lua.create_function(move |lua, (_, value): (Table, Value)| {
+            let gone = || mlua::Error::runtime("the output has ended");
+            function(&*inner.upgrade().ok_or_else(gone)?, lua, &value)
+        })?;
+        w.raw_set(name, function)?;
+    }
     w.set_readonly(true);
     Ok(w)
 }
