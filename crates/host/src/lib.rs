@@ -95,7 +95,6 @@ pub mod install;
 pub mod json;
 #[cfg(feature = "lua")]
 pub mod lua;
-#[cfg_attr(not(all(feature = "native", unix)), path = "native/without.rs")]
 mod native;
 pub mod plugin;
 pub mod problem;

@@ -84,10 +84,13 @@ impl Plugins {
         journal: &Journal,
     ) -> Self {
         let native = NativePlugins::load(chosen, journal);
-        let of_native = |native: &NativeLayer| Registered::of_native(native.formats());
         let mut plugins = Self {
             all: Vec::new(),
-            native_registered: native.all().iter().map(of_native).collect(),
+            native_registered: native
+                .all()
+                .iter()
+                .map(|native| Registered::of_native(native.formats()))
+                .collect(),
             native,
             order: Vec::new(),
             rules: Registered::of_profile(rules),
@@ -133,9 +136,9 @@ impl Plugins {
     }
 
     /// The native plugin that `who` is.
-    pub(crate) fn native(&self, who: Who) -> Option<&NativeLayer> {
+    pub(crate) fn native(&self, who: Who) -> Option<&dyn NativeLayer> {
         match who {
-            Who::Native(index) => self.native.all().get(index),
+            Who::Native(index) => self.native.all().get(index).map(|native| &**native),
             Who::Plugin(_) | Who::Profile => None,
         }
     }
@@ -267,13 +270,13 @@ impl Plugins {
     /// Takes what is to be told under the next view.
     fn take_notes(&self) -> Vec<Line> {
         let mut notes = std::mem::take(&mut *self.notes.borrow_mut());
-        notes.extend(self.native.all().iter().flat_map(NativeLayer::take_notes));
+        notes.extend(self.native.all().iter().flat_map(|native| native.take_notes()));
         notes
     }
 
     /// Takes what went wrong since this was last asked.
     pub(super) fn take_failures(&self) -> Vec<FormatError> {
-        let native = self.native.all().iter().flat_map(NativeLayer::take_failures);
+        let native = self.native.all().iter().flat_map(|native| native.take_failures());
         if self.failures.borrow().is_empty() {
             return native.collect();
         }

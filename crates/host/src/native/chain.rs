@@ -9,7 +9,7 @@ use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_formatters::standard::Standard;
 
-use super::layer::{NativeLayer, RestOf};
+use super::{NativeLayer, RestOf, layer};
 use crate::plugin::Chosen;
 use crate::plugin::journal::Journal;
 use crate::tools::amend::{About, Given};
@@ -18,14 +18,15 @@ use crate::tools::rule::ToolRule;
 
 /// The native plugins of one output, loaded, the lowest first.
 #[derive(Clone, Default)]
-pub(crate) struct NativePlugins(Arc<Vec<NativeLayer>>);
+pub(crate) struct NativePlugins(Arc<Vec<Box<dyn NativeLayer>>>);
 
 impl NativePlugins {
     /// Loads the native ones of these plugins. One that fails is reported and left out.
     pub(crate) fn load(chosen: &[Chosen], journal: &Journal) -> Self {
         let mut layers = Vec::new();
-        for (layer, pack) in chosen.iter().filter(|(_, pack)| pack.native().is_some()) {
-            match NativeLayer::load(*layer, pack, journal) {
+        for (layer, pack) in chosen {
+            let Some(code) = pack.native() else { continue };
+            match layer::load(*layer, pack, code, journal) {
                 Ok(loaded) => layers.push(loaded),
                 Err(warning) => drop(journal.fail(*warning, false)),
             }
@@ -34,7 +35,7 @@ impl NativePlugins {
     }
 
     /// The plugins, the lowest first.
-    pub(crate) fn all(&self) -> &[NativeLayer] {
+    pub(crate) fn all(&self) -> &[Box<dyn NativeLayer>] {
         &self.0
     }
 
@@ -98,7 +99,7 @@ impl Formatter for NativeChain {
         }
         let mut verdict = self.below(About::of(item, session), plugins.len());
         if let Verdict::Show(view) = &mut verdict {
-            for lines in plugins.iter().map(NativeLayer::take_notes).filter(|lines| !lines.is_empty()) {
+            for lines in plugins.iter().map(|plugin| plugin.take_notes()).filter(|lines| !lines.is_empty()) {
                 view.body.push(Block::Lines { lines });
             }
         }
@@ -130,6 +131,6 @@ impl PluginFormatter for NativeChain {
     }
 
     fn take_failures(&self) -> Vec<FormatError> {
-        self.plugins.all().iter().flat_map(NativeLayer::take_failures).collect()
+        self.plugins.all().iter().flat_map(|plugin| plugin.take_failures()).collect()
     }
 }

@@ -20,7 +20,7 @@ use streamfmt_plugin::table::{
     ABSENT, BODY, INVALID, LIMIT, LOG_ERROR, MINOR, OK, SfHost, SfItem, SfSink, SfStr, TITLE,
 };
 
-use super::layer::RestOf;
+use super::RestOf;
 use super::pointer::{Scalar, find};
 use crate::plugin::library::text_of;
 

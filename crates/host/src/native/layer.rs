@@ -14,9 +14,10 @@ use streamfmt_core::session::Session;
 use streamfmt_plugin::table::{BEGIN, END, HIDE, PASS, SHOW, SfItem, SfPlugin, SfSink, SfStr};
 
 use super::crossing::{Crossing, HOST, Logged, logged};
+use super::{NativeLayer, RestOf};
 use crate::files::lock;
 use crate::plugin::journal::{BELOW, Journal, LEFT_OUT, OFF, Warning, short};
-use crate::plugin::library::NativeTable;
+use crate::plugin::library::{NativeCode, NativeTable};
 use crate::plugin::pack::{Pack, PluginLayer};
 use crate::tools::amend::{About, Given};
 
@@ -25,17 +26,8 @@ const MOST_FAILURES: u32 = 20;
 /// Failures that are kept until somebody counts them.
 const MOST_KEPT: usize = 64;
 
-/// What the layers below are asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RestOf {
-    /// What they show of the item.
-    Item,
-    /// What they show of the call that it answers.
-    Call,
-}
-
-/// A native plugin that runs.
-pub(crate) struct NativeLayer {
+/// A native plugin whose library is loaded.
+struct LoadedPlugin {
     layer: PluginLayer,
     pack: Arc<Pack>,
     name: String,
@@ -72,81 +64,114 @@ impl Drop for Instance {
     }
 }
 
-impl NativeLayer {
-    /// Loads the library of a plugin, unless it is loaded already, and makes an instance.
-    pub(super) fn load(
-        layer: PluginLayer,
-        pack: &Arc<Pack>,
-        journal: &Journal,
-    ) -> Result<Self, Box<Warning>> {
-        let refuse = |name: &str, message: String| {
-            let warning = Warning::new(name, "failed while loading", message, LEFT_OUT);
-            Box::new(Warning { is_misuse: true, ..warning })
-        };
-        let code = pack.native().ok_or_else(|| refuse(&pack.name, "it has no library".to_owned()))?;
-        let table = code.table(&HOST).map_err(|message| refuse(&pack.name, message))?;
-        let NativeTable { name, formats, observes, functions, .. } = table;
-        let options = options(pack);
-        let (address, said) = match functions.create {
-            // SAFETY: the host's table lives as long as the process, the options until the call returns.
-            Some(create) => logged(|| unsafe { create(&raw const HOST, SfStr::of(&options)) }),
-            None => (std::ptr::null_mut(), Logged::default()),
-        };
-        let this = Self {
-            layer,
-            pack: Arc::clone(pack),
-            name: name.clone(),
-            formats: formats.clone(),
-            observes: observes.clone(),
-            // One without an address is not to be destroyed.
-            instance: Mutex::new(Instance {
-                functions: SfPlugin {
-                    destroy: functions.destroy.filter(|_| !address.is_null()),
-                    ..*functions
-                },
-                address,
-            }),
-            state: Mutex::default(),
-            journal: journal.clone(),
-        };
-        let reason = this.take_log(said, address.is_null());
-        if address.is_null() {
-            let why = reason.unwrap_or_else(|| "without giving a reason".to_owned());
-            return Err(refuse(name, format!("it refuses to start: {why}")));
-        }
-        Ok(this)
+/// Loads the library of a plugin, unless it is loaded already, and makes an instance.
+pub(super) fn load(
+    layer: PluginLayer,
+    pack: &Arc<Pack>,
+    code: &NativeCode,
+    journal: &Journal,
+) -> Result<Box<dyn NativeLayer>, Box<Warning>> {
+    let refuse = |name: &str, message: String| {
+        let warning = Warning::new(name, "failed while loading", message, LEFT_OUT);
+        Box::new(Warning { is_misuse: true, ..warning })
+    };
+    let table = code.table(&HOST).map_err(|message| refuse(&pack.name, message))?;
+    let NativeTable { name, formats, observes, functions, .. } = table;
+    let options = options(pack);
+    let (address, said) = match functions.create {
+        // SAFETY: the host's table lives as long as the process, the options until the call returns.
+        Some(create) => logged(|| unsafe { create(&raw const HOST, SfStr::of(&options)) }),
+        None => (std::ptr::null_mut(), Logged::default()),
+    };
+    let this = LoadedPlugin {
+        layer,
+        pack: Arc::clone(pack),
+        name: name.clone(),
+        formats: formats.clone(),
+        observes: observes.clone(),
+        // One without an address is not to be destroyed.
+        instance: Mutex::new(Instance {
+            functions: SfPlugin { destroy: functions.destroy.filter(|_| !address.is_null()), ..*functions },
+            address,
+        }),
+        state: Mutex::default(),
+        journal: journal.clone(),
+    };
+    let reason = this.take_log(said, address.is_null());
+    if address.is_null() {
+        let why = reason.unwrap_or_else(|| "without giving a reason".to_owned());
+        return Err(refuse(name, format!("it refuses to start: {why}")));
     }
+    Ok(Box::new(this))
+}
 
-    /// How high it is in the chain.
-    pub(crate) fn layer(&self) -> PluginLayer {
+impl NativeLayer for LoadedPlugin {
+    fn layer(&self) -> PluginLayer {
         self.layer
     }
 
-    /// Its name.
-    pub(crate) fn name(&self) -> &str {
+    fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it was read from.
-    pub(crate) fn pack(&self) -> &Arc<Pack> {
+    fn pack(&self) -> &Arc<Pack> {
         &self.pack
     }
 
-    /// What it formats.
-    pub(crate) fn formats(&self) -> &[Selector] {
+    fn formats(&self) -> &[Selector] {
         &self.formats
     }
 
-    /// Whether it may have something to say about an item.
-    pub(super) fn is_for(&self, item: &Item) -> bool {
-        self.formats.iter().any(|group| group.matches(item))
-    }
-
-    /// Whether it failed too often to be asked again.
-    pub(crate) fn is_off(&self) -> bool {
+    fn is_off(&self) -> bool {
         self.state().failures >= MOST_FAILURES
     }
 
+    fn ask(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View> {
+        let item = about.item;
+        if self.is_off() {
+            return Given::Nothing;
+        }
+        let crossing = Crossing::new(Some(item), about.call, rest);
+        let called = self.call(|functions, instance| {
+            let format = functions.format?;
+            // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
+            Some(crossing.cross(|item, sink| unsafe { format(instance, item, sink) }))
+        });
+        match called.and_then(|(code, reason)| view(item, code, reason, crossing)) {
+            Ok(given) => given,
+            // What fails for an item that still grows may well work once it is whole.
+            Err(_) if item.status == Status::Open => Given::Nothing,
+            Err(why) => {
+                self.fail(&doing(item, about.tool()), why);
+                Given::Nothing
+            }
+        }
+    }
+
+    fn fail_on_purpose(&self, about: About<'_>) -> Given<View> {
+        let why = "failed on purpose, to test the fallback".to_owned();
+        self.fail(&doing(about.item, about.tool()), why);
+        Given::Nothing
+    }
+
+    fn observed_moment(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
+        match moment {
+            Observation::Begin => self.session(false, session),
+            Observation::Complete(item) => self.observe(item, session),
+            Observation::End => self.session(true, session),
+        }
+    }
+
+    fn take_notes(&self) -> Vec<Line> {
+        std::mem::take(&mut self.state().notes)
+    }
+
+    fn take_failures(&self) -> Vec<FormatError> {
+        std::mem::take(&mut self.state().errors)
+    }
+}
+
+impl LoadedPlugin {
     fn state(&self) -> MutexGuard<'_, LayerState> {
         lock(&self.state)
     }
@@ -175,46 +200,6 @@ impl NativeLayer {
             }
         }
         reason
-    }
-
-    /// What it shows of an item. `rest` gives what the layers below show.
-    pub(crate) fn ask(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View> {
-        let item = about.item;
-        if self.is_off() {
-            return Given::Nothing;
-        }
-        let crossing = Crossing::new(Some(item), about.call, rest);
-        let called = self.call(|functions, instance| {
-            let format = functions.format?;
-            // SAFETY: the instance is this plugin's and locked; item and sink live until the call returns.
-            Some(crossing.cross(|item, sink| unsafe { format(instance, item, sink) }))
-        });
-        match called.and_then(|(code, reason)| view(item, code, reason, crossing)) {
-            Ok(given) => given,
-            // What fails for an item that still grows may well work once it is whole.
-            Err(_) if item.status == Status::Open => Given::Nothing,
-            Err(why) => {
-                self.fail(&doing(item, about.tool()), why);
-                Given::Nothing
-            }
-        }
-    }
-
-    /// Fails instead of being asked, to test what comes of it.
-    #[cfg(feature = "lua")]
-    pub(crate) fn fail_on_purpose(&self, about: About<'_>) -> Given<View> {
-        let why = "failed on purpose, to test the fallback".to_owned();
-        self.fail(&doing(about.item, about.tool()), why);
-        Given::Nothing
-    }
-
-    /// Tells it about a moment of the session; gives the blocks that it shows there.
-    pub(crate) fn observed_moment(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
-        match moment {
-            Observation::Begin => self.session(false, session),
-            Observation::Complete(item) => self.observe(item, session),
-            Observation::End => self.session(true, session),
-        }
     }
 
     /// Tells it that the session begins or ends; gives the blocks that it shows there.
@@ -298,16 +283,26 @@ impl NativeLayer {
             self.journal.fail(off, false);
         }
     }
+}
 
-    /// Takes what is to be shown under the next view.
-    pub(crate) fn take_notes(&self) -> Vec<Line> {
-        std::mem::take(&mut self.state().notes)
-    }
-
-    /// Takes what went wrong since this was last asked.
-    pub(crate) fn take_failures(&self) -> Vec<FormatError> {
-        std::mem::take(&mut self.state().errors)
-    }
+/// What the library of a native plugin has in its table: name, version, and what it is for, as `format Bash` and `observe call`. The
+/// library is loaded.
+#[cfg(feature = "lua")]
+pub(crate) fn described(pack: &Pack) -> Result<(String, Option<String>, Vec<String>), String> {
+    let code = pack.native().ok_or_else(|| "it has no library".to_owned())?;
+    let table = code.table(&HOST)?;
+    let named = |verb: &'static str, groups: &[Selector]| -> Vec<String> {
+        let name = |group: &Selector| match group {
+            Selector::Kind(kind) => kind.name().to_owned(),
+            Selector::Action(action) => format!("@{action}"),
+            Selector::Tool(tool) => tool.clone(),
+            _ => String::new(),
+        };
+        groups.iter().map(|group| format!("{verb} {}", name(group))).collect()
+    };
+    let mut groups = named("format", &table.formats);
+    groups.extend(named("observe", &table.observes));
+    Ok((table.name.clone(), table.version.clone(), groups))
 }
 
 /// What a code and an answer come to.

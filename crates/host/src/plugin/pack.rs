@@ -257,7 +257,6 @@ impl Pack {
     }
 
     /// Its library, if it is a native one.
-    #[cfg_attr(not(all(feature = "native", unix)), expect(dead_code, reason = "none can be loaded"))]
     pub(crate) fn native(&self) -> Option<&Arc<NativeCode>> {
         self.native.as_ref()
     }
