@@ -6,19 +6,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex::Regex;
-use streamfmt_core::syntax_errors::SyntaxErrors;
 use streamfmt_core::theme::ColorDepth;
-use toml::Spanned;
-use toml::de::DeValue;
 
 use super::input::Patch;
 use super::places::ChoicePlaces;
 use crate::files::{FileError, read_plain_text};
 use crate::problem::{Problem, Problems, suggestion};
+use crate::settings::document::{
+    LARGEST, Leaf, SettingValue, SettingsFile, SettingsLayer, Table, TableEntry, parse,
+};
 use crate::settings::is_path;
-
-/// Largest file of choices, in bytes.
-const LARGEST: usize = 256 << 10;
 
 /// What a case is formatted with.
 #[derive(Clone, Debug)]
@@ -149,49 +146,47 @@ impl CaseChoices {
     pub(super) fn with(&self, path: &Path, problems: &mut Problems) -> Self {
         let mut choices = self.clone();
         let file = path.display().to_string();
-        let source: Arc<str> = match read_plain_text(path, LARGEST) {
-            Ok(source) => source.into(),
+        let source = match read_plain_text(path, LARGEST) {
+            Ok(source) => source,
             Err(FileError::Missing) => return choices,
             Err(error) => {
                 problems.0.push(Problem::of(file, error.to_string()));
                 return choices;
             }
         };
-        let (table, syntax) = SyntaxErrors::parse(&source);
-        for (span, message) in &syntax.errors {
-            problems.0.push(Problem::at(&file, &source, span.clone(), message.as_str()));
-        }
-        let says = |key: &str| table.contains_key(key);
-        if says("profiles") || says("writers") {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let document = SettingsFile::new(file, Some(path.to_owned()), SettingsLayer::Project, source);
+        let (table, syntax) = parse(&Arc::new(document));
+        problems.0.extend(syntax);
+        if table.get("profiles").or(table.get("writers")).is_some() {
             // They are as good as the pairs of a file below.
             choices.matrix.clear();
-            choices.places.forget("matrix");
+            choices.places.0.remove("matrix");
         }
-        let folder = path.parent().unwrap_or(Path::new(""));
         let mut found: Vec<Problem> = Vec::new();
         let mut tables = vec![(String::new(), &table)];
         while let Some((group, table)) = tables.pop() {
-            for (key, value) in table.iter().filter(|(_, it)| !syntax.spoil(it.get_ref(), &it.span())) {
-                let name = format!("{group}{}", key.get_ref());
+            for TableEntry { key, at, leaf } in &table.0 {
+                let name = format!("{group}{key}");
                 let inner = format!("{name}.");
-                let problem = match value.get_ref() {
-                    DeValue::Table(table) if keys_in(&inner).is_some() => {
+                let problem = match &leaf.value {
+                    SettingValue::Table(table) if keys_in(&inner).is_some() => {
                         tables.push((inner, table));
                         continue;
                     }
                     _ if let Some((known, set)) = KEYS.iter().find(|(known, _)| *known == name) => {
-                        choices.places.note(known, &file, &source, value);
-                        set(&mut choices, value, folder).err().map(|wanted| (value.span(), wanted))
+                        choices.places.0.insert(known, leaf.clone());
+                        set(&mut choices, leaf, folder).err().map(|wanted| leaf.spot.problem(wanted))
                     }
                     _ if let Some(keys) = keys_in(&inner) => {
-                        Some((value.span(), format!("expected a table with {keys}")))
+                        Some(leaf.spot.problem(format!("expected a table with {keys}")))
                     }
                     _ => {
                         let hint = suggestion(&name, KEYS.iter().map(|(known, _)| *known));
-                        Some((key.span(), format!("unknown key \"{name}\" {hint}")))
+                        Some(at.problem(format!("unknown key \"{name}\" {hint}")))
                     }
                 };
-                found.extend(problem.map(|(span, message)| Problem::at(&file, &source, span, message)));
+                found.extend(problem);
             }
         }
         found.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
@@ -220,7 +215,7 @@ impl CaseChoices {
 }
 
 /// Sets one key from a value of a file in this folder, or says which values it takes.
-type Set = fn(&mut CaseChoices, &Spanned<DeValue<'_>>, &Path) -> Result<(), String>;
+type Set = fn(&mut CaseChoices, &Leaf, &Path) -> Result<(), String>;
 
 /// The keys of `golden.toml` and `case.toml`.
 const KEYS: &[(&str, Set)] = &[
@@ -278,37 +273,36 @@ fn located(profile: &str, folder: &Path) -> String {
     if is_path(profile) { folder.join(profile).to_string_lossy().into_owned() } else { profile.to_owned() }
 }
 
-fn text(value: &Spanned<DeValue<'_>>) -> Result<String, String> {
-    let text = value.get_ref().as_str().map(str::to_owned);
-    text.ok_or_else(|| "expected a string".to_owned())
+fn text(value: &Leaf) -> Result<String, String> {
+    value.text().map(str::to_owned).ok_or_else(|| "expected a string".to_owned())
 }
 
-fn list(value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, String> {
+fn list(value: &Leaf) -> Result<Vec<String>, String> {
     let wanted = || "expected a list of strings".to_owned();
-    let DeValue::Array(values) = value.get_ref() else { return Err(wanted()) };
+    let SettingValue::List(values) = &value.value else { return Err(wanted()) };
     values.iter().map(|value| text(value).map_err(|_| wanted())).collect()
 }
 
-fn number(value: &Spanned<DeValue<'_>>) -> Result<usize, String> {
-    let DeValue::Integer(number) = value.get_ref() else { return Err("expected a number".to_owned()) };
-    usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| "expected a number ≥ 0".to_owned())
+fn number(value: &Leaf) -> Result<usize, String> {
+    let SettingValue::Number(number) = value.value else { return Err("expected a number".to_owned()) };
+    usize::try_from(number).map_err(|_| "expected a number ≥ 0".to_owned())
 }
 
-fn flag(value: &Spanned<DeValue<'_>>) -> Result<bool, String> {
-    value.get_ref().as_bool().ok_or_else(|| "expected true or false".to_owned())
+fn flag(value: &Leaf) -> Result<bool, String> {
+    if let SettingValue::Flag(on) = value.value { Ok(on) } else { Err("expected true or false".to_owned()) }
 }
 
-fn skip(value: &Spanned<DeValue<'_>>) -> Result<Option<String>, String> {
-    match value.get_ref() {
-        DeValue::Boolean(on) => Ok(on.then(String::new)),
-        DeValue::String(reason) => Ok(Some(reason.to_string())),
+fn skip(value: &Leaf) -> Result<Option<String>, String> {
+    match &value.value {
+        SettingValue::Flag(on) => Ok(on.then(String::new)),
+        SettingValue::Text(reason) => Ok(Some(reason.clone())),
         _ => Err("expected a reason or true".to_owned()),
     }
 }
 
-fn color(value: &Spanned<DeValue<'_>>) -> Result<ColorDepth, String> {
-    let name = match value.get_ref() {
-        DeValue::Integer(colors) => colors.as_str().to_owned(),
+fn color(value: &Leaf) -> Result<ColorDepth, String> {
+    let name = match &value.value {
+        SettingValue::Number(colors) => colors.to_string(),
         _ => text(value)?,
     };
     match name.as_str() {
@@ -319,7 +313,7 @@ fn color(value: &Spanned<DeValue<'_>>) -> Result<ColorDepth, String> {
     }
 }
 
-fn zone(value: &Spanned<DeValue<'_>>) -> Result<TimeZone, String> {
+fn zone(value: &Leaf) -> Result<TimeZone, String> {
     match text(value)?.as_str() {
         "UTC" => Ok(TimeZone::UTC),
         posix => {
@@ -329,9 +323,10 @@ fn zone(value: &Spanned<DeValue<'_>>) -> Result<TimeZone, String> {
 }
 
 /// A moment in RFC 3339, as a string or as TOML's own, which is the same.
-fn time(value: &Spanned<DeValue<'_>>) -> Result<Timestamp, String> {
-    let text = match value.get_ref() {
-        DeValue::Datetime(time) => time.to_string(),
+fn time(value: &Leaf) -> Result<Timestamp, String> {
+    let text = match value.value {
+        // It is as it is written.
+        SettingValue::Other("a date") => value.spot.document.source[value.spot.span.clone()].to_owned(),
         _ => text(value)?,
     };
     let whole: Option<toml::value::Datetime> = text.parse().ok();
@@ -342,19 +337,18 @@ fn time(value: &Spanned<DeValue<'_>>) -> Result<Timestamp, String> {
 
 /// The rows of an array of tables that have these two keys.
 fn rows<T>(
-    value: &Spanned<DeValue<'_>>,
+    value: &Leaf,
     names: [&str; 2],
-    row: fn(&str, &DeValue<'_>) -> Result<T, String>,
+    row: fn(&str, &SettingValue) -> Result<T, String>,
 ) -> Result<Vec<T>, String> {
     let wanted = || format!("expected tables with {} and {}", names[0], names[1]);
-    let DeValue::Array(values) = value.get_ref() else { return Err(wanted()) };
-    let read = |value: &Spanned<DeValue<'_>>| {
-        let table = value.get_ref().as_table().filter(|table| table.len() == 2).ok_or_else(wanted)?;
-        let [first, second] = names.map(|name| table.get(name).map(Spanned::get_ref));
-        let (Some(first), Some(second)) = (first.and_then(|it| it.as_str()), second) else {
-            return Err(wanted());
-        };
-        row(first, second)
+    let SettingValue::List(values) = &value.value else { return Err(wanted()) };
+    let read = |value: &Leaf| match &value.value {
+        SettingValue::Table(table @ Table(entries)) if entries.len() == 2 => {
+            let first = table.get(names[0]).and_then(Leaf::text).ok_or_else(wanted)?;
+            row(first, &table.get(names[1]).ok_or_else(wanted)?.value)
+        }
+        _ => Err(wanted()),
     };
     // They have one place together.
     let numbered = |(index, value)| read(value).map_err(|wrong| format!("entry {}: {wrong}", index + 1));
@@ -364,22 +358,22 @@ fn rows<T>(
     }
 }
 
-fn patch(pointer: &str, value: &DeValue<'_>) -> Result<Patch, String> {
+fn patch(pointer: &str, value: &SettingValue) -> Result<Patch, String> {
     let value = match value {
-        DeValue::String(text) => serde_json::Value::from(text.as_ref()),
-        DeValue::Boolean(truth) => serde_json::Value::from(*truth),
-        DeValue::Integer(number) => number.as_str().parse::<i64>().map_err(|error| error.to_string())?.into(),
+        SettingValue::Text(text) => serde_json::Value::from(text.as_str()),
+        SettingValue::Flag(truth) => serde_json::Value::from(*truth),
+        SettingValue::Number(number) => serde_json::Value::from(*number),
         _ => return Err("the value of [[set]] must be a string, an integer, true or false".to_owned()),
     };
     Patch::new(pointer, value.to_string())
 }
 
-fn redaction(pattern: &str, with: &DeValue<'_>) -> Result<CaseRedaction, String> {
-    let with = with.as_str().ok_or("with must be a string")?.to_owned();
+fn redaction(pattern: &str, with: &SettingValue) -> Result<CaseRedaction, String> {
+    let SettingValue::Text(with) = with else { return Err("with must be a string".to_owned()) };
     let pattern = Regex::new(pattern).map_err(|error| {
         let message = error.to_string();
         let reason = message.lines().last().unwrap_or_default().trim();
         format!("invalid regex: {}", reason.strip_prefix("error: ").unwrap_or(reason))
     })?;
-    Ok(CaseRedaction { pattern, with })
+    Ok(CaseRedaction { pattern, with: with.clone() })
 }

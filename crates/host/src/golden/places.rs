@@ -1,55 +1,16 @@
 //! Where the choices of a case were made, so that what is wrong with one is reported there.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
-
-use toml::Spanned;
-use toml::de::DeValue;
 
 use super::case::Cell;
 use crate::problem::Problem;
+use crate::settings::document::{Leaf, SettingValue};
 
-/// The places of the keys that `golden.toml` and `case.toml` set. A file further down replaces those of one above it.
+/// The values of the keys that `golden.toml` and `case.toml` set. A file further down replaces those of one above it.
 #[derive(Clone, Debug, Default)]
-pub struct ChoicePlaces(BTreeMap<&'static str, ChoicePlace>);
-
-/// The place of one key's value.
-#[derive(Clone, Debug)]
-struct ChoicePlace {
-    file: String,
-    source: Arc<str>,
-    span: Range<usize>,
-    /// The strings of a list.
-    elements: Vec<(String, Range<usize>)>,
-}
+pub struct ChoicePlaces(pub(super) BTreeMap<&'static str, Leaf>);
 
 impl ChoicePlaces {
-    /// Notes where a key was set.
-    pub(super) fn note(
-        &mut self,
-        key: &'static str,
-        file: &str,
-        source: &Arc<str>,
-        value: &Spanned<DeValue<'_>>,
-    ) {
-        let elements = match value.get_ref() {
-            DeValue::Array(values) => values.iter().collect(),
-            _ => Vec::new(),
-        };
-        let elements = elements
-            .into_iter()
-            .filter_map(|value| Some((value.get_ref().as_str()?.to_owned(), value.span())))
-            .collect();
-        let (file, source) = (file.to_owned(), Arc::clone(source));
-        self.0.insert(key, ChoicePlace { file, source, span: value.span(), elements });
-    }
-
-    /// Forgets a key that no longer counts.
-    pub(super) fn forget(&mut self, key: &str) {
-        self.0.remove(key);
-    }
-
     /// The problem of an option, at the key of a case that means this option.
     pub(super) fn locate(&self, problem: &Problem, cell: &Cell) -> String {
         let (option, value) = problem.origin.split_once(' ').unwrap_or((&problem.origin, ""));
@@ -65,14 +26,15 @@ impl ChoicePlaces {
             "--set" => (&["args.set"], value),
             _ => (&[], value),
         };
-        let Some((key, place)) = keys.iter().find_map(|key| Some((*key, self.0.get(key)?))) else {
+        let Some((key, leaf)) = keys.iter().find_map(|key| Some((*key, self.0.get(key)?))) else {
             // The default of a case, which no option sets either.
             return if option == "--profile" { problem.message.clone() } else { problem.to_string() };
         };
         let value = if key == "matrix" { &pair } else { value };
+        let elements: &[Leaf] = if let SettingValue::List(list) = &leaf.value { list } else { &[] };
         // Paths are relative to the file that they are in.
-        let element = place.elements.iter().find(|(element, _)| value.ends_with(element.as_str()));
-        let span = element.map_or(&place.span, |(_, span)| span);
-        Problem::at(&place.file, &place.source, span.clone(), &*problem.message).to_string()
+        let is_meant = |element: &&Leaf| element.text().is_some_and(|text| value.ends_with(text));
+        let place = elements.iter().find(is_meant).unwrap_or(leaf);
+        place.spot.problem(&*problem.message).to_string()
     }
 }
