@@ -212,7 +212,7 @@ impl Explanation {
     fn of(about: &Question, action: Action, plugins: &Plugins, engine: &Engine) -> Self {
         let (hiding, listeners) = (hiding(about, action, engine), listeners(about, plugins));
         if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
-            let ladder = plugins.with_layers(|layers| Ladder::of_views(layers, Viewed::Items(kind)));
+            let ladder = Ladder::of_views(plugins.layers(), Viewed::Items(kind));
             let walk = Walk {
                 name: VIEW,
                 candidates: candidates(&ladder.views, plugins),
@@ -222,7 +222,7 @@ impl Explanation {
             return Self { kind, properties, hiding, listeners, ..Self::default() };
         }
         let name = about.tool.clone().unwrap_or_default();
-        let ladder = plugins.with_layers(|layers| Ladder::of_tool(layers, &name, Some(action)));
+        let ladder = Ladder::of_tool(plugins.layers(), &name, Some(action));
         let walks = ToolField::ALL.into_iter().filter(|(field, _)| concerns(*field, about.kind));
         let properties = walks.map(|(field, name)| Walk {
             name,

@@ -60,15 +60,14 @@ impl DialectRegistration {
 
 /// All dialects of plugins, the lowest first.
 pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
-    let registered = plugins.all().iter().enumerate().flat_map(|(index, plugin)| {
-        let dialects = plugin.registered().dialects.clone();
-        dialects.into_iter().map(move |dialect| (index, dialect))
-    });
-    let dialect_plugins = registered.map(|(index, dialect)| {
+    let registered = plugins
+        .layers()
+        .flat_map(|(who, registered)| registered.dialects.iter().map(move |dialect| (who, dialect.clone())));
+    let dialect_plugins = registered.map(|(who, dialect)| {
         let name: Arc<str> = dialect.name.as_str().into();
         let decoder = Box::new(ScriptedDialect {
             plugins: SendWrapper::new(Rc::clone(plugins)),
-            who: Who::Plugin(index),
+            who,
             dialect: SendWrapper::new(dialect),
             session: Session::default(),
         });

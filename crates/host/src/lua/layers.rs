@@ -301,11 +301,6 @@ impl Registered {
         of_tools.chain(self.writers.iter().flat_map(writer::Registration::roles).map(|role| (role, None)))
     }
 
-    /// Whether something waits for an event.
-    pub(super) fn waits_for(&self, event: HookEvent) -> bool {
-        self.hooks.iter().any(|(waiting, _)| *waiting == event)
-    }
-
     /// What waits for an event, in the order registered.
     pub(super) fn hooks(&self, event: HookEvent) -> impl Iterator<Item = &Function> {
         self.hooks.iter().filter(move |(waiting, _)| *waiting == event).map(|(_, function)| function)

@@ -35,6 +35,7 @@ pub(crate) struct Running {
     pack: Arc<Pack>,
     vm: Vm,
     plugin: Rc<Plugin>,
+    registered: Registered,
     /// Its `ctx`.
     pub(super) context: Table,
     state: Table,
@@ -45,14 +46,6 @@ pub(crate) struct Running {
     asks_below: bool,
     /// Roles of its own that were looked at.
     roles: RefCell<BTreeSet<String>>,
-}
-
-/// Why a plugin gave no answer, as it is told.
-pub(super) struct Failure {
-    /// What is told.
-    pub(super) warning: Warning,
-    /// Whether a limit stopped it.
-    pub(super) trip: Option<Trip>,
 }
 
 /// Why a call of a function came to nothing.
@@ -91,7 +84,7 @@ impl Running {
         shown: OutputContext,
         journal: &Journal,
         meter: &Rc<Meter>,
-    ) -> Result<Self, Box<Failure>> {
+    ) -> Result<Self, Box<Warning>> {
         let plugin = Rc::new(Plugin::default());
         let (printing, named, fallback) = (journal.clone(), Rc::clone(&plugin), pack.name.clone());
         let is_heard = journal.is_heard(&pack.name);
@@ -113,11 +106,12 @@ impl Running {
         let refuse =
             |name: String, stop: Stop| Box::new(failure(pack, name, stop.into(), None, "loading", LEFT_OUT));
         let (vm, (context, state)) = made.map_err(|error| refuse(pack.name.clone(), Stop::of(error)))?;
-        let running = Self {
+        let mut running = Self {
             layer,
             pack: Arc::clone(pack),
             vm,
             plugin,
+            registered: Registered::default(),
             context,
             state,
             meter: Rc::clone(meter),
@@ -130,6 +124,7 @@ impl Running {
         let loaded = running.vm.load(&name, source, pack.bytecodes());
         loaded.map_err(|stop| refuse(running.name(), stop))?;
         running.plugin.is_loaded.set(true);
+        running.registered = running.plugin.registered.take();
         running.question_roles(journal);
         running.question_tools(journal);
         Ok(running)
@@ -141,8 +136,8 @@ impl Running {
     }
 
     /// What it registered.
-    pub(crate) fn registered(&self) -> std::cell::Ref<'_, Registered> {
-        self.plugin.registered.borrow()
+    pub(crate) fn registered(&self) -> &Registered {
+        &self.registered
     }
 
     /// What it wants to be masked.
@@ -256,20 +251,19 @@ impl Running {
         self.pack.path_of(file)
     }
 
-    /// Makes a failure of a call, and counts it. Without a place of its own it is at the function.
+    /// Makes a warning of a call that failed, and counts it. Without a place of its own it is at the function.
     pub(super) fn failed(
         &self,
         function: &Function,
         wrong: CallFailure,
         doing: &str,
         outcome: &'static str,
-    ) -> Failure {
-        let failure = failure(&self.pack, self.name(), wrong, self.place(function), doing, outcome);
+    ) -> Warning {
         self.failures.set(self.failures.get() + 1);
-        if failure.trip.is_some() {
+        if wrong.trip().is_some() {
             self.trips.set(self.trips.get() + 1);
         }
-        failure
+        failure(&self.pack, self.name(), wrong, self.place(function), doing, outcome)
     }
 
     /// Tells of roles that it registered and that are probably misspelled.
@@ -424,8 +418,7 @@ fn failure(
     place: Option<(String, usize)>,
     doing: &str,
     outcome: &'static str,
-) -> Failure {
-    let trip = wrong.trip();
+) -> Warning {
     let (own, message, is_misuse) = match wrong {
         CallFailure::Answered(message) => (None, message, true),
         CallFailure::Stopped(stop) => {
@@ -437,7 +430,7 @@ fn failure(
         }
     };
     let warning = warning(pack, name, format!("failed while {doing}"), own.or(place), message, outcome);
-    Failure { warning: Warning { is_misuse, ..warning }, trip }
+    Warning { is_misuse, ..warning }
 }
 
 /// Where a run was stopped, and why.

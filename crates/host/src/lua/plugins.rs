@@ -67,8 +67,7 @@ impl Plugins {
         let scripts: Vec<Chosen> = chosen.iter().filter(|(_, pack)| !pack.is_native()).cloned().collect();
         let plugins = Self::load(&scripts, &[], OutputContext::default(), &Journal::default());
         let (mut dialects, mut writers, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
-        for plugin in &plugins.all {
-            let registered = plugin.registered();
+        for registered in plugins.all.iter().map(Running::registered) {
             dialects.extend(registered.dialects.iter().map(|dialect| dialect.name.clone()));
             accumulators.extend(registered.accumulators.iter().map(|known| known.name.clone()));
             writers.extend(registered.writers.iter().map(|writer| writer.known.clone()));
@@ -117,9 +116,9 @@ impl Plugins {
                         plugins.order.push(Who::Plugin(plugins.all.len()));
                         plugins.all.push(plugin);
                     }
-                    Err(failure) => {
-                        plugins.failures.borrow_mut().push(error_of(&failure.warning));
-                        journal.fail(failure.warning, false);
+                    Err(warning) => {
+                        plugins.failures.borrow_mut().push(error_of(&warning));
+                        journal.fail(*warning, false);
                         continue;
                     }
                 }
@@ -157,8 +156,7 @@ impl Plugins {
     /// what it did wrong.
     pub(crate) fn hooks_of(pack: &Arc<Pack>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
         let shown = OutputContext::default();
-        let loaded = Running::load(PluginLayer::Run, pack, &Rc::default(), shown, journal, &Rc::default());
-        let plugin = loaded.map_err(|failure| Box::new(failure.warning))?;
+        let plugin = Running::load(PluginLayer::Run, pack, &Rc::default(), shown, journal, &Rc::default())?;
         let mut hooks = plugin.registered().hooks_of_all();
         let Redaction { secrets, emails, home, own } = plugin.redaction();
         let masks = [(secrets, "secrets"), (emails, "emails"), (home, "home"), (!own.is_empty(), "patterns")];
@@ -188,16 +186,13 @@ impl Plugins {
         self.get(who).filter(|plugin| !plugin.is_off())
     }
 
-    /// Does something with all layers, the lowest first.
-    pub(crate) fn with_layers<R>(&self, work: impl FnOnce(std::vec::IntoIter<(Who, &Registered)>) -> R) -> R {
-        let registered: Vec<_> = self.all.iter().map(Running::registered).collect();
-        let layer = |who: &Who| match *who {
-            Who::Plugin(index) => (*who, &*registered[index]),
+    /// What all layers say, the lowest first.
+    pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (Who, &Registered)> {
+        self.order.iter().map(|who| match *who {
+            Who::Plugin(index) => (*who, self.all[index].registered()),
             Who::Native(index) => (*who, &self.native_registered[index]),
             Who::Profile => (*who, &self.rules),
-        };
-        let layers: Vec<_> = self.order.iter().map(layer).collect();
-        work(layers.into_iter())
+        })
     }
 
     /// Adds what plugins want to be masked.
@@ -214,8 +209,7 @@ impl Plugins {
 
     /// Whether no layer says anything of items.
     pub(super) fn is_silent(&self) -> bool {
-        let is_any_silent = |(_, registered): (Who, &Registered)| registered.is_silent();
-        self.native.all().is_empty() && self.with_layers(|mut layers| layers.all(is_any_silent))
+        self.native.all().is_empty() && self.layers().all(|(_, registered)| registered.is_silent())
     }
 
     /// Whether there are native plugins and no script.
@@ -239,18 +233,20 @@ impl Plugins {
         doing: &str,
         outcome: &'static str,
     ) {
-        let failure = plugin.failed(function, wrong.into(), doing, outcome);
+        let wrong = wrong.into();
+        let trip = wrong.trip();
+        let warning = plugin.failed(function, wrong, doing, outcome);
         let mut failures = self.failures.borrow_mut();
         if failures.len() < MOST_KEPT {
-            failures.push(error_of(&failure.warning));
+            failures.push(error_of(&warning));
         }
-        let text = format!("{} failed: {}", failure.warning.plugin, failure.warning.message);
-        let is_first = self.journal.fail(failure.warning, self.journal.is_inline);
+        let text = format!("{} failed: {}", warning.plugin, warning.message);
+        let is_first = self.journal.fail(warning, self.journal.is_inline);
         if is_first && self.journal.is_inline {
             self.notes.borrow_mut().push(Line::of("notice.warning", text));
         }
         if plugin.is_off() {
-            let why = match failure.trip {
+            let why = match trip {
                 Some(_) => "it ran into limits too often",
                 None => "it failed too often",
             };

@@ -68,10 +68,9 @@ impl RecordsRegistration {
 
 /// A new accumulator of this name, of the highest plugin that has one.
 pub(super) fn accumulator(plugins: &Rc<Plugins>, name: &str) -> Option<Box<dyn Accumulator>> {
-    let (who, functions) = plugins.order().iter().rev().find_map(|who| {
-        let plugin = plugins.get(*who)?;
-        let found = plugin.registered().accumulators.iter().find(|known| known.name == name).cloned();
-        Some((*who, found?))
+    let (who, functions) = plugins.layers().rev().find_map(|(who, registered)| {
+        let found = registered.accumulators.iter().find(|known| known.name == name)?;
+        Some((who, found.clone()))
     })?;
     let scripted = ScriptedRecords { plugins: Rc::clone(plugins), who, functions, state: None, shown: None };
     Some(Box::new(ScriptedAccumulator(SendWrapper::new(scripted))))

@@ -141,7 +141,7 @@ impl Scripts {
         if plugins.is_silent() {
             return None;
         }
-        let of = |viewed| plugins.with_layers(|all| Ladder::of_views(all, viewed));
+        let of = |viewed| Ladder::of_views(plugins.layers(), viewed);
         let views = Kind::ALL.map(|kind| (kind, of(Viewed::Items(kind))));
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
@@ -160,7 +160,7 @@ impl Scripts {
             return known.map(|(_, ladder)| Rc::clone(ladder)).unwrap_or_default();
         }
         let (tool, action) = (about.tool().unwrap_or_default(), about.action());
-        let find = || self.plugins.with_layers(|all| Ladder::of_tool(all, tool, action));
+        let find = || Ladder::of_tool(self.plugins.layers(), tool, action);
         self.ladders.get(tool, action, find)
     }
 
@@ -423,12 +423,12 @@ impl Observer for Scripts {
                 said.extend(native.observed_moment(moment, session));
             }
             let Some(plugin) = self.plugins.get(*who) else { continue };
-            if !plugin.registered().waits_for(event) || plugin.is_off() {
+            let mut functions = plugin.registered().hooks(event).peekable();
+            if functions.peek().is_none() || plugin.is_off() {
                 continue;
             }
-            let functions: Vec<Function> = plugin.registered().hooks(event).cloned().collect();
-            let mut hooks = || {
-                for function in &functions {
+            let hooks = || {
+                for function in functions {
                     said.extend(self.hook(plugin, function, event, moment, session));
                 }
             };
@@ -467,8 +467,7 @@ impl PluginFormatter for Scripts {
                 }
             } else {
                 // What it says at a beginning was said at the beginning.
-                let hooks: Vec<Function> = plugin.registered().hooks(HookEvent::Start).cloned().collect();
-                for function in &hooks {
+                for function in plugin.registered().hooks(HookEvent::Start) {
                     self.hook(plugin, function, HookEvent::Start, Observation::Begin, session);
                 }
             }

@@ -146,15 +146,14 @@ impl ScriptedWriter {
         base: Box<dyn Writer>,
         scratch: Box<dyn Writer>,
     ) -> Box<dyn Writer> {
-        let found = plugins.all().iter().enumerate().rev().find_map(|(index, plugin)| {
-            let registered = plugin.registered();
+        let found = plugins.layers().rev().find_map(|(who, registered)| {
             let spec = registered.writers.iter().find(|writer| writer.known.name == name)?;
-            Some((index, spec.clone()))
+            Some((who, spec.clone()))
         });
-        let Some((index, spec)) = found else { return base };
+        let Some((who, spec)) = found else { return base };
         let inner = Rc::new(WriterState {
             plugins: Rc::clone(plugins),
-            who: Who::Plugin(index),
+            who,
             spec,
             scratch: RefCell::new(scratch),
             active: RefCell::default(),
