@@ -97,16 +97,14 @@ impl FileEvents {
         self.watcher.set_names(names);
         let folders = folders.into_iter().filter_map(|folder| nearest(&folder));
         let folders: BTreeMap<PathBuf, FileId> = folders.take(MOST_FOLDERS).collect();
-        let gone: Vec<PathBuf> = self
-            .watched
-            .iter()
-            .filter(|(path, id)| folders.get(*path) != Some(id))
-            .map(|(path, _)| path.clone())
-            .collect();
-        for folder in gone {
-            self.watcher.forget(&folder);
-            self.watched.remove(&folder);
-        }
+        let watcher = &mut self.watcher;
+        self.watched.retain(|folder, id| {
+            let stays = folders.get(folder) == Some(id);
+            if !stays {
+                watcher.forget(folder);
+            }
+            stays
+        });
         let mut is_new = false;
         for (folder, id) in folders {
             if self.watched.contains_key(&folder) {

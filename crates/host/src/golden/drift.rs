@@ -191,15 +191,11 @@ impl Drift {
 
     /// Takes in calls of tools for which there is no formatter but the general one.
     fn note_tools(&mut self, items: &[Item], line: u64) {
-        let tools: Vec<String> = items
-            .iter()
-            .filter(|item| {
-                item.kind == Kind::Call && item.action().is_none_or(|action| action == Action::Other)
-            })
-            .filter_map(|item| item.tool.as_deref().map(str::to_owned))
-            .collect();
-        for tool in tools {
-            if let Some(known) = self.known(What::Tool, &tool, line) {
+        let is_plain = |item: &&Item| {
+            item.kind == Kind::Call && item.action().is_none_or(|action| action == Action::Other)
+        };
+        for tool in items.iter().filter(is_plain).filter_map(|item| item.tool.as_deref()) {
+            if let Some(known) = self.known(What::Tool, tool, line) {
                 known.count += 1;
             }
         }

@@ -15,9 +15,7 @@ pub(super) struct CaseRun {
     pub(super) report: Report,
     /// What was told of plugins.
     pub(super) told: String,
-    /// How many warnings were told of them.
-    pub(super) warnings: usize,
-    /// What they did wrong, each in one line.
+    /// What they did wrong: a line for each warning.
     pub(super) failures: Vec<String>,
     /// Steps that they took, by name.
     pub(super) fuel: BTreeMap<String, u64>,
@@ -57,11 +55,10 @@ impl CaseRun {
     /// Asks what plugins did.
     fn end(engine: &Engine, text: String, report: Report) -> Self {
         let journal = engine.journal();
-        let (mut told, mut warnings, mut failures) = (String::new(), 0, Vec::new());
+        let (mut told, mut failures) = (String::new(), Vec::new());
         for one in journal.take() {
             match one {
                 PluginMessage::Warning(warning) => {
-                    warnings += 1;
                     let place = match (&warning.path, &warning.place) {
                         (Some(path), Some((_, line, _))) => format!("{path}:{line}"),
                         (None, Some((file, line, _))) => format!("{file}:{line}"),
@@ -74,7 +71,7 @@ impl CaseRun {
                 PluginMessage::Printed(plugin, line) => told.extend([&plugin, ": ", &line, "\n"]),
             }
         }
-        Self { text, report, told, warnings, failures, fuel: journal.spent() }
+        Self { text, report, told, failures, fuel: journal.spent() }
     }
 }
 
