@@ -1,5 +1,4 @@
-//! The page of the Lua interface and the types for editors match the table of the functions that scripts get; the page of
-//! facts matches the table of facts.
+//! The types for editors match the table of the functions that scripts get; the page of facts matches the table of facts.
 //!
 //! `STREAMFMT_BLESS=1` rewrites them.
 
@@ -19,9 +18,7 @@ use facts_page::facts_page;
 fn the_reference_and_the_types_are_fresh() {
     let blesses = env::var_os("STREAMFMT_BLESS").is_some_and(|value| !value.is_empty() && value != "0");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    for (name, text) in
-        [("facts.md", facts_page()), ("lua.md", reference::page()), ("sf.d.lua", reference::types())]
-    {
+    for (name, text) in [("facts.md", facts_page()), ("sf.d.lua", reference::types())] {
         let path = docs.join(name);
         if blesses {
             fs::write(&path, &text).expect("the page can be written");
