@@ -165,11 +165,13 @@ impl Loaded {
                 return true;
             }
             if let ("serve", SettingValue::Table(table)) = (name, &entry.leaf.value) {
-                head.serve.spot = Some(entry.at.clone());
+                head.serve_at = Some(entry.at.clone());
+                head.serve.clone_from(&table.0);
                 for row in &table.0 {
                     match keys::find(SERVE_KEYS, &row.key) {
                         Some(key) => {
-                            found.extend(key.set(&mut head.serve, &row.leaf).err().unwrap_or_default());
+                            let set = key.set(&mut ServeSettings::default(), &row.leaf);
+                            found.extend(set.err().unwrap_or_default());
                         }
                         None => tell(&mut found, &row.at, &|| {
                             let names = SERVE_KEYS.iter().map(|key| key.name);
@@ -293,22 +295,10 @@ impl Config {
     /// How sessions are served, by the settings of the user and of the machine; later ones override earlier ones.
     pub fn serve(&self) -> ServeSettings {
         let mut serve = ServeSettings::default();
-        let is_project = |loaded: &&Arc<Loaded>| loaded.document.layer == SettingsLayer::Project;
-        for loaded in self.layers.iter().filter(|loaded| !is_project(loaded)) {
-            let ServeSettings { port, bind, allow_hosts, allow_origins, base_path, show_secrets, .. } =
-                loaded.head.serve.clone();
-            serve.port = port.or(serve.port);
-            serve.base_path = base_path.or(serve.base_path);
-            serve.show_secrets = show_secrets.or(serve.show_secrets);
-            for (list, said) in [
-                (&mut serve.bind, bind),
-                (&mut serve.allow_hosts, allow_hosts),
-                (&mut serve.allow_origins, allow_origins),
-            ] {
-                if !said.is_empty() {
-                    *list = said;
-                }
-            }
+        let own = self.layers.iter().filter(|loaded| loaded.document.layer != SettingsLayer::Project);
+        for row in own.flat_map(|loaded| &loaded.head.serve) {
+            // What is wrong with a value was reported when it was read.
+            drop(keys::find(SERVE_KEYS, &row.key).map(|key| key.set(&mut serve, &row.leaf)));
         }
         serve
     }

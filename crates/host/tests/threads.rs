@@ -5,7 +5,7 @@
 use std::thread;
 
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::tools::rule::{Origin, RuleValue};
+use streamfmt::tools::rule::{Origin, RuleValue, ToolField};
 use streamfmt::{Engine, ToolRule};
 
 const LINES: [&str; 2] = [
@@ -28,8 +28,8 @@ fn on_two_threads(engine: &Engine) -> thread::Result<String> {
 #[test]
 fn a_pipeline_without_scripts_goes_on_on_another_thread() {
     let origin = Origin { file: "here".to_owned(), line: 1 };
-    let label = Some(RuleValue { value: "sh".to_owned(), origin: origin.clone() });
-    let rule = ToolRule { label, ..ToolRule::new("Bash", origin) };
+    let label = RuleValue { value: "sh".to_owned(), origin: origin.clone() };
+    let rule = ToolRule { fields: vec![(ToolField::Label, label)], ..ToolRule::new("Bash", origin) };
     let engine = Engine::builder().dialect("claude").writer("text").tool(rule).build().unwrap();
     let text = on_two_threads(&engine).unwrap();
     assert_eq!(text, engine.format_line(&LINES.join("\n")));

@@ -4,6 +4,7 @@
 //! what happens in it, or to cut it off, let alone to run anything.
 
 use super::document::{Leaf, SettingValue};
+use super::keys::Named;
 use crate::problem::one_line;
 use crate::trust::Standing;
 
@@ -20,14 +21,7 @@ pub struct Allowance {
     pub key: &'static str,
     /// To what it may be set.
     pub about: &'static str,
-    may: fn(&SettingValue, &Grants) -> bool,
-}
-
-/// What the user, and nobody else, lets untrusted projects do besides.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grants {
-    /// The installed packs that they may choose: the user's `allow-in-projects`.
-    pub packs: Vec<String>,
+    may: fn(&SettingValue, &[Named]) -> bool,
 }
 
 /// Something that an untrusted project set and may not.
@@ -60,19 +54,20 @@ pub static ALLOWED: &[Allowance] = &[
     Allowance {
         key: "plugins",
         about: "packs that are named in your allow-in-projects",
-        may: |value, grants| {
+        may: |value, granted| {
             let is_granted =
-                |leaf: &Leaf| leaf.text().is_some_and(|name| grants.packs.iter().any(|it| it == name));
+                |leaf: &Leaf| leaf.text().is_some_and(|name| granted.iter().any(|it| it.name == name));
             matches!(value, SettingValue::List(list) if list.iter().all(is_granted))
         },
     },
 ];
 
-/// Whether an untrusted project may set `key` to `value`; else why not.
-pub fn check(key: &str, value: &SettingValue, grants: &Grants) -> Result<(), String> {
+/// Whether an untrusted project may set `key` to `value`; else why not. `granted`: the installed packs that it may choose, by the user's
+/// `allow-in-projects` and nobody else's.
+pub fn check(key: &str, value: &SettingValue, granted: &[Named]) -> Result<(), String> {
     match ALLOWED.iter().find(|row| matches(row.key, key)) {
         None => Err("only a trusted project may set it".to_owned()),
-        Some(row) if (row.may)(value, grants) => Ok(()),
+        Some(row) if (row.may)(value, granted) => Ok(()),
         Some(row) => Err(format!("an untrusted project may set it to: {}", row.about)),
     }
 }
@@ -96,11 +91,11 @@ pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Opti
     one_line(&format!("ignored {told}: {file} {why}"))
 }
 
-fn is_plain_profile(value: &SettingValue, _: &Grants) -> bool {
+fn is_plain_profile(value: &SettingValue, _: &[Named]) -> bool {
     matches!(text(value), Some("default" | "page" | "full" | "plain"))
 }
 
-fn is_wide(value: &SettingValue, _: &Grants) -> bool {
+fn is_wide(value: &SettingValue, _: &[Named]) -> bool {
     integer(value).is_some_and(|width| width >= LEAST_WIDTH)
 }
 
@@ -112,7 +107,7 @@ fn text(value: &SettingValue) -> Option<&str> {
     if let SettingValue::Text(text) = value { Some(text) } else { None }
 }
 
-fn is_name_of(value: &SettingValue, _: &Grants) -> bool {
+fn is_name_of(value: &SettingValue, _: &[Named]) -> bool {
     text(value).is_some_and(is_name)
 }
 
@@ -153,8 +148,8 @@ mod tests {
                 _ => leaf = Some(&entry.leaf),
             }
         }
-        let grants = Grants { packs: vec!["cost".to_owned()] };
-        let told = check(&key, &leaf.unwrap().value, &grants);
+        let granted = [Named::of_option("cost", "")];
+        let told = check(&key, &leaf.unwrap().value, &granted);
         assert_eq!(told.is_ok(), may, "{source}: {told:?}");
     }
 

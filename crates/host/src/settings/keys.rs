@@ -11,10 +11,10 @@ use streamfmt_core::item::Kind;
 use streamfmt_core::profile::{Ci, Detail, Keep, LIMITS, LimitName, LimitRow, Pairs, Selector, Wrap};
 use streamfmt_core::theme::Glyphs;
 
-use super::document::Spot;
+use super::document::{Spot, TableEntry};
 use super::profile::Settings;
 use super::switch::Switch;
-use crate::tools::rule::{RuleValue, ToolRule};
+use crate::tools::rule::{RuleValue, ToolField, ToolRule};
 
 pub use read::{find, is_group, split_list};
 pub(crate) use read::{unknown, walk};
@@ -56,8 +56,8 @@ pub enum ValueForm<T: 'static> {
     Groups(fn(&mut T, Vec<Named>)),
     /// A tool, a glob of tools, or an action.
     Tool(fn(&mut T, Named)),
-    /// A field of a tool's rule: checked by the key's name.
-    Rule(fn(&mut T, RuleValue)),
+    /// A field of a tool's rule.
+    Rule(ToolField, fn(&mut T, ToolField, RuleValue)),
     /// A function in a Lua file: `lib/bash.lua#arg`.
     Script(fn(&mut T, Named)),
     /// Tables `[[filter]]`.
@@ -279,32 +279,32 @@ pub static TOOL_KEYS: LazyLock<Vec<Key<ToolTable>>> = LazyLock::new(|| {
         Key {
             name: "label",
             about: "the tool's name as shown: a template such as \"gh {tool}\"",
-            form: ValueForm::Rule(|t, told| t.rule.label = Some(told)),
+            form: ValueForm::Rule(ToolField::Label, set_field),
         },
         Key {
             name: "arg",
             about: "the one-line argument: a template such as \"{file_path|path}\", or a JSON pointer into the input such as \"/number\"",
-            form: ValueForm::Rule(|t, told| t.rule.arg = Some(told)),
+            form: ValueForm::Rule(ToolField::Arg, set_field),
         },
         Key {
             name: "summary",
             about: "the one-line summary of a result, behind the own words of a failure: a template or a JSON pointer",
-            form: ValueForm::Rule(|t, told| t.rule.summary = Some(told)),
+            form: ValueForm::Rule(ToolField::Summary, set_field),
         },
         Key {
             name: "icon",
             about: "the name of a glyph of the theme, or a text before the name",
-            form: ValueForm::Rule(|t, told| t.rule.icon = Some(told)),
+            form: ValueForm::Rule(ToolField::Icon, set_field),
         },
         Key {
             name: "role",
             about: "the role of the name, which the theme paints: \"tool.name\"",
-            form: ValueForm::Rule(|t, told| t.rule.role = Some(told)),
+            form: ValueForm::Rule(ToolField::Role, set_field),
         },
         Key {
             name: "collapse",
             about: "whose body is folded away: \"call\", \"result\", \"none\", or \"both\", which leaves one line of a call and its result",
-            form: ValueForm::Rule(|t, told| t.rule.collapse = Some(told)),
+            form: ValueForm::Rule(ToolField::Collapse, set_field),
         },
         Key {
             name: "limits.keep",
@@ -343,6 +343,10 @@ pub static TOOL_KEYS: LazyLock<Vec<Key<ToolTable>>> = LazyLock::new(|| {
     ];
     with_limits(keys, |row| row.is_for_tools, |t, limit, most| t.limits.push((limit, most)))
 });
+
+fn set_field(table: &mut ToolTable, field: ToolField, value: RuleValue) {
+    table.rule.fields.push((field, value));
+}
 
 /// A table `[[filter]]`: what is done with which items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -444,7 +448,10 @@ pub struct Head {
     pub(crate) switches: Vec<Switch>,
     pub(crate) allowed_in_projects: Vec<Named>,
     pub(crate) trusted_paths: Vec<Named>,
-    pub(crate) serve: ServeSettings,
+    /// Where the table `[serve]` is.
+    pub(crate) serve_at: Option<Spot>,
+    /// The keys of that table.
+    pub(crate) serve: Vec<TableEntry>,
 }
 
 /// How sessions are served, unless options say otherwise.
@@ -462,8 +469,6 @@ pub struct ServeSettings {
     pub base_path: Option<Named>,
     /// Whether secrets are shown beyond this machine.
     pub show_secrets: Option<bool>,
-    /// Where the table stands.
-    pub(crate) spot: Option<Spot>,
 }
 
 /// The keys of the table `[serve]`.
@@ -476,17 +481,17 @@ pub static SERVE_KEYS: &[Key<ServeSettings>] = &[
     Key {
         name: "bind",
         about: "the addresses that it listens at, instead of 127.0.0.1 and ::1",
-        form: ValueForm::List(|serve, list| serve.bind = list),
+        form: ValueForm::List(|serve, list| replace(&mut serve.bind, list)),
     },
     Key {
         name: "allow-hosts",
         about: "host names under which a proxy asks for it; secrets are masked there",
-        form: ValueForm::List(|serve, list| serve.allow_hosts = list),
+        form: ValueForm::List(|serve, list| replace(&mut serve.allow_hosts, list)),
     },
     Key {
         name: "allow-origins",
         about: "origins whose pages may read `log.sse` with its key",
-        form: ValueForm::List(|serve, list| serve.allow_origins = list),
+        form: ValueForm::List(|serve, list| replace(&mut serve.allow_origins, list)),
     },
     Key {
         name: "base-path",
@@ -499,6 +504,13 @@ pub static SERVE_KEYS: &[Key<ServeSettings>] = &[
         form: ValueForm::Flag(|serve, on| serve.show_secrets = Some(on)),
     },
 ];
+
+/// An empty list leaves what a file below says.
+fn replace(below: &mut Vec<Named>, list: Vec<Named>) {
+    if !list.is_empty() {
+        *below = list;
+    }
+}
 
 /// The keys of a file beside those of profiles.
 pub static FILE_KEYS: &[Key<Head>] = &[

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 use indexmap::IndexMap;
 use streamfmt_core::profile::{Ci, Profile, Selector, ToolLimits};
@@ -13,7 +14,7 @@ use crate::plugin::WITHOUT_LUA;
 use crate::plugin::pack::Pack;
 use crate::settings::document::Leaf;
 use crate::settings::keys::{self, FilterAction, FilterRule, KEYS, Named, TOOL_KEYS, ToolTable};
-use crate::settings::tree::{Path, SettingsTree};
+use crate::settings::tree::{Path as KeyPath, SettingsTree};
 use crate::settings::{Config, SettingsProblems};
 use crate::tools::rule::ToolRule;
 
@@ -104,15 +105,15 @@ impl Settings {
         let mut tools: IndexMap<&str, ToolTable> = IndexMap::new();
         for (path, leaf) in tree.values() {
             match path {
-                Path::Key(name) => drop(keys::find(&KEYS, name).map(|key| key.set(&mut settings, leaf))),
-                Path::Tool(tool, field) => {
+                KeyPath::Key(name) => drop(keys::find(&KEYS, name).map(|key| key.set(&mut settings, leaf))),
+                KeyPath::Tool(tool, field) => {
                     let table = tools.entry(tool).or_insert_with(|| ToolTable {
                         rule: ToolRule::new(tool, leaf.spot.origin()),
                         ..ToolTable::default()
                     });
                     drop(keys::find(&TOOL_KEYS, field).map(|key| key.set(table, leaf)));
                 }
-                Path::Plugin(plugin, option) => {
+                KeyPath::Plugin(plugin, option) => {
                     settings.options.push((plugin.clone(), option.clone(), leaf.clone()));
                 }
             }
@@ -128,7 +129,7 @@ impl Settings {
                 field,
                 script,
             }));
-            if rule.fields().next().is_some() {
+            if !rule.fields.is_empty() {
                 settings.tools.push(rule);
             }
         }
@@ -167,9 +168,8 @@ impl Config {
             };
             let (entry, files) = packs.entry(&by.name).or_default();
             files.insert(file.to_owned(), text);
-            let module = lua_text(
-                &std::path::Path::new(file).with_extension("").display().to_string().replace('/', "."),
-            );
+            let module =
+                lua_text(&Path::new(file).with_extension("").display().to_string().replace('/', "."));
             let from = if function.is_empty() { String::new() } else { format!("[{}]", lua_text(function)) };
             let missing = lua_text(&format!("{file} returns no function {function}"));
             // One line for each, so that a message leads to the right one.

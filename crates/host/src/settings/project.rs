@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::allowance::{self, Grants, Refusal};
+use super::allowance::{self, Refusal};
 use super::document::{self, LARGEST, SettingValue, SettingsFile, SettingsLayer};
-use super::keys::Head;
+use super::keys::{Head, Named};
 use super::tree::{ListChange, Path as KeyPath, ProfilePart};
 use super::{Config, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
@@ -131,15 +131,7 @@ impl Project {
             Err(error) => return Err(error.to_string()),
             Ok(text) => return Ok(Brought::File(name, text.to_owned())),
         }
-        let folder = format!("{name}/");
-        let files: BTreeMap<String, String> = closure
-            .files
-            .iter()
-            .filter_map(|(file, bytes)| {
-                let inside = file.strip_prefix(&folder)?;
-                Some((inside.to_owned(), String::from_utf8_lossy(bytes).into_owned()))
-            })
-            .collect();
+        let files = texts_in(closure, &format!("{name}/"));
         if files.is_empty() { Err(FileError::Missing.to_string()) } else { Ok(Brought::Folder(files)) }
     }
 
@@ -153,28 +145,25 @@ impl Project {
             return Some(Err(why.to_owned()));
         }
         if inside("plugin.toml").is_some() {
-            let files = closure.files.iter().filter_map(|(file, bytes)| {
-                Some((file.strip_prefix(&own)?.to_owned(), String::from_utf8_lossy(bytes).into_owned()))
-            });
-            return Some(Pack::from_files(files.collect()));
+            return Some(Pack::from_files(texts_in(closure, &own)));
         }
         Some(Ok(Pack::from_source(&format!("{own}init.lua"), String::from_utf8_lossy(entry))))
     }
 
     /// What an untrusted project is heard for: the rest is put among the refusals.
-    fn reduced(&mut self, grants: &Grants) -> Loaded {
+    fn reduced(&mut self, granted: &[Named]) -> Loaded {
         let loaded = &*self.loaded;
         let mut refusals = Vec::new();
         let mut refuse = |key: String, line: usize, why: String| refusals.push(Refusal { key, line, why });
         let default_profile = loaded.head.default_profile.clone().filter(|name| {
-            let may = allowance::check("default-profile", &SettingValue::Text(name.name.clone()), grants);
+            let may = allowance::check("default-profile", &SettingValue::Text(name.name.clone()), granted);
             may.map_err(|why| refuse("default-profile".to_owned(), name.spot.line(), why)).is_ok()
         });
         for (key, spots) in [
             ("switch", loaded.head.switches.first().and_then(|switch| switch.spot.as_ref())),
             ("allow-in-projects", loaded.head.allowed_in_projects.first().map(|name| &name.spot)),
             ("trusted-paths", loaded.head.trusted_paths.first().map(|name| &name.spot)),
-            ("serve", loaded.head.serve.spot.as_ref()),
+            ("serve", loaded.head.serve_at.as_ref()),
             ("extends", loaded.general.extends.iter().flatten().next().map(|name| &name.spot)),
         ] {
             if let Some(spot) = spots {
@@ -185,7 +174,7 @@ impl Project {
         said.retain(|said| {
             let key = said.path.to_string();
             let may = if said.change == ListChange::Replace {
-                allowance::check(&key, &said.leaf.value, grants)
+                allowance::check(&key, &said.leaf.value, granted)
             } else {
                 Err("only a trusted project may change a list".to_owned())
             };
@@ -214,6 +203,12 @@ impl Project {
             profiles: IndexMap::new(),
         }
     }
+}
+
+/// The files in a folder of a trusted project, whose path ends in `/`.
+fn texts_in(closure: &Closure, folder: &str) -> BTreeMap<String, String> {
+    let inside = closure.files.iter().filter_map(|(file, bytes)| Some((file.strip_prefix(folder)?, bytes)));
+    inside.map(|(file, bytes)| (file.to_owned(), String::from_utf8_lossy(bytes).into_owned())).collect()
 }
 
 /// The name of a file of a trusted project: its path inside of it.
@@ -308,9 +303,8 @@ impl Config {
             self.problems.tell(SettingsLayer::Project, project.problems.clone());
             self.layers.push(Arc::clone(&project.loaded));
         } else {
-            let packs = user().flat_map(|loaded| &loaded.head.allowed_in_projects);
-            let grants = Grants { packs: packs.map(|name| name.name.clone()).collect() };
-            let reduced = project.reduced(&grants);
+            let granted = user().flat_map(|loaded| loaded.head.allowed_in_projects.clone());
+            let reduced = project.reduced(&granted.collect::<Vec<_>>());
             self.layers.push(Arc::new(reduced));
         }
         self.project = Some(project);

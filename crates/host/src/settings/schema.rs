@@ -8,6 +8,7 @@ use streamfmt_core::profile::LimitRow;
 use crate::settings::keys::{
     FILE_KEYS, FILTER_KEYS, KEYS, Key, SERVE_KEYS, SWITCH_KEYS, TOOL_KEYS, ValueForm,
 };
+use crate::tools::rule::ToolField;
 use crate::writers::WRITERS;
 
 /// Where the schema is published.
@@ -85,10 +86,10 @@ fn table<T>(keys: &'static [Key<T>]) -> Value {
 /// Each key with what it may be. Where there is something below, lists may be changed instead of replaced.
 fn properties<T>(keys: &'static [Key<T>], has_below: bool) -> impl Iterator<Item = (&'static str, Value)> {
     keys.iter().map(move |key| {
-        let mut value = form(key.name, &key.form);
+        let mut value = form(&key.form);
         value["description"] = key.about.into();
         if key.is_list() && has_below {
-            let list = form(key.name, &key.form);
+            let list = form(&key.form);
             let changes = json!({
                 "type": "object",
                 "properties": { "add": list, "remove": list },
@@ -100,7 +101,7 @@ fn properties<T>(keys: &'static [Key<T>], has_below: bool) -> impl Iterator<Item
     })
 }
 
-fn form<T>(name: &str, form: &ValueForm<T>) -> Value {
+fn form<T>(form: &ValueForm<T>) -> Value {
     match form {
         ValueForm::Word(words) => json!({ "enum": words.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
         // A plugin may bring others.
@@ -108,10 +109,10 @@ fn form<T>(name: &str, form: &ValueForm<T>) -> Value {
             let known: Vec<&str> = WRITERS.iter().map(|row| row.name).collect();
             json!({ "anyOf": [{ "enum": known }, { "type": "string" }] })
         }
-        ValueForm::Rule(_) if name == "collapse" => {
+        ValueForm::Rule(ToolField::Collapse, _) => {
             json!({ "anyOf": [{ "enum": ["call", "result", "both", "none"] }, { "type": "boolean" }] })
         }
-        ValueForm::Name(_) | ValueForm::Tool(_) | ValueForm::Rule(_) => json!({ "type": "string" }),
+        ValueForm::Name(_) | ValueForm::Tool(_) | ValueForm::Rule(..) => json!({ "type": "string" }),
         ValueForm::Script(_) => {
             json!({ "type": "string", "pattern": "^(\\./)?[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.luau?(#[A-Za-z0-9_]+)?$" })
         }

@@ -104,7 +104,7 @@ pub(crate) fn read_part(
     mut other: impl FnMut(&str, &TableEntry) -> bool,
 ) -> ProfilePart {
     let before = problems.len();
-    let mut reader = ValueReader { part: ProfilePart::default(), problems: Vec::new(), before, tables: 0 };
+    let mut reader = ValueReader { part: ProfilePart::default(), problems, tables: 0 };
     keys::walk(&KEYS, table, |name, entry, key| match key {
         Some(key) => reader.key(key, entry),
         None if other(name, entry) => {}
@@ -124,10 +124,9 @@ pub(crate) fn read_part(
             }
         },
     });
-    let ValueReader { mut part, problems: mut found, .. } = reader;
+    let ValueReader { mut part, problems, .. } = reader;
     part.said.sort_by_key(|said| said.leaf.spot.span.start);
-    found.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
-    problems.extend(found);
+    problems[before..].sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
     part
 }
 
@@ -143,19 +142,18 @@ fn unknown(name: &str) -> String {
     format!("unknown key \"{name}\" {}", suggestion(name, groups))
 }
 
-struct ValueReader {
+struct ValueReader<'p> {
     part: ProfilePart,
-    problems: Vec<Problem>,
-    /// Problems of the file that were reported before.
-    before: usize,
+    /// Those of the file so far.
+    problems: &'p mut Vec<Problem>,
     /// Tables of tools and options of plugins so far.
     tables: usize,
 }
 
-impl ValueReader {
+impl ValueReader<'_> {
     /// Whether no more problems are reported.
     fn is_full(&self) -> bool {
-        self.before + self.problems.len() >= TOLD
+        self.problems.len() >= TOLD
     }
 
     fn tell(&mut self, spot: &Spot, message: impl Into<String>) {
@@ -168,7 +166,7 @@ impl ValueReader {
         match said {
             Ok(said) => self.part.said.push(said),
             Err(problems) => {
-                let room = TOLD.saturating_sub(self.before + self.problems.len());
+                let room = TOLD.saturating_sub(self.problems.len());
                 self.problems.extend(problems.into_iter().take(room));
             }
         }

@@ -5,16 +5,24 @@ use streamfmt_core::item::Kind;
 
 use super::template::Template;
 
-/// A field of a tool's spec.
+/// A field of what is said of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ToolField {
+pub enum ToolField {
+    /// The tool's name as shown: a template.
     Label,
+    /// The one-line argument: a template, or a JSON pointer into the input.
     Arg,
+    /// The one-line summary of a result: a template.
     Summary,
+    /// All of a call, which only a script can say.
     Call,
+    /// All of a result, which only a script can say.
     Result,
+    /// A glyph of the theme, or a text in front of the name.
     Icon,
+    /// The role of the name.
     Role,
+    /// Whose body is folded away: `call`, `result`, `none`, or `both`, which leaves one line of a call and its result.
     Collapse,
 }
 

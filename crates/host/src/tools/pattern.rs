@@ -65,9 +65,8 @@ pub(crate) struct Rule<A> {
 impl<A> Rule<A> {
     /// Reads the rule of a profile: `answer` is made of each value and of where it stands. What can't be read says nothing.
     pub(crate) fn read(rule: &ToolRule, answer: impl Fn(FieldValue, &Origin) -> A) -> Option<Self> {
-        let fields = rule.fields().filter_map(|(name, told)| {
-            let field = ToolField::named(name)?;
-            Some((field, answer(FieldValue::parse(field, &told.value).ok()?, &told.origin)))
+        let fields = rule.fields.iter().filter_map(|(field, told)| {
+            Some((*field, answer(FieldValue::parse(*field, &told.value).ok()?, &told.origin)))
         });
         Some(Self { pattern: Pattern::parse(&rule.pattern).ok()?, fields: fields.collect() })
     }

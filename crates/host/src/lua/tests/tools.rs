@@ -157,17 +157,10 @@ fn each_field_is_answered_by_the_layer_that_says_something() {
 fn rule(pattern: &str, fields: &[(&str, &str)]) -> ToolRule {
     let origin = Origin { file: "team.toml".to_owned(), line: 7 };
     let mut rule = ToolRule::new(pattern, origin.clone());
-    for (name, value) in fields {
-        let told = Some(rule::RuleValue { value: (*value).to_owned(), origin: origin.clone() });
-        match *name {
-            "label" => rule.label = told,
-            "arg" => rule.arg = told,
-            "summary" => rule.summary = told,
-            "icon" => rule.icon = told,
-            "role" => rule.role = told,
-            _ => rule.collapse = told,
-        }
-    }
+    rule.fields.extend(fields.iter().map(|(name, value)| {
+        let value = rule::RuleValue { value: (*value).to_owned(), origin: origin.clone() };
+        (rule::ToolField::named(name).unwrap(), value)
+    }));
     rule
 }
 

@@ -7,7 +7,8 @@ use crate::problem::{Problem, nearest, suggestion};
 use crate::settings::document::{Leaf, SettingValue, TOLD, Table, TableEntry};
 use crate::settings::group;
 use crate::settings::switch::Switch;
-use crate::tools::rule::{self, RuleValue};
+use crate::tools::field::{FieldValue, ToolField};
+use crate::tools::rule::RuleValue;
 use crate::writers::WRITERS;
 
 /// The key of this name.
@@ -118,16 +119,14 @@ impl<T> Key<T> {
                 }
                 set(target, named);
             }
-            ValueForm::Rule(set) => {
-                let text = match value {
-                    SettingValue::Flag(true) if self.name == "collapse" => "both",
-                    SettingValue::Flag(false) if self.name == "collapse" => "none",
+            ValueForm::Rule(field, set) => {
+                let text = match (field, value) {
+                    (ToolField::Collapse, SettingValue::Flag(true)) => "both",
+                    (ToolField::Collapse, SettingValue::Flag(false)) => "none",
                     _ => leaf.text().ok_or_else(wants)?,
                 };
-                if let Some(wrong) = rule::wrong_with(self.name, text) {
-                    return Err(one(format!("{}: {wrong}", self.name)));
-                }
-                set(target, RuleValue { value: text.to_owned(), origin: leaf.spot.origin() });
+                FieldValue::parse(*field, text).map_err(|wrong| one(format!("{}: {wrong}", self.name)))?;
+                set(target, *field, RuleValue { value: text.to_owned(), origin: leaf.spot.origin() });
             }
             ValueForm::Script(set) => {
                 let named = leaf.named().filter(|named| is_script(&named.name));
@@ -226,7 +225,7 @@ impl<T> ValueForm<T> {
             }
             Self::Lines(_) | Self::Limit(..) => "a number of lines, or \"none\"".to_owned(),
             Self::List(_) | Self::Groups(_) => "a list of names".to_owned(),
-            Self::Rule(_) => "a text".to_owned(),
+            Self::Rule(..) => "a text".to_owned(),
             Self::Script(_) => "a file of this folder and a function in it (\"lib/bash.lua#arg\")".to_owned(),
             Self::Filters(_) => "a list of tables [[filter]]".to_owned(),
             Self::Switches(_) => "a list of tables [[switch]]".to_owned(),
