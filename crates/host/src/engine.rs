@@ -34,10 +34,11 @@ use crate::plugin::journal::{Fault, Journal};
 use crate::plugin::pack::PluginLayer;
 use crate::plugin::{Chosen, OutputContext, WriterName};
 use crate::problem::Problems;
+use crate::settings::document::SettingsLayer;
 use crate::settings::profile::Settings;
 use crate::settings::switch::Switch;
 use crate::settings::themes::Themes;
-use crate::settings::{self, Active, Config, ProfileChoice, Resolved, tree};
+use crate::settings::{Active, Config, ProfileChoice, Resolved, tree};
 use crate::tools::formatter::RuleFormatter;
 use crate::writers::{Format, Looks, WriterRow};
 use additions::Additions;
@@ -433,8 +434,7 @@ impl Engine {
     /// The items that a trusted project hides, renames or formats with code.
     pub fn project_changes(&self) -> Vec<String> {
         let is_of_project = |setting: &tree::KeySetting<'_>| {
-            setting.leaf.spot.document.layer == settings::document::SettingsLayer::Project
-                && setting.changes_meaning()
+            setting.leaf.spot.document.layer == SettingsLayer::Project && setting.changes_meaning()
         };
         let settings = self.found.resolved.tree.settings();
         let mut changes: Vec<String> =
@@ -442,7 +442,7 @@ impl Engine {
         let by = &self.found.choice.profile.spot.document;
         let is_harmless =
             ["default", "page", "full", "plain"].contains(&self.found.choice.profile.name.as_str());
-        if by.layer == settings::document::SettingsLayer::Project && !is_harmless {
+        if by.layer == SettingsLayer::Project && !is_harmless {
             changes.push(format!("the profile {}", self.found.choice.profile.name));
         }
         if self.plugins.active.iter().any(|active| active.layer == PluginLayer::Project) {

@@ -223,7 +223,9 @@ impl Explanation {
         }
         let name = about.tool.clone().unwrap_or_default();
         let ladder = Ladder::of_tool(plugins.layers(), &name, Some(action));
-        let walks = ToolField::ALL.into_iter().filter(|(field, _)| concerns(*field, about.kind));
+        let concerns =
+            |field: &ToolField| about.kind.is_none_or(|kind| ToolField::of_kind(kind).contains(field));
+        let walks = ToolField::ALL.into_iter().filter(|(field, _)| concerns(field));
         let properties = walks.map(|(field, name)| Walk {
             name,
             candidates: candidates(ladder.field(field), plugins),
@@ -250,14 +252,6 @@ impl At {
 }
 
 const VIEW: &str = "view";
-
-fn concerns(field: ToolField, kind: Option<Kind>) -> bool {
-    match kind {
-        Some(Kind::Call) => !matches!(field, ToolField::Summary | ToolField::Result),
-        Some(Kind::Result) => matches!(field, ToolField::Summary | ToolField::Result | ToolField::Collapse),
-        _ => true,
-    }
-}
 
 fn built_in(field: ToolField) -> &'static str {
     match field {

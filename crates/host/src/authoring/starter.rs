@@ -27,11 +27,7 @@ const EXPECTED: &str = "tests/a-command/expected/default.text.txt";
 /// Creates a plugin in `folder`, which must not exist yet and gives it its name. Returns the paths of its files.
 pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
-    let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name));
-    let name = name.ok_or_else(|| complain(NAMES.to_owned()))?;
-    if folder.exists() || folder.is_symlink() {
-        return Err(complain("already exists".to_owned()));
-    }
+    let name = name_of(folder, |_| true).map_err(complain)?;
     let file =
         |(path, text): &(&str, &str)| ((*path).to_owned(), text.replace("NAME", name).into_bytes().into());
     let mut tree = PluginTree { files: FILES.iter().map(file).collect() };
@@ -44,6 +40,16 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     tree.files.extend(more.map(|(path, text)| (path.to_owned(), text.into_bytes().into())));
     tree.write(folder).map_err(|error| complain(error.to_string()))?;
     Ok(tree.files.into_keys().collect())
+}
+
+/// The name that a new folder gives a plugin, if it may have that and the folder doesn't exist yet.
+fn name_of(folder: &Path, is_fit: impl Fn(&str) -> bool) -> Result<&str, String> {
+    let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name)).ok_or(NAMES)?;
+    if !is_fit(name) {
+        let why = "the name of a native plugin is a crate's too: it begins with a letter and has no dots";
+        return Err(why.to_owned());
+    }
+    if folder.exists() || folder.is_symlink() { Err("already exists".to_owned()) } else { Ok(name) }
 }
 
 /// The files of a new native plugin in Rust. It includes a copy of the crate that it links, so that it builds anywhere.
@@ -67,17 +73,10 @@ const NATIVE_FILES: &[(&str, &str)] = &[
 /// Creates a native plugin in `folder`, as [`create`] does.
 pub fn create_native(folder: &Path) -> Result<Vec<String>, Problems> {
     let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
-    let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name));
-    let name = name.ok_or_else(|| complain(NAMES.to_owned()))?;
     // The name is also that of a crate.
-    let is_crate = name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains('.');
-    if !is_crate {
-        let why = "the name of a native plugin is a crate's too: it begins with a letter and has no dots";
-        return Err(complain(why.to_owned()));
-    }
-    if folder.exists() || folder.is_symlink() {
-        return Err(complain("already exists".to_owned()));
-    }
+    let is_crate =
+        |name: &str| name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains('.');
+    let name = name_of(folder, is_crate).map_err(complain)?;
     let library = format!("{DLL_PREFIX}{}{DLL_SUFFIX}", name.replace('-', "_"));
     let filled = |text: &str| {
         text.replace("@PLATFORM@", &platform()).replace("@LIBRARY@", &library).replace("@NAME@", name)

@@ -1,5 +1,6 @@
 //! Additions of an embedding program: formatters, writers, dialects and themes.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::settings::themes::Themes;
 use crate::writers;
 
 /// All additions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Additions {
     formatters: Vec<Factory<dyn Formatter>>,
     writers: Vec<(String, Factory<dyn Writer>)>,
@@ -25,17 +26,11 @@ pub(super) struct Additions {
 }
 
 /// Makes one for each pipeline.
-struct Factory<T: ?Sized>(Arc<dyn Fn() -> Box<T> + Send + Sync>);
+type Factory<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
 
-impl<T: ?Sized> Clone for Factory<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T: ?Sized> fmt::Debug for Factory<T> {
+impl fmt::Debug for Additions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Factory")
+        f.write_str("Additions")
     }
 }
 
@@ -77,7 +72,7 @@ impl Builder {
         mut self,
         make: impl Fn() -> F + Send + Sync + 'static,
     ) -> Self {
-        self.additions.formatters.push(Factory(Arc::new(move || Box::new(make()))));
+        self.additions.formatters.push(Arc::new(move || Box::new(make())));
         self
     }
 
@@ -107,7 +102,7 @@ impl Builder {
         name: impl Into<String>,
         make: impl Fn() -> W + Send + Sync + 'static,
     ) -> Self {
-        self.additions.writers.push((name.into(), Factory(Arc::new(move || Box::new(make())))));
+        self.additions.writers.push((name.into(), Arc::new(move || Box::new(make()))));
         self
     }
 
@@ -142,7 +137,7 @@ impl Builder {
         name: impl Into<String>,
         make: impl Fn() -> D + Send + Sync + 'static,
     ) -> Self {
-        self.additions.dialects.push((name.into(), Factory(Arc::new(move || Box::new(make())))));
+        self.additions.dialects.push((name.into(), Arc::new(move || Box::new(make()))));
         self
     }
 
@@ -174,26 +169,28 @@ impl Additions {
     pub(super) fn problems(&self) -> Vec<Problem> {
         let taken =
             |what: &str, name: &str| Problem::of(format!("{what} {name}"), "this name is already taken");
-        let dialects = self.dialects.iter().enumerate().filter(|(at, (name, _))| {
-            name == "auto"
-                || DIALECTS.find(name).is_some()
-                || self.dialects[..*at].iter().any(|(other, _)| other == name)
-        });
-        let writers = self.writers.iter().enumerate().filter(|(at, (name, _))| {
-            writers::find(name).is_some() || self.writers[..*at].iter().any(|(other, _)| other == name)
-        });
-        let dialects = dialects.map(|(_, (name, _))| taken("dialect", name));
-        dialects.chain(writers.map(|(_, (name, _))| taken("writer", name))).collect()
+        let (mut problems, mut dialects, mut formats) = (Vec::new(), HashSet::new(), HashSet::new());
+        for (name, _) in &self.dialects {
+            if name == "auto" || DIALECTS.find(name).is_some() || !dialects.insert(name) {
+                problems.push(taken("dialect", name));
+            }
+        }
+        for (name, _) in &self.writers {
+            if writers::find(name).is_some() || !formats.insert(name) {
+                problems.push(taken("writer", name));
+            }
+        }
+        problems
     }
 
     /// New formatters, in the order in which they are asked.
     pub(super) fn formatters(&self) -> impl Iterator<Item = Box<dyn Formatter>> {
-        self.formatters.iter().map(|make| make.0())
+        self.formatters.iter().map(|make| make())
     }
 
     /// A new writer of this name.
     pub(super) fn writer(&self, name: &str) -> Option<Box<dyn Writer>> {
-        self.writers.iter().find(|(known, _)| known == name).map(|(_, make)| make.0())
+        self.writers.iter().find(|(known, _)| known == name).map(|(_, make)| make())
     }
 
     /// The writers. What holds for lines of text holds for them.
@@ -208,9 +205,7 @@ impl Additions {
 
     /// New decoders of the dialects.
     pub(super) fn dialects(&self) -> impl Iterator<Item = DialectPlugin> {
-        self.dialects
-            .iter()
-            .map(|(name, make)| DialectPlugin { name: name.as_str().into(), decoder: make.0() })
+        self.dialects.iter().map(|(name, make)| DialectPlugin { name: name.as_str().into(), decoder: make() })
     }
 
     /// The names of the dialects.

@@ -76,8 +76,7 @@ impl Engine {
     /// ```
     pub fn format_file(&self, path: impl AsRef<Path>, out: &mut dyn Write) -> io::Result<()> {
         let path = path.as_ref();
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let file = File::open(path).map_err(named)?;
+        let file = File::open(path).map_err(|error| named(path, &error))?;
         let subagents = Some(subagents(path.to_owned(), Vec::new()));
         let setup = Setup { subagents, is_whole: true, ..self.setup() };
         format(setup, self.spool(), NamedInput { file, path }, out)
@@ -99,12 +98,15 @@ struct NamedInput<'a> {
 
 impl Read for NamedInput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let named = |error: io::Error| match error.kind() {
+        self.file.read(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
-            kind => io::Error::new(kind, format!("{}: {error}", self.path.display())),
-        };
-        self.file.read(buffer).map_err(named)
+            _ => named(self.path, &error),
+        })
     }
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 fn format(setup: Setup, spool: Option<Spool>, input: impl Read, out: &mut dyn Write) -> io::Result<()> {

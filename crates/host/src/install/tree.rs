@@ -59,11 +59,10 @@ impl PluginTree {
     }
 
     fn read_folder(files: &Files, folder: &Path) -> Result<Self, String> {
-        if let Err(FileError::Missing) = files.read(&folder.join(manifest::FILE), LARGEST_FILE) {
-            return Err(no_manifest(folder));
-        }
-        let about = files.read(&folder.join(manifest::FILE), LARGEST_FILE);
-        let about = about.map(|about| String::from_utf8_lossy(&about.bytes).into_owned()).unwrap_or_default();
+        let about = match files.read(&folder.join(manifest::FILE), LARGEST_FILE) {
+            Err(FileError::Missing) => return Err(no_manifest(folder)),
+            read => read.map(|about| String::from_utf8_lossy(&about.bytes).into_owned()).unwrap_or_default(),
+        };
         let names = match Manifest::parse(&about).ok().filter(Manifest::is_native) {
             // The folder of a crate is full of build products.
             Some(manifest) => native_files(files, folder, &manifest),

@@ -129,7 +129,7 @@ impl Config {
         themes: &Themes,
         background: &Background,
     ) -> Result<(Theme, SettingsProblems), SettingsProblems> {
-        let themes = themes.named_in(&named.spot.document, Some(&self.folders), self.closure());
+        let themes = themes.named_in(&named.spot.document, &self.folders, self.closure());
         let (theme, Problems(wrong)) =
             themes.load(&named.name, background).map_err(|message| no_theme(named, &message))?;
         let mut told = SettingsProblems::default();
@@ -143,7 +143,7 @@ impl Config {
         if named.spot.document.layer == SettingsLayer::Project {
             return Ok(());
         }
-        let themes = themes.named_in(&named.spot.document, Some(&self.folders), self.closure());
+        let themes = themes.named_in(&named.spot.document, &self.folders, self.closure());
         themes.check(&named.name).map_err(|message| no_theme(named, &message))
     }
 }

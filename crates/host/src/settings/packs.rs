@@ -27,6 +27,11 @@ pub struct Active {
 }
 
 impl Active {
+    /// One that `by` chose, but not by its name.
+    fn new(layer: PluginLayer, pack: impl Into<Arc<Pack>>, by: impl Into<String>) -> Self {
+        Self { layer, pack: pack.into(), home: None, by: by.into() }
+    }
+
     /// What the plugins' machines are made of.
     pub(crate) fn chosen(&self) -> Chosen {
         (self.layer, Arc::clone(&self.pack))
@@ -129,18 +134,15 @@ impl Config {
         journal: &Journal,
         told: &mut SettingsProblems,
     ) -> Vec<Active> {
-        let mut all: Vec<Active> = Vec::new();
-        let active = |layer, pack: Pack, by: String| Active { layer, pack: Arc::new(pack), home: None, by };
-        let run = of_run.iter().map(|(layer, pack)| (*layer, Arc::clone(pack)));
-        all.extend(run.map(|(layer, pack)| Active { layer, pack, home: None, by: "this run".to_owned() }));
+        let of_run = of_run.iter().map(|(layer, pack)| Active::new(*layer, Arc::clone(pack), "this run"));
+        let mut all: Vec<Active> = of_run.collect();
         let installed = Installed::new(&self.folders);
         for profile in &resolved.packs {
             let is_it = |name: &str| profile.pack.name == name;
             let is_listed = settings.plugins.iter().any(|named| is_it(&named.name));
             if !is_listed && !all.iter().any(|other| is_it(&other.pack.name)) {
-                let (pack, by) = (Arc::clone(&profile.pack), profile.file.clone());
-                let home = installed.home(&pack.name);
-                all.push(Active { layer: PluginLayer::Pack, pack, home, by });
+                let active = Active::new(PluginLayer::Pack, Arc::clone(&profile.pack), &profile.file);
+                all.push(Active { home: installed.home(&profile.pack.name), ..active });
             }
         }
         for named in &settings.plugins {
@@ -155,9 +157,8 @@ impl Config {
                     told.tell_at(&named.spot, message);
                 }
                 Ok(pack) => {
-                    let home = installed.home(&named.name);
-                    let by = named.spot.to_string();
-                    all.push(Active { home, ..active(PluginLayer::Pack, pack, by) });
+                    let active = Active::new(PluginLayer::Pack, pack, named.spot.to_string());
+                    all.push(Active { home: installed.home(&named.name), ..active });
                 }
                 Err(Unusable::Missing(message)) => {
                     told.tell_at(&named.spot, format!("plugin \"{}\": {message}", named.name));
@@ -166,18 +167,17 @@ impl Config {
                 Err(Unusable::Broken(message)) => journal.note_unread(Path::new(&named.name), message),
             }
         }
-        let scripts = self.scripts(settings, told).into_iter();
-        all.extend(scripts.map(|pack| {
+        for pack in self.scripts(settings, told) {
             let by = pack.name.clone();
-            active(PluginLayer::Profile, pack, by)
-        }));
+            all.push(Active::new(PluginLayer::Profile, pack, by));
+        }
         let own = self.folders.config.as_deref().map(|folder| self.folders.shown(&folder.join("init.lua")));
         for (layer, pack, name) in [
             (PluginLayer::User, self.user_pack(), own.as_deref().unwrap_or_default()),
             (PluginLayer::Project, self.project_pack(), ".streamfmt/init.lua"),
         ] {
             match pack {
-                Some(Ok(pack)) => all.push(active(layer, pack, name.to_owned())),
+                Some(Ok(pack)) => all.push(Active::new(layer, pack, name)),
                 Some(Err(message)) => journal.note_unread(Path::new(name), message),
                 None => {}
             }

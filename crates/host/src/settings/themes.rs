@@ -59,7 +59,7 @@ struct NamedIn {
     /// What it may read, if it is a project's: nothing but what was trusted.
     project: Option<Arc<Closure>>,
     /// What `~` stands for.
-    folders: Option<Folders>,
+    folders: Folders,
 }
 
 /// A theme that can be chosen by its name.
@@ -96,12 +96,12 @@ impl Themes {
     pub(crate) fn named_in(
         &self,
         document: &SettingsFile,
-        folders: Option<&Folders>,
+        folders: &Folders,
         trusted: Option<&Arc<Closure>>,
     ) -> Self {
         let project = trusted.filter(|_| document.layer == SettingsLayer::Project).cloned();
         let folder = document.folder().to_owned();
-        let named_in = Some(NamedIn { folder, project, folders: folders.cloned() });
+        let named_in = Some(NamedIn { folder, project, folders: folders.clone() });
         Self { named_in, ..self.clone() }
     }
 
@@ -276,10 +276,7 @@ impl ThemePlace {
 impl NamedIn {
     /// A path with `~` in it as what that stands for; a project's has none.
     fn expand(&self, path: &str) -> PathBuf {
-        match &self.folders {
-            Some(folders) if self.project.is_none() => folders.expand(path),
-            _ => PathBuf::from(path),
-        }
+        if self.project.is_none() { self.folders.expand(path) } else { PathBuf::from(path) }
     }
 }
 

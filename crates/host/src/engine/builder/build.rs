@@ -14,10 +14,11 @@ use crate::plugin::manifest;
 use crate::plugin::pack::{self, Pack, PluginLayer, is_source};
 use crate::plugin::{Chosen, WITHOUT_LUA, WriterName};
 use crate::problem::{Problem, Problems, suggestion};
+use crate::settings::document::SettingsLayer;
 use crate::settings::group;
 use crate::settings::keys::Named;
 use crate::settings::profile::Settings;
-use crate::settings::{self, Active, Config, ProfileChoice, Request, SettingsProblems, tree};
+use crate::settings::{Active, Config, ProfileChoice, Request, SettingsProblems, tree};
 use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
 
 /// The common parts of all engines of a build.
@@ -163,7 +164,7 @@ impl Builder {
         for assignment in &self.sources.set {
             match tree::read_assignment(assignment) {
                 Ok(said) => resolved.tree.assign(&said),
-                Err(problem) => told.tell(settings::document::SettingsLayer::Option, [problem]),
+                Err(problem) => told.tell(SettingsLayer::Option, [problem]),
             }
         }
         let mut settings = Settings::of(&resolved.tree);
@@ -179,7 +180,7 @@ impl Builder {
         if let Some(name) = &self.look.theme {
             settings.theme = Named::of_option(name, format!("--theme {name}"));
         }
-        let option = settings::document::SettingsLayer::Option;
+        let option = SettingsLayer::Option;
         let filter = &mut settings.profile.filter;
         if !self.items.only.is_empty() {
             filter.only = selectors(&self.only_list(), "--only", told);
@@ -194,22 +195,24 @@ impl Builder {
             left_out = natives.map(|active| active.pack.name.clone()).collect();
         }
         let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
+        // A plugin that can't be loaded may be why something isn't known.
+        let with_plugins = |problems| Plugins::problems(&chosen).into_iter().chain::<Vec<Problem>>(problems);
         let accumulators = || Some(Plugins::names(&chosen).accumulators);
         match (begun.config.records_of(&settings, accumulators), &settings.records) {
             (Ok(drawn), _) => settings.profile.records = drawn,
             (Err(problems), named) => {
                 let layer = named.as_ref().map_or(option, |named| named.spot.document.layer);
-                told.tell(layer, Plugins::problems(&chosen).into_iter().chain(problems.0));
+                told.tell(layer, with_plugins(problems.0));
             }
         }
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
-            told.tell(option, Plugins::problems(&chosen).into_iter().chain([problem]));
+            told.tell(option, with_plugins(vec![problem]));
             None
         });
         let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
-            told.tell(layer, Plugins::problems(&chosen).into_iter().chain([problem]));
+            told.tell(layer, with_plugins(vec![problem]));
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
         if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
@@ -383,11 +386,11 @@ fn named(option: &str, groups: &[String]) -> Vec<Named> {
 fn selectors(list: &[Named], option: &str, told: &mut SettingsProblems) -> Vec<Selector> {
     if list.is_empty() {
         let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
-        told.tell(settings::document::SettingsLayer::Option, [Problem::of(option, message)]);
+        told.tell(SettingsLayer::Option, [Problem::of(option, message)]);
     }
     for named in list {
         let wrong = group::wrong_with(&named.name).map(|wrong| named.spot.problem(wrong));
-        told.tell(settings::document::SettingsLayer::Option, wrong);
+        told.tell(SettingsLayer::Option, wrong);
     }
     list.iter().map(|named| Selector::parse(&named.name)).collect()
 }
