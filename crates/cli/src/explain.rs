@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use streamfmt::core::item::Kind;
 use streamfmt::explain::{At, Candidate, Explanation, Question, Turn};
-use streamfmt::{Builder, Engine};
+use streamfmt::{Builder, Engine, json};
 
 use crate::choice::{SettingsChoice, build};
 use crate::exit_code::USAGE;
@@ -65,7 +65,7 @@ impl ExplainArgs {
         if let (Some(tool), Some(doubt)) = (&explanation.tool, &explanation.doubt) {
             tell(&format!("{tool}: {doubt}"));
         }
-        let text = if self.json { explanation.to_json() } else { told(&explanation) };
+        let text = if self.json { json::pretty(&explanation) } else { told(&explanation) };
         Ok(text.trim_end().as_bytes().to_vec())
     }
 
@@ -114,7 +114,7 @@ impl ExplainArgs {
                 at.next.map_or_else(String::new, |next| format!(" (the next one begins at line {next})"));
             return Err(complain(&format!("no item begins at line {line}{next}")));
         }
-        let text = if self.json { at.to_json() } else { told_at(&at, line) };
+        let text = if self.json { json::pretty(&at) } else { told_at(&at, line) };
         Ok(text.trim_end().as_bytes().to_vec())
     }
 }

@@ -34,6 +34,7 @@ use crate::plugin::journal::{Fault, Journal};
 use crate::plugin::pack::PluginLayer;
 use crate::plugin::{Chosen, OutputContext, WriterName};
 use crate::problem::Problems;
+use crate::settings::allowance::PLAIN_PROFILES;
 use crate::settings::document::SettingsLayer;
 use crate::settings::profile::Settings;
 use crate::settings::switch::Switch;
@@ -440,8 +441,7 @@ impl Engine {
         let mut changes: Vec<String> =
             settings.into_iter().filter(is_of_project).map(|setting| setting.name).collect();
         let by = &self.found.choice.profile.spot.document;
-        let is_harmless =
-            ["default", "page", "full", "plain"].contains(&self.found.choice.profile.name.as_str());
+        let is_harmless = PLAIN_PROFILES.contains(&self.found.choice.profile.name.as_str());
         if by.layer == SettingsLayer::Project && !is_harmless {
             changes.push(format!("the profile {}", self.found.choice.profile.name));
         }

@@ -17,7 +17,6 @@ use streamfmt_core::session::Session;
 use streamfmt_formatters::standard::Standard;
 
 use crate::engine::{Engine, read};
-use crate::json;
 use crate::lua::layers::{FieldAnswer, Ladder, LadderStep, Viewed};
 use crate::lua::{Plugins, Running, Scripts, plain};
 use crate::native::NativeLayer;
@@ -202,12 +201,6 @@ impl Engine {
 }
 
 impl Explanation {
-    /// The answer for programs: one JSON object.
-    pub fn to_json(&self) -> String {
-        // Names and texts can always be spelled in JSON.
-        json::pretty(self)
-    }
-
     /// `action`: what the tool does.
     fn of(about: &Question, action: Action, plugins: &Plugins, engine: &Engine) -> Self {
         let (hiding, listeners) = (hiding(about, action, engine), listeners(about, plugins));
@@ -241,13 +234,6 @@ impl Explanation {
             listeners,
             ..Self::default()
         }
-    }
-}
-
-impl At {
-    /// The answer for programs: one JSON object.
-    pub fn to_json(&self) -> String {
-        json::pretty(self)
     }
 }
 

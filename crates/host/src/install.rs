@@ -39,6 +39,8 @@ pub enum Home {
 }
 
 impl Home {
+    const ALL: [Self; 3] = [Self::Own, Self::Installed, Self::BuiltIn];
+
     /// Its name: `own`, `installed` or `built-in`.
     pub fn name(self) -> &'static str {
         match self {
@@ -127,7 +129,7 @@ impl Installed {
     pub fn list(&self, files: &Files) -> Vec<Listed> {
         let mut listed = Vec::new();
         let locked = self.data.as_deref().and_then(|data| Lock::read(data).ok()).unwrap_or_default();
-        for home in [Home::Own, Home::Installed, Home::BuiltIn] {
+        for home in Home::ALL {
             for name in self.names(home) {
                 let told = |pack: Pack| match pack.manifest() {
                     Some(text) => Manifest::parse(text).map_err(|problems| problems.to_string()),
@@ -187,7 +189,7 @@ impl Installed {
     /// Removes an installed plugin.
     pub fn remove(&self, name: &str) -> Result<(), Problem> {
         match self.home(name) {
-            _ if self.is_installed(name) => self.take_away(name),
+            _ if self.has(Home::Installed, name) => self.take_away(name),
             Some(Home::Own) => {
                 let folder = self.folder(Home::Own, name).unwrap_or_default();
                 Err(Problem::of(
@@ -260,46 +262,44 @@ impl Installed {
 
     /// Where the plugin `name` comes from.
     pub fn home(&self, name: &str) -> Option<Home> {
-        let is_own = || {
-            let own = self.folder(Home::Own, name);
-            own.is_some_and(|own| own.is_file() || own.join(manifest::FILE).is_file())
+        Home::ALL.into_iter().find(|home| self.has(*home, name))
+    }
+
+    /// Whether a home has the plugin `name`.
+    fn has(&self, home: Home, name: &str) -> bool {
+        let is_there = |folder: PathBuf| match home {
+            Home::Own => folder.is_file() || folder.join(manifest::FILE).is_file(),
+            Home::Installed | Home::BuiltIn => folder.is_dir(),
         };
-        if !manifest::is_name(name) {
-            None
-        } else if is_own() {
-            Some(Home::Own)
-        } else if self.is_installed(name) {
-            Some(Home::Installed)
-        } else {
-            BUILT_IN.iter().any(|(known, _)| *known == name).then_some(Home::BuiltIn)
-        }
+        let is_built_in = || home == Home::BuiltIn && BUILT_IN.iter().any(|(known, _)| *known == name);
+        manifest::is_name(name) && self.folder(home, name).map_or_else(is_built_in, is_there)
     }
 
-    fn is_installed(&self, name: &str) -> bool {
-        manifest::is_name(name) && self.folder(Home::Installed, name).is_some_and(|folder| folder.is_dir())
-    }
-
-    /// Where a plugin lies: its folder, or its one file.
-    fn folder(&self, home: Home, name: &str) -> Option<PathBuf> {
+    /// The folder with the plugins of a home, if they lie on the disk.
+    fn root(&self, home: Home) -> Option<PathBuf> {
         match home {
-            Home::Own => {
-                let folder = self.own.as_ref()?.join(name);
-                let scripts = ["lua", "luau"].map(|end| folder.with_file_name(format!("{name}.{end}")));
-                let script = || scripts.into_iter().find(|script| script.is_file());
-                Some(if folder.join(manifest::FILE).is_file() { folder } else { script().unwrap_or(folder) })
-            }
-            Home::Installed => Some(self.data.as_ref()?.join("plugins").join(name)),
+            Home::Own => self.own.clone(),
+            Home::Installed => Some(self.data.as_ref()?.join("plugins")),
             Home::BuiltIn => None,
         }
     }
 
+    /// Where a plugin lies: its folder, or its one file.
+    fn folder(&self, home: Home, name: &str) -> Option<PathBuf> {
+        let folder = self.root(home)?.join(name);
+        if home != Home::Own || folder.join(manifest::FILE).is_file() {
+            return Some(folder);
+        }
+        let scripts = ["lua", "luau"].map(|end| folder.with_file_name(format!("{name}.{end}")));
+        Some(scripts.into_iter().find(|script| script.is_file()).unwrap_or(folder))
+    }
+
     /// The names of the plugins of one home.
     fn names(&self, home: Home) -> Vec<String> {
-        let folder = match home {
-            Home::Own => self.own.clone(),
-            Home::Installed => self.data.as_ref().map(|data| data.join("plugins")),
-            Home::BuiltIn => return BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect(),
-        };
+        if home == Home::BuiltIn {
+            return BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect();
+        }
+        let folder = self.root(home);
         let entries =
             folder.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten()).flatten();
         let mut names: Vec<String> = entries
@@ -319,10 +319,7 @@ impl Installed {
 
     /// The names of all plugins, each once, sorted.
     pub(crate) fn all_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = [Home::Own, Home::Installed, Home::BuiltIn]
-            .into_iter()
-            .flat_map(|home| self.names(home))
-            .collect();
+        let mut names: Vec<String> = Home::ALL.into_iter().flat_map(|home| self.names(home)).collect();
         names.sort();
         names.dedup();
         names

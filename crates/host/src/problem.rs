@@ -2,6 +2,7 @@
 //!
 //! All problems of one run are collected and reported together, so users needn't fix them one by one.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -161,6 +162,15 @@ pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> S
     match nearest(word, &names) {
         Some(name) => format!("(did you mean \"{name}\"?)"),
         None => format!("(one of: {})", names.join(", ")),
+    }
+}
+
+/// The first few of these names in a row, and how many more there are.
+pub(crate) fn some_of(names: &[impl Borrow<str>]) -> String {
+    let shown = &names[..names.len().min(6)];
+    match names.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

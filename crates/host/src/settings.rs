@@ -70,11 +70,8 @@ pub struct Request {
 /// All settings that were found.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    files: Files,
+    request: Request,
     folders: Folders,
-    packs: Vec<Arc<Pack>>,
-    /// Profiles that were passed, each with its name and text.
-    texts: Vec<(String, String)>,
     /// All plugins whose profiles are known by name, once one is needed.
     known: OnceLock<Vec<Arc<Pack>>>,
     /// All others that can be chosen by name, once one is needed.
@@ -222,10 +219,8 @@ impl Config {
     /// Finds and reads the requested files.
     pub fn load(request: &Request) -> Self {
         let mut config = Self {
+            request: request.clone(),
             folders: request.folders.clone().unwrap_or_default(),
-            files: request.files.clone(),
-            packs: request.packs.clone(),
-            texts: request.texts.clone(),
             ..Self::default()
         };
         let folders = config.folders.clone();
@@ -247,7 +242,7 @@ impl Config {
             config.read_if_there(SettingsLayer::User, &user.join(FILE));
         }
         if request.folders.is_some() && !request.no_project {
-            config.find_project(request.trusted.as_deref());
+            config.find_project();
         }
         config
     }
@@ -265,7 +260,7 @@ impl Config {
     }
 
     fn open(&self, layer: SettingsLayer, path: &Path, shown: String) -> Result<SettingsFile, FileError> {
-        let source = self.files.read(path, LARGEST)?;
+        let source = self.request.files.read(path, LARGEST)?;
         let text = source.text()?.to_owned();
         Ok(SettingsFile::new(shown, Some(source.path.clone()), layer, text))
     }
@@ -305,12 +300,7 @@ impl Config {
 
     /// Everything that was read.
     pub fn files(&self) -> &Files {
-        &self.files
-    }
-
-    /// Whether a file was named instead of those that would be found.
-    fn is_chosen(&self) -> bool {
-        self.looked_for.iter().any(|(layer, ..)| *layer == SettingsLayer::Chosen)
+        &self.request.files
     }
 
     /// Which profile is used. `asked` was requested by an option or by the environment. `otherwise` is used if nothing

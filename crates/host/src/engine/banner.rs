@@ -8,10 +8,8 @@ use streamfmt_core::item::Item;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
+use crate::problem::some_of;
 use crate::settings::Project;
-
-/// Names in the line; further ones are counted.
-const TOLD: usize = 6;
 
 /// A formatter that shows one line at the beginning and passes all items on.
 pub(crate) struct Banner(String);
@@ -20,11 +18,8 @@ impl Banner {
     /// A line about what `project` changes; `changes` is not empty.
     pub(crate) fn new(project: Option<&Project>, changes: &[String]) -> Self {
         let file = project.map_or("the project", |project| project.file.as_str());
-        let shown = &changes[..changes.len().min(TOLD)];
-        let more = changes.len() - shown.len();
-        let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let list = shown.join(", ");
-        Self(format!("{file} changes the output: {list}{and_more} (--no-project leaves it out)"))
+        let list = some_of(changes);
+        Self(format!("{file} changes the output: {list} (--no-project leaves it out)"))
     }
 }
 

@@ -5,15 +5,15 @@
 
 use super::document::{Leaf, SettingValue};
 use super::keys::Named;
-use crate::problem::one_line;
+use crate::problem::{one_line, some_of};
 use crate::trust::Standing;
 
 /// Fewest lines of anything that a project may ask for.
 const LEAST_LINES: i64 = 3;
 /// Fewest columns to wrap at.
 const LEAST_WIDTH: i64 = 40;
-/// Names in the line that tells what was left out; further ones are counted.
-const TOLD: usize = 6;
+/// The profiles that hide and rename nothing.
+pub(crate) const PLAIN_PROFILES: [&str; 4] = ["default", "page", "full", "plain"];
 
 /// What a project may set untrusted.
 pub struct Allowance {
@@ -77,11 +77,7 @@ pub fn check(key: &str, value: &SettingValue, granted: &[Named]) -> Result<(), S
 pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Option<&str>) -> String {
     let mut keys: Vec<&str> = refusals.iter().map(|refusal| refusal.key.as_str()).collect();
     keys.dedup();
-    let more = keys.len().saturating_sub(TOLD);
-    let mut told = keys[..keys.len() - more].join(", ");
-    if more > 0 {
-        told = format!("{told} and {more} more");
-    }
+    let told = some_of(&keys);
     let root = root.map_or_else(String::new, |root| format!(" {root}"));
     let why = match standing {
         Standing::Denied => return one_line(&format!("{file} is denied: ignored {told}")),
@@ -92,7 +88,7 @@ pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Opti
 }
 
 fn is_plain_profile(value: &SettingValue, _: &[Named]) -> bool {
-    matches!(text(value), Some("default" | "page" | "full" | "plain"))
+    text(value).is_some_and(|name| PLAIN_PROFILES.contains(&name))
 }
 
 fn is_wide(value: &SettingValue, _: &[Named]) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use streamfmt_core::theme::{Appearance, Theme};
 
 use super::document::{SettingsFile, SettingsLayer};
-use super::{Config, Resolved, SettingsProblems, packs};
+use super::{Config, Request, Resolved, SettingsProblems, packs};
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::plugin::journal::{self, Journal};
@@ -43,9 +43,9 @@ impl Config {
     /// What is wrong with the profiles and themes of a plugin, for anybody who installs it: what the user has set up
     /// doesn't count, only the other plugins that are installed.
     pub(crate) fn check_pack(files: &Files, folders: &Folders, pack: &Arc<Pack>) -> Vec<Problem> {
+        let request = Request { files: files.clone(), packs: vec![Arc::clone(pack)], ..Request::default() };
         let folders = Folders { config: None, ..folders.clone() };
-        let packs = vec![Arc::clone(pack)];
-        let config = Self { files: files.clone(), folders, packs, ..Self::default() };
+        let config = Self { request, folders, ..Self::default() };
         let mut told = SettingsProblems::default();
         for (name, file, text) in pack.profiles() {
             if name == "none" || BUILT_IN.iter().any(|(known, _)| *known == name) {
@@ -115,7 +115,7 @@ impl Config {
 
     /// The themes that can be chosen with these plugins, the first of which go over the others.
     pub(crate) fn themes<'p>(&self, plugins: impl IntoIterator<Item = &'p Arc<Pack>>) -> Themes {
-        let mut themes = Themes::new(Some(&self.folders), self.files.clone());
+        let mut themes = Themes::new(Some(&self.folders), self.request.files.clone());
         for plugin in plugins {
             themes.add_plugin(Arc::clone(plugin));
         }

@@ -81,7 +81,7 @@ impl Config {
     /// An installed plugin, or one that comes with the program.
     pub(super) fn pack_named(&self, name: &str) -> Result<Pack, Unusable> {
         let installed = Installed::new(&self.folders);
-        installed.find(&self.files, name).map_err(|message| match installed.home(name) {
+        installed.find(&self.request.files, name).map_err(|message| match installed.home(name) {
             Some(_) => Unusable::Broken(message),
             None => Unusable::Missing(message),
         })
@@ -90,14 +90,14 @@ impl Config {
     /// The user's own script, `init.lua` beside the user's settings. It may ask for others there, but for those of
     /// the plugins, which are none of its own.
     pub(crate) fn user_pack(&self) -> Option<Result<Pack, String>> {
-        let folder = self.folders.config.as_ref().filter(|_| !self.is_chosen())?;
+        let folder = self.folders.config.as_ref().filter(|_| self.request.file.is_none())?;
         let path = ["init.lua", "init.luau"]
             .map(|name| folder.join(name))
             .into_iter()
-            .find(|it| self.files.has(it))?;
+            .find(|it| self.request.files.has(it))?;
         Some(match WITHOUT_LUA {
             Some(why) => Err(why.to_owned()),
-            None => Pack::read_script(&self.files, &path, &["plugins"]),
+            None => Pack::read_script(&self.request.files, &path, &["plugins"]),
         })
     }
 
@@ -119,7 +119,7 @@ impl Config {
             };
         }
         let path = by.folder().join(self.folders.expand(path));
-        Pack::read(&self.files, &path).map_err(|message| {
+        Pack::read(&self.request.files, &path).map_err(|message| {
             if path.exists() { Unusable::Broken(message) } else { Unusable::Missing(message) }
         })
     }
@@ -204,7 +204,7 @@ impl Config {
     /// The plugins whose profiles are known by name: those of this run, and those that are used with all profiles.
     pub(crate) fn known_packs(&self) -> &[Arc<Pack>] {
         self.known.get_or_init(|| {
-            let mut packs = self.packs.clone();
+            let mut packs = self.request.packs.clone();
             for named in self.layers.iter().flat_map(|loaded| loaded.general.plugins()) {
                 if let Ok(pack) = self.pack(&named) {
                     packs.push(Arc::new(pack));

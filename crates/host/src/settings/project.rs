@@ -268,15 +268,15 @@ impl ProfilePart {
 
 impl Config {
     /// Finds the project's settings and takes of them what is allowed.
-    pub(super) fn find_project(&mut self, trusted: Option<&str>) {
-        let mut project = match Project::find(&self.files, &self.folders) {
+    pub(super) fn find_project(&mut self) {
+        let mut project = match Project::find(&self.request.files, &self.folders) {
             Ok(Some(project)) => project,
             Ok(None) => return,
             Err(problem) => return self.problems.tell(SettingsLayer::Project, [problem]),
         };
         let path = project.loaded.document.path.clone().unwrap_or_default();
         self.looked_for.push((SettingsLayer::Project, path, true));
-        let trust = Trust::new(self.folders.state.as_deref(), trusted);
+        let trust = Trust::new(self.folders.state.as_deref(), self.request.trusted.as_deref());
         let user = || self.layers.iter().filter(|loaded| loaded.document.layer == SettingsLayer::User);
         let mut patterns = user().flat_map(|loaded| &loaded.head.trusted_paths);
         let is_trusted_path =
@@ -325,7 +325,7 @@ impl Config {
             return Err("a profile of the program or of a plugin leads to no files".to_owned());
         }
         let path = by.folder().join(self.folders.expand(path));
-        let source = self.files.read(&path, LARGEST).map_err(|error| error.to_string())?;
+        let source = self.request.files.read(&path, LARGEST).map_err(|error| error.to_string())?;
         let text = source.text().map_err(|error| error.to_string())?.to_owned();
         Ok((source.path, text))
     }

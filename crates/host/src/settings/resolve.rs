@@ -245,7 +245,9 @@ impl<'c> Resolver<'c> {
 
     /// A profile that was passed as text, is built in, or belongs to a plugin that is known.
     fn built_in(&mut self, wanted: &Named) -> Option<Arc<Loaded>> {
-        if let Some((name, source)) = self.config.texts.iter().rfind(|(known, _)| *known == wanted.name) {
+        if let Some((name, source)) =
+            self.config.request.texts.iter().rfind(|(known, _)| *known == wanted.name)
+        {
             let document = SettingsFile::new(name.clone(), None, SettingsLayer::Chosen, source.clone());
             return Some(self.loaded(document));
         }
