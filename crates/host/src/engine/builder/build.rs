@@ -157,7 +157,7 @@ impl Builder {
         told: &mut SettingsProblems,
     ) -> Option<Engine> {
         let mut resolved = begun.config.resolve(&choice.profile);
-        told.extend(std::mem::take(&mut resolved.problems));
+        told.extend(resolved.problems.clone());
         if !resolved.is_found {
             return None;
         }
@@ -196,7 +196,7 @@ impl Builder {
         }
         let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
         // A plugin that can't be loaded may be why something isn't known.
-        let with_plugins = |problems| Plugins::problems(&chosen).into_iter().chain::<Vec<Problem>>(problems);
+        let with_plugins = |problems: Vec<Problem>| Plugins::problems(&chosen).into_iter().chain(problems);
         let accumulators = || Some(Plugins::names(&chosen).accumulators);
         match (begun.config.records_of(&settings, accumulators), &settings.records) {
             (Ok(drawn), _) => settings.profile.records = drawn,
