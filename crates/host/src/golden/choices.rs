@@ -51,16 +51,16 @@ pub struct CaseChoices {
 }
 
 /// How a case is formatted, beside its profile and writer: cases that agree in it share an engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Formatting {
     /// Plugins, the lowest first.
     pub plugins: Vec<PathBuf>,
-    /// The width of the terminal that `ansi` is written for.
-    pub terminal_width: usize,
-    /// The colours of that terminal.
-    pub color: ColorDepth,
-    /// The zone of times.
-    pub timezone: TimeZone,
+    /// The width of the terminal that `ansi` is written for; 80 if none is set.
+    pub terminal_width: Option<usize>,
+    /// The colours of that terminal; 24 bits if none are set.
+    pub color: Option<ColorDepth>,
+    /// The zone of times; UTC if none is set.
+    pub timezone: Option<TimeZone>,
     /// The dialect.
     pub from: Option<String>,
     /// Columns to wrap at, for every terminal writer.
@@ -118,25 +118,6 @@ impl Default for CaseChoices {
             fuel: None,
             now: None,
             places: ChoicePlaces::default(),
-        }
-    }
-}
-
-impl Default for Formatting {
-    fn default() -> Self {
-        Self {
-            plugins: Vec::new(),
-            terminal_width: 80,
-            color: ColorDepth::TrueColor,
-            timezone: TimeZone::UTC,
-            from: None,
-            width: None,
-            theme: None,
-            ascii: false,
-            timestamps: false,
-            only: Vec::new(),
-            hide: Vec::new(),
-            set: Vec::new(),
         }
     }
 }
@@ -241,9 +222,9 @@ const KEYS: &[(&str, Set)] = &[
         list(value).map(|list| c.formatting.plugins = list.iter().map(|path| folder.join(path)).collect())
     }),
     ("fuel", |c, value, _| number(value).map(|steps| c.fuel = Some(steps as u64))),
-    ("env.width", |c, value, _| number(value).map(|width| c.formatting.terminal_width = width)),
-    ("env.color", |c, value, _| color(value).map(|color| c.formatting.color = color)),
-    ("env.timezone", |c, value, _| zone(value).map(|zone| c.formatting.timezone = zone)),
+    ("env.width", |c, value, _| number(value).map(|width| c.formatting.terminal_width = Some(width))),
+    ("env.color", |c, value, _| color(value).map(|color| c.formatting.color = Some(color))),
+    ("env.timezone", |c, value, _| zone(value).map(|zone| c.formatting.timezone = Some(zone))),
     ("env.now", |c, value, _| time(value).map(|time| c.now = Some(time))),
     ("expect.exit", |c, value, _| number(value).map(|code| c.expect.exit = Some(code))),
     ("expect.warnings", |c, value, _| number(value).map(|count| c.expect.warnings = Some(count))),

@@ -7,6 +7,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use jiff::tz::TimeZone;
+use streamfmt_core::theme::ColorDepth;
+
 use super::case::Case;
 use super::choices::Formatting;
 use crate::engine::{Builder, Engine};
@@ -82,9 +85,9 @@ impl Engines {
         let Wanted { profile, writer, formatting, settings, native } = wanted;
         let is_ansi = writers::find(writer).is_some_and(WriterRow::has_escapes);
         let looks = Looks {
-            color: is_ansi.then_some(formatting.color),
-            width: formatting.width.or(is_ansi.then_some(formatting.terminal_width)),
-            zone: formatting.timezone.clone().into(),
+            color: is_ansi.then_some(formatting.color.unwrap_or(ColorDepth::TrueColor)),
+            width: formatting.width.or(is_ansi.then_some(formatting.terminal_width.unwrap_or(80))),
+            zone: formatting.timezone.clone().unwrap_or(TimeZone::UTC).into(),
             ..Looks::default()
         };
         let mut builder = Engine::builder()
