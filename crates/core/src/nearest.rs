@@ -8,6 +8,14 @@ pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     (distance <= tolerated).then_some(name)
 }
 
+/// What was probably meant by a wrong name, or all that there are.
+pub(crate) fn hint(word: &str, names: &[&str]) -> String {
+    match nearest(word, names) {
+        Some(near) => format!("(did you mean {near:?}?)"),
+        None => format!("(one of: {})", names.join(", ")),
+    }
+}
+
 /// How many characters must be put, taken, changed or swapped with the next to make `a` of `b`.
 /// Of longer words only the first 64 characters count.
 fn distance(a: &str, b: &str) -> usize {

@@ -32,11 +32,6 @@ impl<'a> Str<'a> {
         self.raw
     }
 
-    /// Whether [`Str::raw`] holds an escape.
-    pub fn is_escaped(self) -> bool {
-        self.escaped
-    }
-
     /// Whether it says `text` once decoded.
     #[inline]
     pub fn is(self, text: &str) -> bool {

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::json::{Damage, Record, Value};
+use crate::nearest::hint;
 
-use super::schema::{RecordSchema, hint};
+use super::schema::RecordSchema;
 use super::tree::{MAX_BYTES, MAX_NODES, MAX_RECORD};
 
 /// Longest text of a record that is quoted, in characters.

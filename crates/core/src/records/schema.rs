@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::json::{Value, ValueKind};
-use crate::nearest::nearest;
+use crate::nearest::{hint, nearest};
 
 /// Types of one schema at most.
 const MAX_TYPES: usize = 100;
@@ -79,6 +79,13 @@ pub struct SchemaProblem {
     pub reason: String,
 }
 
+impl SchemaProblem {
+    #[expect(clippy::unnecessary_wraps, reason = "it is what a look for the first fault gives")]
+    fn of(kind: Option<usize>, key: &str, reason: String) -> Option<Self> {
+        Some(Self { kind, key: key.to_owned(), reason })
+    }
+}
+
 impl RecordSchema {
     /// The number of a type.
     pub(super) fn type_of(&self, name: &str) -> Option<usize> {
@@ -93,8 +100,7 @@ impl RecordSchema {
     /// The first fault of the schema, if it has one: a type or a field that is missing or defined twice, an order in which no tree can be
     /// written.
     pub fn problem(&self) -> Option<SchemaProblem> {
-        let of_all =
-            |key: &str, reason: String| Some(SchemaProblem { kind: None, key: key.to_owned(), reason });
+        let of_all = |key: &str, reason| SchemaProblem::of(None, key, reason);
         if self.types.is_empty() {
             return of_all("type", "it has no types (expected a table [[type]] for each)".to_owned());
         }
@@ -107,17 +113,14 @@ impl RecordSchema {
         if let Some(reason) = self.end.as_deref().and_then(wrong_name) {
             return of_all("end", reason);
         }
-        (0..self.types.len()).find_map(|number| {
-            let (key, reason) = self.problem_of(number)?;
-            Some(SchemaProblem { kind: Some(number), key, reason })
-        })
+        (0..self.types.len()).find_map(|number| self.problem_of(number))
     }
 
-    /// The first fault of a type: its key, and what is wrong.
-    fn problem_of(&self, number: usize) -> Option<(String, String)> {
+    /// The first fault of a type.
+    fn problem_of(&self, number: usize) -> Option<SchemaProblem> {
         let kind = &self.types[number];
         let name = &kind.name;
-        let fault = |key: &str, reason: String| Some((key.to_owned(), reason));
+        let fault = |key: &str, reason| SchemaProblem::of(Some(number), key, reason);
         if let Some(reason) = wrong_name(name) {
             return fault("name", reason);
         }
@@ -171,10 +174,10 @@ impl RecordSchema {
         self.problem_of_parent(number)
     }
 
-    fn problem_of_parent(&self, number: usize) -> Option<(String, String)> {
+    fn problem_of_parent(&self, number: usize) -> Option<SchemaProblem> {
         let kind = &self.types[number];
         let (name, parent) = (&kind.name, kind.parent.as_ref()?);
-        let fault = |key: &str, reason: String| Some((key.to_owned(), reason));
+        let fault = |key: &str, reason| SchemaProblem::of(Some(number), key, reason);
         let Some(above) = self.type_of(&parent.kind) else {
             let names: Vec<&str> = self.types.iter().map(|kind| kind.name.as_str()).collect();
             return fault("parent", format!("unknown type {:?} {}", parent.kind, hint(&parent.kind, &names)));
@@ -277,14 +280,6 @@ fn wrong_name(name: &str) -> Option<String> {
     let is_plain = !name.contains(|ch: char| ch.is_control() || ch == '`');
     (name.len() > MAX_NAME || !is_plain)
         .then(|| format!("a name is a text of at most {MAX_NAME} bytes without line breaks and backquotes"))
-}
-
-/// The name that was probably meant, or all that there are.
-pub(super) fn hint(word: &str, names: &[&str]) -> String {
-    match nearest(word, names) {
-        Some(name) => format!("(did you mean {name:?}?)"),
-        None => format!("(one of: {})", names.join(", ")),
-    }
 }
 
 /// The id in a field: a text, or a number as it is written.

@@ -1,6 +1,7 @@
 //! One file of a theme: what its tables say, each mistake with its place.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -9,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::color::Color;
 use super::{Appearance, ByName, Glyphs, Style, ThemeProblem, ThemeSource, glyph};
-use crate::nearest::nearest;
+use crate::nearest::{hint, nearest};
 use crate::syntax_errors::SyntaxErrors;
 use crate::text;
 
@@ -144,27 +145,24 @@ impl PlacedRole {
 pub(super) struct ThemeFile<'a> {
     source: &'a ThemeSource,
     table: DeTable<'a>,
+    /// What is wrong with it and with the files around it.
+    problems: &'a RefCell<Vec<ThemeProblem>>,
 }
 
 type KeyValue<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 
 impl<'a> ThemeFile<'a> {
     /// Reads TOML. A syntax error costs its line.
-    pub(super) fn read(source: &'a ThemeSource, problems: &mut Vec<ThemeProblem>) -> Self {
+    pub(super) fn read(source: &'a ThemeSource, problems: &'a RefCell<Vec<ThemeProblem>>) -> Self {
         let (table, found) = SyntaxErrors::parse(&source.text);
-        for (span, message) in found.errors.into_iter().take(TOLD) {
-            problems.push(ThemeProblem::at(source, span, message));
-        }
-        Self { source, table }
+        let errors = found.errors.into_iter().take(TOLD);
+        problems.borrow_mut().extend(errors.map(|(span, message)| ThemeProblem::at(source, span, message)));
+        Self { source, table, problems }
     }
 
     /// Tells what is wrong at a place of this file.
-    pub(super) fn report(
-        &self,
-        problems: &mut Vec<ThemeProblem>,
-        span: Range<usize>,
-        message: impl Into<String>,
-    ) {
+    pub(super) fn report(&self, span: Range<usize>, message: impl Into<String>) {
+        let mut problems = self.problems.borrow_mut();
         if problems.len() < TOLD {
             problems.push(ThemeProblem::at(self.source, span, message));
         }
@@ -191,100 +189,65 @@ impl<'a> ThemeFile<'a> {
         [&self.table].into_iter().chain(variant)
     }
 
+    /// The entries of the tables of this name among them.
+    fn sections(&self, wanted: Appearance, name: &str) -> impl Iterator<Item = KeyValue<'_>> {
+        self.tables(wanted).flat_map(move |table| section(table, name))
+    }
+
     /// Tells of keys that mean nothing and of tables that are none.
-    pub(super) fn check(&self, problems: &mut Vec<ThemeProblem>) {
+    pub(super) fn check(&self) {
         for (key, value) in sorted(&self.table) {
-            match &**key.get_ref() {
-                "dark" | "light" => match value.get_ref().as_table() {
-                    Some(table) => sorted(table)
-                        .into_iter()
-                        .for_each(|(key, value)| self.check_key(key, value, VARIANT_KEYS, problems)),
-                    None => {
-                        self.report(problems, value.span(), format!("{0} is a table: [{0}]", key.get_ref()));
-                    }
-                },
-                _ => self.check_key(key, value, &KEYS, problems),
+            self.check_key((key, value), &KEYS);
+            if let ("dark" | "light", Some(table)) = (&**key.get_ref(), value.get_ref().as_table()) {
+                sorted(table).into_iter().for_each(|entry| self.check_key(entry, VARIANT_KEYS));
             }
         }
     }
 
-    fn check_key(
-        &self,
-        key: &Spanned<Cow<'_, str>>,
-        value: &Spanned<DeValue<'_>>,
-        known: &[&str],
-        problems: &mut Vec<ThemeProblem>,
-    ) {
-        let name = &**key.get_ref();
-        let value_is = |fits: bool| (!fits).then(|| value.span());
+    fn check_key(&self, (key, value): KeyValue<'_>, known: &[&str]) {
+        let (name, said) = (&**key.get_ref(), value.get_ref());
         let wrong = match name {
             _ if !known.contains(&name) => {
-                let hint = hint(name, known);
-                return self.report(problems, key.span(), format!("unknown key {name:?} {hint}"));
+                return self.report(key.span(), format!("unknown key {name:?} {}", hint(name, known)));
             }
-            "palette" | "roles" | "glyphs" => value_is(value.get_ref().is_table())
-                .map(|span| (span, format!("{name} is a table: [{name}]"))),
-            "appearance" => value_is(self.appearance().is_some())
-                .map(|span| (span, "appearance is \"dark\" or \"light\"".to_owned())),
-            "about" => {
-                value_is(value.get_ref().is_str()).map(|span| (span, "about is a text in quotes".to_owned()))
+            "palette" | "roles" | "glyphs" | "dark" | "light" if !said.is_table() => {
+                format!("{name} is a table: [{name}]")
             }
-            "syntax" => value_is(value.get_ref().is_str() || value.get_ref().is_table())
-                .map(|span| (span, "syntax is the name of a theme, or a table: [syntax]".to_owned())),
-            "version" => value_is(value.get_ref().as_integer().is_some_and(|it| it.as_str() == "1"))
-                .map(|span| (span, "the only version is 1".to_owned())),
-            _ => None,
+            "appearance" if self.appearance().is_none() => "appearance is \"dark\" or \"light\"".to_owned(),
+            "about" if !said.is_str() => "about is a text in quotes".to_owned(),
+            "syntax" if !said.is_str() && !said.is_table() => {
+                "syntax is the name of a theme, or a table: [syntax]".to_owned()
+            }
+            "version" if said.as_integer().is_none_or(|it| it.as_str() != "1") => {
+                "the only version is 1".to_owned()
+            }
+            _ => return,
         };
-        if let Some((span, message)) = wrong {
-            self.report(problems, span, message);
-        }
+        self.report(value.span(), wrong);
     }
 
     /// Adds its names for colours.
-    pub(super) fn palette(
-        &self,
-        wanted: Appearance,
-        palette: &mut Palette,
-        problems: &mut Vec<ThemeProblem>,
-    ) {
-        for table in self.tables(wanted) {
-            for (key, value) in section(table, "palette") {
-                if let Some(color) = self.color(value, &Palette::default(), problems) {
-                    palette.insert(key.get_ref().to_string(), color);
-                }
+    pub(super) fn palette(&self, wanted: Appearance, palette: &mut Palette) {
+        for (key, value) in self.sections(wanted, "palette") {
+            if let Some(color) = self.color(value, &Palette::default()) {
+                palette.insert(key.get_ref().to_string(), color);
             }
         }
     }
 
     /// The background that its colours are made for.
-    pub(super) fn background(
-        &self,
-        wanted: Appearance,
-        palette: &Palette,
-        problems: &mut Vec<ThemeProblem>,
-    ) -> Option<Color> {
+    pub(super) fn background(&self, wanted: Appearance, palette: &Palette) -> Option<Color> {
         let said = self.tables(wanted).filter_map(|table| table.get("background")).last()?;
-        self.color(said, palette, problems)?.color()
+        self.color(said, palette)?.color()
     }
 
     /// Its styles, in the order of the file.
-    pub(super) fn roles(
-        &self,
-        wanted: Appearance,
-        palette: &Palette,
-        problems: &mut Vec<ThemeProblem>,
-    ) -> Vec<(String, RoleDraft)> {
-        let mut roles = Vec::new();
-        for table in self.tables(wanted) {
-            let section = section(table, "roles");
-            self.styles(
-                section.into_iter().map(|(key, value)| (PlacedRole::of(key, key.get_ref().as_ref()), value)),
-                palette,
-                problems,
-                &mut roles,
-            );
-        }
-        roles
+    pub(super) fn roles(&self, wanted: Appearance, palette: &Palette) -> Vec<(String, RoleDraft)> {
+        let roles = self.sections(wanted, "roles");
+        self.styles(
+            roles.map(|(key, value)| (PlacedRole::of(key, key.get_ref().as_ref()), value)).collect(),
+            palette,
+        )
     }
 
     /// Where it gets the looks of code from, the lowest first.
@@ -304,45 +267,37 @@ impl<'a> ThemeFile<'a> {
     }
 
     /// The styles of a table of [`Syntax::Words`].
-    pub(super) fn words(
-        &self,
-        table: &DeTable<'_>,
-        palette: &Palette,
-        problems: &mut Vec<ThemeProblem>,
-    ) -> Vec<(String, RoleDraft)> {
-        let mut roles = Vec::new();
+    pub(super) fn words(&self, table: &DeTable<'_>, palette: &Palette) -> Vec<(String, RoleDraft)> {
         let words = sorted(table).into_iter().filter(|(key, _)| &**key.get_ref() != "extends");
         self.styles(
-            words.map(|(key, value)| (PlacedRole::of(key, format!("syntax.{}", key.get_ref())), value)),
+            words
+                .map(|(key, value)| (PlacedRole::of(key, format!("syntax.{}", key.get_ref())), value))
+                .collect(),
             palette,
-            problems,
-            &mut roles,
-        );
-        roles
+        )
     }
 
     fn styles<'v>(
         &self,
-        entries: impl DoubleEndedIterator<Item = (PlacedRole, &'v Spanned<DeValue<'v>>)>,
+        mut waiting: Vec<(PlacedRole, &'v Spanned<DeValue<'v>>)>,
         palette: &Palette,
-        problems: &mut Vec<ThemeProblem>,
-        roles: &mut Vec<(String, RoleDraft)>,
-    ) {
-        let mut waiting: Vec<(PlacedRole, &Spanned<DeValue<'_>>)> = entries.rev().collect();
+    ) -> Vec<(String, RoleDraft)> {
+        let mut roles = Vec::new();
+        waiting.reverse();
         // Tables nest as roles do (`tool.name = …` without quotes is a table in a table), to any depth.
         while let Some((named, value)) = waiting.pop() {
             let Some(table) = value.get_ref().as_table() else {
-                let draft = self.style_of_text(value, palette, problems);
+                let draft = self.style_of_text(value, palette);
                 roles.push((named.role, RoleDraft { at: named.span, ..draft }));
                 continue;
             };
             // A table in braces is a style; one under a header may hold the roles below it, too.
             let is_style = self.source.text.get(value.span()).is_some_and(|text| text.starts_with('{'));
             let (own, parts): (Vec<_>, Vec<_>) = sorted(table).into_iter().partition(|(key, value)| {
-                !value.get_ref().is_table() && (is_style || is_style_key(key.get_ref()))
+                !value.get_ref().is_table() && (is_style || STYLE_KEYS.contains(&&**key.get_ref()))
             });
             if !own.is_empty() {
-                let draft = self.style_of_table(&own, palette, problems);
+                let draft = self.style_of_table(&own, palette);
                 roles.push((named.role.clone(), RoleDraft { at: named.span.clone(), ..draft }));
             }
             let below = |(key, value): KeyValue<'v>| {
@@ -350,17 +305,13 @@ impl<'a> ThemeFile<'a> {
             };
             waiting.extend(parts.into_iter().rev().map(below));
         }
+        roles
     }
 
-    fn style_of_text(
-        &self,
-        value: &Spanned<DeValue<'_>>,
-        palette: &Palette,
-        problems: &mut Vec<ThemeProblem>,
-    ) -> RoleDraft {
+    fn style_of_text(&self, value: &Spanned<DeValue<'_>>, palette: &Palette) -> RoleDraft {
         let mut draft = RoleDraft::default();
         let Some(text) = value.get_ref().as_str() else {
-            self.report(problems, value.span(), "a style is a text such as \"bold red\", or a table");
+            self.report(value.span(), "a style is a text such as \"bold red\", or a table");
             return draft;
         };
         let mut words = text.split_whitespace();
@@ -376,40 +327,29 @@ impl<'a> ThemeFile<'a> {
                 };
                 match find_color(word, palette) {
                     Some(color) => *slot = Some(color),
-                    None => self.report(problems, value.span(), unknown_color(word, palette, true)),
+                    None => self.report(value.span(), unknown_color(word, palette, true)),
                 }
             }
         }
         draft
     }
 
-    fn style_of_table(
-        &self,
-        entries: &[KeyValue<'_>],
-        palette: &Palette,
-        problems: &mut Vec<ThemeProblem>,
-    ) -> RoleDraft {
+    fn style_of_table(&self, entries: &[KeyValue<'_>], palette: &Palette) -> RoleDraft {
         let mut draft = RoleDraft::default();
         for (key, value) in entries {
             match (&**key.get_ref(), value.get_ref()) {
-                ("fg", _) => draft.fg = self.color(value, palette, problems),
-                ("bg", _) => draft.bg = self.color(value, palette, problems),
+                ("fg", _) => draft.fg = self.color(value, palette),
+                ("bg", _) => draft.bg = self.color(value, palette),
                 ("like", DeValue::String(role)) => {
                     let role = role.strip_prefix('@').unwrap_or(role);
                     draft.like = Some(Spanned::new(value.span(), role.to_owned()));
                 }
-                ("like", _) => self.report(problems, value.span(), "like is the name of a role, in quotes"),
+                ("like", _) => self.report(value.span(), "like is the name of a role, in quotes"),
                 (name, value_of) => match (draft.switch(name), value_of.as_bool()) {
                     (Some(switch), Some(on)) => *switch = Some(on),
-                    (Some(_), None) => {
-                        self.report(problems, value.span(), format!("{name} is true or false"));
-                    }
+                    (Some(_), None) => self.report(value.span(), format!("{name} is true or false")),
                     (None, _) => {
-                        self.report(
-                            problems,
-                            key.span(),
-                            format!("unknown key {name:?} {}", hint(name, &STYLE_KEYS)),
-                        );
+                        self.report(key.span(), format!("unknown key {name:?} {}", hint(name, &STYLE_KEYS)));
                     }
                 },
             }
@@ -418,12 +358,7 @@ impl<'a> ThemeFile<'a> {
     }
 
     /// A colour; one that is not known is told.
-    fn color(
-        &self,
-        value: &Spanned<DeValue<'_>>,
-        palette: &Palette,
-        problems: &mut Vec<ThemeProblem>,
-    ) -> Option<Ink> {
+    fn color(&self, value: &Spanned<DeValue<'_>>, palette: &Palette) -> Option<Ink> {
         let name = match value.get_ref() {
             DeValue::String(name) => name.as_ref(),
             DeValue::Integer(number) => number.as_str(),
@@ -431,17 +366,13 @@ impl<'a> ThemeFile<'a> {
         };
         let found = find_color(name, palette);
         if found.is_none() {
-            self.report(problems, value.span(), unknown_color(name, palette, false));
+            self.report(value.span(), unknown_color(name, palette, false));
         }
         found
     }
 
     /// Its characters for glyphs of a set: `[glyphs]` are those of Unicode, `[glyphs.nerd]` and so on the others.
-    pub(super) fn glyphs(
-        &self,
-        set: Glyphs,
-        problems: &mut Vec<ThemeProblem>,
-    ) -> impl Iterator<Item = (String, String)> {
+    pub(super) fn glyphs(&self, set: Glyphs) -> impl Iterator<Item = (String, String)> {
         let mut found = Vec::new();
         let mut entries = section(&self.table, "glyphs");
         if set != Glyphs::Unicode {
@@ -456,15 +387,15 @@ impl<'a> ThemeFile<'a> {
             }
             if glyph::mark(name).is_none() {
                 let names: Vec<&str> = glyph::names().collect();
-                self.report(problems, key.span(), format!("unknown glyph {name:?} {}", hint(name, &names)));
+                self.report(key.span(), format!("unknown glyph {name:?} {}", hint(name, &names)));
                 continue;
             }
             match value.get_ref().as_str() {
                 Some(spelling) if set == Glyphs::Ascii && !spelling.is_ascii() => {
-                    self.report(problems, value.span(), "a glyph of this set is of ASCII characters");
+                    self.report(value.span(), "a glyph of this set is of ASCII characters");
                 }
                 Some(spelling) if is_glyph(spelling) => found.push((name.to_owned(), spelling.to_owned())),
-                _ => self.report(problems, value.span(), "a glyph is one to eight visible characters"),
+                _ => self.report(value.span(), "a glyph is one to eight visible characters"),
             }
         }
         found.into_iter()
@@ -500,18 +431,6 @@ fn unknown_color(name: &str, palette: &Palette, is_word: bool) -> String {
         Some(near) => format!("unknown colour {name:?} (did you mean {near:?}?)"),
         None => format!("unknown colour {name:?} (a name from [palette], an ANSI name or #rrggbb)"),
     }
-}
-
-/// What a wrong name may have been meant to be.
-fn hint(name: &str, known: &[&str]) -> String {
-    match nearest(name, known) {
-        Some(near) => format!("(did you mean {near:?}?)"),
-        None => format!("(one of: {})", known.join(", ")),
-    }
-}
-
-fn is_style_key(name: &str) -> bool {
-    STYLE_KEYS.contains(&name)
 }
 
 fn is_glyph(spelling: &str) -> bool {

@@ -9,6 +9,7 @@
 //! All palettes come before all roles, so that a theme can change a colour that its base uses. What a role is
 //! like (`@muted`) is looked up when all is merged, so that it can change a role that others are like, too.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 
 use toml::de::DeTable;
@@ -46,8 +47,8 @@ fn merge(
 ) -> (Theme, Vec<ThemeProblem>) {
     let mut problems = Vec::new();
     let chain = chain(source, lookup, &mut problems);
-    let files: Vec<ThemeFile<'_>> =
-        chain.iter().map(|source| ThemeFile::read(source, &mut problems)).collect();
+    let problems = RefCell::new(problems);
+    let files: Vec<ThemeFile<'_>> = chain.iter().map(|source| ThemeFile::read(source, &problems)).collect();
     // The last word on the background is that of the first file which says anything of it.
     let voice = files.iter().find(|file| file.appearance().is_some() || file.has_variants());
     let appearance = voice.and_then(ThemeFile::appearance);
@@ -57,7 +58,7 @@ fn merge(
 
     let mut palette = Palette::default();
     for file in files.iter().rev() {
-        file.palette(wanted, &mut palette, &mut problems);
+        file.palette(wanted, &mut palette);
     }
     let mut theme = Theme {
         name: source.name.clone(),
@@ -68,9 +69,9 @@ fn merge(
     };
     let mut drafts = Drafts::default();
     for (index, file) in files.iter().enumerate().rev() {
-        file.check(&mut problems);
-        theme.background = file.background(wanted, &palette, &mut problems).or(theme.background);
-        for (role, draft) in file.roles(wanted, &palette, &mut problems) {
+        file.check();
+        theme.background = file.background(wanted, &palette).or(theme.background);
+        for (role, draft) in file.roles(wanted, &palette) {
             drafts.insert(role, (index, draft));
         }
         for syntax in file.syntax(wanted) {
@@ -80,21 +81,21 @@ fn merge(
                 Syntax::Of(name, span) => match lookup(&name, &chain[index]) {
                     Ok(source) => {
                         let (other, found) = merge(&source, background, lookup, false);
-                        problems.extend(found);
+                        problems.borrow_mut().extend(found);
                         let words = other.roles.into_iter().filter(|(role, _)| role.starts_with("syntax."));
                         drafts.extend(words.map(|(role, style)| (role, (index, RoleDraft::of(style)))));
                     }
-                    Err(message) => file.report(&mut problems, span, message),
+                    Err(message) => file.report(span, message),
                 },
                 Syntax::Words(table) => {
-                    for (role, draft) in file.words(table, &palette, &mut problems) {
+                    for (role, draft) in file.words(table, &palette) {
                         drafts.insert(role, (index, draft));
                     }
                 }
             }
         }
         for set in Glyphs::ALL {
-            theme.glyphs.extend(file.glyphs(set, &mut problems).map(|(name, shape)| ((set, name), shape)));
+            theme.glyphs.extend(file.glyphs(set).map(|(name, shape)| ((set, name), shape)));
         }
     }
     let liked: HashSet<&str> =
@@ -105,18 +106,18 @@ fn merge(
             && !liked.contains(role.as_str())
             && let Some(message) = wrong_role(role)
         {
-            files[*index].report(&mut problems, draft.at.clone(), message);
+            files[*index].report(draft.at.clone(), message);
         }
         let (style, message) = resolve(role, draft, &drafts);
         if let Some(like) = &draft.like {
             let misspelled = || (!drafts.contains_key(like.get_ref())).then(|| wrong_role(like.get_ref()))?;
             if let Some(message) = message.or_else(misspelled) {
-                files[*index].report(&mut problems, like.span(), message);
+                files[*index].report(like.span(), message);
             }
         }
         theme.roles.insert(role.clone(), style);
     }
-    (theme, problems)
+    (theme, problems.take())
 }
 
 /// What the files say of each role: the file, and the style before it is looked up what it is like.
