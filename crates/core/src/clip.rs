@@ -289,6 +289,13 @@ pub fn floor(text: &str, limit: usize) -> usize {
     at
 }
 
+/// As much of the start of a text as there is room for, and a sign if that isn't all.
+pub(crate) fn start_of(text: &str, most: usize) -> Text {
+    let end = floor(text, most);
+    let more = if end < text.len() { "…" } else { "" };
+    Text::clean_owned(format!("{}{more}", &text[..end]))
+}
+
 /// The first boundary between graphemes from byte `limit` on; if none is near, one between characters.
 fn ceil(text: &str, limit: usize) -> usize {
     let start = character(text, limit.saturating_sub(REACH));

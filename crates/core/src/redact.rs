@@ -65,9 +65,7 @@ impl Redaction {
         self.secrets |= other.secrets;
         self.emails |= other.emails;
         self.home |= other.home;
-        let known = self.own.len();
-        let new = other.own.iter().filter(|own| !self.own[..known].contains(own)).cloned();
-        let new: Vec<_> = new.collect();
+        let new: Vec<_> = other.own.iter().filter(|own| !self.own.contains(own)).cloned().collect();
         self.own.extend(new);
     }
 }
@@ -309,23 +307,19 @@ impl Redactor {
             if here == 0 {
                 continue;
             }
-            let goes_on = rest[0].range.start < start && *begins_line;
             let mut inside: Vec<SecretSpan<'_>> = rest[..here].to_vec();
             for found in &mut inside {
                 found.range = found.range.start.max(start)..found.range.end.clamp(start, end);
             }
-            let is_begun = rest[0].range.start < start;
-            let mut new = String::new();
-            if is_begun {
+            let (mut new, mut from) = (String::new(), start);
+            if rest[0].range.start < start {
                 // Its mark stands where it began; on a line of its own something stands for the rest of it.
-                let cut = inside.remove(0).range.end;
-                if goes_on && cut > start {
+                from = inside.remove(0).range.end;
+                if *begins_line && from > start {
                     new.push_str(GOES_ON);
                 }
-                new.push_str(&masked(&whole[cut..end], cut, &inside));
-            } else {
-                new = masked(text, start, &inside);
             }
+            new.push_str(&masked(&whole[from..end], from, &inside));
             **text = T::from(new);
             let done = rest.iter().take_while(|found| found.range.end <= end).count();
             rest = &mut rest[done..];

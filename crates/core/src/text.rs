@@ -299,19 +299,17 @@ fn next_dirty(text: &str, before: Joined) -> Option<usize> {
             }
             _ => {
                 let ch = text[at..].chars().next()?;
-                if ch == GRAPHEME_JOINER && orders_marks(text, at) {
-                    at += ch.len_utf8();
-                    continue;
+                let joined = || if at == 0 { before } else { last_joined(&text[..at]) };
+                let is_dirty = match ch {
+                    GRAPHEME_JOINER => !orders_marks(text, at),
+                    _ if is_joiner(ch) => !may_join(ch, joined()),
+                    _ => is_dangerous(ch),
+                };
+                if is_dirty {
+                    return Some(at);
                 }
-                let joined = if at == 0 { before } else { last_joined(&text[..at]) };
-                match judge(ch, joined) {
-                    Judgement::Fine => at += ch.len_utf8(),
-                    Judgement::Flag => match flag_length(&text[at..]) {
-                        Some(length) => at += length,
-                        None => at += ch.len_utf8(),
-                    },
-                    Judgement::Dirty => return Some(at),
-                }
+                let flag = if ch == BLACK_FLAG { flag_length(&text[at..]) } else { None };
+                at += flag.unwrap_or(ch.len_utf8());
             }
         }
     }
@@ -336,25 +334,13 @@ fn lead_length(lead: u8) -> usize {
     }
 }
 
-enum Judgement {
-    Fine,
-    Dirty,
-    /// A black flag, after which tags may spell a region.
-    Flag,
+/// Whether a joiner may follow what is before it.
+fn may_join(joiner: char, before: Joined) -> bool {
+    before == Joined::No || before == Joined::Selector && joiner == '\u{200d}'
 }
 
-fn judge(ch: char, before: Joined) -> Judgement {
-    match ch {
-        '\u{1f3f4}' => Judgement::Flag,
-        _ if is_joiner(ch) => match before {
-            Joined::No => Judgement::Fine,
-            Joined::Selector if ch == '\u{200d}' => Judgement::Fine,
-            _ => Judgement::Dirty,
-        },
-        _ if is_dangerous(ch) => Judgement::Dirty,
-        _ => Judgement::Fine,
-    }
-}
+/// After it tags may spell a region.
+const BLACK_FLAG: char = '\u{1f3f4}';
 
 /// The length of a flag written with tags: a black flag, one to eight tags, the closing tag.
 fn flag_length(text: &str) -> Option<usize> {
@@ -362,7 +348,7 @@ fn flag_length(text: &str) -> Option<usize> {
     for (index, ch) in text.chars().enumerate().take(10) {
         length += ch.len_utf8();
         match ch {
-            '\u{1f3f4}' if index == 0 => {}
+            BLACK_FLAG if index == 0 => {}
             '\u{e0020}'..='\u{e007e}' if index > 0 && index < 9 => {}
             '\u{e007f}' if index > 1 => return Some(length),
             _ => return None,

@@ -26,7 +26,7 @@ pub use color::{Color, ColorDepth};
 pub use glyph::{Glyphs, glyph, mark};
 pub use role::{is_role, roles, wrong_role};
 
-use crate::nearest::nearest;
+use crate::nearest::hint;
 
 /// The embedded themes: name and source. Names that begin with `@` are for extending only.
 #[rustfmt::skip]
@@ -224,10 +224,7 @@ impl Theme {
     /// What to say if no theme of `known` is called `name`.
     pub fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
         let known: Vec<&str> = known.into_iter().collect();
-        match nearest(name, &known) {
-            Some(near) => format!("no theme is called {name:?} (did you mean {near:?}?)"),
-            None => format!("no theme is called {name:?} (one of: {})", known.join(", ")),
-        }
+        format!("no theme is called {name:?} {}", hint(name, &known))
     }
 
     /// Its name.

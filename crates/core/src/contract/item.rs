@@ -14,7 +14,7 @@ use wide::u8x16;
 
 use super::{EntryLine, VERSION, fact_shape};
 use crate::find::length_before;
-use crate::item::{Content, DoesRef, Fact, FactRef, Item, Kind};
+use crate::item::{Action, Content, DoesRef, Fact, FactRef, Id, Item, Kind};
 use crate::json::{Str, Value, ValueKind, string_length};
 use crate::outline::{Node, Update};
 use crate::text::{is_dangerous, is_joiner};
@@ -127,32 +127,26 @@ pub fn write_item(item: &Item, out: &mut String) -> fmt::Result {
     let mut object = Object::open(out);
     object.field("v").write_fmt(format_args!("{VERSION}"))?;
     object.string("id", item.id.as_str())?;
-    if let Some(parent) = &item.parent {
-        object.string("parent", parent.as_str())?;
-    }
+    object.string_if("parent", item.parent.as_ref().map(Id::as_str))?;
     object.field("place").write_fmt(format_args!("{}", item.place))?;
     object.string("kind", item.kind.name())?;
     object.string("status", item.status.name())?;
-    if let Some(at) = item.at() {
-        object.string("at", &at.to_string())?;
-    }
-    if let Some(session) = &item.session {
-        object.string("session", session)?;
-    }
+    object.string_if("at", item.at().map(|at| at.to_string()).as_deref())?;
+    object.string_if("session", item.session.as_deref())?;
     object.field("line").write_fmt(format_args!("{}", item.line))?;
-    if let Some(tool) = &item.tool {
-        object.string("tool", tool)?;
+    object.string_if("tool", item.tool.as_deref())?;
+    object.string_if("action", item.action().map(Action::name))?;
+    if item.kind == Kind::Call {
+        let does = item.does();
+        let parts = parts(&does);
+        if !parts.is_empty() {
+            write_parts(&parts, object.field("does"))?;
+        }
     }
-    if let Some(action) = item.action() {
-        object.string("action", action.name())?;
-    }
-    does(&mut object, item)?;
     if let Some(input) = item.input() {
         value(object.field("input"), input)?;
     }
-    if let Some(call) = &item.call {
-        object.string("call", call.as_str())?;
-    }
+    object.string_if("call", item.call.as_ref().map(Id::as_str))?;
     if !matches!(item.text, Content::None) {
         object.string("text", &item.text())?;
     }
@@ -190,6 +184,10 @@ impl<'a> Object<'a> {
         write_string(self.field(name), text)
     }
 
+    fn string_if(&mut self, name: &str, text: Option<&str>) -> fmt::Result {
+        text.map_or(Ok(()), |text| self.string(name, text))
+    }
+
     fn close(self) -> fmt::Result {
         self.out.write_char('}')
     }
@@ -208,16 +206,6 @@ fn list<T>(
         each(out, value)?;
     }
     out.write_char(']')
-}
-
-/// What a call does it with and to, if there is anything.
-fn does(object: &mut Object<'_>, item: &Item) -> fmt::Result {
-    if item.kind != Kind::Call {
-        return Ok(());
-    }
-    let does = item.does();
-    let parts = parts(&does);
-    if parts.is_empty() { Ok(()) } else { write_parts(&parts, object.field("does")) }
 }
 
 /// Writes what a call does it with and to.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::clip::start_of;
 use crate::entry::{Entry, Line};
 use crate::item::{Action, Id, Kind};
 use crate::session::Map;
@@ -50,11 +51,9 @@ impl AgentNumbers {
         if let Some(known) = self.known.get(call) {
             return Some(Arc::clone(known));
         }
-        let Some(title) = title_of(call) else {
-            return Some(self.appear(call, None, unknown("inside of", call), None));
-        };
-        let name = name(&title);
-        Some(self.appear(call, None, title, name))
+        let title = title_of(call);
+        let name = title.as_ref().and_then(name);
+        Some(self.appear(call, None, title.unwrap_or_else(|| unknown("inside of", call)), name))
     }
 
     /// The sub-agent that an entry speaks of: a call that starts it, or the result of that call.
@@ -93,8 +92,6 @@ impl AgentNumbers {
 /// The name of the sub-agent that a call of this title starts: what it is asked for, else its kind.
 fn name(title: &Line) -> Option<Text> {
     let of = |role: &str| title.spans.iter().find(|span| span.role.name() == role && !span.text.is_empty());
-    let text = of("call.arg").or_else(|| of("tool.agent"))?.text.as_str();
-    let end = crate::clip::floor(text, MAX_NAME);
-    let more = if end < text.len() { "…" } else { "" };
-    Some(Text::clean_owned(format!("{}{more}", &text[..end])))
+    let span = of("call.arg").or_else(|| of("tool.agent"))?;
+    Some(start_of(&span.text, MAX_NAME))
 }

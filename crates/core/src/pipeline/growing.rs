@@ -74,11 +74,7 @@ impl TextEnd {
         let line = memchr::memchr(b'\n', &text.as_bytes()[start..text.len() - GROWING_TEXT / 4]);
         match line {
             Some(end) => start += end + 1,
-            None => {
-                while !text.is_char_boundary(start) {
-                    start += 1;
-                }
-            }
+            None => start = (start..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len()),
         }
         let passed = &text[self.start..start];
         let is_at_line = self.start == 0 || text.as_bytes()[self.start - 1] == b'\n';

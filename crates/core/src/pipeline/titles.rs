@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clip::floor;
+use crate::clip::{floor, start_of};
 use crate::entry::{Block, Entry, Line, Role, Span};
 use crate::hash::hash;
 use crate::item::Id;
@@ -86,7 +86,7 @@ impl CallTitles {
 /// What names a call that wasn't shown: its title, and the first line of what is behind that.
 pub(super) fn of_hidden(mut title: Line, body: &[Block]) -> Line {
     if let Some((role, line)) = lines(body).next() {
-        add(&mut title, Span::new(role, cut(line, MOST_OF_HIDDEN)));
+        add(&mut title, Span::new(role, start_of(line, MOST_OF_HIDDEN)));
     }
     title
 }
@@ -117,14 +117,8 @@ fn lines(body: &[Block]) -> impl Iterator<Item = (Role, &str)> {
 /// A line, or as much of it as there is room for, from shortly before this byte.
 fn around(line: &str, at: usize) -> Text {
     if line.len() <= MOST_OF_SHOWN || at < MOST_OF_SHOWN / 2 {
-        return cut(line, MOST_OF_SHOWN);
+        return start_of(line, MOST_OF_SHOWN);
     }
     let start = floor(line, at - MOST_OF_SHOWN / 3);
-    Text::clean_owned(format!("…{}", &*cut(&line[start..], MOST_OF_SHOWN)))
-}
-
-fn cut(line: &str, most: usize) -> Text {
-    let end = floor(line, most);
-    let more = if end < line.len() { "…" } else { "" };
-    Text::clean_owned(format!("{}{more}", &line[..end]))
+    Text::clean_owned(format!("…{}", &*start_of(&line[start..], MOST_OF_SHOWN)))
 }

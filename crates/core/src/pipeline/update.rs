@@ -18,6 +18,7 @@ use super::format::{EntryStage, FormatStage};
 const MAX_EARLY: usize = 256;
 
 /// What has changed since a sink took something.
+#[derive(Default)]
 pub(super) struct PendingUpdates {
     /// Open items that have changed, as the session calls them.
     grown: IndexSet<Id>,
@@ -33,13 +34,8 @@ pub(super) struct PendingUpdates {
 impl PendingUpdates {
     /// `calls`, `call_bytes`: how many calls are remembered until their results come, and how much is said of them together.
     pub(super) fn new(calls: usize, call_bytes: usize) -> Self {
-        Self {
-            grown: IndexSet::new(),
-            growing: IndexSet::new(),
-            changes: IndexMap::new(),
-            calls: AwaitedCalls { most: calls, most_bytes: call_bytes, ..AwaitedCalls::default() },
-            is_ended: false,
-        }
+        let calls = AwaitedCalls { most: calls, most_bytes: call_bytes, ..AwaitedCalls::default() };
+        Self { calls, ..Self::default() }
     }
 
     /// An open item has changed. Tells whether that is new since the last time that something was taken.

@@ -30,7 +30,7 @@ pub fn instructions(schema: &RecordSchema) -> String {
         "- Write no trailing commas and no comments. Quotes are `\"`; inside a text, a quote is `\\\"`, a backslash `\\\\` and a line break `\\n`.",
     );
     let names = schema.types.iter().map(|kind| kind.name.as_str()).chain(end);
-    say(&format!("- The field `type` of each object is {}.", any_of(names.map(code).collect())));
+    say(&format!("- The field `type` of each object is {}.", joined(names.map(code).collect(), "or")));
     if let Some(ids) = ids(schema) {
         say(&format!("- {ids}"));
     }
@@ -122,7 +122,8 @@ fn described(schema: &RecordSchema, kind: &RecordType) -> String {
         said.push('.');
     }
     let (needed, others): (Vec<_>, Vec<_>) = kind.fields.iter().partition(|field| field.is_required);
-    let names = |fields: &[&RecordField]| all_of(fields.iter().map(|field| code(&field.name)).collect());
+    let names =
+        |fields: &[&RecordField]| joined(fields.iter().map(|field| code(&field.name)).collect(), "and");
     if !needed.is_empty() {
         let _ = write!(said, " It needs {}", names(&needed));
         said.push_str(if others.is_empty() { "." } else { "; " });
@@ -148,14 +149,7 @@ fn code(word: &str) -> String {
     format!("`{word}`")
 }
 
-fn any_of(words: Vec<String>) -> String {
-    joined(words, "or")
-}
-
-fn all_of(words: Vec<String>) -> String {
-    joined(words, "and")
-}
-
+/// Words in a sentence, with one of ours before the last of them.
 fn joined(mut words: Vec<String>, last: &str) -> String {
     let Some(end) = words.pop() else { return String::new() };
     if words.is_empty() { end } else { format!("{} {last} {end}", words.join(", ")) }

@@ -108,7 +108,7 @@ impl LoggedRecord {
 }
 
 /// A tree of records.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RecordTree {
     schema: Arc<RecordSchema>,
     nodes: Vec<TreeNode>,
@@ -126,18 +126,7 @@ pub struct RecordTree {
 impl RecordTree {
     /// An empty tree.
     pub fn new(schema: Arc<RecordSchema>) -> Self {
-        Self {
-            schema,
-            nodes: Vec::new(),
-            by_key: ByKey::default(),
-            waiting: ByKey::default(),
-            top: Vec::new(),
-            changed: IndexSet::new(),
-            log: Vec::new(),
-            bytes: 0,
-            moves: 0,
-            is_complete: false,
-        }
+        Self { schema, ..Self::default() }
     }
 
     /// What its records are.

@@ -130,23 +130,12 @@ fn may_hold_line_feed(pattern: &str) -> bool {
             HirKind::Class(Class::Bytes(class)) => {
                 class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&b'\n'))
             }
-            HirKind::Repetition(repetition) => {
-                open.push(&repetition.sub);
-                false
-            }
-            HirKind::Capture(capture) => {
-                open.push(&capture.sub);
-                false
-            }
-            HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-                open.extend(parts);
-                false
-            }
-            HirKind::Empty | HirKind::Look(_) => false,
+            _ => false,
         };
         if holds {
             return true;
         }
+        open.extend(part.kind().subs());
     }
     false
 }
@@ -336,9 +325,7 @@ impl SecretReader<'_> {
     }
 
     fn private_key<'n>(&mut self, at: usize) -> Option<SecretSpan<'n>> {
-        let label = self
-            .run(at + 11, LABEL, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
-        let head = at + 11 + label;
+        let head = self.behind_label(at + 11);
         let (label, rest) = (&self.text[at + 11..head], &self.text[head..]);
         if !label.contains("PRIVATE KEY") || !rest.starts_with("-----") {
             return None;
@@ -376,12 +363,14 @@ impl SecretReader<'_> {
         Some(self.end_of_label())
     }
 
+    /// Where what a key is called ends that begins here.
+    fn behind_label(&self, at: usize) -> usize {
+        at + self.run(at, LABEL, |byte| CharClass::Upper.has(byte) || byte == b' ')
+    }
+
     /// Where the line ends that ends the key.
     fn end_of_label(&self) -> usize {
-        let label = self.next_end + 9;
-        let behind = label
-            + self
-                .run(label, LABEL, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
+        let behind = self.behind_label(self.next_end + 9);
         // No more of them: another key may follow at once.
         behind + self.run(behind, 5, |byte| byte == b'-')
     }

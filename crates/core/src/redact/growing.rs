@@ -18,10 +18,8 @@ impl Redactor {
     pub(crate) fn settled(&self, text: &str, start: usize) -> Text {
         let end = text.rfind('\n').filter(|end| *end > start && !self.finder.crosses_lines);
         let Some(end) = end else { return Text::default() };
-        let mut first = start.saturating_sub(BEFORE);
-        while !text.is_char_boundary(first) {
-            first += 1;
-        }
+        let first =
+            (start.saturating_sub(BEFORE)..start).find(|&at| text.is_char_boundary(at)).unwrap_or(start);
         let before = clean(&text[first..start]);
         let lines = clean(&text[start..=end]);
         let whole = before.clone().into_owned() + lines.strip_suffix('\n').unwrap_or(&lines);

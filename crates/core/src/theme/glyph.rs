@@ -29,7 +29,7 @@ impl Glyphs {
     }
 }
 
-/// Name, Unicode, ASCII, what a screen reader should say, and Nerd Font. Empty: nothing is written.
+/// Name, Unicode, ASCII, what a screen reader should say, and Nerd Font, in the order of [`Glyphs`]. Empty: nothing is written.
 #[rustfmt::skip]
 const TABLE: &[(&str, [&str; 4])] = &[
     // Marks of entries.
@@ -74,13 +74,8 @@ const TABLE: &[(&str, [&str; 4])] = &[
 
 /// What `name` is written as; an unknown name is written as nothing.
 pub fn glyph(set: Glyphs, name: &str) -> &'static str {
-    let Some((_, spellings)) = TABLE.iter().find(|(known, _)| *known == name) else { return "" };
-    match set {
-        Glyphs::Unicode => spellings[0],
-        Glyphs::Ascii => spellings[1],
-        Glyphs::Words => spellings[2],
-        Glyphs::Nerd => spellings[3],
-    }
+    let row = TABLE.iter().find(|(known, _)| *known == name);
+    row.map_or("", |(_, spellings)| spellings[set as usize])
 }
 
 /// The name of a glyph, if there is one of this name: what [`View::mark`](crate::entry::View::mark) may be.
