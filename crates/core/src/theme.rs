@@ -259,13 +259,7 @@ impl Theme {
 
     /// The style of `role` or of its parents; `None` if the theme names none of them.
     pub fn exact_style(&self, role: &str) -> Option<Style> {
-        let mut name = role;
-        loop {
-            if let Some(style) = self.roles.get(name) {
-                return Some(*style);
-            }
-            name = name.rsplit_once('.')?.0;
-        }
+        of_role(&self.roles, role).copied()
     }
 
     /// The theme's own character for a glyph name in a set, if it has one.
@@ -324,6 +318,17 @@ impl Theme {
         };
         let roles = self.roles.iter().map(|(role, style)| (role.clone(), shown(role, style))).collect();
         Self { roles, ..self }
+    }
+}
+
+/// What there is for a role, else for the nearest of its parents (`tool.name`, `tool`).
+fn of_role<'t, V>(table: &'t ByName<V>, role: &str) -> Option<&'t V> {
+    let mut name = role;
+    loop {
+        if let Some(found) = table.get(name) {
+            return Some(found);
+        }
+        name = name.rsplit_once('.')?.0;
     }
 }
 

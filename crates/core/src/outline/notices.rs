@@ -45,9 +45,7 @@ impl HeldNotices {
         self.bytes = 0;
         let nodes = std::mem::take(&mut self.nodes);
         if nodes.len() < MIN_NODES {
-            for node in nodes {
-                parts.push(DocumentPart::Node(node));
-            }
+            parts.extend(nodes.into_iter().map(DocumentPart::Node));
         } else {
             parts.push(DocumentPart::Notices(nodes));
         }

@@ -38,27 +38,8 @@ const VARIANT_KEYS: &[&str] = KEYS.split_at(4).0;
 /// The keys of a style that is a table.
 const STYLE_KEYS: [&str; 8] = ["fg", "bg", "like", "bold", "dim", "italic", "underline", "reverse"];
 
-/// What a theme says of a colour.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Ink {
-    /// It is the terminal's own, whatever that is: `default`.
-    Own,
-    /// It is this one.
-    Of(Color),
-}
-
-impl Ink {
-    fn of(color: Option<Color>) -> Self {
-        color.map_or(Self::Own, Self::Of)
-    }
-
-    fn color(self) -> Option<Color> {
-        match self {
-            Self::Own => None,
-            Self::Of(color) => Some(color),
-        }
-    }
-}
+/// What a theme says of a colour: it is this one, or, as `None`, the terminal's own, whatever that is: `default`.
+pub(super) type Ink = Option<Color>;
 
 /// Names for colours.
 pub(super) type Palette = ByName<Ink>;
@@ -83,8 +64,8 @@ impl RoleDraft {
     /// Says all of a style.
     pub(super) fn of(style: Style) -> Self {
         Self {
-            fg: Some(Ink::of(style.fg)),
-            bg: Some(Ink::of(style.bg)),
+            fg: Some(style.fg),
+            bg: Some(style.bg),
             bold: Some(style.bold),
             dim: Some(style.dim),
             italic: Some(style.italic),
@@ -97,8 +78,8 @@ impl RoleDraft {
     /// The style that this makes of what it is like.
     pub(super) fn over(&self, below: Style) -> Style {
         Style {
-            fg: self.fg.map_or(below.fg, Ink::color),
-            bg: self.bg.map_or(below.bg, Ink::color),
+            fg: self.fg.unwrap_or(below.fg),
+            bg: self.bg.unwrap_or(below.bg),
             bold: self.bold.unwrap_or(below.bold),
             dim: self.dim.unwrap_or(below.dim),
             italic: self.italic.unwrap_or(below.italic),
@@ -238,7 +219,7 @@ impl<'a> ThemeFile<'a> {
     /// The background that its colours are made for.
     pub(super) fn background(&self, wanted: Appearance, palette: &Palette) -> Option<Color> {
         let said = self.tables(wanted).filter_map(|table| table.get("background")).last()?;
-        self.color(said, palette)?.color()
+        self.color(said, palette)?
     }
 
     /// Its styles, in the order of the file.
@@ -416,8 +397,8 @@ fn sorted<'t>(table: &'t DeTable<'_>) -> Vec<KeyValue<'t>> {
 /// The colour of a name.
 fn find_color(name: &str, palette: &Palette) -> Option<Ink> {
     match name {
-        "default" => Some(Ink::Own),
-        _ => palette.get(name).copied().or_else(|| Color::parse(name).map(Ink::Of)),
+        "default" => Some(None),
+        _ => palette.get(name).copied().or_else(|| Color::parse(name).map(Some)),
     }
 }
 

@@ -15,7 +15,9 @@ use std::collections::HashSet;
 use toml::de::DeTable;
 
 use super::file::{Palette, RoleDraft, Syntax, ThemeFile};
-use super::{Appearance, ByName, Glyphs, Lookup, Style, Theme, ThemeProblem, ThemeSource, wrong_role};
+use super::{
+    Appearance, ByName, Glyphs, Lookup, Style, Theme, ThemeProblem, ThemeSource, of_role, wrong_role,
+};
 
 /// What every theme lies over that doesn't say otherwise.
 pub(super) const BASE: &str = "@base";
@@ -129,18 +131,10 @@ fn resolve(role: &str, draft: &RoleDraft, drafts: &Drafts) -> (Style, Option<Str
     let mut problem = None;
     while let Some(like) = steps.last().and_then(|draft| draft.like.as_ref()) {
         let like = like.get_ref();
-        let mut name = like.as_str();
-        let found = loop {
-            match (drafts.get(name), name.rsplit_once('.')) {
-                (Some((_, draft)), _) => break Some(draft),
-                (None, Some((parent, _))) => name = parent,
-                (None, None) => break None,
-            }
-        };
-        match found {
+        match of_role(drafts, like) {
             None => problem = Some(wrong_role(like).unwrap_or_else(|| format!("no role is called {like:?}"))),
             Some(_) if steps.len() >= MOST_STEPS => problem = Some(format!("{role:?} is like itself")),
-            Some(draft) => {
+            Some((_, draft)) => {
                 steps.push(draft);
                 continue;
             }

@@ -94,13 +94,12 @@ pub fn wrong_role(role: &str) -> Option<String> {
         let near = || nearest(role, &known).filter(|_| parent.is_empty());
         known.iter().find(is_end).copied().or_else(near).map(str::to_owned)
     };
-    let hint = match near {
+    if near.is_none() && is_role(parent) {
+        return None;
+    }
+    let hint = match near.or_else(whole) {
         Some(near) => format!("did you mean {near:?}?"),
-        None if is_role(parent) => return None,
-        None => match whole() {
-            Some(near) => format!("did you mean {near:?}?"),
-            None => "a role of your own goes below a known one, as in \"tool.name.mine\"".to_owned(),
-        },
+        None => "a role of your own goes below a known one, as in \"tool.name.mine\"".to_owned(),
     };
     Some(format!("unknown role {role:?} ({hint})"))
 }
