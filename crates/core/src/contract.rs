@@ -142,7 +142,7 @@ pub(crate) struct EntryLine<'a> {
     /// The title; empty if the body says it all.
     title: Cow<'a, Line>,
     /// What stands under the title; absent if there is nothing.
-    #[serde(default, deserialize_with = "body", skip_serializing_if = "has_none")]
+    #[serde(default, deserialize_with = "body", skip_serializing_if = "<[Block]>::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Block>>"))]
     body: Cow<'a, [Block]>,
 }
@@ -162,11 +162,6 @@ fn body<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'static, [Bloc
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_zero(depth: &u16) -> bool {
     *depth == 0
-}
-
-#[expect(clippy::ptr_arg, reason = "serde asks so")]
-fn has_none(body: &Cow<'_, [Block]>) -> bool {
-    body.is_empty()
 }
 
 impl<'a> EntryLine<'a> {

@@ -17,7 +17,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::hash::hash;
 use crate::json::{Cut, Record, Str, Value};
@@ -33,7 +33,8 @@ pub use picture::Picture;
 const MAX_ID: usize = 512;
 
 /// An item's id: the stream's own, or `line-<n>`. Cheap to clone, and never long.
-#[derive(Clone)]
+#[derive(Clone, Deserialize)]
+#[serde(from = "String")]
 pub struct Id {
     text: Arc<str>,
     /// The hash of the text, which is asked for many times.
@@ -53,11 +54,7 @@ impl Id {
 
     /// An id below another: `call/result`.
     pub fn below(parent: &str, name: &str) -> Self {
-        let mut id = String::with_capacity(parent.len() + 1 + name.len());
-        id.push_str(parent);
-        id.push('/');
-        id.push_str(name);
-        Self::from(id)
+        Self::from([parent, "/", name].concat())
     }
 }
 
@@ -81,12 +78,6 @@ impl From<String> for Id {
 impl Serialize for Id {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text)
-    }
-}
-
-impl<'de> Deserialize<'de> for Id {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::from)
     }
 }
 

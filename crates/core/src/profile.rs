@@ -273,14 +273,11 @@ impl Selector {
         if let Some(action) = text.strip_prefix('@') {
             return Self::Action(action.to_owned());
         }
+        let kind = || Kind::ALL.into_iter().find(|kind| kind.name() == text);
         match text {
-            "failed" => return Self::Failed,
-            "answer" => return Self::Answer,
-            _ => {}
-        }
-        match Kind::ALL.into_iter().find(|kind| kind.name() == text) {
-            Some(kind) => Self::Kind(kind),
-            None => Self::Tool(text.to_owned()),
+            "failed" => Self::Failed,
+            "answer" => Self::Answer,
+            _ => kind().map_or_else(|| Self::Tool(text.to_owned()), Self::Kind),
         }
     }
 

@@ -116,16 +116,11 @@ impl LineReading {
     }
 }
 
-/// The text of a line, unless it is too long for what stands for bytes that can't be read.
+/// The text of a line, unless it is too long for what stands for bytes that can't be read: three for each of them.
 fn text_of(bytes: &[u8]) -> Option<String> {
-    match simdutf8::basic::from_utf8(bytes) {
-        Ok(text) => Some(text.to_owned()),
-        Err(_) => readable(bytes),
+    if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+        return Some(text.to_owned());
     }
-}
-
-/// The text of bytes that aren't all UTF-8, unless it is too long: three bytes stand for each that can't be read.
-fn readable(bytes: &[u8]) -> Option<String> {
     let unread = |chunk: &Utf8Chunk<'_>| if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
     let length = bytes.utf8_chunks().map(|chunk| chunk.valid().len() + unread(&chunk).len()).sum();
     if length > MAX_LINE.max(bytes.len()) {

@@ -253,23 +253,20 @@ fn colour_length(bytes: &[u8]) -> Option<usize> {
 /// What the end of a written text does to a joiner that follows it.
 #[derive(Clone, Copy, PartialEq)]
 enum Joined {
-    /// Nothing to join: the text is empty.
-    Start,
     /// An ordinary character.
     No,
     /// A variation selector after an ordinary character: one joiner may follow.
     Selector,
-    /// A joiner: none may follow.
+    /// A joiner, or nothing that could be joined, since the text is empty: none may follow.
     Yes,
 }
 
 fn last_joined(text: &str) -> Joined {
     let mut back = text.chars().rev();
     match back.next() {
-        None => Joined::Start,
         Some('\u{fe0f}') if back.next().is_some_and(|before| !is_joiner(before)) => Joined::Selector,
-        Some(ch) if is_joiner(ch) => Joined::Yes,
-        Some(_) => Joined::No,
+        Some(ch) if !is_joiner(ch) => Joined::No,
+        _ => Joined::Yes,
     }
 }
 
@@ -280,7 +277,7 @@ pub(crate) fn is_joiner(ch: char) -> bool {
 
 /// Where the first character stands that must not be written as it is.
 fn dirty_at(text: &str) -> Option<usize> {
-    next_dirty(text, Joined::Start)
+    next_dirty(text, Joined::Yes)
 }
 
 fn next_dirty(text: &str, before: Joined) -> Option<usize> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::iter;
 
 use memchr::memchr2;
 
@@ -166,37 +167,32 @@ fn escape_at(text: &str) -> (char, usize) {
         Some(b'r') => '\r',
         Some(b'b') => '\u{8}',
         Some(b'f') => '\u{c}',
-        Some(b'u') => return surrogates_at(bytes),
+        Some(b'u') => return coded_at(bytes),
         Some(&other) if other.is_ascii() => char::from(other),
         _ => return ('\\', 1),
     };
     (ch, 2)
 }
 
-fn surrogates_at(bytes: &[u8]) -> (char, usize) {
+/// The same of an escape with a code; half a pair of surrogates stands for the character of what can't be read.
+fn coded_at(bytes: &[u8]) -> (char, usize) {
     let Some(first) = hex_at(bytes, 2) else {
         return (char::REPLACEMENT_CHARACTER, bytes.len().min(2));
     };
-    if let Some(ch) = char::from_u32(first) {
+    if let Some(ch) = char::from_u32(first.into()) {
         return (ch, 6);
     }
-    let is_high = first < 0xDC00;
-    if is_high
-        && bytes.get(6..8) == Some(b"\\u")
-        && let Some(second @ 0xDC00..=0xDFFF) = hex_at(bytes, 8)
-    {
-        let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-        if let Some(ch) = char::from_u32(code) {
-            return (ch, 12);
-        }
+    let second = if bytes.get(6..8) == Some(b"\\u") { hex_at(bytes, 8) } else { None };
+    match char::decode_utf16(iter::once(first).chain(second)).next() {
+        Some(Ok(ch)) => (ch, 12),
+        _ => (char::REPLACEMENT_CHARACTER, 6),
     }
-    (char::REPLACEMENT_CHARACTER, 6)
 }
 
-fn hex_at(bytes: &[u8], at: usize) -> Option<u32> {
+fn hex_at(bytes: &[u8], at: usize) -> Option<u16> {
     let mut code = 0;
     for &digit in bytes.get(at..at + 4)? {
-        code = code * 16 + char::from(digit).to_digit(16)?;
+        code = code << 4 | char::from(digit).to_digit(16)? as u16;
     }
     Some(code)
 }

@@ -4,6 +4,14 @@ use std::fmt::Write;
 
 use super::schema::{RecordField, RecordSchema, RecordType};
 
+/// What is asked for whatever the schema.
+const RULES: &str = r#"First think the whole of it through, in prose: what belongs in it, how it is divided, what depends on what, and what is missing.
+Write no JSON before you have thought it through to the end. Then write the result as JSON Lines:
+
+- Write one complete JSON object per line, with nothing else on that line. No object spans several lines, and no list or code
+  fence surrounds them.
+- Write no trailing commas and no comments. Quotes are `"`; inside a text, a quote is `\"`, a backslash `\\` and a line break `\n`."#;
+
 /// Instructions for a model, in Markdown, to write records of this schema. The only lines of it that begin with `{` are the
 /// [examples].
 pub fn instructions(schema: &RecordSchema) -> String {
@@ -17,18 +25,7 @@ pub fn instructions(schema: &RecordSchema) -> String {
         say(schema.about.trim());
         say("");
     }
-    say(
-        "First think the whole of it through, in prose: what belongs in it, how it is divided, what depends on what, and what is missing.",
-    );
-    say("Write no JSON before you have thought it through to the end. Then write the result as JSON Lines:");
-    say("");
-    say(
-        "- Write one complete JSON object per line, with nothing else on that line. No object spans several lines, and no list or code",
-    );
-    say("  fence surrounds them.");
-    say(
-        "- Write no trailing commas and no comments. Quotes are `\"`; inside a text, a quote is `\\\"`, a backslash `\\\\` and a line break `\\n`.",
-    );
+    say(RULES);
     let names = schema.types.iter().map(|kind| kind.name.as_str()).chain(end);
     say(&format!("- The field `type` of each object is {}.", joined(names.map(code).collect(), "or")));
     if let Some(ids) = ids(schema) {
@@ -39,9 +36,7 @@ pub fn instructions(schema: &RecordSchema) -> String {
             "- An object comes after the one that it belongs to, and objects of one type that belong to the same one come one after the other.",
         );
     }
-    say("");
-    say("Write them in this order:");
-    say("");
+    say("\nWrite them in this order:\n");
     for (number, kind) in schema.types.iter().enumerate() {
         say(&format!("{}. {}", number + 1, described(schema, kind)));
     }
@@ -51,9 +46,7 @@ pub fn instructions(schema: &RecordSchema) -> String {
             "{number}. `{end}`: once, as the very last line, to say that nothing is missing. It has no other fields."
         ));
     }
-    say("");
-    say("An example of each type:");
-    say("");
+    say("\nAn example of each type:\n");
     for (_, example) in examples(schema) {
         say(&example);
     }

@@ -58,10 +58,7 @@ impl Color {
             (ColorDepth::Ansi256, Self::Rgb(r, g, b)) => {
                 Some(Self::Index(nearest_of_256([r, g, b], |_| true)))
             }
-            (ColorDepth::Ansi16, Self::Rgb(r, g, b)) => Some(Self::Index(nearest_of_16([r, g, b]))),
-            (ColorDepth::Ansi16, Self::Index(index @ 16..)) => {
-                Some(Self::Index(nearest_of_16(rgb_of(index))))
-            }
+            (ColorDepth::Ansi16, _) => self.hue().or(Some(self)),
             _ => Some(self),
         }
     }
@@ -92,7 +89,8 @@ impl Color {
         }
     }
 
-    /// Of a ground that can't be shown: the colour of the terminal's own that has its hue, for the text on it.
+    /// The colour of the terminal's own that has its hue; `None` for those themselves. Where a ground can't be shown it is for the
+    /// text on it.
     pub(super) fn hue(self) -> Option<Self> {
         self.rgb().map(|rgb| Self::Index(nearest_of_16(rgb)))
     }

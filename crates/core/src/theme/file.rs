@@ -180,7 +180,9 @@ impl<'a> ThemeFile<'a> {
         for (key, value) in sorted(&self.table) {
             self.check_key((key, value), &KEYS);
             if let ("dark" | "light", Some(table)) = (&**key.get_ref(), value.get_ref().as_table()) {
-                sorted(table).into_iter().for_each(|entry| self.check_key(entry, VARIANT_KEYS));
+                for entry in sorted(table) {
+                    self.check_key(entry, VARIANT_KEYS);
+                }
             }
         }
     }
