@@ -103,7 +103,8 @@ impl Eq for CustomPattern {}
 /// Masks what a [`Redaction`] says.
 pub struct Redactor {
     finder: SecretFinder,
-    noted: RedactionState,
+    /// What it masked. Whoever puts back what it was before has masked something that is counted elsewhere.
+    pub(crate) noted: RedactionState,
     ids: MaskedIds,
 }
 
@@ -137,16 +138,6 @@ impl Redactor {
         let result = mask(self);
         self.noted = noted;
         result
-    }
-
-    /// What it knows of what it masked.
-    pub(crate) fn noted(&self) -> RedactionState {
-        self.noted.clone()
-    }
-
-    /// Goes on as if nothing had been masked since it knew this.
-    pub(crate) fn restore(&mut self, noted: RedactionState) {
-        self.noted = noted;
     }
 
     /// Masks a text that stands alone.

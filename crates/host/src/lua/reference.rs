@@ -46,6 +46,7 @@ pub fn types() -> String {
         let _ = writeln!(out, "---@field {name}? {} {}", type_of(fact.shape), fact.doc);
     }
     out.push_str("---@field [string] any\n");
+    out.push('\n');
     out.push_str(OTHERS);
     out
 }
@@ -105,35 +106,4 @@ fn declare(out: &mut String, name: &str, params: &[(&str, &str)], gives: &str) {
 }
 
 /// What isn't in the table of the interface: the inputs of common tools, and what functions of `sf` make.
-const OTHERS: &str = "
----A call's input, as the tool takes it: what common tools have is named, and may be of another type all the same.
----@class sf.Input
----@field table fun(self): table
----@field raw fun(self): string
----@field command? string
----@field description? string
----@field file_path? string
----@field path? string
----@field pattern? string
----@field glob? string
----@field url? string
----@field query? string
----@field prompt? string
----@field content? string
----@field old_string? string
----@field new_string? string
----@field offset? number
----@field limit? number
----@field subagent_type? string
----@field todos? table[]
----@field [string] any
-
----nil: the layer below decides; false: nothing is shown
----@alias sf.Answer nil|false|string|sf.Span|sf.Block|sf.Answer[]
----@class sf.Span
----@field type string
----@class sf.Block
----@field type string
----@class sf.Made
----@field type string
-";
+const OTHERS: &str = include_str!("other_types.d.lua");

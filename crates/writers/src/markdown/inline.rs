@@ -107,8 +107,9 @@ fn url(text: &str, out: &mut String) -> Option<usize> {
 
 /// Whether an address is that of an issue or a change of somebody's project.
 pub(super) fn refers(url: &str) -> bool {
-    const REFERRING: &str = "issues pull pulls merge_requests epics work_items commit discussions";
-    let is_referring = |part: &str| REFERRING.split(' ').any(|name| name == part);
+    const REFERRING: [&str; 8] =
+        ["issues", "pull", "pulls", "merge_requests", "epics", "work_items", "commit", "discussions"];
+    let is_referring = |part: &str| REFERRING.contains(&part);
     let between = url.split_once('/').and_then(|(_, behind)| behind.rsplit_once('/'));
     between.is_some_and(|(parts, _)| parts.split('/').any(is_referring))
 }

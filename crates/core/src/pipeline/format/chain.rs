@@ -250,11 +250,11 @@ impl FormatterChain {
     /// Does something of which nothing is to be counted: it is counted elsewhere.
     pub(in super::super) fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let failures = std::mem::take(&mut self.failures);
-        let noted = self.redactor.as_ref().map(Redactor::noted);
+        let noted = self.redactor.as_ref().map(|redactor| redactor.noted.clone());
         let result = work(self);
         self.failures = failures;
         if let (Some(redactor), Some(noted)) = (&mut self.redactor, noted) {
-            redactor.restore(noted);
+            redactor.noted = noted;
         }
         result
     }
