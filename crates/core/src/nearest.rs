@@ -8,7 +8,7 @@ pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     (distance <= tolerated).then_some(name)
 }
 
-/// What was probably meant by a wrong name, or all that there are.
+/// A hint for an unknown name: the known name that is nearest to it, or all known names if none is near.
 pub(crate) fn hint(word: &str, names: &[&str]) -> String {
     match nearest(word, names) {
         Some(near) => format!("(did you mean {near:?}?)"),

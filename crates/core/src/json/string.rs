@@ -174,7 +174,7 @@ fn escape_at(text: &str) -> (char, usize) {
     (ch, 2)
 }
 
-/// The same of an escape with a code; half a pair of surrogates stands for the character of what can't be read.
+/// The character that the escape `\uXXXX` at the start of `bytes` stands for, and its length. A lone surrogate becomes U+FFFD.
 fn coded_at(bytes: &[u8]) -> (char, usize) {
     let Some(first) = hex_at(bytes, 2) else {
         return (char::REPLACEMENT_CHARACTER, bytes.len().min(2));

@@ -25,8 +25,8 @@ use whole_records::ReplacedRecord;
 
 pub(super) use entries::EntryStage;
 
-/// One output: from items to its text. It decides what shows an item: what a formatter shows of its whole record, a tree of
-/// records, or the entry that is made of the item.
+/// One output, from items to text. It decides how an item is shown: by a formatter that replaces the whole record, in a tree of
+/// records, or as an entry of its own.
 pub(super) struct FormatStage {
     pub(super) entries: EntryStage,
     /// The trees of records, if these are drawn.
@@ -59,14 +59,14 @@ impl FormatStage {
         replaced
     }
 
-    /// Draws records as the profile asks. What is drawn stays drawn: a tree goes on as it began.
+    /// Makes the trees of records if the profile draws records. Trees that exist already are kept as they are.
     fn draw(&mut self) {
         if self.trees.is_none() {
             self.trees = trees_of(&self.entries.chain.profile);
         }
     }
 
-    /// The trees of records, where these are drawn: what is shown in place of a record's items says all of it.
+    /// The trees of records, if records are drawn and no formatter has replaced the current one.
     fn drawn(&mut self) -> Option<(&mut RecordTrees, &mut EntryStage)> {
         let Self { entries, trees, replaced } = self;
         Some((trees.as_deref_mut().filter(|_| replaced.is_none())?, entries))
@@ -163,7 +163,7 @@ impl FormatStage {
         }
     }
 
-    /// A record has ended: says of it what none of its items could stand for.
+    /// A record has ended: shows what a formatter returned for it, unless an item was made of the record.
     #[inline]
     pub(super) fn end_record(&mut self, context: &mut ChangeContext<'_>) {
         let Some(replaced) = self.replaced.take() else { return };
@@ -173,12 +173,12 @@ impl FormatStage {
         }
     }
 
-    /// What is shown of an item that still grows: of a reply with records, the prose behind the last of them.
+    /// The part of a growing item that is shown: for a reply with records, the prose after the last of them.
     pub(super) fn growing_passage<'i>(&self, item: &'i Item) -> Cow<'i, Item> {
         self.trees.as_ref().map_or(Cow::Borrowed(item), |trees| trees.growing_passage(item))
     }
 
-    /// The trees that aren't complete, and what stands before the last passage of the replies that grow.
+    /// Entries of the trees that aren't complete, and of the prose before the last record of each growing reply.
     #[expect(clippy::vec_box, reason = "entries go on in boxes")]
     pub(super) fn open_entries(&mut self, session: &Session) -> Vec<Box<Entry>> {
         let Self { entries, trees, .. } = self;

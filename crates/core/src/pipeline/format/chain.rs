@@ -26,7 +26,7 @@ pub(in super::super) enum OutputKind {
 }
 
 impl OutputKind {
-    /// The parts of an output: what it takes, its formatters, its writer.
+    /// Splits an output into its kind, its formatters and its writer.
     pub(super) fn of(output: Output) -> (Self, Formatters, Option<Box<dyn Writer>>) {
         match output {
             Output::Entries { formatters, writer } => {

@@ -27,7 +27,7 @@ use crate::writer::Order;
 use super::chain::{FormatterChain, OutputKind};
 use super::whole_records::ReplacedRecord;
 
-/// Makes an entry of each item, and passes it on: to the outline and the writer, or to a sink that can change what it shows.
+/// Makes an entry for each item and passes it on, either to the outline and the writer or to a sink that takes updates.
 pub(in super::super) struct EntryStage {
     pub(in super::super) chain: FormatterChain,
     /// Whether the whole input is there already.
@@ -309,7 +309,7 @@ impl EntryStage {
             return;
         }
         if let Some(redactor) = &mut self.chain.redactor {
-            // With the item, whenever its node is written.
+            // Ids are counted when the entry is shown, not when its node is written.
             Some(&entry.id).into_iter().chain(&entry.parent).for_each(|id| redactor.count_id(id));
         }
         if let Some(head) = &mut self.head {
