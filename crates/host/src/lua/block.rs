@@ -1,130 +1,214 @@
-//! What scripts give back, as blocks: checked, bounded, and every text cleaned on the way.
-//!
-//! A block is a plain table with a `type`, made by the functions of `sf` or by hand; a table without one is
-//! a list. Tables are read raw, so that reading them runs no script, and to a limited depth, so that a table inside itself is an
-//! error.
+//! What scripts give back, as blocks: [`Part`] is what it may be, and every text is cleaned on the way.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
-use mlua::{Either, Lua, LuaString, Table, Value};
-use streamfmt_core::entry::{Block, Line, Role, Span, View};
+use mlua::{Lua, Value};
+use serde::{Deserialize, Deserializer};
+use streamfmt_core::entry::{
+    Block, DiffLines, Hunk, Line, LineChange, ListItem, Mark, Point, Role, Span, View,
+};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::{self, is_role};
+use streamfmt_formatters::hunks;
 
-use super::current::Handle;
-use super::item::{a_type, type_name};
+use super::value::Room;
 
-/// Blocks and spans of one answer.
-pub(super) const MOST_PARTS: usize = 20_000;
-/// Bytes of text of one answer.
-pub(super) const MOST_BYTES: usize = 8 << 20;
-/// Tables inside one another.
-pub(super) const DEEPEST: usize = 32;
 /// Longest text that stands in a title, in bytes.
 const SHORT: usize = 300;
-/// Fields of one table with a type.
-const MOST_FIELDS: usize = 32;
-
-/// What is wrong with a table that is neither a block nor a list, for [`list_of`].
-const NO_LIST: &str = "a table with the key {} is neither a block nor a list: return a text, a block such as sf.text(…), or a \
-                       list of these";
+/// Lines of all diffs of one answer that are compared.
+const MOST_COMPARED: usize = 20_000;
+/// Cells of one row.
+const MOST_CELLS: usize = 1_000;
 
 /// What is wrong with an answer.
 pub(super) type AnswerFault = String;
 
+/// What a script gives back: a text, a list of parts, or a table with a type.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Part {
+    #[serde(rename = "a text")]
+    Plain(Text),
+    #[serde(rename = "a list")]
+    Group(Vec<Self>),
+    #[serde(rename = "a point")]
+    Point {
+        point: Point,
+        text: Box<Self>,
+    },
+    Line(Vec<Self>),
+    Text {
+        text: Text,
+        role: Option<Text>,
+    },
+    Span {
+        text: Text,
+        role: Option<Text>,
+    },
+    Path {
+        path: Text,
+        role: Option<Text>,
+    },
+    Link {
+        text: Text,
+        url: Text,
+        role: Option<Text>,
+    },
+    Header {
+        #[serde(default = "call_mark", deserialize_with = "mark")]
+        mark: Mark,
+        call: Option<TheCall>,
+        line: Option<Box<Self>>,
+        arg: Option<Box<Self>>,
+    },
+    Note {
+        level: NoteLevel,
+        text: Box<Self>,
+    },
+    Prose {
+        text: Text,
+        role: Option<Text>,
+    },
+    Heading {
+        text: Text,
+        level: Option<u64>,
+    },
+    Code {
+        text: Text,
+        lang: Option<Text>,
+        start: Option<u64>,
+        role: Option<Text>,
+        /// Whether the blanks at its end are kept.
+        #[serde(default)]
+        exact: bool,
+    },
+    Diff {
+        path: Option<Text>,
+        hunks: Option<Vec<GivenHunk>>,
+        old: Option<Text>,
+        new: Option<Text>,
+        context: Option<usize>,
+    },
+    Table {
+        head: Option<Row>,
+        rows: Vec<Row>,
+        title: Option<Box<Self>>,
+    },
+    Kv {
+        pairs: KvPairs,
+    },
+    List {
+        items: Vec<Self>,
+    },
+    Image {
+        media: Text,
+        bytes: Option<u64>,
+        name: Option<Text>,
+    },
+    Elided {
+        #[serde(default)]
+        lines: u64,
+        #[serde(default)]
+        bytes: u64,
+    },
+    Details {
+        summary: Box<Self>,
+        blocks: Option<Box<Self>>,
+    },
+}
+
+/// The call at hand.
+#[derive(Deserialize)]
+struct TheCall;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum NoteLevel {
+    Info,
+    Warning,
+    Error,
+}
+
+/// Cells by their column from 1. A gap is an empty cell: what follows stays in its column.
+type Row = BTreeMap<usize, Option<Part>>;
+
+/// Keys and values. The keys of a table are sorted, since their order may differ from run to run.
+#[derive(Deserialize)]
+enum KvPairs {
+    #[serde(rename = "a list")]
+    List(Vec<KvPair>),
+    #[serde(rename = "keyed")]
+    Keyed(BTreeMap<Text, Part>),
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a pair of a key and a value")]
+struct KvPair(Part, Part);
+
+/// A hunk as scripts or a stream have it.
+#[derive(Deserialize)]
+struct GivenHunk {
+    #[serde(rename = "oldStart")]
+    of_old: Option<u64>,
+    #[serde(rename = "newStart")]
+    of_new: Option<u64>,
+    old_start: Option<u64>,
+    new_start: Option<u64>,
+    #[serde(default)]
+    lines: Vec<Text>,
+}
+
+impl From<GivenHunk> for Hunk {
+    fn from(given: GivenHunk) -> Self {
+        let mut lines = DiffLines::default();
+        for text in &given.lines {
+            let (change, skipped) = match text.as_bytes().first() {
+                Some(b'+') => (LineChange::Add, 1),
+                Some(b'-') => (LineChange::Remove, 1),
+                Some(b' ') => (LineChange::Keep, 1),
+                // What is said of a missing final line feed is no line of the file.
+                Some(b'\\') => continue,
+                _ => (LineChange::Keep, 0),
+            };
+            let end = text.find('\n').unwrap_or(text.len());
+            lines.push(change, &text[skipped.min(end)..end]);
+        }
+        Self {
+            old_start: given.of_old.or(given.old_start),
+            new_start: given.of_new.or(given.new_start),
+            lines,
+        }
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "serde asks so")]
+fn call_mark() -> Mark {
+    Some("call")
+}
+
+/// Reads the name of a glyph; `false` is none.
+fn mark<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mark, D::Error> {
+    Ok(Option::<Text>::deserialize(deserializer)?.and_then(|name| theme::mark(&name)))
+}
+
 /// Reads one answer of a script.
 pub(super) struct AnswerReader<'a> {
-    pub(super) lua: &'a Lua,
+    room: Room<'a>,
     facts: &'a Facts,
     /// The label of the call at hand, for `sf.header`.
     label: &'a dyn Fn() -> Line,
-    parts: Cell<usize>,
-    bytes: Cell<usize>,
-    pub(super) compared: Cell<usize>,
+    compared: Cell<usize>,
     /// Roles that it met and that are none of ours.
     pub(super) own_roles: RefCell<Vec<String>>,
 }
 
-/// A part of an answer: one that may become the title, or a block.
-pub(super) enum BlockPiece {
-    Title { mark: Option<&'static str>, line: Line },
-    Line { mark: Option<&'static str>, line: Line },
+/// A part of an answer: a line, which may become the title, or a block.
+enum BlockPiece {
+    Line { mark: Mark, line: Line, is_title: bool },
     Block(Block),
-}
-
-impl BlockPiece {
-    /// A line of spans.
-    fn of(spans: Vec<Span>) -> Self {
-        Self::Line { mark: None, line: Line { spans } }
-    }
-}
-
-/// What a table is, with what it holds.
-enum AnswerTable {
-    /// A list of parts, or of blocks.
-    List(Vec<Value>),
-    /// The parts of a `line`.
-    Line(Vec<Value>),
-    /// One with another type.
-    Typed(String, BlockFields),
-}
-
-impl AnswerTable {
-    fn of(table: &Table) -> Result<Self, AnswerFault> {
-        Ok(match kind_of(table) {
-            None => Self::List(list_of(table, NO_LIST)?),
-            Some(kind) if kind == "line" => Self::Line(bare(places(table, |_| Ok(()))?)),
-            Some(kind) => Self::Typed(kind, BlockFields::of(table)?),
-        })
-    }
-}
-
-/// The elements of a list in order, without the gaps that `nil` and `false` leave. A table that has other keys is no list:
-/// that is what `wrong` says, with the key in place of its `{}`.
-pub(super) fn list_of(table: &Table, wrong: &str) -> Result<Vec<Value>, AnswerFault> {
-    Ok(bare(places(table, |key| Err(wrong.replace("{}", &key)))?))
-}
-
-/// The elements without their places.
-fn bare(elements: Vec<(i64, Value)>) -> Vec<Value> {
-    elements.into_iter().map(|(_, value)| value).collect()
-}
-
-/// The elements of a table with their places from 1 on, in order; `nil` and `false` are none. `other` decides about a key
-/// that is no place in a list.
-pub(super) fn places(
-    table: &Table,
-    other: impl Fn(String) -> Result<(), AnswerFault>,
-) -> Result<Vec<(i64, Value)>, AnswerFault> {
-    let mut found: Vec<(i64, Value)> = Vec::with_capacity(table.raw_len().min(MOST_PARTS));
-    let mut refused = None;
-    let walked = table.for_each(|key: Value, value: Value| {
-        let place = match &key {
-            Value::Integer(place) => Some(*place),
-            Value::Number(place) if place.fract() == 0.0 && place.abs() < 9e15 => Some(*place as i64),
-            _ => None,
-        };
-        match place.filter(|place| *place > 0) {
-            Some(_) if matches!(value, Value::Boolean(false)) => {}
-            Some(_) if found.len() == MOST_PARTS => {
-                refused = Some(format!("more than {MOST_PARTS} parts were returned"));
-            }
-            Some(place) => found.push((place, value)),
-            None => refused = other(key_name(&key)).err(),
-        }
-        // Only an error ends the walk; what it says is what was refused.
-        if refused.is_none() { Ok(()) } else { Err(mlua::Error::runtime("")) }
-    });
-    if let Some(refused) = refused {
-        return Err(refused);
-    }
-    walked.map_err(|error| error.to_string())?;
-    if !found.is_sorted_by_key(|(place, _)| *place) {
-        found.sort_by_key(|(place, _)| *place);
-    }
-    Ok(found)
 }
 
 /// Whether a blank belongs between two parts of a line: not where one of them has it, nor before a mark that closes or separates, nor
@@ -135,53 +219,11 @@ fn needs_blank(before: &str, next: &str) -> bool {
     !before.ends_with(opens) && !next.starts_with(closes)
 }
 
-/// A key of a table as a script may write it.
-fn key_name(key: &Value) -> String {
-    match key {
-        Value::String(name) => format!("\"{}\"", string(name)),
-        Value::Integer(number) => number.to_string(),
-        Value::Number(number) => number.to_string(),
-        other => format!("of type {}", type_name(other)),
-    }
-}
-
-/// The fields of a table.
-pub(super) struct BlockFields(Vec<(String, Value)>);
-
-impl BlockFields {
-    fn of(table: &Table) -> Result<Self, AnswerFault> {
-        let mut fields = Vec::with_capacity(4);
-        let mut left = MOST_FIELDS;
-        let walked = table.for_each(|key: Either<String, Value>, value: Value| {
-            left = left.checked_sub(1).ok_or_else(|| {
-                mlua::Error::runtime(format!("a table with more than {MOST_FIELDS} fields is not a block"))
-            })?;
-            fields.extend(key.left().map(|name| (name, value)));
-            Ok(())
-        });
-        walked.map_err(|error| error.to_string())?;
-        Ok(Self(fields))
-    }
-
-    /// Takes a field out; `nil` if there is none.
-    pub(super) fn take(&mut self, name: &str) -> Value {
-        let field = self.0.iter_mut().find(|(known, _)| known == name);
-        field.map_or(Value::Nil, |(_, value)| std::mem::replace(value, Value::Nil))
-    }
-}
-
 impl<'a> AnswerReader<'a> {
     /// A reader of one answer.
     pub(super) fn new(lua: &'a Lua, facts: &'a Facts, label: &'a dyn Fn() -> Line) -> Self {
-        Self {
-            lua,
-            facts,
-            label,
-            parts: Cell::new(0),
-            bytes: Cell::new(0),
-            compared: Cell::new(0),
-            own_roles: RefCell::default(),
-        }
+        let (room, compared) = (Room::new(lua), Cell::new(0));
+        Self { room, facts, label, compared, own_roles: RefCell::default() }
     }
 
     /// An answer as the whole view of an item.
@@ -192,18 +234,13 @@ impl<'a> AnswerReader<'a> {
             item.kind,
             Kind::Call | Kind::Result | Kind::Plan | Kind::Notice | Kind::Outcome | Kind::Unknown
         );
-        match pieces.next_if(|piece| match piece {
-            BlockPiece::Title { .. } => true,
-            BlockPiece::Line { .. } => is_titled,
+        let first = pieces.next_if(|piece| match piece {
+            BlockPiece::Line { is_title, .. } => is_titled || *is_title,
             BlockPiece::Block(_) => false,
-        }) {
-            Some(BlockPiece::Title { mark, line }) => {
-                view = View { mark, ..view.retitled(line) };
-            }
-            Some(BlockPiece::Line { mark, line }) => {
-                view = View { mark: mark.or(view.mark), ..view.retitled(line) };
-            }
-            _ => {}
+        });
+        if let Some(BlockPiece::Line { mark, line, is_title }) = first {
+            let mark = if is_title { mark } else { mark.or(view.mark) };
+            view = View { mark, ..view.retitled(line) };
         }
         view.body = blocks(pieces);
         Ok(view)
@@ -217,13 +254,17 @@ impl<'a> AnswerReader<'a> {
     /// An answer as one line. The parts of a list are words: there is a blank between two of them, unless they have one of their own there
     /// or a punctuation mark needs none.
     pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, AnswerFault> {
-        let parts = match answer {
-            Value::Table(table) if kind_of(table).is_none() => list_of(table, NO_LIST)?,
-            one => return Ok(Line { spans: self.spans(one, role)? }),
+        self.line_of(self.part(answer)?, role)
+    }
+
+    fn line_of(&self, part: Part, role: &Role) -> Result<Line, AnswerFault> {
+        let words = match part {
+            Part::Group(words) => words,
+            part => return Ok(Line { spans: self.spans(part, role)? }),
         };
         let mut line = Line::default();
-        for part in &parts {
-            let mut spans = self.spans(part, role)?;
+        for word in words {
+            let mut spans = self.spans(word, role)?;
             spans.retain(|span| !span.text.is_empty());
             if let (Some(before), Some(next)) = (line.spans.last(), spans.first())
                 && needs_blank(&before.text, &next.text)
@@ -235,256 +276,192 @@ impl<'a> AnswerReader<'a> {
         Ok(line)
     }
 
+    fn part(&self, answer: &Value) -> Result<Part, AnswerFault> {
+        Part::deserialize(self.room.answer(answer)).map_err(|wrong| wrong.to_string())
+    }
+
     fn pieces(&self, answer: &Value) -> Result<Vec<BlockPiece>, AnswerFault> {
         let mut pieces = Vec::new();
-        self.add(answer, 0, &mut pieces)?;
+        self.add(self.part(answer)?, &mut pieces)?;
         Ok(pieces)
     }
 
-    /// Adds the pieces of a value that is inside of `depth` tables.
-    fn add(&self, value: &Value, depth: usize, out: &mut Vec<BlockPiece>) -> Result<(), AnswerFault> {
-        let open = || match depth {
-            DEEPEST.. => Err(format!("tables are nested more than {DEEPEST} deep")),
-            _ => self.count(0),
-        };
-        let Value::Table(table) = value else {
-            out.push(self.text_piece(value, Role::of("text"))?);
-            return Ok(());
-        };
-        match AnswerTable::of(table)? {
-            AnswerTable::List(items) => {
-                open()?;
-                return items.iter().try_for_each(|item| self.add(item, depth + 1, out));
-            }
-            AnswerTable::Typed(kind, mut fields) if kind == "details" => {
-                let summary = self.line(&fields.take("summary"), &Role::of("details.summary"))?;
-                let items = match fields.take("blocks") {
-                    Value::Nil | Value::Boolean(false) => Vec::new(),
-                    Value::Table(list) if kind_of(&list).is_none() => list_of(&list, NO_LIST)?,
-                    one => vec![one],
-                };
-                open()?;
-                let mut inside = Vec::new();
-                items.iter().try_for_each(|item| self.add(item, depth + 1, &mut inside))?;
-                out.push(BlockPiece::Block(Block::Details { summary, body: blocks(inside) }));
-            }
-            AnswerTable::Typed(kind, fields) => out.push(self.piece(&kind, fields)?),
-            AnswerTable::Line(parts) => {
-                out.push(BlockPiece::of(self.spans_in(&parts, &Role::of("text"))?));
-            }
-        }
-        Ok(())
-    }
-
-    /// A table with a type, other than a list or details.
-    fn piece(&self, kind: &str, mut fields: BlockFields) -> Result<BlockPiece, AnswerFault> {
-        let block = match kind {
-            "span" | "path" | "link" => {
-                return Ok(BlockPiece::of(vec![self.span(kind, fields, &Role::of("text"))?]));
-            }
-            "text" => {
-                let role = self.role(&mut fields, &Role::of("text"))?;
-                return self.text_piece(&fields.take("text"), role);
-            }
-            "header" => return self.header(fields),
-            "note" => return self.note(fields),
-            "prose" => Block::Prose {
-                text: self.text(&fields.take("text"), "sf.prose")?,
-                role: self.role(&mut fields, &Role::of("reply"))?,
-            },
-            "heading" => {
-                let text = self.text(&fields.take("text"), "a heading")?;
-                let level = number(&fields.take("level"), "level")?.unwrap_or(1).clamp(1, 6);
-                let marks = "#".repeat(usize::try_from(level).unwrap_or(1));
-                Block::Prose { text: Text::clean_owned(format!("{marks} {text}")), role: Role::of("reply") }
-            }
-            "code" => Block::Code {
-                text: self.code(&mut fields)?,
-                lang: self.optional(&fields.take("lang"), "lang")?,
-                start: number(&fields.take("start"), "start")?,
-                role: self.role(&mut fields, &Role::of("result.text"))?,
-            },
-            "diff" => {
-                Block::Diff { path: self.optional(&fields.take("path"), "path")?, hunks: self.hunks(fields)? }
-            }
-            "table" => return self.table(fields),
-            "kv" => self.pairs(&fields.take("pairs"))?,
-            "list" => self.list(&fields.take("items"))?,
-            "image" => Block::Image {
-                media: self.text(&fields.take("media"), "an image")?,
-                bytes: number(&fields.take("bytes"), "bytes")?,
-                name: self.optional(&fields.take("name"), "name")?,
-                picture: None,
-            },
-            "elided" => Block::Elided {
-                lines: number(&fields.take("lines"), "lines")?.unwrap_or(0),
-                bytes: number(&fields.take("bytes"), "bytes")?.unwrap_or(0),
-            },
-            other => return Err(format!("unknown block type \"{other}\"")),
-        };
-        self.count(0)?;
-        Ok(BlockPiece::Block(block))
-    }
-
-    /// A text where a block may stand: one line, or verbatim text.
-    fn text_piece(&self, value: &Value, role: Role) -> Result<BlockPiece, AnswerFault> {
-        let text = self.text(value, "what is returned")?;
-        Ok(if text.contains('\n') || text.len() > SHORT {
-            BlockPiece::Block(Block::text(role, text.trimmed_end()))
-        } else {
-            BlockPiece::Line { mark: None, line: Line::of(role, text) }
-        })
-    }
-
-    /// The text of a `code`: without the blanks at its end, unless it is to be exact.
-    fn code(&self, fields: &mut BlockFields) -> Result<Text, AnswerFault> {
-        let text = self.text(&fields.take("text"), "sf.code")?;
-        let is_exact = matches!(fields.take("exact"), Value::Boolean(true));
-        Ok(if is_exact { without_last_feed(text) } else { text.trimmed_end() })
-    }
-
-    fn header(&self, mut fields: BlockFields) -> Result<BlockPiece, AnswerFault> {
-        let mark = match fields.take("mark") {
-            Value::Nil => Some("call"),
-            Value::Boolean(false) => None,
-            name => theme::mark(&self.text(&name, "the mark of a header")?),
-        };
-        let mut line = match fields.take("call") {
-            Value::Nil => match fields.take("line") {
-                Value::Nil => Line::default(),
-                line => self.line(&line, &Role::of("text"))?,
-            },
-            call if Handle::of(&call).is_some() => (self.label)(),
-            other => {
-                return Err(format!("sf.header: expected a call or nil, not {}", a_type(&other)));
-            }
-        };
-        let arg = match fields.take("arg") {
-            Value::Nil => Line::default(),
-            arg => self.line(&arg, &Role::of("call.arg"))?,
-        };
-        if !line.is_empty() && !arg.is_empty() {
-            line.spans.push(Span::new("text", Text::own(" ")));
-        }
-        line.spans.extend(arg.spans);
-        Ok(BlockPiece::Title { mark, line })
-    }
-
-    fn note(&self, mut fields: BlockFields) -> Result<BlockPiece, AnswerFault> {
-        let level = self.text(&fields.take("level"), "the level of sf.note")?;
-        let (mark, role) = match &*level {
-            "info" => ("notice", "notice"),
-            "warning" => ("warning", "notice.warning"),
-            "error" => ("error", "result.error"),
-            other => {
-                return Err(format!("sf.note: the level is info, warning or error, not \"{other}\""));
-            }
-        };
-        let line = match fields.take("text") {
-            text @ Value::Table(_) => self.line(&text, &Role::of(role))?,
-            text => match self.text_piece(&text, Role::of(role))? {
-                BlockPiece::Line { line, .. } | BlockPiece::Title { line, .. } => line,
-                BlockPiece::Block(block) => return Ok(BlockPiece::Block(block)),
-            },
-        };
-        Ok(BlockPiece::Line { mark: Some(mark), line })
-    }
-
-    /// A value inside a line.
-    fn spans(&self, value: &Value, role: &Role) -> Result<Vec<Span>, AnswerFault> {
-        let Value::Table(table) = value else {
-            return Ok(vec![Span::new(role.clone(), self.text(value, "a span")?)]);
-        };
-        match AnswerTable::of(table)? {
-            AnswerTable::Line(parts) => self.spans_in(&parts, role),
-            AnswerTable::Typed(kind, fields) => Ok(vec![self.span(&kind, fields, role)?]),
-            AnswerTable::List(_) => Err("a list is not allowed inside a line".to_owned()),
-        }
-    }
-
-    /// A table with a type inside a line.
-    fn span(&self, kind: &str, mut fields: BlockFields, role: &Role) -> Result<Span, AnswerFault> {
-        let usual = match kind {
-            "span" | "text" => role,
-            "path" => &Role::of("call.arg"),
-            "link" => &Role::of("link"),
-            other => return Err(format!("a {other} is not allowed inside a line")),
-        };
-        let role = self.role(&mut fields, usual)?;
-        if kind == "path" {
-            let path = self.text(&fields.take("path"), "sf.path")?;
-            return Ok(Span::new(role, self.facts.relative(path)));
-        }
-        let span = Span::new(role, self.text(&fields.take("text"), "a span")?);
-        Ok(match kind {
-            "link" => span.linked(self.text(&fields.take("url"), "the address of sf.link")?),
-            _ => span,
-        })
-    }
-
-    /// The parts of a `line`.
-    fn spans_in(&self, parts: &[Value], role: &Role) -> Result<Vec<Span>, AnswerFault> {
-        let mut spans = Vec::new();
-        for part in parts {
-            let Value::Table(inner) = part else {
-                spans.extend(self.spans(part, role)?);
-                continue;
-            };
-            match AnswerTable::of(inner)? {
-                AnswerTable::Typed(kind, fields) => spans.push(self.span(&kind, fields, role)?),
-                _ => return Err("sf.line: its parts are texts and spans".to_owned()),
-            }
-        }
-        Ok(spans)
-    }
-
-    /// A text or a number, cleaned and counted.
-    pub(super) fn text(&self, value: &Value, what: &str) -> Result<Text, AnswerFault> {
-        let text = match value {
-            Value::String(text) => {
-                let text = string(text);
-                self.count(text.len())?;
-                Text::clean_owned(text)
-            }
-            Value::Integer(number) => Text::clean_owned(number.to_string()),
-            Value::Number(number) if number.is_finite() => Text::clean_owned(number.to_string()),
-            Value::Number(_) => {
-                return Err(format!("{what}: expected a text, not a number without a value"));
-            }
-            other => return Err(format!("{what}: expected a text, not {}", a_type(other))),
-        };
-        self.count(0)?;
-        Ok(text)
-    }
-
-    pub(super) fn optional(&self, value: &Value, what: &str) -> Result<Option<Text>, AnswerFault> {
-        if value.is_nil() { Ok(None) } else { self.text(value, what).map(Some) }
-    }
-
-    fn role(&self, fields: &mut BlockFields, usual: &Role) -> Result<Role, AnswerFault> {
-        match self.optional(&fields.take("role"), "role")? {
-            Some(name) => {
-                let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is not a role name"))?;
-                if !is_role(role.name()) {
-                    self.own_roles.borrow_mut().push(role.name().to_owned());
+    /// Adds the pieces of a part.
+    fn add(&self, part: Part, out: &mut Vec<BlockPiece>) -> Result<(), AnswerFault> {
+        out.push(match part {
+            Part::Group(parts) => return parts.into_iter().try_for_each(|part| self.add(part, out)),
+            Part::Plain(text) => text_piece(None, text, Role::of("text")),
+            Part::Text { text, role } => text_piece(None, text, self.role(role, "text")?),
+            Part::Header { mark, call, line, arg } => {
+                let line =
+                    line.map_or_else(|| Ok(Line::default()), |line| self.line_of(*line, &Role::of("text")));
+                let mut line = if call.is_some() { (self.label)() } else { line? };
+                let arg =
+                    arg.map_or_else(|| Ok(Line::default()), |arg| self.line_of(*arg, &Role::of("call.arg")))?;
+                if !line.is_empty() && !arg.is_empty() {
+                    line.spans.push(Span::new("text", Text::own(" ")));
                 }
-                Ok(role)
+                line.spans.extend(arg.spans);
+                BlockPiece::Line { mark, line, is_title: true }
             }
-            None => Ok(usual.clone()),
+            Part::Note { level, text } => self.note(&level, *text)?,
+            Part::Line(_) | Part::Span { .. } | Part::Path { .. } | Part::Link { .. } => {
+                let line = Line { spans: self.spans(part, &Role::of("text"))? };
+                BlockPiece::Line { mark: None, line, is_title: false }
+            }
+            part => BlockPiece::Block(self.block(part)?),
+        });
+        Ok(())
+    }
+
+    /// A part that is a block by itself.
+    fn block(&self, part: Part) -> Result<Block, AnswerFault> {
+        Ok(match part {
+            Part::Prose { text, role } => Block::Prose { text, role: self.role(role, "reply")? },
+            Part::Heading { text, level } => {
+                let marks = "#".repeat(level.unwrap_or(1).clamp(1, 6) as usize);
+                Block::prose("reply", Text::clean_owned(format!("{marks} {text}")))
+            }
+            Part::Code { text, lang, start, role, exact } => {
+                let text = if exact { without_last_feed(text) } else { text.trimmed_end() };
+                Block::Code { text, lang, start, role: self.role(role, "result.text")? }
+            }
+            Part::Diff { path, hunks: Some(hunks), .. } => {
+                Block::Diff { path, hunks: hunks.into_iter().map(Hunk::from).collect() }
+            }
+            Part::Diff { path, old, new, context, .. } => {
+                let (Some(old), Some(new)) = (old, new) else {
+                    return Err("sf.diff: expected an old and a new text".to_owned());
+                };
+                Block::Diff { path, hunks: self.compared(&old, &new, context)? }
+            }
+            Part::Table { head, rows, title } => {
+                let head = self.cells(head.unwrap_or_default(), "table.head")?;
+                let rows = rows.into_iter().map(|row| self.cells(row, "text")).collect::<Result<_, _>>()?;
+                let table = Block::Table { head, rows };
+                let Some(title) = title else { return Ok(table) };
+                let summary = self.line_of(*title, &Role::of("details.summary"))?;
+                Block::Details { summary, body: vec![table] }
+            }
+            Part::Kv { pairs } => self.pairs(pairs)?,
+            Part::List { items } => {
+                let items = items.into_iter().map(|item| self.item(item)).collect::<Result<_, _>>()?;
+                Block::List { items }
+            }
+            Part::Image { media, bytes, name } => Block::Image { media, bytes, name, picture: None },
+            Part::Elided { lines, bytes } => Block::Elided { lines, bytes },
+            Part::Details { summary, blocks } => {
+                let summary = self.line_of(*summary, &Role::of("details.summary"))?;
+                let mut inside = Vec::new();
+                blocks.map_or(Ok(()), |blocks| self.add(*blocks, &mut inside))?;
+                Block::Details { summary, body: self::blocks(inside) }
+            }
+            _ => return Err("a table with a point is allowed in sf.list alone".to_owned()),
+        })
+    }
+
+    fn note(&self, level: &NoteLevel, text: Part) -> Result<BlockPiece, AnswerFault> {
+        let (mark, role) = match level {
+            NoteLevel::Info => ("notice", "notice"),
+            NoteLevel::Warning => ("warning", "notice.warning"),
+            NoteLevel::Error => ("error", "result.error"),
+        };
+        Ok(match text {
+            Part::Plain(text) => text_piece(Some(mark), text, Role::of(role)),
+            text => {
+                let line = self.line_of(text, &Role::of(role))?;
+                BlockPiece::Line { mark: Some(mark), line, is_title: false }
+            }
+        })
+    }
+
+    /// The spans of a part that stands in a line.
+    fn spans(&self, part: Part, role: &Role) -> Result<Vec<Span>, AnswerFault> {
+        match part {
+            Part::Line(parts) => parts.into_iter().map(|part| self.span(part, role)).collect(),
+            part => Ok(vec![self.span(part, role)?]),
         }
     }
 
-    /// Counts a part and bytes of text towards what an answer may hold.
-    fn count(&self, bytes: usize) -> Result<(), AnswerFault> {
-        self.parts.set(self.parts.get() + 1);
-        self.bytes.set(self.bytes.get() + bytes);
-        if self.parts.get() > MOST_PARTS {
-            return Err(format!("more than {MOST_PARTS} parts were returned"));
+    fn span(&self, part: Part, role: &Role) -> Result<Span, AnswerFault> {
+        Ok(match part {
+            Part::Plain(text) => Span::new(role.clone(), text),
+            Part::Text { text, role: own } | Part::Span { text, role: own } => {
+                Span::new(self.role(own, role.clone())?, text)
+            }
+            Part::Path { path, role } => Span::new(self.role(role, "call.arg")?, self.facts.relative(path)),
+            Part::Link { text, url, role } => Span::new(self.role(role, "link")?, text).linked(url),
+            Part::Group(_) => return Err("a list is not allowed inside a line".to_owned()),
+            _ => return Err("only texts, spans, paths and links are allowed inside a line".to_owned()),
+        })
+    }
+
+    fn cells(&self, row: Row, role: &'static str) -> Result<Vec<Line>, AnswerFault> {
+        let mut cells = Vec::with_capacity(row.len());
+        for (place, cell) in row {
+            let Some(cell) = cell else { continue };
+            if !(1..=MOST_CELLS).contains(&place) {
+                return Err(format!(
+                    "sf.table: a cell of a row has a place from 1 to {MOST_CELLS}, not {place}"
+                ));
+            }
+            cells.resize(place - 1, Line::default());
+            cells.push(self.line_of(cell, &Role::of(role))?);
         }
-        if self.bytes.get() > MOST_BYTES {
-            return Err(format!("more than {} MiB of text were returned", MOST_BYTES >> 20));
+        Ok(cells)
+    }
+
+    fn pairs(&self, pairs: KvPairs) -> Result<Block, AnswerFault> {
+        let pairs = match pairs {
+            KvPairs::List(pairs) => pairs,
+            KvPairs::Keyed(pairs) => {
+                pairs.into_iter().map(|(key, value)| KvPair(Part::Plain(key), value)).collect()
+            }
+        };
+        let lines = pairs.into_iter().map(|KvPair(key, value)| {
+            let mut line = self.line_of(key, &Role::of("muted"))?;
+            line.spans.push(Span::new("muted", Text::own(": ")));
+            line.spans.extend(self.line_of(value, &Role::of("text"))?.spans);
+            Ok(line)
+        });
+        Ok(Block::Lines { lines: lines.collect::<Result<_, AnswerFault>>()? })
+    }
+
+    fn item(&self, item: Part) -> Result<ListItem, AnswerFault> {
+        let (point, text) = match item {
+            Part::Point { point, text } => (point, *text),
+            text => (Point::Plain, text),
+        };
+        Ok(ListItem { point, line: self.line_of(text, &Role::of("text"))? })
+    }
+
+    /// What changed from one text to another.
+    fn compared(&self, old: &str, new: &str, context: Option<usize>) -> Result<Vec<Hunk>, AnswerFault> {
+        let lines = [old, new].map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1);
+        self.compared.set(self.compared.get() + lines[0] + lines[1]);
+        if self.compared.get() > MOST_COMPARED {
+            return Err(format!("more than {MOST_COMPARED} lines to compare"));
         }
-        Ok(())
+        Ok(hunks(old, new, context))
+    }
+
+    /// The role of this name, else the usual one.
+    fn role(&self, name: Option<Text>, usual: impl Into<Role>) -> Result<Role, AnswerFault> {
+        let Some(name) = name else { return Ok(usual.into()) };
+        let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is not a role name"))?;
+        if !is_role(role.name()) {
+            self.own_roles.borrow_mut().push(role.name().to_owned());
+        }
+        Ok(role)
+    }
+}
+
+/// A text where a block may stand: one line, or verbatim text.
+fn text_piece(mark: Mark, text: Text, role: Role) -> BlockPiece {
+    if text.contains('\n') || text.len() > SHORT {
+        BlockPiece::Block(Block::text(role, text.trimmed_end()))
+    } else {
+        BlockPiece::Line { mark, line: Line::of(role, text), is_title: false }
     }
 }
 
@@ -494,7 +471,7 @@ fn blocks(pieces: impl IntoIterator<Item = BlockPiece>) -> Vec<Block> {
     for piece in pieces {
         match piece {
             BlockPiece::Block(block) => body.push(block),
-            BlockPiece::Title { line, .. } | BlockPiece::Line { line, .. } => match body.last_mut() {
+            BlockPiece::Line { line, .. } => match body.last_mut() {
                 Some(Block::Lines { lines }) => lines.push(line),
                 _ => body.push(Block::line(line)),
             },
@@ -523,31 +500,5 @@ fn usual_mark(item: &Item) -> Option<&'static str> {
         Kind::Outcome if item.error => Some("outcome-error"),
         Kind::Outcome => Some("outcome-ok"),
         _ => None,
-    }
-}
-
-pub(super) fn get(table: &Table, key: impl mlua::IntoLua) -> Result<Value, AnswerFault> {
-    table.raw_get(key).map_err(|error| error.to_string())
-}
-
-/// The type of a table; a list has none.
-pub(super) fn kind_of(table: &Table) -> Option<String> {
-    // A type that is no text is as good as none.
-    table.raw_get("type").unwrap_or_default()
-}
-
-/// A text of a script's, which may be any bytes.
-pub(super) fn string(text: &LuaString) -> String {
-    text.to_str().map_or_else(|_| text.to_string_lossy(), |text| text.to_owned())
-}
-
-/// A whole number from 0, or none.
-#[expect(clippy::cast_sign_loss, reason = "it is not negative")]
-pub(super) fn number(value: &Value, what: &str) -> Result<Option<u64>, AnswerFault> {
-    match value {
-        Value::Nil => Ok(None),
-        Value::Integer(number) if *number >= 0 => Ok(Some(number.unsigned_abs())),
-        Value::Number(number) if (0.0..9e15).contains(number) => Ok(Some(*number as u64)),
-        _ => Err(format!("{what}: expected a number from 0")),
     }
 }

@@ -18,13 +18,13 @@ use streamfmt_core::item::{Content, Fact, Item, Kind};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 
-use super::block::list_of;
 use super::current::Handle;
 use super::item::a_type;
 use super::layers::Who;
 use super::new_items::Maker;
 use super::plugin::{CallFailure, function_of};
 use super::plugins::{Plugins, assert_on_thread};
+use super::value::elements;
 use super::vm::Stop;
 
 /// Longest record that `detect` is shown, in bytes.
@@ -126,15 +126,18 @@ impl ScriptedDialect {
                 return Some(vec![Event::Bookkeeping(self.dialect.name.clone().into())]);
             }
             Ok(Value::Table(table)) if Maker::is_item(&table) => maker.make(&table, &mut out),
-            Ok(Value::Table(list)) => list_of(&list, NO_ITEMS).and_then(|items| {
-                if items.len() > MOST_ITEMS {
-                    return Err(format!("more than {MOST_ITEMS} items for one record"));
-                }
-                items.into_iter().try_for_each(|item| match item {
-                    Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
-                    other => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
+            Ok(Value::Table(list)) => {
+                elements(&list, NO_ITEMS).map_err(|wrong| wrong.to_string()).and_then(|items| {
+                    if items.len() > MOST_ITEMS {
+                        return Err(format!("more than {MOST_ITEMS} items for one record"));
+                    }
+                    items.into_iter().try_for_each(|item| match item {
+                        Value::Table(table) if Maker::is_item(&table) => maker.make(&table, &mut out),
+                        Value::Boolean(false) => Ok(()),
+                        other => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
+                    })
                 })
-            }),
+            }
             Ok(other) => Err(format!("expected an item of sf.item, not {}", a_type(&other))),
             Err(stop) => {
                 self.fail(function, stop, &doing());

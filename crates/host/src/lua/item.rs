@@ -539,6 +539,11 @@ pub(super) fn raw_of(value: &Value) -> Option<String> {
     json_of(value)?.look(|value| Ok(value.raw().to_owned())).ok()
 }
 
+/// A copy of a part of a record that was handed over.
+pub(super) fn copied(lua: &Lua, value: &Value) -> mlua::Result<Option<Value>> {
+    json_of(value).map(|json| json.look(|value| plain(lua, value))).transpose()
+}
+
 /// The text, as written, of a value that was handed over, or of the part of it under `key`.
 pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> {
     let Some(json) = json_of(value) else {

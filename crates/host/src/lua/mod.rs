@@ -4,7 +4,7 @@
 //! pack ─▶ plugin (its vm, its api) ─▶ layers ─▶ scripts, a `Formatter`
 //! file or folder                      who is asked      │
 //!                       item: what scripts see ◀────────┤
-//!                       block: what they give back ─────┘
+//!                       block: what they give back ─────┘   (read by value)
 //! ```
 //!
 //! A plugin sees items and gives blocks; it has no files, clock, network or environment. Whatever it does,
@@ -18,7 +18,6 @@ mod dialect;
 mod exact;
 mod item;
 mod kept_state;
-mod larger_blocks;
 pub(crate) mod layers;
 mod new_items;
 mod plugin;
@@ -29,6 +28,7 @@ mod records;
 pub mod reference;
 mod scripts;
 mod spell;
+mod value;
 mod view_to_lua;
 mod vm;
 pub(crate) mod writer;

@@ -15,10 +15,10 @@ use streamfmt_core::json::Record;
 use streamfmt_core::session::{Facts, Session};
 use streamfmt_core::text::Text;
 
-use super::block::{get, number};
 use super::item::{self, LINE};
 use super::plugin::check_keys;
 use super::spell::spelled;
+use super::value::number;
 use crate::problem::suggestion;
 
 /// Longest line that is kept inside of a made record, in bytes.
@@ -314,7 +314,10 @@ fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Resul
 
 fn usage(fields: &Table, line: u64) -> Result<Event, ItemFault> {
     check_keys(fields, &["message", "input", "output", "cache_read", "cache_write"])?;
-    let count = |name| number(&get(fields, name)?, name).map(Option::unwrap_or_default);
+    let count = |name| match get(fields, name)? {
+        Value::Nil => Ok(0),
+        value => number(&value).ok_or_else(|| format!("{name}: expected a number from 0")),
+    };
     let usage = Usage {
         input: count("input")?,
         output: count("output")?,
@@ -323,6 +326,10 @@ fn usage(fields: &Table, line: u64) -> Result<Event, ItemFault> {
     };
     let message = text(fields, "message")?.unwrap_or_else(|| format!("line-{line}"));
     Ok(Event::Usage { message: message.into(), usage })
+}
+
+fn get(table: &Table, key: &str) -> Result<Value, ItemFault> {
+    table.raw_get(key).map_err(|error| error.to_string())
 }
 
 fn text(table: &Table, key: &str) -> Result<Option<String>, ItemFault> {

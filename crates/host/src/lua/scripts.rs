@@ -18,13 +18,14 @@ use streamfmt_core::profile::Profile;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
-use super::block::{AnswerFault, AnswerReader, kind_of, string};
+use super::block::{AnswerFault, AnswerReader};
 use super::current::Handle;
 use super::item::close;
 use super::layers::{FieldAnswer, HookEvent, Ladder, LadderStep, Viewed, Who};
 use super::plugin::{CallFailure, Running};
 use super::plugins::{Plugins, assert_on_thread};
 use super::records;
+use super::value::{kind_of, string};
 use super::view_to_lua::to_lua;
 use super::vm::Stop;
 use crate::native::{NativeLayer, RestOf};

@@ -21,11 +21,12 @@ use streamfmt_core::text::Text;
 use streamfmt_core::writer::{Wants, Writer};
 use streamfmt_writers::ci;
 
-use super::block::{AnswerFault, AnswerReader, string};
+use super::block::{AnswerFault, AnswerReader};
 use super::layers::Who;
 use super::plugin::{CallFailure, check_keys, check_name, function_of};
 use super::plugins::Plugins;
 use super::prose;
+use super::value::string;
 use super::view_to_lua;
 use super::vm::bounded;
 use crate::plugin::WriterName;

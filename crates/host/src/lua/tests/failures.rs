@@ -92,10 +92,13 @@ fn wrong_answers_are_refused_at_the_function_that_gave_them() {
             "more than 32 fields",
         ),
         ("sf.span('a', 'a b')", "is not a role name"),
-        ("sf.note('loud', 'a')", "the level is"),
-        ("sf.table({ 'a' }, { 5 })", "a row is a list of cells, not an integer"),
+        ("sf.note('loud', 'a')", "level: expected one of info, warning, error, not \"loud\""),
+        ("sf.table({ 'a' }, { 5 })", "rows: expected a table, not an integer"),
         ("sf.details('a', function() end)", "not a function"),
-        ("sf.list { { text = 'a', point = 'lost' } }", "no point"),
+        (
+            "sf.list { { text = 'a', point = 'lost' } }",
+            "point: expected one of plain, open, active, done, failed, not \"lost\"",
+        ),
         ("(function() local t = {} t[1] = t return t end)()", "nested more than"),
         (
             "(function() local t = {} for i = 1, 30000 do t[i] = 'x' end return t end)()",
@@ -109,6 +112,20 @@ fn wrong_answers_are_refused_at_the_function_that_gave_them() {
             "(function() local t = {} for i = 1, 20 do t[i] = sf.diff(('a\\n'):rep(1000), ('b\\n'):rep(1000)) end return t end)()",
             "to compare",
         ),
+        (
+            "(function() local none, t = {}, {} for i = 1, 15000 do none[i] = false t[i] = none end return t end)()",
+            "more than 20000 parts",
+        ),
+        ("sf.table({ 'a' }, { { [0] = 'a' } })", "a place from 1 to 1000, not 0"),
+        ("sf.table({ 'a' }, { { b = 'a' } })", "expected a number from 0, not a string"),
+        ("sf.table({ 'a' }, { { [5000] = 'a' } })", "a place from 1 to 1000, not 5000"),
+        ("sf.kv { { 'a' } }", "a pair of a key and a value"),
+        ("{ { point = 'done', text = 'a' } }", "in sf.list alone"),
+        ("{ type = 'code', lang = 'lua' }", "missing field `text`"),
+        ("{ type = 'a text' }", "expected a text, not a table"),
+        ("sf.line(sf.line('a'))", "only texts, spans, paths and links"),
+        ("sf.line({ 'a' })", "a list is not allowed inside a line"),
+        ("sf.patch({ { lines = 5 } })", "lines: expected a list, not an integer"),
     ] {
         let source = format!("\nsf.tool('Bash', {{ call = function(call)\nreturn {answer} end }})");
         let ran = run(&source, &strs(&bash()));

@@ -8,7 +8,7 @@ use streamfmt_core::figures;
 use streamfmt_core::session::MAX_GROWING_FIELD;
 
 use crate::lua::api::{CLASSES, FIELDS, FUNCTIONS};
-use crate::lua::{block, item, plugin, re, vm};
+use crate::lua::{item, plugin, re, value, vm};
 use crate::plugin::journal;
 use crate::plugin::manifest::API;
 
@@ -46,7 +46,7 @@ fn language() -> String {
     let (steps, time, memory) = (figures::count(vm::FUEL), vm::TIME.as_millis(), vm::MEMORY >> 20);
     let (subject, pattern, patterns) = (re::MOST_SUBJECT >> 20, re::MOST_PATTERN, re::MOST_PATTERNS);
     let (parts, bytes, depth) =
-        (figures::count(block::MOST_PARTS as u64), block::MOST_BYTES >> 20, block::DEEPEST);
+        (figures::count(value::MOST_PARTS as u64), value::MOST_BYTES >> 20, value::DEEPEST);
     let (text, growing) = (item::LONGEST_TEXT >> 20, MAX_GROWING_FIELD >> 10);
     let (trips, failures) = (plugin::MOST_TRIPS, plugin::MOST_FAILURES);
     let (printed, longest) = (figures::count(journal::MOST_PRINTED as u64), journal::LONGEST_PRINT);

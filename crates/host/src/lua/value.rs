@@ -1,0 +1,318 @@
+//! Values of scripts, read as serde reads any format: raw, so that no script runs, and bounded.
+//!
+//! A table is what the type to be read makes of it: a list, a map, the fields of a struct, or a variant of an enum. A table with a
+//! `type` is the variant of that name, one without it [`LIST`], [`POINT`] or [`KEYED`], and all else [`TEXT`].
+
+use std::cell::Cell;
+use std::iter;
+
+use mlua::{Lua, LuaString, Table, Value};
+use serde::de::value::{Error as ValueFault, MapAccessDeserializer, MapDeserializer, SeqDeserializer};
+use serde::de::{Deserializer, Error, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::current::Handle;
+use super::item::{self, a_type, type_name};
+use super::vm::bounded;
+
+/// Elements and texts of one answer.
+pub(super) const MOST_PARTS: usize = 20_000;
+/// Bytes of text of one answer.
+pub(super) const MOST_BYTES: usize = 8 << 20;
+/// Tables inside one another.
+pub(super) const DEEPEST: usize = 64;
+/// Fields of one table with a type.
+const MOST_FIELDS: usize = 32;
+
+/// The variant that a text or a number is.
+const TEXT: &str = "a text";
+/// The variant that a table without a type is.
+const LIST: &str = "a list";
+/// The same if it has a field `point`.
+const POINT: &str = "a point";
+/// The variant that a table without elements is, whatever its keys, of an enum that has it.
+const KEYED: &str = "keyed";
+
+/// What is wrong with a table that is neither a block nor a list, for [`elements`].
+const NO_LIST: &str = "a table with the key {} is neither a block nor a list: return a text, a block such as sf.text(…), or a \
+                       list of these";
+
+fn fault(error: mlua::Error) -> ValueFault {
+    match error {
+        mlua::Error::RuntimeError(message) => ValueFault::custom(message),
+        error => ValueFault::custom(error),
+    }
+}
+
+/// What one answer has of what it may hold.
+pub(super) struct Room<'a> {
+    lua: &'a Lua,
+    parts: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+impl<'a> Room<'a> {
+    pub(super) fn new(lua: &'a Lua) -> Self {
+        Self { lua, parts: Cell::new(0), bytes: Cell::new(0) }
+    }
+
+    /// An answer, to be read.
+    pub(super) fn answer(&'a self, value: &Value) -> ScriptValue<'a> {
+        ScriptValue { key: Value::Nil, value: value.clone(), most_fields: MOST_PARTS, depth: 0, room: self }
+    }
+
+    fn count(&self, parts: usize, bytes: usize) -> Result<(), ValueFault> {
+        self.parts.set(self.parts.get() + parts);
+        self.bytes.set(self.bytes.get() + bytes);
+        if self.parts.get() > MOST_PARTS {
+            return Err(ValueFault::custom(format!("more than {MOST_PARTS} parts were returned")));
+        }
+        if self.bytes.get() > MOST_BYTES {
+            return Err(ValueFault::custom(format!(
+                "more than {} MiB of text were returned",
+                MOST_BYTES >> 20
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A value inside of an answer.
+pub(super) struct ScriptValue<'a> {
+    /// Where it stands in the table that it is in.
+    key: Value,
+    value: Value,
+    /// How many fields it may have.
+    most_fields: usize,
+    /// How many tables it is inside of.
+    depth: usize,
+    room: &'a Room<'a>,
+}
+
+impl ScriptValue<'_> {
+    /// What stands in this table.
+    fn inside(&self, key: Value, value: Value) -> Self {
+        Self { key, value, most_fields: MOST_PARTS, depth: self.depth + 1, room: self.room }
+    }
+
+    fn is_no(&self, expected: &str, what: &str) -> ValueFault {
+        let place = if let Value::String(key) = &self.key { string(key) + ": " } else { String::new() };
+        ValueFault::custom(format!("{place}expected {expected}, not {what}"))
+    }
+
+    /// The table that it is. A part of the stream is copied as one, which isn't done before it is asked for.
+    fn table(&self, expected: &str) -> Result<Table, ValueFault> {
+        if self.depth == DEEPEST {
+            return Err(ValueFault::custom(format!("tables are nested more than {DEEPEST} deep")));
+        }
+        self.room.count(1, 0)?;
+        match &self.value {
+            Value::Table(table) => Ok(table.clone()),
+            other => match bounded(self.room.lua, || item::copied(self.room.lua, other)).map_err(fault)? {
+                Some(Value::Table(table)) => Ok(table),
+                _ => Err(self.is_no(expected, &a_type(other))),
+            },
+        }
+    }
+
+    fn text(&self) -> Result<String, ValueFault> {
+        let text = match &self.value {
+            Value::String(text) => string(text),
+            Value::Integer(number) => number.to_string(),
+            Value::Number(number) if number.is_finite() => number.to_string(),
+            Value::Number(_) => return Err(self.is_no("a text", "a number without a value")),
+            other => return Err(self.is_no("a text", &a_type(other))),
+        };
+        // Twice what an element is.
+        self.room.count(2, text.len())?;
+        Ok(text)
+    }
+
+    /// The name of the variant that it is, of those that there are.
+    fn variant(&self, variants: &[&str]) -> Result<String, ValueFault> {
+        let Value::Table(table) = &self.value else {
+            let text = variants.contains(&TEXT).then(|| TEXT.to_owned());
+            return text.ok_or_else(|| self.is_no("a table", &a_type(&self.value)));
+        };
+        Ok(match kind_of(table) {
+            _ if variants.contains(&KEYED) => if table.raw_len() == 0 { KEYED } else { LIST }.to_owned(),
+            Some(kind) if variants.contains(&&*kind) => kind,
+            Some(kind) => return Err(ValueFault::custom(format!("unknown block type \"{kind}\""))),
+            None if matches!(table.raw_get("point"), Ok(Value::Nil)) => LIST.to_owned(),
+            None => POINT.to_owned(),
+        })
+    }
+}
+
+impl IntoDeserializer<'_, ValueFault> for ScriptValue<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for ScriptValue<'_> {
+    type Error = ValueFault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
+        visitor.visit_string(self.text()?)
+    }
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
+        match &self.value {
+            Value::String(name) => visitor.visit_str(&name.to_string_lossy()),
+            _ => visitor.visit_str(""),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
+        visitor.visit_bool(self.value == Value::Boolean(true))
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
+        let wrong = || self.is_no("a number from 0", &a_type(&self.value));
+        visitor.visit_u64(number(&self.value).ok_or_else(wrong)?)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
+        match self.value {
+            Value::Boolean(false) => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    /// An item that is at hand.
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ValueFault> {
+        match Handle::of(&self.value) {
+            Some(_) => visitor.visit_unit(),
+            None => Err(self.is_no("a call or nil", &a_type(&self.value))),
+        }
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
+        let elements = elements(&self.table("a list")?, NO_LIST)?;
+        self.room.count(elements.len(), 0)?;
+        let elements = elements.into_iter().filter(|element| *element != Value::Boolean(false));
+        let elements = elements.map(|element| self.inside(self.key.clone(), element));
+        visitor.visit_seq(SeqDeserializer::new(elements))
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, ValueFault> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
+        let mut fields = Vec::with_capacity(4);
+        let walked = self.table("a table")?.for_each(|key: Value, value: Value| {
+            if fields.len() == self.most_fields {
+                let message = format!("a table with more than {} fields is not a block", self.most_fields);
+                return Err(mlua::Error::runtime(message));
+            }
+            fields.push((self.inside(Value::Nil, key.clone()), self.inside(key, value)));
+            Ok(())
+        });
+        walked.map_err(fault)?;
+        visitor.visit_map(MapDeserializer::new(fields.into_iter()))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueFault> {
+        Self { most_fields: MOST_FIELDS, ..self }.deserialize_map(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueFault> {
+        if !variants.contains(&LIST) {
+            let word = self.text()?;
+            if !variants.contains(&&*word) {
+                return Err(self.is_no(&format!("one of {}", variants.join(", ")), &format!("\"{word}\"")));
+            }
+            return visitor.visit_enum(word.into_deserializer());
+        }
+        let variant = self.variant(variants)?;
+        let most_fields = if variant == KEYED { MOST_PARTS } else { MOST_FIELDS };
+        let content = iter::once((variant, Self { most_fields, ..self }));
+        visitor.visit_enum(MapAccessDeserializer::new(MapDeserializer::new(content)))
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 f64 char str string bytes byte_buf unit newtype_struct tuple
+    }
+}
+
+/// The elements of a list in order; `false` is among them, and stands for none. A table that has other keys is no list, but for the type
+/// of one that has it: that is what `wrong` says, with the key in place of its `{}`.
+pub(super) fn elements(table: &Table, wrong: &str) -> Result<Vec<Value>, ValueFault> {
+    let mut found: Vec<(i64, Value)> = Vec::with_capacity(table.raw_len().min(MOST_PARTS));
+    let is_typed = kind_of(table).is_some();
+    let walked = table.for_each(|key: Value, value: Value| {
+        let wrong = match key {
+            _ if found.len() == MOST_PARTS => format!("more than {MOST_PARTS} parts were returned"),
+            Value::Integer(place) if place > 0 => {
+                found.push((place, value));
+                return Ok(());
+            }
+            _ if is_typed => return Ok(()),
+            key => wrong.replace("{}", &key_name(&key)),
+        };
+        Err(mlua::Error::runtime(wrong))
+    });
+    walked.map_err(fault)?;
+    if !found.is_sorted_by_key(|(place, _)| *place) {
+        found.sort_by_key(|(place, _)| *place);
+    }
+    Ok(found.into_iter().map(|(_, value)| value).collect())
+}
+
+/// A key of a table as a script may write it.
+fn key_name(key: &Value) -> String {
+    match key {
+        Value::String(name) => format!("\"{}\"", string(name)),
+        Value::Integer(number) => number.to_string(),
+        Value::Number(number) => number.to_string(),
+        other => format!("of type {}", type_name(other)),
+    }
+}
+
+/// The type of a table; a list has none.
+pub(super) fn kind_of(table: &Table) -> Option<String> {
+    // A type that is no text is as good as none.
+    table.raw_get("type").unwrap_or_default()
+}
+
+/// A text of a script's, which may be any bytes.
+pub(super) fn string(text: &LuaString) -> String {
+    text.to_str().map_or_else(|_| text.to_string_lossy(), |text| text.to_owned())
+}
+
+/// A whole number from 0.
+#[expect(clippy::cast_sign_loss, reason = "it is not negative")]
+pub(super) fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Integer(number) => u64::try_from(*number).ok(),
+        Value::Number(number) if (0.0..9e15).contains(number) => Some(*number as u64),
+        _ => None,
+    }
+}
