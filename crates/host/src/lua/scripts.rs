@@ -96,6 +96,54 @@ impl LayerAnswers<'_> {
     fn amended(&self) -> Amended<'_> {
         self.scripts.amender.amend(self.asked.about, self)
     }
+
+    /// The first answer to a field: made of the text of a template, or of what a function gives.
+    fn first<T>(
+        &self,
+        field: ToolField,
+        of_text: impl Fn(Text) -> T,
+        of_value: impl Fn(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
+    ) -> Given<T> {
+        let Self { scripts, asked } = *self;
+        for step in asked.ladder.field(field) {
+            let plugin = scripts.plugins.get(step.who);
+            if plugin.is_some_and(Running::is_off) {
+                continue;
+            }
+            let given = match &step.answer {
+                FieldAnswer::Word(_) | FieldAnswer::Native => Given::Nothing,
+                FieldAnswer::Template(template) => match asked.about.fill(template, field) {
+                    Some(text) => Given::Use(of_text(text)),
+                    None => Given::Nothing,
+                },
+                // It is promised an input: of one that is being written there must be something.
+                FieldAnswer::Function(_) if field == ToolField::Arg && !asked.has_input() => Given::Nothing,
+                FieldAnswer::Function(function)
+                    if asked.is_open() && scripts.resting.rests(&asked.about.item.id, function) =>
+                {
+                    Given::Nothing
+                }
+                FieldAnswer::Function(function) => {
+                    let Some(plugin) = plugin else { continue };
+                    let context = &plugin.context;
+                    let called = Handle::one_called();
+                    let answer = match field {
+                        ToolField::Arg => called
+                            .input(plugin.lua())
+                            .map_err(Stop::of)
+                            .and_then(|input| plugin.call(function, (input, called, context))),
+                        ToolField::Label => plugin.call(function, (called, context)),
+                        _ => plugin.call(function, (Handle::item(), Handle::call(), context)),
+                    };
+                    scripts.used(asked, plugin, function, answer, &of_value)
+                }
+            };
+            if !matches!(given, Given::Nothing) {
+                return given;
+            }
+        }
+        Given::Nothing
+    }
 }
 
 impl Answers for LayerAnswers<'_> {
@@ -113,11 +161,31 @@ impl Answers for LayerAnswers<'_> {
     }
 
     fn line(&self, field: ToolField, role: &Role) -> Given<Line> {
-        self.scripts.line(self.asked, field, role)
+        let of_text = |text| Line::of(role.clone(), text);
+        self.first(field, of_text, |reader, value| {
+            let line = reader.line(&value, role)?;
+            if field != ToolField::Summary {
+                return Ok(Some(line));
+            }
+            let view = View { title: line, ..View::default() };
+            Ok(seen(self.asked, view, shown_as(&value))?.map(|view| view.title))
+        })
     }
 
     fn argument(&self, role: &Role) -> Given<Argument> {
-        self.scripts.argument(self.asked, role)
+        let of_text = |text| Argument::of(role, text);
+        self.first(ToolField::Arg, of_text, |reader, value| match value {
+            Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),
+            value => {
+                let line = reader.line(&value, role)?;
+                let length = line.bytes();
+                if length <= SHORT {
+                    return Ok(Some(Argument::Short(line)));
+                }
+                let text: String = line.spans.iter().map(|span| span.text.as_str()).collect();
+                Ok(Some(Argument::Long(Text::clean_owned(text))))
+            }
+        })
     }
 
     /// Of a function it isn't known whether it said something.
@@ -286,84 +354,6 @@ impl Scripts {
         // What fails of what isn't whole may well do of the whole. A limit is one all the same.
         if !asked.is_open() || wrong.trip().is_some() {
             self.plugins.fail(plugin, function, wrong, &asked.doing(), BELOW);
-        }
-        Given::Nothing
-    }
-
-    /// The first answer to a field, as one line.
-    fn line(&self, asked: &ScriptItem<'_>, field: ToolField, role: &Role) -> Given<Line> {
-        let of_text = |text| Line::of(role.clone(), text);
-        self.first(asked, field, of_text, |reader, value| {
-            let line = reader.line(&value, role)?;
-            if field != ToolField::Summary {
-                return Ok(Some(line));
-            }
-            let view = View { title: line, ..View::default() };
-            Ok(seen(asked, view, shown_as(&value))?.map(|view| view.title))
-        })
-    }
-
-    /// The first answer to what a call's argument is.
-    fn argument(&self, asked: &ScriptItem<'_>, role: &Role) -> Given<Argument> {
-        let of_text = |text| Argument::of(role, text);
-        self.first(asked, ToolField::Arg, of_text, |reader, value| match value {
-            Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),
-            value => {
-                let line = reader.line(&value, role)?;
-                let length = line.bytes();
-                if length <= SHORT {
-                    return Ok(Some(Argument::Short(line)));
-                }
-                let text: String = line.spans.iter().map(|span| span.text.as_str()).collect();
-                Ok(Some(Argument::Long(Text::clean_owned(text))))
-            }
-        })
-    }
-
-    /// The first answer to a field: made of the text of a template, or of what a function gives.
-    fn first<T>(
-        &self,
-        asked: &ScriptItem<'_>,
-        field: ToolField,
-        of_text: impl Fn(Text) -> T,
-        of_value: impl Fn(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
-    ) -> Given<T> {
-        for step in asked.ladder.field(field) {
-            let plugin = self.plugins.get(step.who);
-            if plugin.is_some_and(Running::is_off) {
-                continue;
-            }
-            let given = match &step.answer {
-                FieldAnswer::Word(_) | FieldAnswer::Native => Given::Nothing,
-                FieldAnswer::Template(template) => match asked.about.fill(template, field) {
-                    Some(text) => Given::Use(of_text(text)),
-                    None => Given::Nothing,
-                },
-                // It is promised an input: of one that is being written there must be something.
-                FieldAnswer::Function(_) if field == ToolField::Arg && !asked.has_input() => Given::Nothing,
-                FieldAnswer::Function(function)
-                    if asked.is_open() && self.resting.rests(&asked.about.item.id, function) =>
-                {
-                    Given::Nothing
-                }
-                FieldAnswer::Function(function) => {
-                    let Some(plugin) = plugin else { continue };
-                    let context = &plugin.context;
-                    let called = Handle::one_called();
-                    let answer = match field {
-                        ToolField::Arg => called
-                            .input(plugin.lua())
-                            .map_err(Stop::of)
-                            .and_then(|input| plugin.call(function, (input, called, context))),
-                        ToolField::Label => plugin.call(function, (called, context)),
-                        _ => plugin.call(function, (Handle::item(), Handle::call(), context)),
-                    };
-                    self.used(asked, plugin, function, answer, &of_value)
-                }
-            };
-            if !matches!(given, Given::Nothing) {
-                return given;
-            }
         }
         Given::Nothing
     }

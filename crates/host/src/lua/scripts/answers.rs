@@ -10,9 +10,9 @@ use streamfmt_core::text::Text;
 use streamfmt_core::writer::Writer;
 use streamfmt_writers::terminal::{Look, Paint, Terminal};
 
-use super::{FieldAnswer, ScriptItem, Scripts};
+use super::{FieldAnswer, LayerAnswers, ScriptItem, Scripts};
 use crate::lua::layers::{Ladder, LadderStep};
-use crate::tools::amend::{About, Given};
+use crate::tools::amend::{About, Answers, Given};
 use crate::tools::field::ToolField;
 
 impl Scripts {
@@ -60,7 +60,7 @@ impl Scripts {
             _ => "tool.name",
         });
         let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*asked };
-        let given = self.line(&alone, field?, &role);
+        let given = LayerAnswers { scripts: self, asked: &alone }.line(field?, &role);
         Some(self.told(given, |line| line.spans.iter().map(|span| span.text.as_str()).collect()))
     }
 
