@@ -30,9 +30,7 @@ const MOST_KEPT: usize = 64;
 struct LoadedPlugin {
     layer: PluginLayer,
     pack: Arc<Pack>,
-    name: String,
-    formats: Vec<Selector>,
-    observes: Vec<Selector>,
+    table: &'static NativeTable,
     instance: Mutex<Instance>,
     state: Mutex<LayerState>,
     journal: Journal,
@@ -76,7 +74,7 @@ pub(super) fn load(
         Box::new(Warning { is_misuse: true, ..warning })
     };
     let table = code.table(&HOST).map_err(|message| refuse(&pack.name, message))?;
-    let NativeTable { name, formats, observes, functions, .. } = table;
+    let functions = &table.functions;
     let options = options(pack);
     let (address, said) = match functions.create {
         // SAFETY: the host's table lives as long as the process, the options until the call returns.
@@ -86,9 +84,7 @@ pub(super) fn load(
     let this = LoadedPlugin {
         layer,
         pack: Arc::clone(pack),
-        name: name.clone(),
-        formats: formats.clone(),
-        observes: observes.clone(),
+        table,
         // One without an address is not to be destroyed.
         instance: Mutex::new(Instance {
             functions: SfPlugin { destroy: functions.destroy.filter(|_| !address.is_null()), ..*functions },
@@ -100,7 +96,7 @@ pub(super) fn load(
     let reason = this.take_log(said, address.is_null());
     if address.is_null() {
         let why = reason.unwrap_or_else(|| "without giving a reason".to_owned());
-        return Err(refuse(name, format!("it refuses to start: {why}")));
+        return Err(refuse(&table.name, format!("it refuses to start: {why}")));
     }
     Ok(Box::new(this))
 }
@@ -111,7 +107,7 @@ impl NativeLayer for LoadedPlugin {
     }
 
     fn name(&self) -> &str {
-        &self.name
+        &self.table.name
     }
 
     fn pack(&self) -> &Arc<Pack> {
@@ -119,7 +115,7 @@ impl NativeLayer for LoadedPlugin {
     }
 
     fn formats(&self) -> &[Selector] {
-        &self.formats
+        &self.table.formats
     }
 
     fn is_off(&self) -> bool {
@@ -196,7 +192,7 @@ impl LoadedPlugin {
         for (is_reason, line) in said.lines {
             let before = if is_failed && is_reason { reason.replace(line) } else { Some(line) };
             if let Some(line) = before.filter(|_| !self.journal.is_heard(&self.pack.name)) {
-                self.journal.print(&self.name, line.as_bytes());
+                self.journal.print(&self.table.name, line.as_bytes());
             }
         }
         reason
@@ -215,7 +211,7 @@ impl LoadedPlugin {
 
     /// Tells it about a whole item, if it observes such; gives the blocks that it shows after it.
     fn observe(&self, item: &Item, session: &Session) -> Vec<Block> {
-        if !self.observes.iter().any(|group| group.matches(item)) {
+        if !self.table.observes.iter().any(|group| group.matches(item)) {
             return Vec::new();
         }
         let about = About::of(item, session);
@@ -266,20 +262,21 @@ impl LoadedPlugin {
 
     /// Takes in a failure: it is counted, and reported if it is new.
     fn fail(&self, doing: &str, why: String) {
+        let name = &self.table.name;
         let mut state = self.state();
         state.failures += 1;
         if state.errors.len() < MOST_KEPT {
-            let message = format!("{}: {}", self.name, short(&why));
+            let message = format!("{name}: {}", short(&why));
             state.errors.push(FormatError { message });
         }
-        let note = format!("{} failed: {}", self.name, short(&why));
-        let warning = Warning::new(&self.name, format!("failed while {doing}"), why, BELOW);
+        let note = format!("{name} failed: {}", short(&why));
+        let warning = Warning::new(name, format!("failed while {doing}"), why, BELOW);
         let is_first = self.journal.fail(warning, self.journal.is_inline);
         if is_first && self.journal.is_inline {
             state.notes.push(Line::of("notice.warning", note));
         }
         if state.failures == MOST_FAILURES {
-            let off = Warning::new(&self.name, "failed while it ran", "it failed too often", OFF);
+            let off = Warning::new(name, "failed while it ran", "it failed too often", OFF);
             self.journal.fail(off, false);
         }
     }
