@@ -21,7 +21,6 @@ pub use schema::{RecordField, RecordParent, RecordSchema, RecordType, SchemaProb
 pub use tree::{MAX_RECORD, PlacedRecord, RecordMisfit, RecordTree, TreeNode};
 
 pub(crate) use find::{FoundRecord, RecordFinder};
-pub(crate) use tree::LoggedRecord;
 
 #[cfg(test)]
 mod tests;

@@ -66,11 +66,6 @@ pub struct TreeNode {
 }
 
 impl TreeNode {
-    /// A node by itself.
-    pub(crate) fn alone(id: &Id, place: u32, record: &Arc<Record>) -> Self {
-        Self { level: Some(0), ..Self::new(id, place, 0, record) }
-    }
-
     /// A node that has no place yet.
     fn new(id: &Id, place: u32, kind: usize, record: &Arc<Record>) -> Self {
         Self {
@@ -205,6 +200,17 @@ impl RecordTree {
         self.bytes += record.text().len();
         self.log.push(LoggedRecord::new(id, place, record));
         Ok(placed)
+    }
+
+    /// Takes the next record into a tree of one node, which stands for all of its records.
+    pub(crate) fn add_to_one(&mut self, id: &Id, place: u32, record: &Arc<Record>) -> PlacedRecord {
+        self.log.push(LoggedRecord::new(id, place, record));
+        if self.is_empty() {
+            self.insert(TreeNode::new(id, place, 0, record), None, None);
+            return PlacedRecord::Node;
+        }
+        self.changed.insert(0);
+        PlacedRecord::Again
     }
 
     fn insert(&mut self, node: TreeNode, key: Option<NodeKey>, parent: Option<NodeKey>) {

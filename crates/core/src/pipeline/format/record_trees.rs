@@ -22,7 +22,7 @@ use crate::session::{Map, Session};
 
 use super::chain::{FormatterChain, OutputKind};
 use super::entries::EntryStage;
-use super::growing_tree::{AccumulatedView, GrowingTree};
+use super::growing_tree::GrowingTree;
 use super::passages::ReplyPassages;
 
 /// Threads whose records make trees: more can't be at work at a time. Records of others stay prose.
@@ -38,7 +38,7 @@ const PREVIEWED: (usize, usize) = (200, 5);
 pub(super) struct RecordTrees {
     drawn: DrawnRecords,
     /// The trees that weren't written to their ends, by the call of the sub-agent whose they are.
-    threads: Map<Option<Id>, VecDeque<ShownTree>>,
+    threads: Map<Option<Id>, VecDeque<GrowingTree>>,
     /// The replies that grow and have records.
     growing: Map<Id, ReplyPassages>,
     /// The reply whose records come just now.
@@ -46,15 +46,6 @@ pub(super) struct RecordTrees {
     /// Whether a tree has changed since its nodes were shown.
     has_changed: bool,
     misfits: u64,
-}
-
-/// A tree, and where it is.
-struct ShownTree {
-    tree: GrowingTree,
-    /// The line of its first record.
-    line: u64,
-    /// Whether no more records of it will come.
-    is_over: bool,
 }
 
 /// A reply that is complete, while its records come.
@@ -108,20 +99,20 @@ impl RecordTrees {
         }
         let last = self.threads.get_mut(&item.parent).and_then(VecDeque::back_mut);
         if let Some(shown) = last.filter(|shown| !shown.tree.is_complete()) {
-            return shown.tree.add(item, session);
+            return shown.add(item, session);
         }
-        let mut tree = match &self.drawn {
-            DrawnRecords::Schema(schema) => GrowingTree::Records(RecordTree::new(Arc::clone(schema))),
+        let (tree, accumulator) = match &self.drawn {
+            DrawnRecords::Schema(schema) => (RecordTree::new(Arc::clone(schema)), None),
             DrawnRecords::Accumulator(name) => {
                 let mut formatters = chain.formatters.iter();
                 let accumulator = formatters.find_map(|formatter| formatter.plugins()?.accumulator(name));
-                GrowingTree::View(AccumulatedView::new(accumulator.ok_or(RecordMisfit::Foreign)?))
+                (RecordTree::default(), Some(accumulator.ok_or(RecordMisfit::Foreign)?))
             }
         };
-        let placed = tree.add(item, session);
+        let mut shown = GrowingTree { tree, accumulator, line: item.line, is_over: false };
+        let placed = shown.add(item, session);
         // One that ends nothing, or is of no type, begins no tree.
         if placed == Ok(PlacedRecord::Node) {
-            let shown = ShownTree { tree, line: item.line, is_over: false };
             self.threads.entry(item.parent.clone()).or_default().push_back(shown);
         }
         placed
@@ -146,7 +137,7 @@ impl RecordTrees {
                 drop(self.add(&item, &mut stage.chain, session));
             }
         }
-        before.iter().flat_map(|shown| shown.tree.ids()).for_each(|id| stage.updates.take_back(&id));
+        before.iter().flat_map(GrowingTree::ids).for_each(|id| stage.updates.take_back(&id));
         self.put_changed(thread, stage, session);
     }
 
@@ -316,7 +307,7 @@ impl RecordTrees {
 
     /// A record that was shown before its reply was complete is none, or the reply never becomes complete.
     pub(super) fn take_back(&mut self, id: &Id, stage: &mut EntryStage, session: &Session) {
-        let is_in = |shown: &ShownTree| shown.tree.log().iter().any(|logged| logged.id == *id);
+        let is_in = |shown: &GrowingTree| shown.tree.log().iter().any(|logged| logged.id == *id);
         let thread = self.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
         if let Some((thread, _)) = thread {
             let thread = thread.clone();
@@ -410,7 +401,7 @@ impl RecordTrees {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
             item.parent = thread.cloned();
             item.place = shown.tree.node(0).map_or(0, |node| node.place);
-            match shown.tree.json() {
+            match shown.json() {
                 Ok(json) => {
                     if let Some(Ok(tree)) = json.map(Record::from_line) {
                         item.data.push(("tree", Fact::Node(tree.root().node())));
@@ -420,7 +411,7 @@ impl RecordTrees {
                 Err(error) => drop(stage.chain.failures.insert(error.message)),
             }
             stage.chain.note_formatters();
-            if shown.tree.is_cut_short() {
+            if shown.is_cut_short() {
                 item.status = Status::Cancelled;
             }
             stage.begin_item(&item, context);
@@ -442,7 +433,7 @@ impl RecordTrees {
             }
         }
         stage.count_once();
-        for (number, text) in (1..).zip(shown.tree.faults()) {
+        for (number, text) in (1..).zip(shown.faults()) {
             let id = Id::below(root.as_str(), &format!("fault-{number}"));
             stage.tell_notice(id, thread, text, context);
         }
@@ -477,8 +468,8 @@ impl RecordTrees {
                 match stage.chain.node_entry(thread, shown, number, level, session) {
                     Ok(entry) => stage.updates.put(entry),
                     // What it was shown as holds no longer.
-                    Err(_) if matches!(shown.tree, GrowingTree::View(_)) => {
-                        shown.tree.ids().for_each(|id| stage.updates.take_back(&id));
+                    Err(_) if shown.accumulator.is_some() => {
+                        shown.ids().for_each(|id| stage.updates.take_back(&id));
                     }
                     Err(_) => {}
                 }
@@ -535,7 +526,7 @@ impl FormatterChain {
     fn node_entry(
         &mut self,
         thread: Option<&Id>,
-        shown: &mut ShownTree,
+        shown: &mut GrowingTree,
         number: usize,
         level: u16,
         session: &Session,
@@ -552,7 +543,7 @@ impl FormatterChain {
             Some(Verdict::Show(view)) => Some(view),
             Some(Verdict::Hide) => None,
             Some(Verdict::Pass) | None => {
-                let (view, error) = shown.tree.view(number, self.presentation, session);
+                let (view, error) = shown.view(number, self.presentation, session);
                 self.failures.extend(error.map(|error| error.message));
                 self.note_formatters();
                 view
@@ -562,7 +553,7 @@ impl FormatterChain {
         let mut entry = self.entry_of(&item, view.ok_or("record")?, session);
         entry.level = level;
         if level == 0 && (node.level.is_none() || !shown.tree.is_complete()) {
-            let is_cut_short = node.level.is_none() || shown.tree.is_cut_short();
+            let is_cut_short = node.level.is_none() || shown.is_cut_short();
             entry.status = match (shown.is_over, is_cut_short) {
                 (false, _) => Status::Open,
                 (true, true) => Status::Cancelled,
