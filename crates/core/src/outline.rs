@@ -275,8 +275,15 @@ impl Outline {
     /// Takes note of an item of the main thread that isn't shown, for a document of answers alone: it may end a turn, or show
     /// that a reply was no answer.
     pub fn pass_over(&mut self, kind: Kind, parts: &mut Vec<DocumentPart>) {
-        if self.end.options.only_answer {
-            self.end.pass_over(kind, parts);
+        let end = &mut self.end;
+        match kind {
+            _ if !end.options.only_answer => {}
+            Kind::Outcome | Kind::Prompt => end.give_answer(parts),
+            Kind::Call | Kind::Result => {
+                let nodes = end.held.release();
+                end.leave_out(nodes, true, parts);
+            }
+            _ => {}
         }
     }
 
@@ -354,18 +361,6 @@ impl NodePlacement {
         }
         if is_outcome && !answer {
             self.give_answer(parts);
-        }
-    }
-
-    /// See [`Outline::pass_over`].
-    fn pass_over(&mut self, kind: Kind, parts: &mut Vec<DocumentPart>) {
-        match kind {
-            Kind::Outcome | Kind::Prompt => self.give_answer(parts),
-            Kind::Call | Kind::Result => {
-                let nodes = self.held.release();
-                self.leave_out(nodes, true, parts);
-            }
-            _ => {}
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write};
 use std::io;
+use std::ops::Deref;
 
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
@@ -14,7 +15,7 @@ use wide::u8x16;
 
 use super::{EntryLine, VERSION, fact_shape};
 use crate::find::length_before;
-use crate::item::{Action, Content, DoesRef, Fact, FactRef, Id, Item, Kind};
+use crate::item::{Action, Content, Fact, FactRef, Id, Item, Kind};
 use crate::json::{Str, Value, ValueKind, string_length};
 use crate::outline::{Node, Update};
 use crate::text::{is_dangerous, is_joiner};
@@ -138,7 +139,7 @@ pub fn write_item(item: &Item, out: &mut String) -> fmt::Result {
     object.string_if("action", item.action().map(Action::name))?;
     if item.kind == Kind::Call {
         let does = item.does();
-        let parts = parts(&does);
+        let parts = known(does.parts());
         if !parts.is_empty() {
             write_parts(&parts, object.field("does"))?;
         }
@@ -210,17 +211,16 @@ fn list<T>(
 
 /// Writes what a call does it with and to.
 pub fn write_does(item: &Item, out: &mut String) -> fmt::Result {
-    write_parts(&parts(&item.does()), out)
+    write_parts(&known(item.does().parts()), out)
 }
 
-/// The parts of what a call does. What isn't of the type that its name promises is in the input alone.
-fn parts<'a>(does: &'a DoesRef<'_>) -> Vec<(&'static str, FactRef<'a>)> {
-    let mut parts = does.parts();
+/// Parts of what a call does. What isn't of the type that its name promises is in the input alone.
+fn known<N: Deref<Target = str>>(mut parts: Vec<(N, FactRef<'_>)>) -> Vec<(N, FactRef<'_>)> {
     parts.retain(|(name, part)| fact_shape::is_part(name, *part));
     parts
 }
 
-fn write_parts(parts: &[(&'static str, FactRef<'_>)], out: &mut String) -> fmt::Result {
+fn write_parts<N: Deref<Target = str>>(parts: &[(N, FactRef<'_>)], out: &mut String) -> fmt::Result {
     let mut inside = Object::open(out);
     for (name, part) in parts {
         write_part(inside.field(name), *part)?;
@@ -236,21 +236,10 @@ fn write_part(out: &mut String, part: FactRef<'_>) -> fmt::Result {
         FactRef::Named(of, _) if of.kind() == ValueKind::Array => {
             list(out, part.list().into_iter().filter(|part| fact_shape::is_object(*part)), write_part)
         }
-        FactRef::Named(..) | FactRef::Made(_, Fact::Map(_)) => object_of(out, part),
+        FactRef::Named(..) | FactRef::Made(_, Fact::Map(_)) => write_parts(&known(part.parts()), out),
         FactRef::Of(..) | FactRef::Word(_) => write_string(out, &part.str().unwrap_or_default()),
         FactRef::Made(item, made) => fact(out, item, made),
     }
-}
-
-/// The parts of a part, but for those that aren't of the type that their name promises.
-fn object_of(out: &mut String, part: FactRef<'_>) -> fmt::Result {
-    let mut object = Object::open(out);
-    for (name, inner) in part.parts() {
-        if fact_shape::is_part(&name, inner) {
-            write_part(object.field(&name), inner)?;
-        }
-    }
-    object.close()
 }
 
 /// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.

@@ -195,7 +195,7 @@ impl FormatStage {
     /// Whether a tree has changed that a sink shows.
     pub(super) fn has_changed_trees(&self) -> bool {
         matches!(self.entries.chain.output_kind, OutputKind::Updates)
-            && self.trees.as_ref().is_some_and(|trees| trees.has_changed())
+            && self.trees.as_ref().is_some_and(|trees| trees.has_changed)
     }
 
     pub(super) fn end(&mut self, context: &mut ChangeContext<'_>) {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::entry::{Entry, text_size};
+use crate::entry::Entry;
 use crate::item::{Id, Item, Kind, Status};
 use crate::outline::{EntryChange, Update};
 use crate::session::{Map, Session};
@@ -143,8 +143,7 @@ impl AwaitedCalls {
 
 /// About how many bytes an entry takes.
 fn size(entry: &Entry) -> usize {
-    let title: usize = entry.view.title.bytes();
-    size_of::<Entry>() + title + text_size(&entry.view.body)
+    size_of::<Entry>() + entry.view.size()
 }
 
 impl FormatStage {

@@ -25,14 +25,12 @@ impl Session {
     /// Finds the records in the lines of an open reply that have become whole.
     pub(super) fn find_early_records(&mut self, key: &Id, each: TakeChange<'_>) {
         let Some(reply) = self.open.get(key) else { return };
-        let Content::Own(_) = &reply.text else { return };
+        let Content::Own(text) = &reply.text else { return };
         let mut early = self.records.swap_remove(&reply.id).unwrap_or_default();
         let mut items = Vec::new();
-        if let Content::Own(text) = &reply.text {
-            while let Some(found) = early.finder.next(text, false) {
-                let line = found.line.clone();
-                items.push((record_item(reply, early.found.len() + items.len(), found), line));
-            }
+        while let Some(found) = early.finder.next(text, false) {
+            let line = found.line.clone();
+            items.push((record_item(reply, early.found.len() + items.len(), found), line));
         }
         let id = reply.id.clone();
         for (mut item, line) in items {

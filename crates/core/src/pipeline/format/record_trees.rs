@@ -44,7 +44,7 @@ pub(super) struct RecordTrees {
     /// The reply whose records come just now.
     complete: Option<Box<CompleteReply>>,
     /// Whether a tree has changed since its nodes were shown.
-    has_changed: bool,
+    pub(super) has_changed: bool,
     misfits: u64,
 }
 
@@ -437,11 +437,6 @@ impl RecordTrees {
             let id = Id::below(root.as_str(), &format!("fault-{number}"));
             stage.tell_notice(id, thread, text, context);
         }
-    }
-
-    /// Whether a tree has changed since its nodes were shown.
-    pub(super) fn has_changed(&self) -> bool {
-        self.has_changed
     }
 
     /// Shows what has changed of all trees, each node once however often it did.
