@@ -144,9 +144,10 @@ impl Html {
     }
 
     fn note(&mut self, node: &Node) {
-        self.timeline.note(&node.entry);
-        node.result.iter().for_each(|result| self.timeline.note(result));
-        self.kept.iter_mut().for_each(|kept| kept.note(node));
+        for entry in node.entries() {
+            self.timeline.note(entry);
+            self.kept.iter_mut().for_each(|kept| kept.contents.note(entry));
+        }
     }
 
     fn body(&self, blocks: &[Block], out: &mut HtmlOut<'_>) {

@@ -8,7 +8,7 @@ use super::out::HtmlOut;
 use super::{Html, block};
 use crate::page::{self, UtcTime};
 use streamfmt_core::entry::Entry;
-use streamfmt_core::outline::{Answer, DocumentHead, Node};
+use streamfmt_core::outline::{Answer, DocumentHead};
 
 /// What is kept until the head is written.
 #[derive(Debug, Default)]
@@ -16,14 +16,7 @@ pub(super) struct KeptPage {
     /// How the first session began.
     pub(super) session: Option<Box<Entry>>,
     pub(super) answer: Option<Answer>,
-    contents: Contents,
-}
-
-impl KeptPage {
-    /// Takes note of a node of the page.
-    pub(super) fn note(&mut self, node: &Node) {
-        node.entries().for_each(|entry| self.contents.note(entry));
-    }
+    pub(super) contents: Contents,
 }
 
 impl Html {

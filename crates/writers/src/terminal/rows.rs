@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::wrap::{self, StyledText, spaces};
+use super::wrap::{self, StyledText};
 use super::{Look, Paint};
 use crate::page;
 use crate::pieces::{OutputPieces, PIECE};
@@ -51,14 +51,6 @@ impl Indent {
         if self.width + columns <= limit {
             paint_all(look, pieces, 0, &mut self.painted);
             self.width += columns;
-        }
-    }
-
-    /// The same with blanks.
-    fn shift(&mut self, blanks: &str, limit: usize) {
-        if self.width + blanks.len() <= limit {
-            self.painted.push_str(blanks);
-            self.width += blanks.len();
         }
     }
 }
@@ -136,7 +128,7 @@ impl<'p> RowWriter<'p> {
         }
         self.part_once();
         self.once.extend(self.look, &[mark, StyledText::blank(1)], columns, limit);
-        self.prefix.shift(spaces(columns), limit);
+        self.prefix.extend(self.look, &[StyledText::blank(columns)], columns, limit);
         level
     }
 
@@ -178,13 +170,7 @@ impl<'p> RowWriter<'p> {
 
     /// From here on, `columns` more blanks stand before each row.
     pub(super) fn shift(&mut self, columns: usize) -> RowLevel {
-        let level = self.level();
-        let limit = self.indent_limit();
-        if self.has_once {
-            self.once.shift(spaces(columns), limit);
-        }
-        self.prefix.shift(spaces(columns), limit);
-        level
+        self.indent_all(&[StyledText::blank(columns)], columns)
     }
 
     /// Returns to what stood before rows when `level` was made.
