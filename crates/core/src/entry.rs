@@ -17,7 +17,7 @@ use crate::text::Text;
 
 pub use crate::item::Picture;
 pub use block::{Block, BlockSize, ListItem, Point, text_size};
-pub use diff::{DiffLine, DiffLines, Hunk, LineChange};
+pub use diff::{DiffLine, DiffLines, Hunk, LineChange, PairedLine};
 pub(crate) use line::{FOLDED, HIDDEN};
 
 pub use line::{GOES_ON, Line, OneLine, Role, Span, TextLayout};

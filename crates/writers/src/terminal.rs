@@ -39,7 +39,7 @@ use streamfmt_core::text::Text;
 use streamfmt_core::theme::{ColorDepth, Glyphs, Style, Theme};
 use streamfmt_core::writer::{LiveWriter, Wants, Writer};
 
-pub(super) use self::diff::{PairedLine, changed, paired_lines};
+pub(super) use self::diff::changed;
 use self::rows::{RowBuffers, RowWriter, glyph};
 use self::wrap::StyledText;
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{ceil, floor};
-use crate::entry::{Block, DiffLine, DiffLines, Hunk, LineChange};
+use crate::entry::{Block, DiffLine, DiffLines, Hunk, LineChange, PairedLine};
 
 /// Lines of no more bytes stay as they are.
 const LONG: usize = 240;
@@ -27,26 +27,11 @@ fn shorten_hunk(hunk: &mut Hunk) -> usize {
     }
     let mut removed_bytes = 0;
     let mut short = DiffLines::default();
-    let count =
-        |from: usize, change| hunk.lines.iter_from(from).take_while(|line| line.change == change).count();
-    let mut at = 0;
-    while at < hunk.lines.len() {
-        let removed = count(at, LineChange::Remove);
-        let added = count(at + removed, LineChange::Add);
-        let paired = removed.min(added);
-        for offset in 0..(removed + added).max(1) {
-            let Some(line) = hunk.lines.get(at + offset) else { break };
-            let partner = match line.change {
-                LineChange::Remove if offset < paired => hunk.lines.get(at + removed + offset),
-                LineChange::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
-                _ => None,
-            };
-            let text = shortened(line, partner);
-            removed_bytes += line.text.len().saturating_sub(text.len());
-            short.push(line.change, &text);
-        }
-        at += (removed + added).max(1);
-    }
+    hunk.paired_lines(|PairedLine { line, partner, .. }| {
+        let text = shortened(line, partner);
+        removed_bytes += line.text.len().saturating_sub(text.len());
+        short.push(line.change, &text);
+    });
     hunk.lines = short;
     removed_bytes
 }

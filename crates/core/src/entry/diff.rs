@@ -39,6 +39,51 @@ impl Hunk {
             out.push('\n');
         }
     }
+
+    /// Hands over the lines, one after the other.
+    pub fn paired_lines<'h>(&'h self, mut take: impl FnMut(PairedLine<'h>)) {
+        let lines = &self.lines;
+        let run = |from, change| lines.iter_from(from).take_while(|line| line.change == change).count();
+        let (mut old, mut new) = (self.old_start, self.new_start);
+        let mut at = 0;
+        while at < lines.len() {
+            let removed = run(at, LineChange::Remove);
+            let added = run(at + removed, LineChange::Add);
+            let (count, paired) = ((removed + added).max(1), removed.min(added));
+            for offset in 0..count {
+                let Some(line) = lines.get(at + offset) else { return };
+                let numbers = match line.change {
+                    LineChange::Keep => [advance(&mut old), advance(&mut new)],
+                    LineChange::Remove => [advance(&mut old), None],
+                    LineChange::Add => [None, advance(&mut new)],
+                };
+                let partner = match line.change {
+                    LineChange::Remove if offset < paired => lines.get(at + removed + offset),
+                    LineChange::Add if offset - removed < paired => lines.get(at + offset - removed),
+                    _ => None,
+                };
+                take(PairedLine { line, partner, numbers });
+            }
+            at += count;
+        }
+    }
+}
+
+/// Gives a number, and counts on.
+fn advance(number: &mut Option<u64>) -> Option<u64> {
+    let current = (*number)?;
+    *number = Some(current.saturating_add(1));
+    Some(current)
+}
+
+/// A line of a hunk, and what it took the place of.
+pub struct PairedLine<'h> {
+    /// The line.
+    pub line: DiffLine<'h>,
+    /// The line that it took the place of, or that took its place.
+    pub partner: Option<DiffLine<'h>>,
+    /// Its number in the file before and in the file after.
+    pub numbers: [Option<u64>; 2],
 }
 
 /// One line of a hunk.

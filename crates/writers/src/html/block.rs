@@ -5,10 +5,12 @@ use std::mem;
 use super::out::HtmlOut;
 use super::prose::{self, LineBreaks};
 use crate::page::{self, PageOptions, PictureSource};
-use crate::terminal::{PairedLine, changed, paired_lines};
+use crate::terminal::changed;
 use crate::{commonmark, highlight};
 use streamfmt_core::clip::first_failure;
-use streamfmt_core::entry::{Block, Hunk, Line, LineChange, ListItem, Picture, Point, Role, TextLayout};
+use streamfmt_core::entry::{
+    Block, Hunk, Line, LineChange, ListItem, PairedLine, Picture, Point, Role, TextLayout,
+};
 use streamfmt_core::figures;
 
 /// Folds that may lie in each other.
@@ -133,7 +135,7 @@ impl HtmlBlocks<'_, '_> {
             if at > 0 {
                 self.out.raw("<tr class=\"hunk\"><td></td><td></td><td>⋯</td></tr>");
             }
-            paired_lines(hunk, |line| self.diff_line(&line, language));
+            hunk.paired_lines(|line| self.diff_line(&line, language));
         }
         self.out.raw("</tbody></table></div>");
     }

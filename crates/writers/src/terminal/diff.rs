@@ -11,7 +11,7 @@ use super::block::digits;
 use super::rows::{RowWriter, glyph};
 use super::wrap::{self, StyledText};
 use crate::highlight::{self, Highlighter};
-use streamfmt_core::entry::{DiffLine, Hunk, LineChange};
+use streamfmt_core::entry::{DiffLine, Hunk, LineChange, PairedLine};
 
 /// Longer lines are not compared word by word.
 const MAX_COMPARED: usize = 500;
@@ -104,7 +104,7 @@ fn syntax_of(look: &Look, path: Option<&str>, hunk: &Hunk) -> Option<Highlighter
 fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter, mut syntax: Option<Highlighter>) {
     let fill = writer.room().map(|room| widest(hunk).min(room));
     let (mut syntax_of_old, mut before) = (None, LineChange::Keep);
-    paired_lines(hunk, |PairedLine { line, partner, numbers: [old, new] }| {
+    hunk.paired_lines(|PairedLine { line, partner, numbers: [old, new] }| {
         let is_old = line.change == LineChange::Remove;
         if is_old && before != LineChange::Remove {
             // What came begins where what went began: in a comment, or not.
@@ -117,52 +117,6 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter, mut 
         write_line(writer, line, partner, &gutter.marks, fill, syntax.as_mut());
         writer.dedent(level);
     });
-}
-
-/// A line of a hunk, and what is known of it.
-pub(crate) struct PairedLine<'h> {
-    pub(crate) line: DiffLine<'h>,
-    /// The line that it took the place of, or that took its place.
-    pub(crate) partner: Option<DiffLine<'h>>,
-    /// Its number in the file before and in the file after.
-    pub(crate) numbers: [Option<u64>; 2],
-}
-
-/// Hands over the lines of a hunk, one after the other.
-pub(crate) fn paired_lines<'h>(hunk: &'h Hunk, mut take: impl FnMut(PairedLine<'h>)) {
-    let (mut old, mut new) = (hunk.old_start, hunk.new_start);
-    let mut at = 0;
-    while at < hunk.lines.len() {
-        let removed = run(hunk, at, LineChange::Remove);
-        let added = run(hunk, at + removed, LineChange::Add);
-        let (count, paired) = ((removed + added).max(1), removed.min(added));
-        for offset in 0..count {
-            let Some(line) = hunk.lines.get(at + offset) else { return };
-            let numbers = match line.change {
-                LineChange::Keep => [advance(&mut old), advance(&mut new)],
-                LineChange::Remove => [advance(&mut old), None],
-                LineChange::Add => [None, advance(&mut new)],
-            };
-            let partner = match line.change {
-                LineChange::Remove if offset < paired => hunk.lines.get(at + removed + offset),
-                LineChange::Add if offset - removed < paired => hunk.lines.get(at + offset - removed),
-                _ => None,
-            };
-            take(PairedLine { line, partner, numbers });
-        }
-        at += count;
-    }
-}
-
-/// How many lines from a position on were changed so.
-fn run(hunk: &Hunk, from: usize, change: LineChange) -> usize {
-    hunk.lines.iter_from(from).take_while(|line| line.change == change).count()
-}
-
-fn advance(number: &mut Option<u64>) -> Option<u64> {
-    let current = (*number)?;
-    *number = Some(current.saturating_add(1));
-    Some(current)
 }
 
 /// Columns of the widest line, with its mark.
