@@ -144,4 +144,15 @@ impl Usage {
     pub fn spent(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
+
+    /// What `combine` makes of each count and the same count of `other`.
+    #[must_use]
+    pub fn combined(self, other: Self, combine: fn(u64, u64) -> u64) -> Self {
+        Self {
+            input: combine(self.input, other.input),
+            output: combine(self.output, other.output),
+            cache_read: combine(self.cache_read, other.cache_read),
+            cache_write: combine(self.cache_write, other.cache_write),
+        }
+    }
 }

@@ -493,12 +493,7 @@ impl Session {
         if self.usages.len() > MAX_USAGES * 2 {
             self.usages.drain(..MAX_USAGES);
         }
-        let sum =
-            |total: &mut u64, old: u64, new: u64| *total = total.saturating_sub(old).saturating_add(new);
-        sum(&mut self.usage.input, before.input, usage.input);
-        sum(&mut self.usage.output, before.output, usage.output);
-        sum(&mut self.usage.cache_read, before.cache_read, usage.cache_read);
-        sum(&mut self.usage.cache_write, before.cache_write, usage.cache_write);
+        self.usage = self.usage.combined(before, u64::saturating_sub).combined(usage, u64::saturating_add);
     }
 
     /// Raises what was used to what an outcome tells. It may leave out sub-agents, so that nothing is lowered.
@@ -506,14 +501,8 @@ impl Session {
         if self.usages.insert(outcome.hash(), Usage::default()).is_some() {
             return;
         }
-        let raise = |total: &mut u64, settled: &mut u64, more: u64| {
-            *total = settled.saturating_add(more).max(*total);
-            *settled = *total;
-        };
-        raise(&mut self.usage.input, &mut self.settled.input, usage.input);
-        raise(&mut self.usage.output, &mut self.settled.output, usage.output);
-        raise(&mut self.usage.cache_read, &mut self.settled.cache_read, usage.cache_read);
-        raise(&mut self.usage.cache_write, &mut self.settled.cache_write, usage.cache_write);
+        self.usage = self.settled.combined(usage, u64::saturating_add).combined(self.usage, u64::max);
+        self.settled = self.usage;
     }
 }
 

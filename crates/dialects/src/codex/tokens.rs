@@ -22,12 +22,7 @@ pub(super) fn since(now: Usage, before: Usage) -> Usage {
     if is_anew(now, before) {
         return now;
     }
-    Usage {
-        input: now.input - before.input,
-        output: now.output - before.output,
-        cache_read: now.cache_read - before.cache_read,
-        cache_write: now.cache_write.saturating_sub(before.cache_write),
-    }
+    now.combined(before, u64::saturating_sub)
 }
 
 /// The same as a fact, unless there are none: reviews report zeros only.

@@ -95,14 +95,8 @@ impl SessionFigures {
     /// All tokens.
     pub fn tokens(&self) -> Option<Usage> {
         let has_any = !self.usage.is_empty();
-        has_any.then(|| {
-            self.usage.values().fold(Usage::default(), |sum, usage| Usage {
-                input: sum.input.saturating_add(usage.input),
-                output: sum.output.saturating_add(usage.output),
-                cache_read: sum.cache_read.saturating_add(usage.cache_read),
-                cache_write: sum.cache_write.saturating_add(usage.cache_write),
-            })
-        })
+        let add = |sum: Usage, usage: &Usage| sum.combined(*usage, u64::saturating_add);
+        has_any.then(|| self.usage.values().fold(Usage::default(), add))
     }
 
     /// Reads a part of a file: `size` bytes from `start` on, or all to its end. Fails if the file can't be read.

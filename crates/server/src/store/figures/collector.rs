@@ -373,20 +373,12 @@ fn usage_of(fact: FactRef<'_>) -> Usage {
 }
 
 fn add(sum: &mut Usage, more: Usage) {
-    sum.input = sum.input.saturating_add(more.input);
-    sum.output = sum.output.saturating_add(more.output);
-    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
+    *sum = sum.combined(more, u64::saturating_add);
 }
 
 /// What is left of tokens, of each kind never less than none.
 fn less(all: Usage, part: Usage) -> Usage {
-    Usage {
-        input: all.input.saturating_sub(part.input),
-        output: all.output.saturating_sub(part.output),
-        cache_read: all.cache_read.saturating_sub(part.cache_read),
-        cache_write: all.cache_write.saturating_sub(part.cache_write),
-    }
+    all.combined(part, u64::saturating_sub)
 }
 
 /// Counts one more of a name; of too many names the rest count as `others`.
