@@ -24,6 +24,7 @@ pub mod home;
 pub mod item;
 pub mod json;
 pub mod name_table;
+pub mod names;
 pub mod nearest;
 pub mod outline;
 pub mod pipeline;

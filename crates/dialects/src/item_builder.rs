@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
+use streamfmt_core::dialect::Input;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::Value;
+use streamfmt_core::names::Names;
 use streamfmt_core::session::SessionId;
-
-use crate::names::Names;
-use streamfmt_core::dialect::Input;
 
 /// What all items of one line have in common, and how they are made.
 pub(super) struct ItemBuilder<'a, L = ()> {

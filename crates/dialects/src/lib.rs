@@ -11,7 +11,6 @@ mod facts;
 mod foreign;
 mod item_builder;
 mod items;
-mod names;
 mod patch;
 mod records;
 mod tool;

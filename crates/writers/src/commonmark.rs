@@ -13,6 +13,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
 use super::page;
 use crate::byte_set::byte_set;
+use crate::marks_alone::MarkdownEvents;
 
 /// Longer Markdown is written as it is.
 const MAX_TEXT: usize = 256 * 1024;
@@ -54,6 +55,30 @@ pub(super) fn parse(text: &str) -> Parser<'_> {
     Parser::new_ext(text, options)
 }
 
+/// Reads Markdown and hands on its events, as `merged` joins them. Gives what links are defined as and no link has used, in the order
+/// written: it is seen nowhere else, so writers show it.
+pub(super) fn read<'t, E: Iterator<Item = Event<'t>>>(
+    source: &'t str,
+    merged: impl FnOnce(MarkdownEvents<'t>) -> E,
+    mut each: impl FnMut(Event<'t>),
+) -> Vec<&'t str> {
+    let parser = parse(source);
+    let definitions = parser.reference_definitions().iter();
+    let mut unused: HashMap<_, _> =
+        definitions.map(|(label, link)| (label.to_lowercase(), link.span.clone())).collect();
+    for event in merged(MarkdownEvents::new(source, parser)) {
+        if let Event::Start(Tag::Link { id, .. } | Tag::Image { id, .. }) = &event
+            && !id.is_empty()
+        {
+            unused.remove(&id.to_lowercase());
+        }
+        each(event);
+    }
+    let mut spans: Vec<_> = unused.into_values().collect();
+    spans.sort_by_key(|span| span.start);
+    spans.into_iter().filter_map(|span| source.get(span)).collect()
+}
+
 /// A block of code that is open.
 pub(super) struct OpenCode {
     pub(super) language: String,
@@ -72,36 +97,6 @@ impl OpenCode {
             CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
             CodeBlockKind::Indented => "",
         })
-    }
-}
-
-/// What links are defined as and no link has used yet: seen nowhere, so writers show them.
-pub(super) struct Definitions {
-    by_label: HashMap<String, Range<usize>>,
-}
-
-impl Definitions {
-    /// Those of a text.
-    pub(super) fn of(parser: &Parser<'_>) -> Self {
-        let definitions = parser.reference_definitions();
-        let by_label = definitions.iter().map(|(label, link)| (label.to_lowercase(), link.span.clone()));
-        Self { by_label: by_label.collect() }
-    }
-
-    /// Takes out what a link or picture refers to.
-    pub(super) fn note(&mut self, event: &Event<'_>) {
-        if let Event::Start(Tag::Link { id, .. } | Tag::Image { id, .. }) = event
-            && !id.is_empty()
-        {
-            self.by_label.remove(&id.to_lowercase());
-        }
-    }
-
-    /// Where those that are left stand in the text, in the order written.
-    pub(super) fn unused(self) -> Vec<Range<usize>> {
-        let mut spans: Vec<_> = self.by_label.into_values().collect();
-        spans.sort_by_key(|span| span.start);
-        spans
     }
 }
 

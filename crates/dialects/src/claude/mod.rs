@@ -29,12 +29,12 @@ use std::sync::Arc;
 use crate::calls::Calls;
 use crate::facts::{copy, leveled, minor, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
-use crate::names::Names;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input};
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
+use streamfmt_core::names::Names;
 use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
 

@@ -2,10 +2,10 @@
 
 use crate::calls::Calls;
 use crate::facts::{copy, echoed, filled, leveled, minor, nodes, string};
-use crate::names::Names;
 use streamfmt_core::event::Facts;
 use streamfmt_core::item::{Content, Fact, Id, Item};
 use streamfmt_core::json::{self, Str, Value};
+use streamfmt_core::names::Names;
 use streamfmt_core::text::Text;
 
 use super::line::EnvelopeKey;

@@ -1,8 +1,8 @@
 //! How the program is started so that it writes a stream.
 
 use crate::arguments::{before_dashes, has, owned};
-use crate::names::Names;
 use streamfmt_core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
+use streamfmt_core::names::Names;
 
 /// Without `exec` it opens a screen of its own.
 pub(crate) const LAUNCH: Launch = Launch { programs: &["codex"], complete };

@@ -4,10 +4,10 @@
 use data_encoding::BASE64_NOPAD;
 
 use crate::facts::{leveled, minor, nodes, string};
-use crate::names::Names;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
+use streamfmt_core::names::Names;
 use streamfmt_core::text::Text;
 
 use super::call::{self, CallSource};

@@ -12,12 +12,12 @@
 mod shown;
 
 use crate::facts::{filled, image, minor, nodes, push_list, result_content, string};
-use crate::names::Names;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
+use streamfmt_core::names::Names;
 use streamfmt_core::recent::Recent;
 use streamfmt_core::text::Text;
 

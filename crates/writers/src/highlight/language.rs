@@ -1,12 +1,12 @@
 //! The table of languages: what their comments, strings and words look like.
 
-use std::sync::OnceLock;
+use streamfmt_core::names::Names;
 
 /// A language, as far as colours need it.
 #[derive(Debug)]
 pub(super) struct Language {
     /// Names after a fence and file extensions.
-    pub(super) names: Words,
+    pub(super) names: Names,
     /// What kind of text it is.
     pub(super) family: LanguageFamily,
     /// What begins a comment that ends with the line.
@@ -16,7 +16,7 @@ pub(super) struct Language {
     /// Longer ones first.
     pub(super) quotes: &'static [Quote],
     /// In order, lower case.
-    pub(super) keywords: Words,
+    pub(super) keywords: Names,
 }
 
 impl Language {
@@ -26,25 +26,6 @@ impl Language {
         let quotes = self.quotes.iter().map(|quote| quote.mark);
         self.comments.iter().copied().chain(block).chain(quotes)
     }
-}
-
-/// Words that are written as one text, with blanks between them.
-#[derive(Debug)]
-pub(super) struct Words {
-    text: &'static str,
-    /// They are parted when they are first needed.
-    all: OnceLock<Vec<&'static str>>,
-}
-
-impl Words {
-    /// The words, in the order written.
-    pub(super) fn all(&self) -> &[&'static str] {
-        self.all.get_or_init(|| self.text.split_whitespace().collect())
-    }
-}
-
-const fn words(text: &'static str) -> Words {
-    Words { text, all: OnceLock::new() }
 }
 
 /// How the words of a text are told apart.
@@ -99,24 +80,24 @@ const STARS: Option<(&str, &str)> = Some(("/*", "*/"));
 /// All languages. A new one is a new row.
 pub(super) static LANGUAGES: [Language; 16] = [
     Language {
-        names: words("rs rust"),
+        names: Names::of("rs rust"),
         family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[long("\""), CHARACTER],
-        keywords: words(
+        keywords: Names::of(
             "as async await break const continue crate dyn else enum extern fn for if impl in let \
              loop match mod move mut pub ref return self static struct super trait type union \
              unsafe use where while",
         ),
     },
     Language {
-        names: words("cjs cts javascript js jsx mjs mts svelte ts tsx typescript vue"),
+        names: Names::of("cjs cts javascript js jsx mjs mts svelte ts tsx typescript vue"),
         family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE, SINGLE, long("`")],
-        keywords: words(
+        keywords: Names::of(
             "abstract as async await break case catch class const continue debugger declare default \
              delete do else enum export extends finally for from function if implements import in \
              instanceof interface keyof let namespace new of private protected public readonly \
@@ -124,35 +105,35 @@ pub(super) static LANGUAGES: [Language; 16] = [
         ),
     },
     Language {
-        names: words("py pyi python python3 starlark bzl"),
+        names: Names::of("py pyi python python3 starlark bzl"),
         family: LanguageFamily::Code,
         comments: HASH,
         block: None,
         quotes: &[long("\"\"\""), long("'''"), DOUBLE, SINGLE],
-        keywords: words(
+        keywords: Names::of(
             "and as assert async await break case class continue def del elif else except finally \
              for from global if import in is lambda match nonlocal not or pass raise return self \
              try while with yield",
         ),
     },
     Language {
-        names: words("go golang"),
+        names: Names::of("go golang"),
         family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE, SINGLE, bare("`")],
-        keywords: words(
+        keywords: Names::of(
             "break case chan const continue default defer else fallthrough for func go goto if \
              import interface map package range return select struct switch type var",
         ),
     },
     Language {
-        names: words("c cc cpp cxx c++ h hh hpp m mm objc cu glsl wgsl zig"),
+        names: Names::of("c cc cpp cxx c++ h hh hpp m mm objc cu glsl wgsl zig"),
         family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE, SINGLE],
-        keywords: words(
+        keywords: Names::of(
             "auto bool break case catch char class const constexpr continue default delete do \
              double else enum extern float fn for friend goto if inline int long namespace new \
              operator override private protected public return short signed sizeof static struct \
@@ -161,12 +142,12 @@ pub(super) static LANGUAGES: [Language; 16] = [
         ),
     },
     Language {
-        names: words("java kt kts kotlin cs csharp swift scala dart groovy gradle php"),
+        names: Names::of("java kt kts kotlin cs csharp swift scala dart groovy gradle php"),
         family: LanguageFamily::Code,
         comments: SLASHES,
         block: STARS,
         quotes: &[long("\"\"\""), DOUBLE, SINGLE],
-        keywords: words(
+        keywords: Names::of(
             "abstract as async await boolean break case catch class const continue def default do \
              double echo else enum extends extension final finally float for foreach fun func \
              function guard if implements import in init int interface internal is let long match \
@@ -176,46 +157,46 @@ pub(super) static LANGUAGES: [Language; 16] = [
         ),
     },
     Language {
-        names: words("rb ruby ex exs elixir cr"),
+        names: Names::of("rb ruby ex exs elixir cr"),
         family: LanguageFamily::Code,
         comments: HASH,
         block: None,
         quotes: &[long("\"\"\""), DOUBLE, SINGLE],
-        keywords: words(
+        keywords: Names::of(
             "alias and begin break case class cond def defmodule defp do else elsif end ensure fn \
              for if in module next not or raise redo require rescue retry return self super then \
              unless until use when while with yield",
         ),
     },
     Language {
-        names: words("lua luau"),
+        names: Names::of("lua luau"),
         family: LanguageFamily::Code,
         comments: &["--"],
         block: Some(("--[[", "]]")),
         quotes: &[DOUBLE, SINGLE, bare("`")],
-        keywords: words(
+        keywords: Names::of(
             "and break continue do else elseif end export for function goto if in local not or \
              repeat return self then type until while",
         ),
     },
     Language {
-        names: words("hs haskell elm ml ocaml nix"),
+        names: Names::of("hs haskell elm ml ocaml nix"),
         family: LanguageFamily::Code,
         comments: &["-- "],
         block: Some(("{-", "-}")),
         quotes: &[DOUBLE],
-        keywords: words(
+        keywords: Names::of(
             "begin case class data deriving do else end forall fun if import in inherit instance \
              let match module newtype of open rec then type val where with",
         ),
     },
     Language {
-        names: words("sql mysql pgsql postgres sqlite"),
+        names: Names::of("sql mysql pgsql postgres sqlite"),
         family: LanguageFamily::Query,
         comments: &["--"],
         block: STARS,
         quotes: &[quote("\""), bare("'")],
-        keywords: words(
+        keywords: Names::of(
             "add all alter and as asc begin between by case commit constraint create cross default \
              delete desc distinct drop else end exists foreign from full group having if in index \
              inner insert into is join key left like limit not offset on or order outer primary \
@@ -224,54 +205,54 @@ pub(super) static LANGUAGES: [Language; 16] = [
         ),
     },
     Language {
-        names: words("bash console dockerfile fish ksh make makefile mk sh shell shell-session zsh"),
+        names: Names::of("bash console dockerfile fish ksh make makefile mk sh shell shell-session zsh"),
         family: LanguageFamily::Shell,
         comments: HASH,
         block: None,
         quotes: &[long("\""), bare("'")],
-        keywords: words(
+        keywords: Names::of(
             "break case continue do done elif else esac exit export fi for function if in local \
              return select set then time unset until while",
         ),
     },
     Language {
-        names: words("json json5 jsonc jsonl ndjson"),
+        names: Names::of("json json5 jsonc jsonl ndjson"),
         family: LanguageFamily::Data,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE],
-        keywords: words(""),
+        keywords: Names::of(""),
     },
     Language {
-        names: words("cfg conf env ini lock properties toml yaml yml"),
+        names: Names::of("cfg conf env ini lock properties toml yaml yml"),
         family: LanguageFamily::Data,
         comments: HASH,
         block: None,
         quotes: &[long("\"\"\""), DOUBLE, SINGLE],
-        keywords: words(""),
+        keywords: Names::of(""),
     },
     Language {
-        names: words("css less sass scss"),
+        names: Names::of("css less sass scss"),
         family: LanguageFamily::Data,
         comments: SLASHES,
         block: STARS,
         quotes: &[DOUBLE, SINGLE],
-        keywords: words(""),
+        keywords: Names::of(""),
     },
     Language {
-        names: words("htm html plist svg xhtml xml xsd"),
+        names: Names::of("htm html plist svg xhtml xml xsd"),
         family: LanguageFamily::Tags,
         comments: &[],
         block: Some(("<!--", "-->")),
         quotes: &[],
-        keywords: words(""),
+        keywords: Names::of(""),
     },
     Language {
-        names: words("diff patch"),
+        names: Names::of("diff patch"),
         family: LanguageFamily::Changes,
         comments: &[],
         block: None,
         quotes: &[],
-        keywords: words(""),
+        keywords: Names::of(""),
     },
 ];

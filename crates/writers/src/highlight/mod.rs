@@ -311,7 +311,7 @@ impl<'l> LineHighlighter<'l, '_> {
             _ => word_length(rest),
         };
         let (word, behind) = rest.split_at(length);
-        let is_keyword = |word: &str| self.language.keywords.all().binary_search(&word).is_ok();
+        let is_keyword = |word: &str| self.language.keywords.find(word).is_some();
         let role = match self.language.family {
             LanguageFamily::Data => self.data_word(word, behind),
             LanguageFamily::Shell => {

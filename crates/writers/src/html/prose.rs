@@ -6,8 +6,7 @@ use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStrea
 
 use super::block::{begin_link, code_lines};
 use super::out::HtmlOut;
-use crate::commonmark::{self, Definitions, OpenCode};
-use crate::marks_alone::MarkdownEvents;
+use crate::commonmark::{self, OpenCode};
 use streamfmt_core::text;
 
 /// Browsers give up on elements that lie some five times deeper.
@@ -43,16 +42,11 @@ fn write_with(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks, headings:
     } else if commonmark::is_words(source) {
         out.within("<p>", &text::clean(source), "</p>");
     } else {
-        let parser = commonmark::parse(source);
-        let mut definitions = Definitions::of(&parser);
         let mut prose =
             HtmlProse { out, breaks, code: None, links: Vec::new(), table: None, headings, depth: 0 };
-        for event in TextMergeStream::new(MarkdownEvents::new(source, parser)) {
-            definitions.note(&event);
-            prose.event(event);
-        }
-        for span in definitions.unused() {
-            prose.out.within("<p>", source.get(span).unwrap_or(""), "</p>");
+        let unused = commonmark::read(source, TextMergeStream::new, |event| prose.event(event));
+        for definition in unused {
+            out.within("<p>", definition, "</p>");
         }
     }
     out.raw("</div>\n");

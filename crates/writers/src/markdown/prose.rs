@@ -10,9 +10,8 @@ use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStrea
 
 use super::LINE;
 use super::spelling::Spelling;
-use crate::commonmark::{self, Definitions, OpenCode};
+use crate::commonmark::{self, OpenCode};
 use crate::lines::{LineLevel, LineWriter};
-use crate::marks_alone::MarkdownEvents;
 use crate::page;
 use streamfmt_core::find::find;
 use streamfmt_core::text;
@@ -33,8 +32,6 @@ pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling
         writer.line(&line);
         return;
     }
-    let parser = commonmark::parse(source);
-    let mut definitions = Definitions::of(&parser);
     let mut prose = MarkdownProse {
         writer,
         spelling,
@@ -49,14 +46,11 @@ pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling
         in_heading: false,
     };
     // References may be spelled with entities, which come as texts of their own.
-    for event in TextMergeStream::new(MarkdownEvents::new(source, parser)) {
-        definitions.note(&event);
-        prose.event(event);
-    }
+    let unused = commonmark::read(source, TextMergeStream::new, |event| prose.event(event));
     prose.flush();
-    for span in definitions.unused() {
+    for definition in unused {
         prose.begin();
-        prose.text(source.get(span).unwrap_or(""));
+        prose.text(definition);
         prose.flush();
     }
 }

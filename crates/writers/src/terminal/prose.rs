@@ -4,6 +4,7 @@
 //! so nesting costs no stack. Whatever the parser decodes (`&#27;` is an escape character) is cleaned again
 //! before it is written.
 
+use std::convert::identity;
 use std::mem;
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
@@ -12,8 +13,7 @@ use super::block::{coloured, target};
 use super::rows::{RowLevel, RowWriter, glyph};
 use super::table::{self, Align, TableCell};
 use super::wrap::{self, StyledText};
-use crate::commonmark::{self, Definitions, OpenCode};
-use crate::marks_alone::MarkdownEvents;
+use crate::commonmark::{self, OpenCode};
 use crate::{highlight, page};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::Style;
@@ -34,16 +34,11 @@ pub(super) fn write(writer: &mut RowWriter<'_>, text: &str, role: &str) {
         code: None,
         table: None,
     };
-    let parser = commonmark::parse(text);
-    let mut definitions = Definitions::of(&parser);
-    for event in MarkdownEvents::new(text, parser) {
-        definitions.note(&event);
-        prose.event(event);
-    }
+    let unused = commonmark::read(text, identity, |event| prose.event(event));
     prose.flush();
-    for span in definitions.unused() {
+    for definition in unused {
         prose.begin_block();
-        prose.styled(text.get(span).unwrap_or(""), "markdown.url");
+        prose.styled(definition, "markdown.url");
         prose.flush();
     }
 }

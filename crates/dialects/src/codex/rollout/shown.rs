@@ -1,10 +1,10 @@
 //! What was shown of a session while it ran: since 0.169 mostly as items, like those of the stream.
 
 use crate::facts::{image, leveled, minor, nodes, push_list, string};
-use crate::names::Names;
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, Kind};
 use streamfmt_core::json::Value;
+use streamfmt_core::names::Names;
 
 use super::super::call::{self, CallSource};
 use super::super::{Codex, ItemBuilder, errors, result};

@@ -2,8 +2,9 @@
 
 use std::sync::OnceLock;
 
-/// Names of one kind: options, types of lines.
-pub(crate) struct Names {
+/// Names of one kind: options, types of lines, keywords of a language.
+#[derive(Debug)]
+pub struct Names {
     text: &'static str,
     /// They are parted when they are first needed.
     all: OnceLock<Vec<&'static str>>,
@@ -11,22 +12,22 @@ pub(crate) struct Names {
 
 impl Names {
     /// The names in a text.
-    pub(crate) const fn of(text: &'static str) -> Self {
+    pub const fn of(text: &'static str) -> Self {
         Self { text, all: OnceLock::new() }
     }
 
     /// All of them, in the order written.
-    pub(crate) fn all(&self) -> &[&'static str] {
+    pub fn all(&self) -> &[&'static str] {
         self.all.get_or_init(|| self.text.split_whitespace().collect())
     }
 
     /// Whether this is one of them.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.all().contains(&name)
     }
 
     /// The name that equals this one, if it is one of them. They must be sorted.
-    pub(crate) fn find(&self, name: &str) -> Option<&'static str> {
+    pub fn find(&self, name: &str) -> Option<&'static str> {
         debug_assert!(self.all().is_sorted(), "names that are searched");
         self.all().binary_search(&name).ok().map(|place| self.all()[place])
     }
