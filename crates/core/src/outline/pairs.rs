@@ -28,7 +28,7 @@ const MAX_ALL_BYTES: usize = 4 << 20;
 const MAX_QUEUES: usize = 64;
 
 /// An entry in the order of the document.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Paired {
     pub(super) entry: Box<Entry>,
     /// Its result, if that came in time.
@@ -64,9 +64,8 @@ struct Queue {
 
 #[derive(Debug)]
 struct WaitingCall {
-    entry: Box<Entry>,
-    result: Option<Box<Entry>>,
-    title: Option<Line>,
+    /// What would be given out of it now.
+    paired: Paired,
     /// Whether something is inside of it, which comes before its result.
     is_entered: bool,
     /// Whether it may work on though it has its result.
@@ -75,15 +74,15 @@ struct WaitingCall {
 }
 
 impl WaitingCall {
-    /// A copy of what would be given out of it now.
-    fn paired(&self) -> Paired {
-        let Self { entry, result, title, .. } = self;
-        Paired { entry: entry.clone(), result: result.clone(), title: title.clone() }
+    /// Whether it is this call, and its result may still come.
+    fn is_of(&self, call: &Id, gathers: bool) -> bool {
+        self.paired.entry.id == *call && self.awaits(gathers)
     }
 
     /// Whether it is a call whose result may still come.
     fn awaits(&self, gathers: bool) -> bool {
-        self.result.is_none() && (gathers || !self.is_entered) && awaits(&self.entry, gathers)
+        let Paired { entry, result, .. } = &self.paired;
+        result.is_none() && (gathers || !self.is_entered) && awaits(entry, gathers)
     }
 
     /// Whether something may still come that is to be given out with it.
@@ -140,14 +139,8 @@ impl Pairing {
             }
             let queue = self.queues.entry(parent.clone()).or_insert_with(|| std::mem::take(&mut self.spare));
             queue.bytes += bytes;
-            queue.waiting.push_back(WaitingCall {
-                entry,
-                result: None,
-                title,
-                is_entered: false,
-                is_running: false,
-                bytes,
-            });
+            let paired = Paired { entry, result: None, title };
+            queue.waiting.push_back(WaitingCall { paired, is_entered: false, is_running: false, bytes });
         }
         self.enter(parent.as_ref(), out);
         self.settle(&parent, out);
@@ -169,15 +162,15 @@ impl Pairing {
                     open.pop();
                     continue;
                 };
-                all.push(waiting.paired());
+                all.push(waiting.paired.clone());
                 // What is inside of a call that waits stands behind it.
-                let inside = left.shift_remove(&Some(waiting.entry.id.clone()));
+                let inside = left.shift_remove(&Some(waiting.paired.entry.id.clone()));
                 open.extend(inside.map(|queue| queue.waiting.iter()));
             }
         }
         // Hostile streams nest calls in circles.
         let circles = left.values().flat_map(|queue| &queue.waiting);
-        all.extend(circles.map(WaitingCall::paired));
+        all.extend(circles.map(|waiting| waiting.paired.clone()));
         all
     }
 
@@ -213,8 +206,7 @@ impl Pairing {
         let gathers = self.gathers;
         let waiting = self.queues.get_mut(&outer).map(|queue| &mut queue.waiting);
         let mut waiting = waiting.into_iter().flatten();
-        let Some(waiting) = waiting.find(|waiting| waiting.entry.id == *call && waiting.awaits(gathers))
-        else {
+        let Some(waiting) = waiting.find(|waiting| waiting.is_of(call, gathers)) else {
             return;
         };
         waiting.is_entered = true;
@@ -229,14 +221,14 @@ impl Pairing {
         };
         let gathers = self.gathers;
         let Some(queue) = self.queues.get_mut(&entry.parent) else { return Some(entry) };
-        let is_call = |waiting: &&mut WaitingCall| waiting.entry.id == *call && waiting.awaits(gathers);
+        let is_call = |waiting: &&mut WaitingCall| waiting.is_of(call, gathers);
         // Most results come soon after their calls.
         let Some(waiting) = queue.waiting.iter_mut().rev().find(is_call) else { return Some(entry) };
         waiting.bytes += bytes;
         queue.bytes += bytes;
-        let may_run = gathers && waiting.entry.action == Some(Action::Delegate);
+        let may_run = gathers && waiting.paired.entry.action == Some(Action::Delegate);
         waiting.is_running = may_run && !waiting.is_entered && !entry.is_failed();
-        waiting.result = Some(entry);
+        waiting.paired.result = Some(entry);
         None
     }
 
@@ -293,8 +285,7 @@ impl Pairing {
     /// Gives out the first that waits inside of `parent`, and what waited for it.
     fn emit_front(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
-        let Some(WaitingCall { entry, result, title, is_running, bytes, .. }) = queue.waiting.pop_front()
-        else {
+        let Some(WaitingCall { paired, is_running, bytes, .. }) = queue.waiting.pop_front() else {
             self.queues.shift_remove(parent);
             return;
         };
@@ -303,8 +294,9 @@ impl Pairing {
         if queue.waiting.is_empty() {
             self.spare = self.queues.shift_remove(parent).unwrap_or_default();
         }
+        let entry = &paired.entry;
         let call = (entry.kind == Kind::Call).then(|| entry.id.clone());
-        let is_over = self.gathers && (self.is_ending || (result.is_some() && !is_running));
+        let is_over = self.gathers && (self.is_ending || (paired.result.is_some() && !is_running));
         if let Some(call) = &call {
             self.calls.shift_remove(call);
         }
@@ -317,7 +309,7 @@ impl Pairing {
                 self.emit_front(&inside, out);
             }
         }
-        out.push(Paired { entry, result, title });
+        out.push(paired);
         if let Some(inside) = call.map(Some).filter(|inside| may_nest && inside != parent) {
             while is_over && self.queues.contains_key(&inside) {
                 self.emit_front(&inside, out);
