@@ -184,18 +184,18 @@ impl Pipeline {
         } = setup;
         let may_wait = is_whole || shows_open;
         let main = EntryStage::new(profile, output, presentation, may_wait, holds_head, is_whole, budget);
-        let mut settles = vec![(0, settle)];
+        let mut settles: Vec<_> = settle.map(|settle| (0, settle)).into_iter().collect();
         let mut others = Vec::new();
         for (number, sink) in (1..).zip(also) {
             let Sink { profile, output, settle, take, take_head } = sink;
             let holds_head = take_head.is_some();
             let stage =
                 EntryStage::new(profile, output, presentation, is_whole, holds_head, is_whole, budget);
-            settles.push((number, settle));
+            settles.extend(settle.map(|settle| (number, settle)));
             others.push(FurtherOutput::new(FormatStage::new(stage), take, take_head));
         }
-        let start = HeldStart::of(settles, dialect.as_deref());
         let dialect = dialect.as_deref();
+        let start = HeldStart::of(settles, dialect);
         Self {
             framer: Framer::new(max_line),
             decode: DecodeStage::new(dialects, dialect_plugins, dialect, subagents, max_line, budget),

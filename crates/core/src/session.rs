@@ -337,21 +337,18 @@ impl Session {
     /// Gives the item an id that no other has, and tells what it says. `None`: it is the same as the one that has it.
     fn name(&mut self, item: &mut Item) -> Option<TextHash> {
         let (content, said) = content_of(item);
-        match self.seen.remember(item.id.hash(), content) {
-            Seen::Never => return Some(said),
-            Seen::Same => return None,
-            Seen::Other => {}
-        }
+        let mut other = None;
         // Hostile streams give one id to everything: after some tries the line number tells them apart.
-        for count in 2..64 {
-            let id = Id::from(format!("{}~{count}", item.id));
-            match self.seen.remember(id.hash(), content) {
+        for count in 2..65 {
+            match self.seen.remember(other.as_ref().unwrap_or(&item.id).hash(), content) {
                 Seen::Never => {
-                    item.id = id;
+                    if let Some(other) = other {
+                        item.id = other;
+                    }
                     return Some(said);
                 }
                 Seen::Same => return None,
-                Seen::Other => {}
+                Seen::Other => other = Some(Id::from(format!("{}~{count}", item.id))),
             }
         }
         item.id = format!("{}~line-{}-{}", item.id, item.line, self.next_place(None)).into();

@@ -31,11 +31,7 @@ pub(super) struct HeldStart {
 impl HeldStart {
     /// Waits until it is settled how each output shows the stream; `None` if nothing waits for that. `dialect`: its name, if it was
     /// decided on from outside.
-    pub(super) fn of(settles: Vec<(usize, Option<Settle>)>, dialect: Option<&str>) -> Option<Self> {
-        let settles: Vec<_> = settles
-            .into_iter()
-            .filter_map(|(output, settle)| settle.map(|settle| (output, settle)))
-            .collect();
+    pub(super) fn of(settles: Vec<(usize, Settle)>, dialect: Option<&str>) -> Option<Self> {
         let dialect = dialect.map(Into::into);
         (!settles.is_empty()).then(|| Self { settles, dialect, ..Self::default() })
     }
