@@ -11,7 +11,7 @@ use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
 
 use super::block::{coloured, target};
 use super::rows::{RowLevel, RowWriter, glyph};
-use super::table::{self, Align, TableCell};
+use super::table::{self, TableCell};
 use super::wrap::{self, StyledText};
 use crate::commonmark::{self, OpenCode};
 use crate::{highlight, page};
@@ -58,7 +58,7 @@ struct OpenTerminalLink {
 
 #[derive(Default)]
 struct TerminalTable {
-    aligns: Vec<Align>,
+    aligns: Vec<Alignment>,
     /// The rows, the head first.
     rows: Vec<Vec<Vec<TextRun>>>,
 }
@@ -211,12 +211,7 @@ impl TerminalProse<'_, '_> {
             }
             Tag::Table(aligns) => {
                 self.begin_block();
-                let aligns = aligns.iter().map(|align| match align {
-                    Alignment::None | Alignment::Left => Align::Left,
-                    Alignment::Center => Align::Center,
-                    Alignment::Right => Align::Right,
-                });
-                self.table = Some(TerminalTable { aligns: aligns.collect(), rows: Vec::new() });
+                self.table = Some(TerminalTable { aligns, rows: Vec::new() });
             }
             Tag::TableHead => {
                 self.open_style("table.head");

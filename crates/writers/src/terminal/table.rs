@@ -1,5 +1,7 @@
 //! Tables: columns that stand below each other and fit the width.
 
+use pulldown_cmark::Alignment;
+
 use super::block::{addressed, pieces, targets};
 use super::rows::{RowWriter, glyph};
 use super::wrap::{self, StyledText};
@@ -10,15 +12,6 @@ const MAX_PADDED: usize = wrap::SPACES.len();
 
 /// Columns narrower than this can't be read: such a table is written as a list.
 const LEAST: usize = 6;
-
-/// How a column is aligned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Align {
-    #[default]
-    Left,
-    Center,
-    Right,
-}
 
 /// A cell: pieces of one line.
 pub(super) type TableCell<'a> = Vec<StyledText<'a>>;
@@ -47,7 +40,7 @@ pub(super) fn grid(
     writer: &mut RowWriter<'_>,
     head: &[TableCell<'_>],
     rows: &[Vec<TableCell<'_>>],
-    aligns: &[Align],
+    aligns: &[Alignment],
 ) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0).max(head.len());
     let mut widths = vec![0; columns];
@@ -120,7 +113,7 @@ fn list(writer: &mut RowWriter<'_>, head: &[TableCell<'_>], rows: &[Vec<TableCel
 struct Columns<'t, 'a> {
     widths: &'t [usize],
     between: &'t [StyledText<'a>],
-    aligns: &'t [Align],
+    aligns: &'t [Alignment],
 }
 
 impl Columns<'_, '_> {
@@ -146,10 +139,10 @@ impl Columns<'_, '_> {
                 }
                 let part = broken.get(column).and_then(|lines| lines.get(at)).map_or(&[][..], Vec::as_slice);
                 let missing = width.saturating_sub(wrap::width_of(part));
-                let before = match self.aligns.get(column).copied().unwrap_or_default() {
-                    Align::Left => 0,
-                    Align::Center => missing / 2,
-                    Align::Right => missing,
+                let before = match self.aligns.get(column) {
+                    None | Some(Alignment::None | Alignment::Left) => 0,
+                    Some(Alignment::Center) => missing / 2,
+                    Some(Alignment::Right) => missing,
                 };
                 pad(&mut line, before);
                 line.extend_from_slice(part);
