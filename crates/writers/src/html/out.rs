@@ -6,6 +6,7 @@ use wide::u8x16;
 
 use crate::byte_set::byte_set;
 use crate::pieces::{OutputPieces, PIECE};
+use streamfmt_core::find::length_before;
 
 /// Takes HTML and passes it on in pieces.
 pub(super) struct HtmlOut<'p>(OutputPieces<'p>);
@@ -81,8 +82,9 @@ impl<'p> HtmlOut<'p> {
 /// Writes `text` so that it means nothing to a browser.
 fn escape(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(at) = first_special(rest.as_bytes()) {
-        let (plain, behind) = rest.split_at(at);
+    loop {
+        let is_special = |byte| IS_SPECIAL[usize::from(byte)];
+        let (plain, behind) = rest.split_at(length_before(rest.as_bytes(), is_special, special_ones));
         out.push_str(plain);
         let mut behind_it = behind.chars();
         match behind_it.next() {
@@ -92,11 +94,10 @@ fn escape(text: &str, out: &mut String) {
             Some('"') => out.push_str("&quot;"),
             Some('\'') => out.push_str("&#39;"),
             Some(ch) => out.push(if is_noncharacter(ch) { '\u{fffd}' } else { ch }),
-            None => {}
+            None => return,
         }
         rest = behind_it.as_str();
     }
-    out.push_str(rest);
 }
 
 /// What is no character for good: no page may hold it, not even as a reference.
@@ -107,36 +108,19 @@ fn is_noncharacter(ch: char) -> bool {
 /// The first byte of the first character that may be none for good.
 const NONCHARACTERS: u8 = 0xef;
 
-/// Where the first character is that may have to be spelled otherwise.
-fn first_special(bytes: &[u8]) -> Option<usize> {
-    let (sixteens, rest) = bytes.as_chunks::<16>();
-    for (index, sixteen) in sixteens.iter().enumerate() {
-        if let Some(at) = first_special_of(*sixteen) {
-            return Some(index * 16 + at);
-        }
-    }
-    match bytes.last_chunk::<16>() {
-        _ if rest.is_empty() => None,
-        // None of what was looked at already is special.
-        Some(last) => first_special_of(*last).map(|at| bytes.len() - 16 + at),
-        None => rest.iter().position(|byte| IS_SPECIAL[usize::from(*byte)]),
-    }
-}
-
 /// Whether a character may have to be spelled otherwise, by its first byte.
 static IS_SPECIAL: [bool; 256] = byte_set(b"&<>\"'", &[[NONCHARACTERS, u8::MAX]]);
 
-fn first_special_of(bytes: [u8; 16]) -> Option<usize> {
+/// Marks the bytes by which a character may have to be spelled otherwise.
+fn special_ones(bytes: u8x16) -> u32 {
     let [bit, other_bit, apostrophe, greater, quote, last] =
         [1, 2, b'\'', b'>', b'"', NONCHARACTERS].map(u8x16::splat);
-    let bytes = u8x16::new(bytes);
     // Two of them differ in one bit from another.
     let is_special = (bytes | bit).simd_eq(apostrophe)
         | (bytes | other_bit).simd_eq(greater)
         | bytes.simd_eq(quote)
         | bytes.max(last).simd_eq(bytes);
-    let special = is_special.to_bitmask();
-    (special != 0).then(|| special.trailing_zeros() as usize)
+    is_special.to_bitmask()
 }
 
 #[cfg(test)]
