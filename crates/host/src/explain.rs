@@ -314,14 +314,8 @@ fn listeners(about: &Question, plugins: &Plugins) -> Vec<Listener> {
     listeners
 }
 
-/// An item to try settings on, and what its like is called.
-struct Probe {
-    item: Item,
-    name: &'static str,
-}
-
-/// Items of each kind that is asked about, and their failures.
-fn probes(about: &Question, action: Action) -> Vec<Probe> {
+/// Items to try settings on: of each kind that is asked about, and their failures. Each with what its like is called.
+fn probes(about: &Question, action: Action) -> Vec<(Item, &'static str)> {
     let probe = |kind: Kind, failed: bool| {
         let mut item = Item::new("probe", kind, 1);
         item.text = Content::Own("x".to_owned());
@@ -338,7 +332,7 @@ fn probes(about: &Question, action: Action) -> Vec<Probe> {
             (_, false) => "all",
             (_, true) => "failures",
         };
-        Probe { item, name }
+        (item, name)
     };
     let mut probes = Vec::new();
     for kind in about.kinds() {
@@ -354,7 +348,7 @@ fn probes(about: &Question, action: Action) -> Vec<Probe> {
 fn hiding(about: &Question, action: Action, engine: &Engine) -> Vec<Hiding> {
     let probes = probes(about, action);
     let names = |does: &dyn Fn(&Item) -> bool| {
-        let met: Vec<&str> = probes.iter().filter(|it| does(&it.item)).map(|it| it.name).collect();
+        let met: Vec<&str> = probes.iter().filter(|(item, _)| does(item)).map(|(_, name)| *name).collect();
         if met.len() == probes.len() { "all".to_owned() } else { met.join(", ") }
     };
     let mut found = Vec::new();

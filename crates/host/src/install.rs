@@ -9,7 +9,6 @@
 //! The first one with the name is used. An installed plugin can't change: its files are hashed each time it is loaded, and exactly the
 //! hashed bytes run. To change a plugin, fork it.
 
-pub mod built_in;
 mod lock;
 pub mod tree;
 
@@ -19,11 +18,11 @@ use std::path::{Path, PathBuf};
 
 use crate::files::Files;
 use crate::folders::Folders;
+use crate::plugin::built_in::BUILT_IN;
 use crate::plugin::manifest::{self, Manifest};
 use crate::plugin::pack::{Pack, is_source};
 use crate::problem::{Problem, suggestion};
 use crate::trust::disk;
-use built_in::BUILT_IN;
 use lock::{Lock, Locked};
 use tree::PluginTree;
 
@@ -121,7 +120,7 @@ impl Installed {
                 };
                 Ok(pack.at(folder))
             }
-            Home::BuiltIn => built_in::tree(name).unwrap_or_default().pack(),
+            Home::BuiltIn => PluginTree::built_in(name).unwrap_or_default().pack(),
         }
     }
 
@@ -220,7 +219,7 @@ impl Installed {
             ));
         }
         let tree = match home {
-            Home::BuiltIn => built_in::tree(name).unwrap_or_default(),
+            Home::BuiltIn => PluginTree::built_in(name).unwrap_or_default(),
             _ => PluginTree::read(&Files::default(), &self.folder(home, name).unwrap_or_default())
                 .map_err(complain)?,
         };
@@ -305,10 +304,9 @@ impl Installed {
         let mut names: Vec<String> = entries
             .filter_map(|entry| {
                 let path = entry.path();
-                let name =
-                    if home == Home::Own && is_source(&path) { path.file_stem() } else { path.file_name() };
-                let is_plugin = path.is_dir() || home == Home::Own && is_source(&path);
-                Some(name?.to_str()?.to_owned()).filter(|_| is_plugin)
+                let is_script = home == Home::Own && is_source(&path);
+                let name = if is_script { path.file_stem() } else { path.file_name() };
+                Some(name?.to_str()?.to_owned()).filter(|_| is_script || path.is_dir())
             })
             .filter(|name| manifest::is_name(name))
             .collect();

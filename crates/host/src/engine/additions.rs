@@ -167,20 +167,17 @@ impl Builder {
 impl Additions {
     /// Problems of names that can't be chosen, since they are taken.
     pub(super) fn problems(&self) -> Vec<Problem> {
-        let taken =
-            |what: &str, name: &str| Problem::of(format!("{what} {name}"), "this name is already taken");
-        let (mut problems, mut dialects, mut formats) = (Vec::new(), HashSet::new(), HashSet::new());
-        for (name, _) in &self.dialects {
-            if name == "auto" || DIALECTS.find(name).is_some() || !dialects.insert(name) {
-                problems.push(taken("dialect", name));
-            }
-        }
-        for (name, _) in &self.writers {
-            if writers::find(name).is_some() || !formats.insert(name) {
-                problems.push(taken("writer", name));
-            }
-        }
-        problems
+        let is_dialect = |name: &str| name == "auto" || DIALECTS.find(name).is_some();
+        let dialects = self.dialects.iter().map(|(name, _)| ("dialect", name, is_dialect(name)));
+        let is_writer = |name: &str| writers::find(name).is_some();
+        let writers = self.writers.iter().map(|(name, _)| ("writer", name, is_writer(name)));
+        let mut known = HashSet::new();
+        let taken = dialects
+            .chain(writers)
+            .filter(|(what, name, is_taken)| *is_taken || !known.insert((*what, *name)));
+        taken
+            .map(|(what, name, _)| Problem::of(format!("{what} {name}"), "this name is already taken"))
+            .collect()
     }
 
     /// New formatters, in the order in which they are asked.

@@ -18,7 +18,7 @@ use crate::settings::document::{
 use crate::settings::is_path;
 
 /// What a case is formatted with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CaseChoices {
     /// What it is about.
     pub title: String,
@@ -101,28 +101,13 @@ pub struct CaseRedaction {
     with: String,
 }
 
-impl Default for CaseChoices {
-    fn default() -> Self {
-        Self {
-            title: String::new(),
-            tags: Vec::new(),
-            skip: None,
-            input: None,
-            profiles: vec!["default".to_owned()],
-            writers: vec!["text".to_owned()],
-            matrix: Vec::new(),
-            formatting: Formatting::default(),
-            patches: Vec::new(),
-            redactions: Vec::new(),
-            expect: Expect::default(),
-            fuel: None,
-            now: None,
-            places: ChoicePlaces::default(),
-        }
-    }
-}
-
 impl CaseChoices {
+    /// What holds for a case where no file says otherwise.
+    pub(super) fn usual() -> Self {
+        let (profiles, writers) = (vec!["default".to_owned()], vec!["text".to_owned()]);
+        Self { profiles, writers, ..Self::default() }
+    }
+
     /// These choices with those of a file over them, if there is one. Its paths are relative to its folder.
     pub(super) fn with(&self, path: &Path, problems: &mut Problems) -> Self {
         let mut choices = self.clone();

@@ -14,11 +14,10 @@ mod parts;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, BufRead, Read};
-use std::sync::mpsc::{Sender, channel};
 
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::json::Record;
-use streamfmt_core::pipeline::{Output, Pipeline};
+use streamfmt_core::pipeline::Pipeline;
 use streamfmt_dialects::DIALECTS;
 
 pub use baseline::Baseline;
@@ -26,7 +25,7 @@ pub use groups::DriftGroup;
 pub use parts::What;
 use parts::parts;
 
-use super::witness::Witness;
+use super::witness::items_of;
 use crate::engine::Engine;
 
 /// Lines around one that decide how it is shown.
@@ -94,8 +93,9 @@ impl Drift {
     pub fn read(&mut self, name: &str, mut input: impl BufRead) -> io::Result<()> {
         self.files.push(name.to_owned());
         let mut window = Window::default();
-        let (tell, met) = channel();
-        let mut pipeline = Pipeline::new(self.observed(tell));
+        let mut setup = self.engine.setup();
+        let met = items_of(&mut setup);
+        let mut pipeline = Pipeline::new(setup);
         let mut number = 0;
         let mut unknown = BTreeMap::new();
         loop {
@@ -153,15 +153,6 @@ impl Drift {
             (a.what, u64::MAX - a.count, &a.name).cmp(&(b.what, u64::MAX - b.count, &b.name))
         });
         found
-    }
-
-    /// A set-up whose items are seen as they come.
-    fn observed(&self, tell: Sender<Item>) -> streamfmt_core::pipeline::Setup {
-        let mut setup = self.engine.setup();
-        if let Output::Entries { formatters, .. } = &mut setup.output {
-            formatters.insert(0, Box::new(Witness(tell)));
-        }
-        setup
     }
 
     fn known(&mut self, what: What, name: &str, line: u64) -> Option<&mut Known> {

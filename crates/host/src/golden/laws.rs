@@ -11,17 +11,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use std::sync::mpsc::channel;
 
 use streamfmt_core::item::Id;
 use streamfmt_core::json::Record;
-use streamfmt_core::pipeline::{Output, Report, Setup};
+use streamfmt_core::pipeline::{Report, Setup};
 use streamfmt_core::text::clean;
 
 use super::case::Cell;
 use super::input::CaseInput;
 use super::run::{CaseRun, visible};
-use super::witness::{Witness, entries_of};
+use super::witness::{entries_of, items_of};
 use super::{live, marked, pieces};
 use crate::engine::Engine;
 use crate::writers::WriterRow;
@@ -223,10 +222,7 @@ fn counts(report: &Report) -> Report {
 
 /// Finds an item that is neither written nor counted as hidden.
 pub(super) fn undrawn(mut setup: Setup, input: &[u8]) -> Option<String> {
-    // Otherwise nothing stands between items and what is written.
-    let Output::Entries { formatters, .. } = &mut setup.output else { return None };
-    let (tell, met) = channel();
-    formatters.insert(0, Box::new(Witness(tell)));
+    let met = items_of(&mut setup);
     let filter = setup.profile.filter.clone();
     let (drawn, report) = entries_of(setup, input)?;
     let mut hidden: BTreeMap<&str, (u64, Id)> = BTreeMap::new();

@@ -51,7 +51,7 @@ impl Suite {
             return suite;
         };
         let above: Vec<&Path> = real.ancestors().skip(1).collect();
-        let mut defaults = CaseChoices::default();
+        let mut defaults = CaseChoices::usual();
         if let Some(pack) = above.iter().find(|folder| is_plugin(folder)) {
             defaults.formatting.plugins = vec![(*pack).to_owned()];
         }

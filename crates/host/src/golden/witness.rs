@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use streamfmt_core::entry::{Block, Entry};
 use streamfmt_core::formatter::{FormatError, Formatter, Observation, Observer, Verdict};
@@ -41,8 +41,18 @@ impl Writer for Collector {
     }
 }
 
+/// The items of a set-up's pipeline, each once it is whole; none if no entries are made, since nothing stands then between items and
+/// what is written.
+pub(super) fn items_of(setup: &mut Setup) -> Receiver<Item> {
+    let (tell, met) = channel();
+    if let Output::Entries { formatters, .. } = &mut setup.output {
+        formatters.insert(0, Box::new(Witness(tell)));
+    }
+    met
+}
+
 /// Tells of every item once it is whole, and decides nothing.
-pub(super) struct Witness(pub(super) Sender<Item>);
+struct Witness(Sender<Item>);
 
 impl Formatter for Witness {
     fn name(&self) -> &'static str {

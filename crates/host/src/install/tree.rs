@@ -9,6 +9,7 @@ use std::sync::Arc;
 use streamfmt_core::text::clean;
 
 use crate::files::{FileError, Files};
+use crate::plugin::built_in::BUILT_IN;
 use crate::plugin::library::NativeCode;
 use crate::plugin::manifest::{self, API, Manifest};
 use crate::plugin::pack::{Pack, is_source, no_manifest};
@@ -35,6 +36,13 @@ pub struct PluginTree {
 }
 
 impl PluginTree {
+    /// The files of the built-in plugin `name`, in the form that installed ones have.
+    pub(super) fn built_in(name: &str) -> Option<Self> {
+        let (_, files) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        let file = |(path, text): &(&str, &str)| ((*path).to_owned(), text.as_bytes().into());
+        Some(Self { files: files.iter().map(file).collect() })
+    }
+
     /// Reads a plugin from its folder, leaving out names that begin with a dot, or makes one of a lone Lua file.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
         let source = match files.read(path, LARGEST_FILE) {

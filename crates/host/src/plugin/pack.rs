@@ -61,7 +61,7 @@ impl PluginLayer {
 }
 
 /// A plugin that was read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pack {
     /// Its name.
     pub name: String,
@@ -134,15 +134,9 @@ impl Pack {
     pub fn from_source(name: &str, source: impl Into<String>) -> Self {
         Self {
             name: name.to_owned(),
-            version: None,
-            options: BTreeMap::new(),
             entry: name.to_owned(),
             files: [(name.to_owned(), source.into())].into(),
-            root: None,
-            is_folder: false,
-            has_modules: false,
-            bytecodes: Arc::default(),
-            native: None,
+            ..Self::default()
         }
     }
 
@@ -216,8 +210,16 @@ impl Pack {
         if !files.contains_key(&entry) || !is_source(&entry) {
             return Err(format!("{}: there is no file {entry} in its folder to be run", manifest::FILE));
         }
-        let script = Self::from_source(&name, "");
-        Ok(Self { version, options, entry, files, is_folder: true, has_modules: true, ..script })
+        Ok(Self {
+            name,
+            version,
+            options,
+            entry,
+            files,
+            is_folder: true,
+            has_modules: true,
+            ..Self::default()
+        })
     }
 
     /// A native plugin of one library, which the user named. The error says what is wrong with it.
@@ -225,7 +227,8 @@ impl Pack {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let name = stem.strip_prefix("lib").unwrap_or(&stem).to_owned();
         let native = Some(Arc::new(NativeCode::read(path)?));
-        Ok(Self { name, native, root: path.parent().map(Path::to_owned), ..Self::without_scripts() })
+        let root = path.parent().map(Path::to_owned);
+        Ok(Self { name, native, root, is_folder: true, ..Self::default() })
     }
 
     /// A native plugin in a folder that the user named, whose library for this platform is read. The error says what is wrong with it.
@@ -248,12 +251,7 @@ impl Pack {
             Manifest::parse(&about).map_err(|problems| problems.0[0].to_string())?;
         let native = Some(Arc::new(read(Manifest { library, ..Manifest::default() }.library_here()?)?));
         let files = [(manifest::FILE.to_owned(), about)].into();
-        Ok(Self { name, version, options, files, native, ..Self::without_scripts() })
-    }
-
-    /// A plugin without scripts.
-    fn without_scripts() -> Self {
-        Self { files: BTreeMap::new(), is_folder: true, ..Self::from_source("", "") }
+        Ok(Self { name, version, options, files, native, is_folder: true, ..Self::default() })
     }
 
     /// Its library, if it is a native one.
