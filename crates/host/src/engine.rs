@@ -52,51 +52,39 @@ use plugins::Plugins;
 /// A user's choices, read and checked: sets up a pipeline for each input.
 #[derive(Clone)]
 pub struct Engine {
-    settings: Settings,
-    found: FoundSettings,
-    output: OutputChoice,
-    plugins: PluginChoice,
-    additions: Additions,
-    dialect: Option<String>,
-    budget: Budget,
-    /// Engines of the user's switches: the first one that fits the stream is used instead.
-    by_stream: Arc<Vec<(Switch, Engine)>>,
-}
-
-/// Where the choices come from, for those who ask.
-#[derive(Clone)]
-struct FoundSettings {
+    chosen: ChosenProfile,
+    /// The profiles of the user's switches: the first one that fits the stream is used instead.
+    by_stream: Arc<Vec<(Switch, ChosenProfile)>>,
     folders: Option<Folders>,
     config: Arc<Config>,
-    resolved: Resolved,
-    choice: ProfileChoice,
-    themes: Themes,
     warnings: Problems,
-}
-
-/// The chosen output format.
-#[derive(Clone)]
-struct OutputChoice {
-    row: &'static WriterRow,
-    /// The writer of a plugin that extends it, or an added one that replaces it.
-    plugin: Option<WriterName>,
-    theme: Option<Theme>,
-    looks: Looks,
     keep: Option<KeepPicture>,
     /// Whether the output is updates, whatever the format.
     gives_updates: bool,
-}
-
-/// The chosen plugins.
-#[derive(Clone)]
-struct PluginChoice {
-    active: Vec<Active>,
-    /// The names of native plugins that were chosen but aren't loaded.
-    left_out: Vec<String>,
     inline_errors: bool,
     /// Whether calls of plugins are counted, so that a fault can be injected into one.
     counts_calls: bool,
     journal: Journal,
+    additions: Additions,
+    budget: Budget,
+}
+
+/// A profile, and what was chosen with it.
+#[derive(Clone)]
+struct ChosenProfile {
+    settings: Settings,
+    resolved: Resolved,
+    choice: ProfileChoice,
+    themes: Themes,
+    dialect: Option<String>,
+    row: &'static WriterRow,
+    /// The writer of a plugin that extends `row`, or an added one that replaces it.
+    writer: Option<WriterName>,
+    theme: Option<Theme>,
+    looks: Looks,
+    plugins: Vec<Active>,
+    /// The names of native plugins that were chosen but aren't loaded.
+    left_out: Vec<String>,
 }
 
 /// An engine is shared between threads, each of which makes its own pipelines.
@@ -124,9 +112,9 @@ impl Engine {
         Setup {
             dialects: DIALECTS,
             presentation: PRESENTATION,
-            dialect: self.dialect.clone(),
+            dialect: self.chosen.dialect.clone(),
             dialect_plugins: plugins.dialects().into_iter().chain(self.additions.dialects()).collect(),
-            max_line: self.settings.max_line,
+            max_line: self.chosen.settings.max_line,
             budget: self.budget,
             profile,
             output,
@@ -181,7 +169,7 @@ impl Engine {
     /// As [`Self::sink`] does.
     pub fn summary(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
         let mut engine = Self { by_stream: Arc::default(), ..self.apart() };
-        let profile = &mut engine.settings.profile;
+        let profile = &mut engine.chosen.settings.profile;
         let limits = Limits::default().with(LimitName::ErrorLines, 40);
         *profile =
             Profile { limits, redaction: std::mem::take(&mut profile.redaction), ..Profile::default() };
@@ -194,13 +182,11 @@ impl Engine {
 
     /// The parts of an output.
     fn parts(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>) {
-        let mut profile = self.settings.profile.clone();
+        let mut profile = self.chosen.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
             None => Output::Items { formatters: self.formatters_of(plugins) },
-            Some(_) if self.output.gives_updates => {
-                Output::Updates { formatters: self.formatters_of(plugins) }
-            }
+            Some(_) if self.gives_updates => Output::Updates { formatters: self.formatters_of(plugins) },
             Some(writer) => {
                 let writer = self.over(writer, plugins);
                 Output::Entries { formatters: self.formatters_of(plugins), writer }
@@ -212,41 +198,43 @@ impl Engine {
     /// The output format's own writer, without a plugin's. `None`: the output is the items themselves.
     fn made(&self) -> Option<Box<dyn Writer>> {
         let format = Format {
-            layout: &self.settings.profile.layout,
-            markdown: self.settings.markdown,
-            timestamps: self.settings.timestamps,
-            looks: &self.output.looks,
-            theme: self.output.theme.as_ref(),
-            keep: self.output.keep.as_ref(),
+            layout: &self.chosen.settings.profile.layout,
+            markdown: self.chosen.settings.markdown,
+            timestamps: self.chosen.settings.timestamps,
+            looks: &self.chosen.looks,
+            theme: self.chosen.theme.as_ref(),
+            keep: self.keep.as_ref(),
         };
-        self.output.row.make.map(|make| make(&format))
+        self.chosen.row.make.map(|make| make(&format))
     }
 
     /// The writer that was added, or a plugin's over the one that it extends, if one was chosen.
     fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
-        let Some(chosen) = &self.output.plugin else { return base };
+        let Some(chosen) = &self.chosen.writer else { return base };
         let writer = match (self.additions.writer(&chosen.name), self.made()) {
             (Some(added), _) => added,
             (None, Some(scratch)) => plugins.writer(&chosen.name, base, scratch),
             (None, None) => return base,
         };
         // A writer for logs may write commands, and keeps foreign ones out itself.
-        let may_command = chosen.is_log || self.settings.profile.layout.ci == Ci::None;
+        let may_command = chosen.is_log || self.chosen.settings.profile.layout.ci == Ci::None;
         if may_command { writer } else { Box::new(CiSafe::new(writer)) }
     }
 
-    /// Chooses, by the stream, between this engine and those of the user's switches.
+    /// Chooses, by the stream, between the profile in use and those of the user's switches.
     fn settle(&self) -> Option<Settle> {
         if self.by_stream.is_empty() {
             return None;
         }
-        let engines = Arc::clone(&self.by_stream);
-        let folders = self.found.folders.clone().unwrap_or_default();
+        let engine = self.clone();
+        let folders = self.folders.clone().unwrap_or_default();
         Some(Box::new(move |known| {
-            for (switch, engine) in engines.iter() {
+            for (switch, chosen) in engine.by_stream.iter() {
                 match switch.fits_stream(known, &folders) {
                     Some(true) => {
-                        let Setup { profile, output, .. } = engine.setup();
+                        let by_stream = Arc::default();
+                        let engine = Self { chosen: chosen.clone(), by_stream, ..engine.clone() };
+                        let (profile, output, _) = engine.parts(&engine.load_plugins());
                         return Settled::Use(Box::new((profile, output)));
                     }
                     Some(false) => {}
@@ -260,106 +248,99 @@ impl Engine {
 
     /// The settings that were found.
     pub fn config(&self) -> &Config {
-        &self.found.config
+        &self.config
     }
 
     /// The profile in use, merged, with the origin of each value.
     pub fn resolved(&self) -> &Resolved {
-        &self.found.resolved
+        &self.chosen.resolved
     }
 
     /// The plugins in use, the lowest first.
     pub fn plugins(&self) -> &[Active] {
-        &self.plugins.active
+        &self.chosen.plugins
     }
 
     /// The names of native plugins that were chosen but are left out because of [`Builder::native`].
     pub fn left_out(&self) -> &[String] {
-        &self.plugins.left_out
+        &self.chosen.left_out
     }
 
     /// The profile in use, and why it is used. A switch may still choose another by the stream.
     pub fn choice(&self) -> &ProfileChoice {
-        &self.found.choice
+        &self.chosen.choice
     }
 
     /// The column at which rows are wrapped, if any.
     pub fn width(&self) -> Option<usize> {
-        self.output.looks.width
+        self.chosen.looks.width
     }
 
     /// Problems in settings files, whose values were ignored, and names of groups that may be misspelled.
     pub fn warnings(&self) -> &Problems {
-        &self.found.warnings
+        &self.warnings
     }
 
     /// The same choices with a journal of their own.
     #[must_use]
     pub fn apart(&self) -> Self {
-        self.with_journal(&Journal::default())
+        self.with_journal(Journal::default())
     }
 
     /// The same choices for a further output of the input of `main`. Failures of plugins go to the journal of `main`, once for all
     /// outputs.
     #[must_use]
     pub fn beside(&self, main: &Self) -> Self {
-        let heard = main.plugins.active.iter().map(|active| active.pack.name.clone()).collect();
-        let journal = main.plugins.journal.beside(heard);
-        journal.take_in(&self.plugins.journal);
-        self.with_journal(&journal)
+        let heard = main.chosen.plugins.iter().map(|active| active.pack.name.clone()).collect();
+        let journal = main.journal.beside(heard);
+        journal.take_in(&self.journal);
+        self.with_journal(journal)
     }
 
-    fn with_journal(&self, journal: &Journal) -> Self {
-        self.changed(&|engine| engine.plugins.journal = journal.clone())
-    }
-
-    /// The same choices but for one, also where a switch chooses another engine.
-    fn changed(&self, change: &dyn Fn(&mut Self)) -> Self {
-        let mut engine = self.clone();
-        change(&mut engine);
-        let by_stream = self.by_stream.iter();
-        let by_stream = by_stream.map(|(switch, engine)| (switch.clone(), engine.changed(change)));
-        engine.by_stream = Arc::new(by_stream.collect());
-        engine
+    fn with_journal(&self, journal: Journal) -> Self {
+        Self { journal, ..self.clone() }
     }
 
     /// The same choices for a sink that can change its output: pipelines return [`Output::Updates`] instead of text, whatever the
     /// output format.
     #[must_use]
     pub fn updating(&self) -> Self {
-        self.changed(&|engine| engine.output.gives_updates = true)
+        Self { gives_updates: true, ..self.clone() }
     }
 
     /// The same choices, for runs in which calls of plugins are counted.
     pub(crate) fn counting_calls(mut self) -> Self {
-        self.plugins.counts_calls = true;
+        self.counts_calls = true;
         self
     }
 
     /// The same choices, for runs in which a fault is injected into a call of a plugin.
     pub(crate) fn with_fault(&self, fault: Fault) -> Self {
-        self.with_journal(&Journal::with_fault(fault))
+        self.with_journal(Journal::with_fault(fault))
     }
 
     /// The same choices without plugins, with a journal of their own.
     #[must_use]
     pub fn without_plugins(&self) -> Self {
-        self.apart().changed(&|engine| engine.plugins.active = Vec::new())
+        let mut engine = self.apart();
+        let others = Arc::make_mut(&mut engine.by_stream).iter_mut().map(|(_, chosen)| chosen);
+        others.chain([&mut engine.chosen]).for_each(|chosen| chosen.plugins.clear());
+        engine
     }
 
     /// The name of the chosen writer of a plugin, or of the added one, and the ending of its files.
     pub fn plugin_writer(&self) -> Option<(&str, &str)> {
-        self.output.plugin.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
+        self.chosen.writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
     }
 
     /// The output format; of a plugin's writer, the one that it extends.
     pub fn writer(&self) -> &'static WriterRow {
-        self.output.row
+        self.chosen.row
     }
 
     /// The output format, unless it is a plugin's writer or an added one.
     pub fn own_writer(&self) -> Option<&'static WriterRow> {
-        self.output.plugin.is_none().then_some(self.output.row)
+        self.chosen.writer.is_none().then_some(self.chosen.row)
     }
 
     /// Whether the output is one document, which needs one writer from beginning to end, rather than lines.
@@ -370,12 +351,12 @@ impl Engine {
     /// Whether the output is a document whose head is known last: its title, the answer, the totals. Where it can be put first, ask
     /// for it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
     pub fn has_head(&self) -> bool {
-        !self.output.gives_updates && self.own_writer().is_some_and(|writer| writer.has_head)
+        !self.gives_updates && self.own_writer().is_some_and(|writer| writer.has_head)
     }
 
     /// The settings, with everything decided.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.chosen.settings
     }
 
     /// The formatters before the standard one. Each call loads the plugins again, so no input sees state of another.
@@ -389,47 +370,48 @@ impl Engine {
     fn formatters_of(&self, plugins: &Rc<Plugins>) -> Vec<Box<dyn Formatter>> {
         let mut formatters: Vec<Box<dyn Formatter>> = Vec::new();
         let changes = self.project_changes();
-        if !changes.is_empty() && self.output.row.is_for_people() {
-            formatters.push(Box::new(Banner::new(self.found.config.project(), &changes)));
+        if !changes.is_empty() && self.chosen.row.is_for_people() {
+            formatters.push(Box::new(Banner::new(self.config.project(), &changes)));
         }
         formatters.extend(self.additions.formatters());
-        let profile = &self.settings.profile;
-        if self.plugins.active.is_empty() {
-            let rules = RuleFormatter::new(&self.settings.tools, profile);
+        let profile = &self.chosen.settings.profile;
+        if self.chosen.plugins.is_empty() {
+            let rules = RuleFormatter::new(&self.chosen.settings.tools, profile);
             formatters.extend(rules.map(|rules| Box::new(rules) as Box<dyn Formatter>));
         } else {
-            formatters.extend(plugins.formatter(&self.settings.tools, profile, self.plugins.counts_calls));
+            formatters.extend(plugins.formatter(&self.chosen.settings.tools, profile, self.counts_calls));
         }
         formatters
     }
 
     /// The themes that can be chosen.
     pub fn themes(&self) -> &Themes {
-        &self.found.themes
+        &self.chosen.themes
     }
 
     /// The files that the choices were read from, and those that were searched for.
     pub fn files(&self) -> &Files {
-        self.found.config.files()
+        self.config.files()
     }
 
     pub(crate) fn load_plugins(&self) -> Rc<Plugins> {
-        let rules = &self.settings.tools;
-        let shown = OutputContext { limits: self.settings.profile.limits, is_page: self.output.row.is_page };
-        let chosen: Vec<Chosen> = self.plugins.active.iter().map(Active::chosen).collect();
-        let mut journal = self.plugins.journal.clone();
-        journal.is_inline = self.plugins.inline_errors;
+        let rules = &self.chosen.settings.tools;
+        let shown =
+            OutputContext { limits: self.chosen.settings.profile.limits, is_page: self.chosen.row.is_page };
+        let chosen: Vec<Chosen> = self.chosen.plugins.iter().map(Active::chosen).collect();
+        let mut journal = self.journal.clone();
+        journal.is_inline = self.inline_errors;
         Rc::new(Plugins::load(&chosen, rules, shown, &journal))
     }
 
     /// The folders that were searched, if any.
     pub fn folders(&self) -> Option<&Folders> {
-        self.found.folders.as_ref()
+        self.folders.as_ref()
     }
 
     /// The failures and messages of plugins.
     pub fn journal(&self) -> &Journal {
-        &self.plugins.journal
+        &self.journal
     }
 
     /// The items that a trusted project hides, renames or formats with code.
@@ -437,15 +419,15 @@ impl Engine {
         let is_of_project = |setting: &tree::KeySetting<'_>| {
             setting.leaf.spot.document.layer == SettingsLayer::Project && setting.changes_meaning()
         };
-        let settings = self.found.resolved.tree.settings();
+        let settings = self.chosen.resolved.tree.settings();
         let mut changes: Vec<String> =
             settings.into_iter().filter(is_of_project).map(|setting| setting.name).collect();
-        let by = &self.found.choice.profile.spot.document;
-        let is_harmless = PLAIN_PROFILES.contains(&self.found.choice.profile.name.as_str());
+        let by = &self.chosen.choice.profile.spot.document;
+        let is_harmless = PLAIN_PROFILES.contains(&self.chosen.choice.profile.name.as_str());
         if by.layer == SettingsLayer::Project && !is_harmless {
-            changes.push(format!("the profile {}", self.found.choice.profile.name));
+            changes.push(format!("the profile {}", self.chosen.choice.profile.name));
         }
-        if self.plugins.active.iter().any(|active| active.layer == PluginLayer::Project) {
+        if self.chosen.plugins.iter().any(|active| active.layer == PluginLayer::Project) {
             changes.push("a plugin of its own".to_owned());
         }
         changes

@@ -6,7 +6,7 @@ use streamfmt_core::profile::{Ci, Selector};
 use streamfmt_core::theme::Glyphs;
 use streamfmt_dialects::DIALECTS;
 
-use super::super::{Engine, FoundSettings, OutputChoice, PluginChoice, Plugins};
+use super::super::{ChosenProfile, Engine, Plugins};
 use super::{Builder, PluginRequest};
 use crate::install::{Home, Installed};
 use crate::plugin::journal::Journal;
@@ -21,7 +21,7 @@ use crate::settings::profile::Settings;
 use crate::settings::{Active, Config, ProfileChoice, Request, SettingsProblems, tree};
 use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
 
-/// The common parts of all engines of a build.
+/// The common parts of all profiles of a build.
 struct Begun<'a> {
     config: &'a Arc<Config>,
     plugins: &'a [(PluginLayer, Arc<Pack>)],
@@ -36,7 +36,7 @@ impl Builder {
         let mut built = self.read();
         if !names_options {
             match &mut built {
-                Ok(engine) => name_methods(&mut engine.found.warnings),
+                Ok(engine) => name_methods(&mut engine.warnings),
                 Err(problems) => name_methods(problems),
             }
         }
@@ -55,8 +55,8 @@ impl Builder {
             self.look.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
         let choices = config.choices(self.asked(), otherwise);
         let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
-        let mut make = |choice| self.engine_of(&begun, choice, &mut told);
-        let engine = choices.profiles.into_iter().find_map(&mut make);
+        let mut make = |choice| self.chosen_profile(&begun, choice, &mut told);
+        let chosen = choices.profiles.into_iter().find_map(&mut make);
         let by_stream = choices.by_stream.into_iter();
         let by_stream = by_stream.filter_map(|(switch, choice)| Some((switch, make(choice)?))).collect();
         if self.sources.is_strict {
@@ -65,18 +65,30 @@ impl Builder {
         }
         told.errors.sort();
         told.warnings.sort();
-        let (Some(mut engine), true) = (engine, told.errors.0.is_empty()) else { return Err(told.errors) };
-        engine.by_stream = Arc::new(by_stream);
-        engine.found.warnings = told.warnings;
+        let (Some(chosen), true) = (chosen, told.errors.0.is_empty()) else { return Err(told.errors) };
+        let mut warnings = told.warnings;
         // They aren't certainly mistakes, so `strict` doesn't make them errors.
-        engine.found.warnings.0.extend(self.group_hints(&engine));
-        Ok(engine)
+        warnings.0.extend(self.group_hints(&chosen));
+        Ok(Engine {
+            chosen,
+            by_stream: Arc::new(by_stream),
+            folders: self.sources.request.folders,
+            config,
+            warnings,
+            keep: self.look.keep,
+            gives_updates: false,
+            inline_errors: self.plugins.inline_errors,
+            counts_calls: false,
+            journal,
+            additions: self.additions,
+            budget: self.budget,
+        })
     }
 
     /// Hints about names of groups in options and settings.
-    fn group_hints(&self, engine: &Engine) -> Vec<Problem> {
-        let own = &engine.settings.tools;
-        let mut hints = group::hints_in(&engine.found.resolved.tree, own, !self.items.only.is_empty());
+    fn group_hints(&self, chosen: &ChosenProfile) -> Vec<Problem> {
+        let own = &chosen.settings.tools;
+        let mut hints = group::hints_in(&chosen.resolved.tree, own, !self.items.only.is_empty());
         hints.extend(group::hints(&self.only_list(), own, true));
         hints.extend(group::hints(&self.hide_list(), own, false));
         hints
@@ -149,13 +161,13 @@ impl Builder {
         plugins
     }
 
-    /// Builds an engine with one profile, if that exists.
-    fn engine_of(
+    /// Reads one profile and what is chosen with it, if that exists.
+    fn chosen_profile(
         &self,
         begun: &Begun<'_>,
         choice: ProfileChoice,
         told: &mut SettingsProblems,
-    ) -> Option<Engine> {
+    ) -> Option<ChosenProfile> {
         let mut resolved = begun.config.resolve(&choice.profile);
         told.extend(resolved.problems.clone());
         if !resolved.is_found {
@@ -243,35 +255,18 @@ impl Builder {
         if let (Some(width), false) = (settings.width, looks.is_width_fixed) {
             looks.width = (width > 0).then_some(width);
         }
-        Some(Engine {
+        Some(ChosenProfile {
             settings,
-            found: FoundSettings {
-                folders: self.sources.request.folders.clone(),
-                config: Arc::clone(begun.config),
-                resolved,
-                choice,
-                themes,
-                warnings: Problems::default(),
-            },
-            output: OutputChoice {
-                row: writer,
-                plugin: plugin_writer,
-                theme,
-                looks,
-                keep: self.look.keep.clone(),
-                gives_updates: false,
-            },
-            plugins: PluginChoice {
-                active: plugins,
-                left_out,
-                inline_errors: self.plugins.inline_errors,
-                counts_calls: false,
-                journal: begun.journal.clone(),
-            },
-            additions: self.additions.clone(),
+            resolved,
+            choice,
+            themes,
             dialect,
-            budget: self.budget,
-            by_stream: Arc::default(),
+            row: writer,
+            writer: plugin_writer,
+            theme,
+            looks,
+            plugins,
+            left_out,
         })
     }
 
