@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::wrap::{self, StyledText};
+use super::wrap::{self, StyledText, spaces};
 use super::{Look, Paint};
 use crate::page;
 use crate::pieces::{OutputPieces, PIECE};
@@ -51,6 +51,14 @@ impl Indent {
         if self.width + columns <= limit {
             paint_all(look, pieces, 0, &mut self.painted);
             self.width += columns;
+        }
+    }
+
+    /// The same with blanks.
+    fn shift(&mut self, blanks: &str, limit: usize) {
+        if self.width + blanks.len() <= limit {
+            self.painted.push_str(blanks);
+            self.width += blanks.len();
         }
     }
 }
@@ -128,7 +136,7 @@ impl<'p> RowWriter<'p> {
         }
         self.part_once();
         self.once.extend(self.look, &[mark, StyledText::blank(1)], columns, limit);
-        self.prefix.extend(self.look, &[StyledText::blank(columns)], columns, limit);
+        self.prefix.shift(spaces(columns), limit);
         level
     }
 
@@ -170,7 +178,13 @@ impl<'p> RowWriter<'p> {
 
     /// From here on, `columns` more blanks stand before each row.
     pub(super) fn shift(&mut self, columns: usize) -> RowLevel {
-        self.indent_all(&[StyledText::blank(columns)], columns)
+        let level = self.level();
+        let limit = self.indent_limit();
+        if self.has_once {
+            self.once.shift(spaces(columns), limit);
+        }
+        self.prefix.shift(spaces(columns), limit);
+        level
     }
 
     /// Returns to what stood before rows when `level` was made.
