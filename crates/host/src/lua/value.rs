@@ -3,6 +3,7 @@
 //! A table is what the type to be read makes of it: a list, a map, the fields of a struct, or a variant of an enum. A table with a
 //! `type` is the variant of that name, one without it [`LIST`], [`POINT`] or [`KEYED`], and all else [`TEXT`].
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::iter;
 
@@ -101,15 +102,15 @@ impl ScriptValue<'_> {
     }
 
     /// The table that it is. A part of the stream is copied as one, which isn't done before it is asked for.
-    fn table(&self, expected: &str) -> Result<Table, ValueFault> {
+    fn table(&self, expected: &str) -> Result<Cow<'_, Table>, ValueFault> {
         if self.depth == DEEPEST {
             return Err(ValueFault::custom(format!("tables are nested more than {DEEPEST} deep")));
         }
         self.room.count(1, 0)?;
         match &self.value {
-            Value::Table(table) => Ok(table.clone()),
+            Value::Table(table) => Ok(Cow::Borrowed(table)),
             other => match bounded(self.room.lua, || item::copied(self.room.lua, other)).map_err(fault)? {
-                Some(Value::Table(table)) => Ok(table),
+                Some(Value::Table(table)) => Ok(Cow::Owned(table)),
                 _ => Err(self.is_no(expected, &a_type(other))),
             },
         }
@@ -138,7 +139,9 @@ impl ScriptValue<'_> {
             _ if variants.contains(&KEYED) => if table.raw_len() == 0 { KEYED } else { LIST }.to_owned(),
             Some(kind) if variants.contains(&&*kind) => kind,
             Some(kind) => return Err(ValueFault::custom(format!("unknown block type \"{kind}\""))),
-            None if matches!(table.raw_get("point"), Ok(Value::Nil)) => LIST.to_owned(),
+            None if table.raw_len() > 0 || matches!(table.raw_get("point"), Ok(Value::Nil)) => {
+                LIST.to_owned()
+            }
             None => POINT.to_owned(),
         })
     }
@@ -199,7 +202,7 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
-        let elements = elements(&self.table("a list")?, NO_LIST)?;
+        let elements = elements(self.table("a list")?.as_ref(), NO_LIST)?;
         self.room.count(elements.len(), 0)?;
         let elements = elements.into_iter().filter(|element| *element != Value::Boolean(false));
         let elements = elements.map(|element| self.inside(self.key.clone(), element));
@@ -266,18 +269,18 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
 /// of one that has it: that is what `wrong` says, with the key in place of its `{}`.
 pub(super) fn elements(table: &Table, wrong: &str) -> Result<Vec<Value>, ValueFault> {
     let mut found: Vec<(i64, Value)> = Vec::with_capacity(table.raw_len().min(MOST_PARTS));
-    let is_typed = kind_of(table).is_some();
     let walked = table.for_each(|key: Value, value: Value| {
-        let wrong = match key {
-            _ if found.len() == MOST_PARTS => format!("more than {MOST_PARTS} parts were returned"),
-            Value::Integer(place) if place > 0 => {
-                found.push((place, value));
-                return Ok(());
+        let element = match key {
+            _ if found.len() == MOST_PARTS => {
+                return Err(mlua::Error::runtime(format!("more than {MOST_PARTS} parts were returned")));
             }
-            _ if is_typed => return Ok(()),
-            key => wrong.replace("{}", &key_name(&key)),
+            Value::Integer(place) if place > 0 => (place, value),
+            // It counts, and stands for none.
+            _ if kind_of(table).is_some() => (i64::MAX, Value::Boolean(false)),
+            key => return Err(mlua::Error::runtime(wrong.replace("{}", &key_name(&key)))),
         };
-        Err(mlua::Error::runtime(wrong))
+        found.push(element);
+        Ok(())
     });
     walked.map_err(fault)?;
     if !found.is_sorted_by_key(|(place, _)| *place) {

@@ -116,6 +116,10 @@ fn wrong_answers_are_refused_at_the_function_that_gave_them() {
             "(function() local none, t = {}, {} for i = 1, 15000 do none[i] = false t[i] = none end return t end)()",
             "more than 20000 parts",
         ),
+        (
+            "(function() local line, t = { type = 'line' }, {} for i = 1, 15000 do line['k' .. i] = i t[i] = line end return t end)()",
+            "more than 20000 parts",
+        ),
         ("sf.table({ 'a' }, { { [0] = 'a' } })", "a place from 1 to 1000, not 0"),
         ("sf.table({ 'a' }, { { b = 'a' } })", "expected a number from 0, not a string"),
         ("sf.table({ 'a' }, { { [5000] = 'a' } })", "a place from 1 to 1000, not 5000"),
