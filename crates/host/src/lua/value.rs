@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::iter;
 
-use mlua::{Lua, LuaString, Table, Value};
+use mlua::{Either, FromLua, Lua, LuaString, Table, Value};
 use serde::de::value::{Error as ValueFault, MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, Error, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -45,6 +45,12 @@ fn fault(error: mlua::Error) -> ValueFault {
     }
 }
 
+/// Where a value stands in the table that it is in: a name, or what else a key may be.
+type TableKey = Either<String, Value>;
+
+/// The key of what stands in none.
+const NO_KEY: &TableKey = &Either::Right(Value::Nil);
+
 /// What one answer has of what it may hold.
 pub(super) struct Room<'a> {
     lua: &'a Lua,
@@ -58,8 +64,8 @@ impl<'a> Room<'a> {
     }
 
     /// An answer, to be read.
-    pub(super) fn answer(&'a self, value: &Value) -> ScriptValue<'a> {
-        ScriptValue { key: Value::Nil, value: value.clone(), most_fields: MOST_PARTS, depth: 0, room: self }
+    pub(super) fn answer(&'a self, value: &'a Value) -> ScriptValue<'a> {
+        ScriptValue { key: NO_KEY, value, has_names: false, depth: 0, room: self }
     }
 
     fn count(&self, parts: usize, bytes: usize) -> Result<(), ValueFault> {
@@ -79,35 +85,39 @@ impl<'a> Room<'a> {
 }
 
 /// A value inside of an answer.
+#[derive(Clone, Copy)]
 pub(super) struct ScriptValue<'a> {
-    /// Where it stands in the table that it is in.
-    key: Value,
-    value: Value,
-    /// How many fields it may have.
-    most_fields: usize,
+    key: &'a TableKey,
+    value: &'a Value,
+    /// Whether the keys of its table are names of fields, which are read faster, and are few.
+    has_names: bool,
     /// How many tables it is inside of.
     depth: usize,
     room: &'a Room<'a>,
 }
 
-impl ScriptValue<'_> {
+impl<'a> ScriptValue<'a> {
     /// What stands in this table.
-    fn inside(&self, key: Value, value: Value) -> Self {
-        Self { key, value, most_fields: MOST_PARTS, depth: self.depth + 1, room: self.room }
+    fn inside<'b>(&'b self, key: &'b TableKey, value: &'b Value) -> ScriptValue<'b> {
+        ScriptValue { key, value, has_names: false, depth: self.depth + 1, room: self.room }
     }
 
     fn is_no(&self, expected: &str, what: &str) -> ValueFault {
-        let place = if let Value::String(key) = &self.key { string(key) + ": " } else { String::new() };
+        let place = match self.key {
+            Either::Left(name) => format!("{name}: "),
+            Either::Right(Value::String(name)) => string(name) + ": ",
+            Either::Right(_) => String::new(),
+        };
         ValueFault::custom(format!("{place}expected {expected}, not {what}"))
     }
 
     /// The table that it is. A part of the stream is copied as one, which isn't done before it is asked for.
-    fn table(&self, expected: &str) -> Result<Cow<'_, Table>, ValueFault> {
+    fn table(&self, expected: &str) -> Result<Cow<'a, Table>, ValueFault> {
         if self.depth == DEEPEST {
             return Err(ValueFault::custom(format!("tables are nested more than {DEEPEST} deep")));
         }
         self.room.count(1, 0)?;
-        match &self.value {
+        match self.value {
             Value::Table(table) => Ok(Cow::Borrowed(table)),
             other => match bounded(self.room.lua, || item::copied(self.room.lua, other)).map_err(fault)? {
                 Some(Value::Table(table)) => Ok(Cow::Owned(table)),
@@ -116,8 +126,23 @@ impl ScriptValue<'_> {
         }
     }
 
+    fn fields<K: FromLua>(&self, key_of: fn(K) -> TableKey) -> Result<Vec<(TableKey, Value)>, ValueFault> {
+        let most = if self.has_names { MOST_FIELDS } else { MOST_PARTS };
+        let mut fields = Vec::with_capacity(4);
+        let walked = self.table("a table")?.for_each(|key: K, value: Value| {
+            if fields.len() == most {
+                let message = format!("a table with more than {most} fields is not a block");
+                return Err(mlua::Error::runtime(message));
+            }
+            fields.push((key_of(key), value));
+            Ok(())
+        });
+        walked.map_err(fault)?;
+        Ok(fields)
+    }
+
     fn text(&self) -> Result<String, ValueFault> {
-        let text = match &self.value {
+        let text = match self.value {
             Value::String(text) => string(text),
             Value::Integer(number) => number.to_string(),
             Value::Number(number) if number.is_finite() => number.to_string(),
@@ -130,20 +155,20 @@ impl ScriptValue<'_> {
     }
 
     /// The name of the variant that it is, of those that there are.
-    fn variant(&self, variants: &[&str]) -> Result<String, ValueFault> {
-        let Value::Table(table) = &self.value else {
-            let text = variants.contains(&TEXT).then(|| TEXT.to_owned());
-            return text.ok_or_else(|| self.is_no("a table", &a_type(&self.value)));
+    fn variant(&self, variants: &[&'static str]) -> Result<&'static str, ValueFault> {
+        let Value::Table(table) = self.value else {
+            let text = variants.contains(&TEXT).then_some(TEXT);
+            return text.ok_or_else(|| self.is_no("a table", &a_type(self.value)));
         };
-        Ok(match kind_of(table) {
-            _ if variants.contains(&KEYED) => if table.raw_len() == 0 { KEYED } else { LIST }.to_owned(),
-            Some(kind) if variants.contains(&&*kind) => kind,
-            Some(kind) => return Err(ValueFault::custom(format!("unknown block type \"{kind}\""))),
-            None if table.raw_len() > 0 || matches!(table.raw_get("point"), Ok(Value::Nil)) => {
-                LIST.to_owned()
-            }
-            None => POINT.to_owned(),
-        })
+        if variants.contains(&KEYED) {
+            return Ok(if table.raw_len() == 0 { KEYED } else { LIST });
+        }
+        let Some(kind) = kind_of(table) else {
+            let is_list = table.raw_len() > 0 || matches!(table.raw_get("point"), Ok(Value::Nil));
+            return Ok(if is_list { LIST } else { POINT });
+        };
+        let variant = variants.iter().find(|variant| kind == **variant).copied();
+        variant.ok_or_else(|| ValueFault::custom(format!("unknown block type \"{kind}\"")))
     }
 }
 
@@ -162,24 +187,17 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
         visitor.visit_string(self.text()?)
     }
 
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
-        match &self.value {
-            Value::String(name) => visitor.visit_str(&name.to_string_lossy()),
-            _ => visitor.visit_str(""),
-        }
-    }
-
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
         visitor.visit_unit()
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
-        visitor.visit_bool(self.value == Value::Boolean(true))
+        visitor.visit_bool(*self.value == Value::Boolean(true))
     }
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
-        let wrong = || self.is_no("a number from 0", &a_type(&self.value));
-        visitor.visit_u64(number(&self.value).ok_or_else(wrong)?)
+        let wrong = || self.is_no("a number from 0", &a_type(self.value));
+        visitor.visit_u64(number(self.value).ok_or_else(wrong)?)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
@@ -195,17 +213,17 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
         _: &'static str,
         visitor: V,
     ) -> Result<V::Value, ValueFault> {
-        match Handle::of(&self.value) {
+        match Handle::of(self.value) {
             Some(_) => visitor.visit_unit(),
-            None => Err(self.is_no("a call or nil", &a_type(&self.value))),
+            None => Err(self.is_no("a call or nil", &a_type(self.value))),
         }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
         let elements = elements(self.table("a list")?.as_ref(), NO_LIST)?;
         self.room.count(elements.len(), 0)?;
-        let elements = elements.into_iter().filter(|element| *element != Value::Boolean(false));
-        let elements = elements.map(|element| self.inside(self.key.clone(), element));
+        let elements = elements.iter().filter(|element| **element != Value::Boolean(false));
+        let elements = elements.map(|element| self.inside(self.key, element));
         visitor.visit_seq(SeqDeserializer::new(elements))
     }
 
@@ -219,17 +237,19 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueFault> {
-        let mut fields = Vec::with_capacity(4);
-        let walked = self.table("a table")?.for_each(|key: Value, value: Value| {
-            if fields.len() == self.most_fields {
-                let message = format!("a table with more than {} fields is not a block", self.most_fields);
-                return Err(mlua::Error::runtime(message));
-            }
-            fields.push((self.inside(Value::Nil, key.clone()), self.inside(key, value)));
-            Ok(())
-        });
-        walked.map_err(fault)?;
-        visitor.visit_map(MapDeserializer::new(fields.into_iter()))
+        if self.has_names {
+            let fields = self.fields(|key: TableKey| key)?;
+            return visitor.visit_map(MapDeserializer::new(fields.iter().map(|(key, value)| {
+                // A key that is no text names none of its fields.
+                let name = key.as_ref().left().map_or("", String::as_str);
+                (name, self.inside(key, value))
+            })));
+        }
+        let fields = self.fields(TableKey::Right)?;
+        visitor.visit_map(MapDeserializer::new(fields.iter().map(|(key, value)| {
+            let name = key.as_ref().right().unwrap_or(&Value::Nil);
+            (self.inside(NO_KEY, name), self.inside(key, value))
+        })))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -238,7 +258,7 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ValueFault> {
-        Self { most_fields: MOST_FIELDS, ..self }.deserialize_map(visitor)
+        Self { has_names: true, ..self }.deserialize_map(visitor)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -255,13 +275,13 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
             return visitor.visit_enum(word.into_deserializer());
         }
         let variant = self.variant(variants)?;
-        let most_fields = if variant == KEYED { MOST_PARTS } else { MOST_FIELDS };
-        let content = iter::once((variant, Self { most_fields, ..self }));
+        let content = iter::once((variant, Self { has_names: variant != KEYED, ..self }));
         visitor.visit_enum(MapAccessDeserializer::new(MapDeserializer::new(content)))
     }
 
     forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 f64 char str string bytes byte_buf unit newtype_struct tuple
+        identifier
     }
 }
 
