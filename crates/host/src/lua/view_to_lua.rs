@@ -1,157 +1,193 @@
-//! Views, blocks and lines as the Lua tables that scripts get. The way back is in `block.rs`.
+//! Views, blocks and lines as the Lua tables that scripts receive. `block.rs` reads what scripts return.
 //!
-//! A block is the table that it is as JSON, but for its lines: a line has a type and so have its spans, several lines aren't a
-//! block of their own, and a line of a diff is a text.
+//! A block is the same table in Lua as in JSON, except for its lines: a line and its spans have a type, the lines of a
+//! `lines` block are listed without it, and a line of a diff is a string.
 
 use std::fmt::Write;
 
-use mlua::{FromLua, IntoLua, Lua, LuaSerdeExt, Table, Value};
-use streamfmt_core::entry::{Block, DiffLine, Hunk, Line, ListItem, Role, View};
+use mlua::serde::ser::Options;
+use mlua::{FromLua, Lua, LuaSerdeExt, Table, Value};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use streamfmt_core::entry::{Block, DiffLine, Hunk, Line, ListItem, Mark, Point, Role, View};
 use streamfmt_core::text::Text;
 
 use super::vm::unlimited;
 
-/// A view as tables, for `default()`: scripts may wrap or amend it and give it back.
-pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
-    unlimited(lua, || {
-        let list = lua.create_table()?;
-        if !view.title.is_empty() || view.mark.is_some() {
-            let mark = view.mark.map_or(Ok(Value::Boolean(false)), |mark| mark.into_lua(lua))?;
-            let line = line_table(lua, &view.title)?;
-            list.raw_push(table(lua, "header", [("mark", mark), ("line", Value::Table(line))])?)?;
+/// A table with a type.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Typed<'a> {
+    Header {
+        #[serde(serialize_with = "mark_or_false")]
+        mark: Mark,
+        line: LineTable<'a>,
+    },
+    Span {
+        text: &'a str,
+        role: &'a Role,
+    },
+    Link {
+        text: &'a str,
+        role: &'a Role,
+        url: &'a str,
+    },
+    Diff {
+        path: Option<&'a str>,
+        hunks: Vec<HunkTable>,
+    },
+    List {
+        items: Vec<ItemTable<'a>>,
+    },
+    Table {
+        head: Vec<LineTable<'a>>,
+        rows: Vec<Vec<LineTable<'a>>>,
+    },
+    Details {
+        summary: LineTable<'a>,
+        blocks: Vec<Self>,
+    },
+    #[serde(untagged)]
+    Line(LineTable<'a>),
+    /// A block whose table equals its JSON.
+    #[serde(untagged)]
+    Block(&'a Block),
+}
+
+/// A line: a table of its spans with the type `line`.
+struct LineTable<'a>(&'a Line);
+
+#[derive(Serialize)]
+struct HunkTable {
+    old_start: Option<u64>,
+    new_start: Option<u64>,
+    lines: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ItemTable<'a> {
+    point: Point,
+    text: LineTable<'a>,
+}
+
+impl Serialize for LineTable<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut table = serializer.serialize_map(Some(self.0.spans.len() + 1))?;
+        table.serialize_entry("type", "line")?;
+        for (place, span) in (1..).zip(&self.0.spans) {
+            let (text, role) = (&*span.text, &span.role);
+            let span = match &span.link {
+                Some(url) => Typed::Link { text, role, url },
+                None => Typed::Span { text, role },
+            };
+            table.serialize_entry(&place, &span)?;
         }
-        push_blocks(lua, &view.body, &list)?;
-        Ok(Value::Table(list))
+        table.end()
+    }
+}
+
+impl<'a> From<&'a Block> for Typed<'a> {
+    fn from(block: &'a Block) -> Self {
+        match block {
+            Block::Diff { path, hunks } => {
+                Self::Diff { path: path.as_deref(), hunks: hunks.iter().map(hunk).collect() }
+            }
+            Block::List { items } => Self::List { items: items.iter().map(item).collect() },
+            Block::Table { head, rows } => {
+                Self::Table { head: lines(head), rows: rows.iter().map(|row| lines(row)).collect() }
+            }
+            Block::Details { summary, body } => {
+                Self::Details { summary: LineTable(summary), blocks: blocks(body).collect() }
+            }
+            block => Self::Block(block),
+        }
+    }
+}
+
+fn hunk(hunk: &Hunk) -> HunkTable {
+    let lines = hunk.lines.iter().map(|DiffLine { change, text }| format!("{}{text}", change.sign()));
+    HunkTable { old_start: hunk.old_start, new_start: hunk.new_start, lines: lines.collect() }
+}
+
+fn item(item: &ListItem) -> ItemTable<'_> {
+    ItemTable { point: item.point, text: LineTable(&item.line) }
+}
+
+fn lines(lines: &[Line]) -> Vec<LineTable<'_>> {
+    lines.iter().map(LineTable).collect()
+}
+
+fn blocks(blocks: &[Block]) -> impl Iterator<Item = Typed<'_>> {
+    blocks.iter().flat_map(|block| {
+        let lines: &[Line] = if let Block::Lines { lines } = block { lines } else { &[] };
+        let block = (!matches!(block, Block::Lines { .. })).then(|| Typed::from(block));
+        lines.iter().map(|line| Typed::Line(LineTable(line))).chain(block)
     })
 }
 
-/// One block as a table; lines are a list of them. A diff can be had as `diff -u` writes it, too.
+/// Without a mark, the field is `false`: absent, it would stand for the mark of calls.
+fn mark_or_false<S: Serializer>(mark: &Mark, serializer: S) -> Result<S::Ok, S::Error> {
+    match mark {
+        Some(name) => serializer.serialize_str(name),
+        None => serializer.serialize_bool(false),
+    }
+}
+
+fn table(lua: &Lua, value: &impl Serialize) -> mlua::Result<Table> {
+    let options = Options::new().set_array_metatable(false).serialize_none_to_null(false);
+    unlimited(lua, || Table::from_lua(lua.to_value_with(value, options)?, lua))
+}
+
+/// A view as a list of tables, for `default()`: scripts may wrap or change it and return it.
+pub(super) fn to_lua(lua: &Lua, view: &View) -> mlua::Result<Value> {
+    let has_header = !view.title.is_empty() || view.mark.is_some();
+    let header = has_header.then_some(Typed::Header { mark: view.mark, line: LineTable(&view.title) });
+    let parts: Vec<Typed<'_>> = header.into_iter().chain(blocks(&view.body)).collect();
+    table(lua, &parts).map(Value::Table)
+}
+
+/// A block as a table; a `lines` block is a list of lines. A diff also has `unified`, which returns it as `diff -u` prints it.
 pub(super) fn block(lua: &Lua, block: &Block) -> mlua::Result<Table> {
-    unlimited(lua, || match block {
-        Block::Lines { lines } => list(lua, lines, line_table),
+    match block {
+        Block::Lines { lines } => table(lua, &self::lines(lines)),
         Block::Diff { path, hunks } => {
-            let table = block_table(lua, block)?;
+            let table = table(lua, &Typed::from(block))?;
             let text = unified(path.as_deref(), hunks);
-            table.raw_set("unified", lua.create_function(move |lua, _: Value| lua.create_string(&text))?)?;
+            unlimited(lua, || {
+                let unified = lua.create_function(move |lua, _: Value| lua.create_string(&text))?;
+                table.raw_set("unified", unified)
+            })?;
             Ok(table)
         }
-        block => block_table(lua, block),
-    })
+        block => table(lua, &Typed::from(block)),
+    }
 }
 
-/// A line as the table of its spans.
+/// A line as a table of its spans.
 pub(super) fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
-    unlimited(lua, || line_table(lua, line))
+    table(lua, &LineTable(line))
 }
 
-/// A heading of Markdown.
+/// A Markdown heading.
 pub(super) fn heading(lua: &Lua, level: u8, text: &Text, role: &Role) -> mlua::Result<Table> {
+    let table = line_to_lua(lua, &Line::of(role.clone(), text.clone()))?;
     unlimited(lua, || {
-        let table = line_table(lua, &Line::of(role.clone(), text.clone()))?;
         table.raw_set("type", "heading")?;
         table.raw_set("level", level)?;
-        table.raw_set("text", text.as_str())?;
-        Ok(table)
-    })
-}
-
-fn push_blocks(lua: &Lua, blocks: &[Block], list: &Table) -> mlua::Result<()> {
-    blocks.iter().try_for_each(|block| match block {
-        Block::Lines { lines } => lines.iter().try_for_each(|line| list.raw_push(line_table(lua, line)?)),
-        block => list.raw_push(block_table(lua, block)?),
-    })
-}
-
-fn block_table(lua: &Lua, block: &Block) -> mlua::Result<Table> {
-    let cells = |lua: &Lua, row: &[Line]| list(lua, row, line_table);
-    match block {
-        Block::Diff { path, hunks } => {
-            let hunks = list(lua, hunks, hunk_table)?;
-            table(lua, "diff", [("path", path.as_deref().into_lua(lua)?), ("hunks", Value::Table(hunks))])
-        }
-        Block::List { items } => {
-            let items = list(lua, items, item_table)?;
-            table(lua, "list", [("items", Value::Table(items))])
-        }
-        Block::Table { head, rows } => {
-            let rows = list(lua, rows, |lua, row| cells(lua, row))?;
-            table(lua, "table", [("head", Value::Table(cells(lua, head)?)), ("rows", Value::Table(rows))])
-        }
-        Block::Details { summary, body } => {
-            let inside = lua.create_table()?;
-            push_blocks(lua, body, &inside)?;
-            let summary = Value::Table(line_table(lua, summary)?);
-            table(lua, "details", [("summary", summary), ("blocks", Value::Table(inside))])
-        }
-        block => {
-            let options =
-                mlua::serde::ser::Options::new().set_array_metatable(false).serialize_none_to_null(false);
-            Table::from_lua(lua.to_value_with(block, options)?, lua)
-        }
-    }
-}
-
-fn hunk_table(lua: &Lua, hunk: &Hunk) -> mlua::Result<Table> {
-    let lines = lua.create_table()?;
-    for DiffLine { change, text } in hunk.lines.iter() {
-        lines.raw_push(format!("{}{text}", change.sign()))?;
-    }
-    let table = lua.create_table()?;
-    table.raw_set("old_start", hunk.old_start.map(|start| start as f64))?;
-    table.raw_set("new_start", hunk.new_start.map(|start| start as f64))?;
-    table.raw_set("lines", lines)?;
+        table.raw_set("text", text.as_str())
+    })?;
     Ok(table)
 }
 
-fn item_table(lua: &Lua, item: &ListItem) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
-    table.raw_set("point", item.point.name())?;
-    table.raw_set("text", line_table(lua, &item.line)?)?;
-    Ok(table)
-}
-
-fn line_table(lua: &Lua, line: &Line) -> mlua::Result<Table> {
-    let line_table = table(lua, "line", [])?;
-    for span in &line.spans {
-        let kind = if span.link.is_some() { "link" } else { "span" };
-        let span_table = table(
-            lua,
-            kind,
-            [
-                ("text", span.text.as_str().into_lua(lua)?),
-                ("role", span.role.name().into_lua(lua)?),
-                ("url", span.link.as_deref().into_lua(lua)?),
-            ],
-        )?;
-        line_table.raw_push(span_table)?;
-    }
-    Ok(line_table)
-}
-
-/// A table with a type.
-fn table<const N: usize>(lua: &Lua, kind: &str, fields: [(&str, Value); N]) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
-    table.raw_set("type", kind)?;
-    fields.into_iter().try_for_each(|(name, value)| table.raw_set(name, value))?;
-    Ok(table)
-}
-
-/// A list of tables.
-fn list<T>(lua: &Lua, parts: &[T], make: impl Fn(&Lua, &T) -> mlua::Result<Table>) -> mlua::Result<Table> {
-    let list = lua.create_table()?;
-    parts.iter().try_for_each(|part| list.raw_push(make(lua, part)?))?;
-    Ok(list)
-}
-
-/// What stands for one line in a table that a script was given: the spans of a title or a heading, or the
-/// summary of details.
+/// The one line of a table that a script received: the spans of a title or a heading, the summary of details, or the text of
+/// prose or code.
 pub(super) fn as_line(lua: &Lua, value: &Value) -> mlua::Result<Value> {
     let Value::Table(table) = value else { return Ok(value.clone()) };
     let kind: Value = table.raw_get("type")?;
     let Value::String(kind) = kind else { return Ok(value.clone()) };
     match kind.to_string_lossy().as_str() {
         "title" | "heading" => {
-            let line = self::table(lua, "line", [])?;
+            let line = line_to_lua(lua, &Line::default())?;
             for index in 1..=table.raw_len() {
                 line.raw_push(table.raw_get::<Value>(index)?)?;
             }
@@ -163,7 +199,7 @@ pub(super) fn as_line(lua: &Lua, value: &Value) -> mlua::Result<Value> {
     }
 }
 
-/// A diff as `diff -u` writes it.
+/// A diff as `diff -u` prints it.
 fn unified(path: Option<&str>, hunks: &[Hunk]) -> String {
     let mut out = String::new();
     if let Some(path) = path {
