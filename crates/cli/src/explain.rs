@@ -49,7 +49,7 @@ pub(crate) struct ExplainArgs {
 }
 
 fn kinds() -> PossibleValuesParser {
-    PossibleValuesParser::new(Kind::ALL.map(Kind::name))
+    PossibleValuesParser::new(Kind::NAMES)
 }
 
 impl ExplainArgs {
@@ -75,7 +75,7 @@ impl ExplainArgs {
 
     /// What is asked about. A word alone is a kind, or else a tool.
     fn question(&self) -> Result<Question, u8> {
-        let named = |name: &str| Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let named = |name: &str| name.parse::<Kind>().ok();
         let (mut tool, mut kind) = (self.tool.clone(), self.kind.as_deref().and_then(named));
         if let Some(what) = &self.what {
             match named(what) {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
+use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 use crate::hash::hash;
 use crate::json::{Cut, Record, Str, Value};
@@ -121,9 +122,25 @@ impl Ord for Id {
 }
 
 /// What an item is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+    VariantNames,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
     /// What a person said, or, inside a sub-agent, the task it was given.
     Prompt,
@@ -151,39 +168,21 @@ pub enum Kind {
 impl Kind {
     /// Its name in the machine formats.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Prompt => "prompt",
-            Self::Reply => "reply",
-            Self::Thinking => "thinking",
-            Self::Call => "call",
-            Self::Result => "result",
-            Self::Plan => "plan",
-            Self::Notice => "notice",
-            Self::Outcome => "outcome",
-            Self::Record => "record",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 
     /// All kinds, in the order of their declaration.
-    pub const ALL: [Self; 10] = [
-        Self::Prompt,
-        Self::Reply,
-        Self::Thinking,
-        Self::Call,
-        Self::Result,
-        Self::Plan,
-        Self::Notice,
-        Self::Outcome,
-        Self::Record,
-        Self::Unknown,
-    ];
+    pub const ALL: &'static [Self] = <Self as VariantArray>::VARIANTS;
+
+    /// The names of all kinds, in the same order.
+    pub const NAMES: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
 }
 
 /// Where an item is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Status {
     /// It may still grow.
     Open,
@@ -198,20 +197,18 @@ pub enum Status {
 impl Status {
     /// Its name in the machine formats and in Lua.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
+        self.into()
     }
 }
 
 /// What a call does, whatever its dialect calls the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
+#[strum(serialize_all = "lowercase")]
 pub enum Action {
     /// Runs a command.
     Run,
@@ -241,35 +238,11 @@ pub enum Action {
 impl Action {
     /// Its name in the machine formats and after `@` in lists.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Edit => "edit",
-            Self::Search => "search",
-            Self::Fetch => "fetch",
-            Self::Delegate => "delegate",
-            Self::Plan => "plan",
-            Self::Ask => "ask",
-            Self::Mcp => "mcp",
-            Self::Other => "other",
-        }
+        self.into()
     }
 
-    /// All actions, in the order of their declaration.
-    pub const ALL: [Self; 11] = [
-        Self::Run,
-        Self::Read,
-        Self::Write,
-        Self::Edit,
-        Self::Search,
-        Self::Fetch,
-        Self::Delegate,
-        Self::Plan,
-        Self::Ask,
-        Self::Mcp,
-        Self::Other,
-    ];
+    /// The names of all actions, in the order of their declaration.
+    pub const NAMES: &'static [&'static str] = Self::VARIANTS;
 }
 
 /// The text of an item: owned, or spans of its record.

@@ -273,11 +273,10 @@ impl Selector {
         if let Some(action) = text.strip_prefix('@') {
             return Self::Action(action.to_owned());
         }
-        let kind = || Kind::ALL.into_iter().find(|kind| kind.name() == text);
         match text {
             "failed" => Self::Failed,
             "answer" => Self::Answer,
-            _ => kind().map_or_else(|| Self::Tool(text.to_owned()), Self::Kind),
+            _ => text.parse().map_or_else(|_| Self::Tool(text.to_owned()), Self::Kind),
         }
     }
 

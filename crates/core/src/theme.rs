@@ -21,6 +21,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
+use strum::{EnumString, IntoStaticStr};
+
 pub use color::{Color, ColorDepth};
 
 pub use glyph::{Glyphs, glyph, mark};
@@ -149,7 +151,8 @@ impl Style {
 }
 
 /// Whether a background is dark or light.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Appearance {
     /// Light text on a dark ground.
     #[default]
@@ -164,15 +167,12 @@ impl Appearance {
 
     /// `dark` or `light`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Dark => "dark",
-            Self::Light => "light",
-        }
+        self.into()
     }
 
     /// Reads `dark` or `light`.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|appearance| appearance.name() == name)
+        name.parse().ok()
     }
 }
 

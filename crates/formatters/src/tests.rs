@@ -16,7 +16,7 @@ use streamfmt_core::budget::Budget;
 use streamfmt_core::entry::{Block, Line, LineChange, Point, View};
 use streamfmt_core::event::Event;
 use streamfmt_core::formatter::{Formatter, Verdict};
-use streamfmt_core::item::{Action, Content, FactList, Id, Item, Kind};
+use streamfmt_core::item::{Content, FactList, Id, Item, Kind};
 use streamfmt_core::json::{Record, Value};
 use streamfmt_core::profile::Detail;
 use streamfmt_core::session::{Facts, Session};
@@ -30,7 +30,7 @@ fn item(json: &str) -> Item {
     let root = record.root();
     let string = |key: &str| root.get(key).and_then(Value::decode).map(Cow::into_owned);
     let kind = string("kind").unwrap();
-    let kind = Kind::ALL.into_iter().find(|other| other.name() == kind).unwrap();
+    let kind = kind.parse().unwrap();
     let mut item = Item::new(if kind == Kind::Result { "c/result" } else { "c" }, kind, 7);
     item.tool = string("tool").map(Arc::from);
     if let Some(name) = &item.tool.clone() {
@@ -38,7 +38,7 @@ fn item(json: &str) -> Item {
         item.data = FactList::default();
     }
     if let Some(name) = string("action") {
-        let action = Action::ALL.into_iter().find(|other| other.name() == name).unwrap();
+        let action = name.parse().unwrap();
         set_action(&mut item, action);
     }
     item.input = root.get("input").map(Value::node);

@@ -218,9 +218,9 @@ impl Explanation {
         let ladder = Ladder::of_tool(plugins.layers(), &name, Some(action));
         let concerns =
             |field: &ToolField| about.kind.is_none_or(|kind| ToolField::of_kind(kind).contains(field));
-        let walks = ToolField::ALL.into_iter().filter(|(field, _)| concerns(field));
-        let properties = walks.map(|(field, name)| Walk {
-            name,
+        let walks = ToolField::ALL.iter().filter(|field| concerns(field));
+        let properties = walks.map(|&field| Walk {
+            name: field.name(),
             candidates: candidates(ladder.field(field), plugins),
             built_in: built_in(field),
         });
@@ -479,7 +479,7 @@ impl Looker {
         let mut explained = Explanation::of(&about, action, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);
         for walk in &mut explained.properties {
-            let field = ToolField::named(walk.name);
+            let field = walk.name.parse().ok();
             let answers = self.scripts.as_ref().map(|scripts| scripts.answers(item, session, field));
             for (candidate, answer) in walk.candidates.iter_mut().zip(answers.unwrap_or_default()) {
                 candidate.gives = answer.map(|answer| self.masked(&answer));

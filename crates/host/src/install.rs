@@ -16,6 +16,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use strum::IntoStaticStr;
+
 use crate::files::Files;
 use crate::folders::Folders;
 use crate::plugin::built_in::BUILT_IN;
@@ -27,7 +29,8 @@ use lock::{Lock, Locked};
 use tree::PluginTree;
 
 /// The home of a plugin that is chosen by name, in the order of precedence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Home {
     /// The user's own folder.
     Own,
@@ -42,11 +45,7 @@ impl Home {
 
     /// Its name: `own`, `installed` or `built-in`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Installed => "installed",
-            Self::BuiltIn => "built-in",
-        }
+        self.into()
     }
 }
 

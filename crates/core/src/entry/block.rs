@@ -8,6 +8,7 @@ use std::ops::Add;
 use std::slice;
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::item::Picture;
 use crate::text::Text;
@@ -96,9 +97,10 @@ pub enum Block {
 }
 
 /// State of a point of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Point {
     /// A plain point.
     Plain,
@@ -115,13 +117,7 @@ pub enum Point {
 impl Point {
     /// Its name in the machine formats.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Open => "open",
-            Self::Active => "active",
-            Self::Done => "done",
-            Self::Failed => "failed",
-        }
+        self.into()
     }
 }
 

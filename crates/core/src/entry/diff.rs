@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use serde::{Deserialize, Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use crate::find::find;
 use crate::text::clean_into;
@@ -182,9 +183,10 @@ impl Serialize for DiffLines {
 }
 
 /// What a diff did to a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Change"))]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum LineChange {
     /// In both files.
     Keep,
@@ -197,11 +199,7 @@ pub enum LineChange {
 impl LineChange {
     /// Its name in the machine formats.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Add => "add",
-            Self::Remove => "remove",
-        }
+        self.into()
     }
 
     /// The sign before its line in a diff as `diff -u` writes it.

@@ -1,7 +1,10 @@
 //! Which characters a glyph name becomes. One table: a new glyph is a new row.
 
+use strum::IntoStaticStr;
+
 /// A set of characters for glyph names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Glyphs {
     /// `●`, `✓`, `│`, …
     #[default]
@@ -20,12 +23,7 @@ impl Glyphs {
 
     /// Its name in a profile and in a theme.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Unicode => "unicode",
-            Self::Ascii => "ascii",
-            Self::Words => "words",
-            Self::Nerd => "nerd",
-        }
+        self.into()
     }
 }
 

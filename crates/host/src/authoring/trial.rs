@@ -104,7 +104,7 @@ mod tests {
         let all = |name: &str| -> BTreeSet<String> {
             items.iter().filter_map(|item| item[name].as_str().map(str::to_owned)).collect()
         };
-        assert_eq!(all("kind"), Kind::ALL.map(|kind| kind.name().to_owned()).into());
-        assert_eq!(all("action"), Action::ALL.map(|action| action.name().to_owned()).into());
+        assert_eq!(all("kind"), Kind::NAMES.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(all("action"), Action::NAMES.iter().map(|name| (*name).to_owned()).collect());
     }
 }

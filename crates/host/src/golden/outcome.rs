@@ -1,5 +1,7 @@
 //! The outcome of a cell: one case in one profile and one writer.
 
+use strum::IntoStaticStr;
+
 use super::choices::Expect;
 use super::diff::Diff;
 
@@ -27,7 +29,8 @@ pub struct Outcome {
 }
 
 /// The state of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum State {
     /// The output is as expected.
     Equal,
@@ -46,14 +49,7 @@ pub enum State {
 impl State {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Equal => "equal",
-            Self::Skipped => "skipped",
-            Self::New => "new",
-            Self::PluginFailed => "plugin-failed",
-            Self::Different => "different",
-            Self::Wrong => "wrong",
-        }
+        self.into()
     }
 }
 

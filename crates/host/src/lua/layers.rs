@@ -230,7 +230,7 @@ impl Registered {
         let tools = self.rules.iter().map(|rule| {
             let source = rule.fields.first().map(|(_, (_, source))| source);
             let is_said = |field: ToolField| rule.fields.iter().any(|(said, ..)| *said == field);
-            let fields = ToolField::ALL.iter().filter(|(field, _)| is_said(*field)).map(|(_, name)| *name);
+            let fields = ToolField::ALL.iter().filter(|field| is_said(**field)).map(|field| field.name());
             let what = format!("tool {}", source.map_or("", |source| source.pattern.as_str()));
             let place = source.and_then(|source| place(source.origin.as_ref()));
             Hook { fields: fields.collect(), ..hook(what, place) }
@@ -414,8 +414,8 @@ fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldAnswer), Str
         Value::String(key) => key.to_string_lossy(),
         other => return Err(format!("a field has a name, not {}", super::item::a_type(other))),
     };
-    let Some(field) = ToolField::named(&key) else {
-        let hint = crate::problem::suggestion(&key, ToolField::ALL.map(|(_, name)| name));
+    let Ok(field) = key.parse::<ToolField>() else {
+        let hint = crate::problem::suggestion(&key, ToolField::ALL.iter().map(|field| field.name()));
         return Err(format!("unknown field \"{key}\" {hint}"));
     };
     let answer = match value {
@@ -436,9 +436,9 @@ fn read_field(key: &Value, value: Value) -> Result<(ToolField, FieldAnswer), Str
 }
 
 fn kind_named(name: &str) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    name.parse().ok()
 }
 
 fn kinds() -> String {
-    Kind::ALL.map(Kind::name).join(", ")
+    Kind::NAMES.join(", ")
 }

@@ -88,9 +88,9 @@ impl<'a> Maker<'a> {
             }
             "usage" => usage(&fields, self.input.line),
             "session" => return self.facts(&fields, out),
-            _ => match Kind::ALL.into_iter().find(|it| it.name() == kind) {
-                Some(known) => self.item(known, &fields, out),
-                None => Err(format!("unknown sf.item.{kind}")),
+            _ => match kind.parse() {
+                Ok(known) => self.item(known, &fields, out),
+                Err(_) => Err(format!("unknown sf.item.{kind}")),
             },
         };
         out.push(event.map_err(|wrong| format!("sf.item.{kind}: {wrong}"))?);
@@ -220,9 +220,8 @@ impl<'a> Maker<'a> {
             streamfmt_dialects::set_tool(item, &name);
         }
         if let Some(name) = text(fields, "action")? {
-            let action = Action::ALL.into_iter().find(|action| action.name() == name);
-            let action = action.ok_or_else(|| {
-                let hint = suggestion(&name, Action::ALL.map(Action::name));
+            let action = name.parse().map_err(|_| {
+                let hint = suggestion(&name, Action::NAMES.iter().copied());
                 format!("unknown action \"{name}\" {hint}")
             })?;
             if item.action() != Some(action) {

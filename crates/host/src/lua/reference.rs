@@ -31,11 +31,10 @@ pub fn types() -> String {
             let _ = writeln!(out, "---@field {} {kind} {}", field.name, field.doc);
         }
     }
-    let names: Vec<_> = Kind::ALL.map(Kind::name).into();
-    alias(&mut out, "a kind of item", "Kind", &names, "");
+    alias(&mut out, "a kind of item", "Kind", Kind::NAMES, "");
     alias(&mut out, "what sf.view formats", "Viewed", &["frame"], "sf.Kind");
     alias(&mut out, "what sf.on listens to", "Event", &["session.start", "session.end"], "sf.Kind");
-    alias(&mut out, "what a tool does", "Action", &Action::ALL.map(Action::name), "");
+    alias(&mut out, "what a tool does", "Action", Action::NAMES, "");
     alias(&mut out, "where an item is in its life", "Status", &["open", "done", "failed", "cancelled"], "");
     let mut roles: Vec<&str> = theme::roles().collect();
     roles.sort_unstable();

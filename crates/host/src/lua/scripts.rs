@@ -211,12 +211,12 @@ impl Scripts {
             return None;
         }
         let of = |viewed| Ladder::of_views(plugins.layers(), viewed);
-        let views = Kind::ALL.map(|kind| (kind, of(Viewed::Items(kind))));
+        let views = Kind::ALL.iter().map(|kind| (*kind, of(Viewed::Items(*kind)))).collect();
         Some(Self {
             plugins: SendWrapper::new(Rc::clone(plugins)),
             amender: Amender::new(profile),
             ladders: SendWrapper::new(PerTool::default()),
-            views: SendWrapper::new(views.into()),
+            views: SendWrapper::new(views),
             frames: SendWrapper::new(of(Viewed::Frames)),
             resting: RestingFunctions::default(),
         })

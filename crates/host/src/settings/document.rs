@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use streamfmt_core::syntax_errors::SyntaxErrors;
+use strum::IntoStaticStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -20,11 +21,13 @@ const DEEPEST: usize = 12;
 pub(crate) const TOLD: usize = 20;
 
 /// Whose a file of settings is. Later ones go over earlier ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SettingsLayer {
     /// It comes with the program.
     BuiltIn,
     /// It comes with a plugin.
+    #[strum(serialize = "plugin")]
     Pack,
     /// It holds for every user of the machine.
     System,
@@ -41,15 +44,7 @@ pub enum SettingsLayer {
 impl SettingsLayer {
     /// Its name in messages.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::BuiltIn => "built-in",
-            Self::Pack => "plugin",
-            Self::System => "system",
-            Self::User => "user",
-            Self::Project => "project",
-            Self::Chosen => "chosen",
-            Self::Option => "option",
-        }
+        self.into()
     }
 }
 

@@ -160,7 +160,7 @@ fn tools() -> impl Iterator<Item = &'static str> {
 
 /// The words that aren't names of tools.
 fn words() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.iter().map(|kind| kind.name()).chain(["failed", "answer"])
+    Kind::NAMES.iter().copied().chain(["failed", "answer"])
 }
 
 #[cfg(test)]

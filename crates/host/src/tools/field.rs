@@ -2,11 +2,13 @@
 
 use streamfmt_core::entry::Role;
 use streamfmt_core::item::Kind;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::template::Template;
 
 /// A field of what is said of a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum ToolField {
     /// The tool's name as shown: a template.
     Label,
@@ -27,21 +29,12 @@ pub enum ToolField {
 }
 
 impl ToolField {
-    /// All of them, with their names.
-    pub(crate) const ALL: [(Self, &'static str); 8] = [
-        (Self::Label, "label"),
-        (Self::Arg, "arg"),
-        (Self::Summary, "summary"),
-        (Self::Call, "call"),
-        (Self::Result, "result"),
-        (Self::Icon, "icon"),
-        (Self::Role, "role"),
-        (Self::Collapse, "collapse"),
-    ];
+    /// All fields, in the order in which they are documented.
+    pub(crate) const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The field called `name`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(field, _)| field)
+    /// Its name in a profile and in Lua.
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Those that say something of items of a kind.

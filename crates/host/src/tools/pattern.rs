@@ -22,10 +22,10 @@ pub(crate) enum Pattern {
 impl Pattern {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if let Some(action) = text.strip_prefix('@') {
-            if Action::ALL.iter().any(|known| known.name() == action) {
+            if Action::NAMES.contains(&action) {
                 return Ok(Self::Action(action.to_owned()));
             }
-            let hint = suggestion(action, Action::ALL.iter().map(|action| action.name()));
+            let hint = suggestion(action, Action::NAMES.iter().copied());
             return Err(format!("unknown action @{action} {hint}"));
         }
         match text {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use streamfmt_core::json::{Record, Str, Value, ValueKind};
+use strum::IntoStaticStr;
 
 /// Parts deeper in a line are one with what they are in.
 const DEEPEST: usize = 10;
@@ -15,7 +16,8 @@ const LONGEST_KEY: usize = 40;
 const RESULTS: [&str; 2] = ["tool_use_result", "toolUseResult"];
 
 /// What a part is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum What {
     /// A type of lines.
     Type,
@@ -32,13 +34,7 @@ pub enum What {
 impl What {
     /// Its name for programs.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Type => "type",
-            Self::Subtype => "subtype",
-            Self::Block => "block",
-            Self::Tool => "tool",
-            Self::Field => "field",
-        }
+        self.into()
     }
 }
 

@@ -159,7 +159,7 @@ fn rule(pattern: &str, fields: &[(&str, &str)]) -> ToolRule {
     let mut rule = ToolRule::new(pattern, origin.clone());
     rule.fields.extend(fields.iter().map(|(name, value)| {
         let value = rule::RuleValue { value: (*value).to_owned(), origin: origin.clone() };
-        (rule::ToolField::named(name).unwrap(), value)
+        (name.parse().unwrap(), value)
     }));
     rule
 }
