@@ -87,7 +87,7 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
     let keys: Vec<Key<Settings>> = vec![
         Key {
             name: "extends",
-            about: "profiles that this one builds on, from left to right; \"none\" leaves out the default below",
+            about: "profiles to build on, from left to right; \"none\" drops the default profile below",
             // The merge of profiles reads these before the rest of the table.
             form: ValueForm::List(|_, _| {}),
         },
@@ -98,17 +98,17 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         },
         Key {
             name: "theme",
-            about: "the looks on a terminal; \"auto\" is dark or light by the terminal",
+            about: "the theme for the terminal; \"auto\" picks dark or light to match the terminal",
             form: ValueForm::Name(|s, theme| s.theme = theme),
         },
         Key {
             name: "plugins",
-            about: "plugins, the lowest first: names of installed ones, or paths",
+            about: "plugins, lowest precedence first: names of installed plugins, or paths",
             form: ValueForm::List(|s, list| s.plugins = list),
         },
         Key {
             name: "detail",
-            about: "how much is said",
+            about: "how much detail to show",
             form: ValueForm::Word(&[
                 ("compact", |s| (s.profile.detail, s.is_log) = (Detail::Compact, false)),
                 ("whole", |s| (s.profile.detail, s.is_log) = (Detail::Whole, false)),
@@ -128,37 +128,37 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         },
         Key {
             name: "show",
-            about: "show these though detail leaves them out, such as \"thinking\": kinds, tools, globs of tools, @actions",
+            about: "show these even if detail leaves them out, such as \"thinking\": kinds, tools, globs of tools, @actions",
             form: ValueForm::Groups(|s, list| s.profile.filter.show = selectors(&list)),
         },
         Key {
             name: "filter",
-            about: "what is hidden, folded away or shown alone: items for which all that a table names holds",
+            about: "items to hide, fold or show alone: those that match every condition of a table",
             form: ValueForm::Filters(|s, rules| s.filters = rules),
         },
         Key {
             name: "markdown",
-            about: "lay out the Markdown of replies instead of showing its source",
+            about: "render the Markdown of replies instead of showing its source",
             form: ValueForm::Flag(|s, on| s.markdown = on),
         },
         Key {
             name: "records",
-            about: "show the JSON records in replies as a tree: the name of a schema such as \"project\", or its file, or of an accumulator that a plugin brings; \"none\" leaves them in the text",
+            about: "show the JSON records in replies as a tree: a schema such as \"project\", the path of a schema file, or a plugin's accumulator; \"none\" leaves records in the text",
             form: ValueForm::Name(|s, schema| s.records = Some(schema)),
         },
         Key {
             name: "timestamps",
-            about: "show when things happened",
+            about: "show the time of each entry",
             form: ValueForm::Flag(|s, on| s.timestamps = on),
         },
         Key {
             name: "limits.line",
-            about: "bytes of a line of the input; a longer one is told, not read",
+            about: "longest input line in bytes; longer ones are reported, not parsed",
             form: ValueForm::Size(|s, limit| s.max_line = limit.unwrap_or(LONGEST_LINE).min(LONGEST_LINE)),
         },
         Key {
             name: "limits.keep",
-            about: "which end of a long result is kept",
+            about: "which end of a long result to keep",
             form: ValueForm::Word(&[
                 ("head", |s| s.profile.limits.keep = Keep::Head),
                 ("tail", |s| s.profile.limits.keep = Keep::Tail),
@@ -167,27 +167,27 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         },
         Key {
             name: "layout.gap",
-            about: "blank lines between entries that don't belong together",
+            about: "blank lines between unrelated entries",
             form: ValueForm::Number(0, 10, |s, lines| s.profile.layout.gap = lines),
         },
         Key {
             name: "layout.margin",
-            about: "columns before all foreign text",
+            about: "columns of indentation before foreign text",
             form: ValueForm::Number(0, 40, |s, columns| s.profile.layout.margin = columns),
         },
         Key {
             name: "layout.width",
-            about: "columns to wrap at, whatever the terminal's width; 0 doesn't wrap",
+            about: "column to wrap at, regardless of the terminal's width; 0 disables wrapping",
             form: ValueForm::Number(0, 10_000, |s, columns| s.width = Some(columns)),
         },
         Key {
             name: "layout.fold",
-            about: "results longer than so many lines are folded, in Markdown and HTML",
+            about: "fold results longer than this many lines, in Markdown and HTML",
             form: ValueForm::Lines(|s, lines| s.profile.layout.fold = lines),
         },
         Key {
             name: "layout.ci",
-            about: "the CI service whose log it is for: no text is a command there; \"auto\" is the one it runs on",
+            about: "the CI service whose log this is, so that no text acts as a command there; \"auto\" detects it",
             form: ValueForm::Word(&[
                 ("auto", |s| s.ci = None),
                 ("none", |s| s.ci = Some(Ci::None)),
@@ -198,7 +198,7 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         },
         Key {
             name: "layout.glyphs",
-            about: "the characters of marks: Unicode, ASCII, words for screen readers, or the icons of a Nerd Font",
+            about: "the symbols: Unicode, ASCII, words for screen readers, or Nerd Font icons",
             form: ValueForm::Word(&[
                 ("unicode", |s| s.profile.layout.glyphs = Glyphs::Unicode),
                 ("ascii", |s| s.profile.layout.glyphs = Glyphs::Ascii),
@@ -208,7 +208,7 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         },
         Key {
             name: "layout.pairs",
-            about: "put results under their calls, which wait for them: always, never, or where the whole input is there already",
+            about: "hold calls until their results arrive, to show both together: always, never, or only when the whole input is already there (auto)",
             form: ValueForm::Word(&[
                 ("auto", |s| s.profile.layout.pairs = Pairs::Auto),
                 ("always", |s| s.profile.layout.pairs = Pairs::Always),
@@ -217,7 +217,7 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         },
         Key {
             name: "layout.wrap",
-            about: "break lines into rows between words (hard), or leave that to the terminal, so that a line is copied as one (soft)",
+            about: "wrap lines between words (hard), or leave wrapping to the terminal so that a line copies as one (soft)",
             form: ValueForm::Word(&[
                 ("hard", |s| s.profile.layout.wrap = Wrap::Hard),
                 ("soft", |s| s.profile.layout.wrap = Wrap::Soft),
@@ -225,24 +225,24 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         },
         Key {
             name: "layout.bare",
-            about: "write what is said as it is: blanks included, without bars and without naming calls",
+            about: "write text unchanged: keep blanks, draw no bars, don't name calls",
             form: ValueForm::Flag(|s, on| s.profile.layout.bare = on),
         },
         Key {
             name: "live.rate",
-            about: "looks a second at what is still being written, where it is shown live",
+            about: "repaints per second of text that is still being written, in live output",
             form: ValueForm::Number(1, 1_000, |s, looks| {
                 s.profile.live.rate = u32::try_from(looks).unwrap_or(s.profile.live.rate);
             }),
         },
         Key {
             name: "live.motion",
-            about: "let marks of work that goes on move",
+            about: "animate the marks of running work",
             form: ValueForm::Flag(|s, on| s.profile.live.motion = on),
         },
         Key {
             name: "redact.secrets",
-            about: "mask tokens, keys and passwords in whatever is written",
+            about: "mask tokens, keys and passwords in all output",
             form: ValueForm::Flag(|s, on| s.profile.redaction.secrets = on),
         },
         Key {
@@ -288,27 +288,27 @@ pub static TOOL_KEYS: LazyLock<Vec<Key<ToolTable>>> = LazyLock::new(|| {
         },
         Key {
             name: "summary",
-            about: "the one-line summary of a result, behind the own words of a failure: a template or a JSON pointer",
+            about: "the one-line summary of a result, after the message of a failure: a template or a JSON pointer",
             form: ValueForm::Rule(ToolField::Summary, set_field),
         },
         Key {
             name: "icon",
-            about: "the name of a glyph of the theme, or a text before the name",
+            about: "a glyph of the theme, or a text, before the name",
             form: ValueForm::Rule(ToolField::Icon, set_field),
         },
         Key {
             name: "role",
-            about: "the role of the name, which the theme paints: \"tool.name\"",
+            about: "the role of the name, styled by the theme: \"tool.name\"",
             form: ValueForm::Rule(ToolField::Role, set_field),
         },
         Key {
             name: "collapse",
-            about: "whose body is folded away: \"call\", \"result\", \"none\", or \"both\", which leaves one line of a call and its result",
+            about: "which bodies to fold: \"call\", \"result\", \"none\", or \"both\" (one line for a call and its result)",
             form: ValueForm::Rule(ToolField::Collapse, set_field),
         },
         Key {
             name: "limits.keep",
-            about: "which end of a long result is kept",
+            about: "which end of a long result to keep",
             form: ValueForm::Word(&[
                 ("head", |t| t.keep = Some(Keep::Head)),
                 ("tail", |t| t.keep = Some(Keep::Tail)),
@@ -317,27 +317,27 @@ pub static TOOL_KEYS: LazyLock<Vec<Key<ToolTable>>> = LazyLock::new(|| {
         },
         Key {
             name: "script.label",
-            about: "a function that says the label: \"lib/bash.lua#label\"",
+            about: "a function that returns the label: \"lib/bash.lua#label\"",
             form: ValueForm::Script(|t, script| t.scripts.push(("label", script))),
         },
         Key {
             name: "script.arg",
-            about: "a function that says the argument",
+            about: "a function that returns the argument",
             form: ValueForm::Script(|t, script| t.scripts.push(("arg", script))),
         },
         Key {
             name: "script.summary",
-            about: "a function that says the summary",
+            about: "a function that returns the summary",
             form: ValueForm::Script(|t, script| t.scripts.push(("summary", script))),
         },
         Key {
             name: "script.call",
-            about: "a function that says all of a call",
+            about: "a function that returns the whole view of a call",
             form: ValueForm::Script(|t, script| t.scripts.push(("call", script))),
         },
         Key {
             name: "script.result",
-            about: "a function that says all of a result",
+            about: "a function that returns the whole view of a result",
             form: ValueForm::Script(|t, script| t.scripts.push(("result", script))),
         },
     ];
@@ -393,17 +393,17 @@ pub static FILTER_KEYS: &[Key<FilterRule>] = &[
     },
     Key {
         name: "failed",
-        about: "whether they tell of a failure",
+        about: "whether they report a failure",
         form: ValueForm::Flag(|f, on| f.groups.push(if_so(Selector::Failed, on))),
     },
     Key {
         name: "inside",
-        about: "whether a sub-agent said or did them",
+        about: "whether they come from a sub-agent",
         form: ValueForm::Flag(|f, on| f.groups.push(if_so(Selector::Inside, on))),
     },
     Key {
         name: "action",
-        about: "what is done with them",
+        about: "what to do with them",
         form: ValueForm::Word(&[
             ("hide", |f| f.action = Some(FilterAction::Hide)),
             ("collapse", |f| f.action = Some(FilterAction::Collapse)),
@@ -421,12 +421,12 @@ pub static SWITCH_KEYS: &[Key<Switch>] = &[
     },
     Key {
         name: "stream.cwd",
-        about: "the same for the folder that the stream names",
+        about: "the working directory that the stream reports: the same kind of glob",
         form: ValueForm::Name(|s, path| s.cwd = Some(path.name)),
     },
     Key {
         name: "stream.model",
-        about: "the model that the stream names: a name or a glob",
+        about: "the model that the stream reports: a name or a glob",
         form: ValueForm::Name(|s, model| s.model = Some(model.name)),
     },
     Key {
@@ -436,7 +436,7 @@ pub static SWITCH_KEYS: &[Key<Switch>] = &[
     },
     Key {
         name: "profile",
-        about: "the profile that is chosen then",
+        about: "the profile to use",
         form: ValueForm::Name(|s, profile| s.profile = Some(profile)),
     },
 ];
@@ -480,12 +480,12 @@ pub static SERVE_KEYS: &[Key<ServeSettings>] = &[
     },
     Key {
         name: "bind",
-        about: "the addresses that it listens at, instead of 127.0.0.1 and ::1",
+        about: "the addresses to listen on, instead of 127.0.0.1 and ::1",
         form: ValueForm::List(|serve, list| replace(&mut serve.bind, list)),
     },
     Key {
         name: "allow-hosts",
-        about: "host names under which a proxy asks for it; secrets are masked there",
+        about: "host names that a reverse proxy uses; secrets are masked there",
         form: ValueForm::List(|serve, list| replace(&mut serve.allow_hosts, list)),
     },
     Key {
@@ -495,12 +495,12 @@ pub static SERVE_KEYS: &[Key<ServeSettings>] = &[
     },
     Key {
         name: "base-path",
-        about: "a path such as `/agents` that everything lies below",
+        about: "a path prefix for all URLs, such as `/agents`",
         form: ValueForm::Name(|serve, path| serve.base_path = Some(path)),
     },
     Key {
         name: "show-secrets",
-        about: "whether secrets and raw logs are shown beyond this machine",
+        about: "whether to show secrets and raw logs beyond this machine",
         form: ValueForm::Flag(|serve, on| serve.show_secrets = Some(on)),
     },
 ];
@@ -517,17 +517,17 @@ pub static FILE_KEYS: &[Key<Head>] = &[
     Key { name: "version", about: "the version of the format", form: ValueForm::Number(1, 1, |_, _| {}) },
     Key {
         name: "default-profile",
-        about: "the profile that is used unless another is asked for",
+        about: "the profile to use unless another is requested",
         form: ValueForm::Name(|head, name| head.default_profile = Some(name)),
     },
     Key {
         name: "profile",
-        about: "the same, in a file without tables [profile.NAME]",
+        about: "the same, in a file without [profile.NAME] tables",
         form: ValueForm::Name(|head, name| head.default_profile = Some(name)),
     },
     Key {
         name: "switch",
-        about: "which profile is used where; the first that fits counts (your own settings only)",
+        about: "which profile to use where; the first match applies (your own settings only)",
         form: ValueForm::Switches(|head, switches| head.switches = switches),
     },
     Key {
@@ -537,7 +537,7 @@ pub static FILE_KEYS: &[Key<Head>] = &[
     },
     Key {
         name: "trusted-paths",
-        about: "globs of folders whose projects are trusted, whatever is in them (your own settings only)",
+        about: "globs of folders whose projects are always trusted (your own settings only)",
         form: ValueForm::List(|head, names| head.trusted_paths = names),
     },
 ];

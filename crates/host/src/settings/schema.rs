@@ -18,9 +18,9 @@ pub const ADDRESS: &str =
 /// The schema as a text of JSON, with a final newline.
 pub fn schema() -> String {
     let mut tool = table(&TOOL_KEYS);
-    tool["description"] = "What is said of this tool".into();
+    tool["description"] = "How this tool is shown".into();
     let tools = json!({
-        "description": "What is said of tools: by name, by glob, or by action such as \"@run\"",
+        "description": "How tools are shown: by name, by glob, or by action such as \"@run\"",
         "type": "object",
         "additionalProperties": { "$ref": "#/definitions/tool" },
     });
@@ -43,13 +43,13 @@ pub fn schema() -> String {
     let profiles = json!({ "type": "object", "additionalProperties": { "$ref": "#/definitions/profile" } });
     let name = file["properties"]["profile"].take();
     file["properties"]["profile"] = json!({
-        "description": "Profiles by name, or the name of the profile that is used",
+        "description": "Profiles by name, or the name of the profile to use",
         "anyOf": [profiles, name],
     });
     file["$schema"] = "http://json-schema.org/draft-07/schema#".into();
     file["$id"] = ADDRESS.into();
     file["title"] = "Settings of streamfmt".into();
-    file["description"] = "What holds for all profiles, and the profiles".into();
+    file["description"] = "Keys for all profiles, and the profiles".into();
     let mut filter = table(FILTER_KEYS);
     filter["required"] = json!(["action"]);
     filter["anyOf"] = one_of(&["kind", "tool", "failed"]);
