@@ -6,11 +6,11 @@
 //! ```
 //!
 //! Each line is written completely before the next is applied; decoding may run ahead on another thread
-//! ([`Pipeline::split`]). Each item is formatted at the step that completes it, with the session as it
-//! is there, and never again.
+//! ([`Pipeline::split`]). Each complete item is formatted once, at the step that completes it, with the session
+//! as of that step.
 //!
-//! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on each output has formatters,
-//! limits and a writer of its own, and is what it would be alone.
+//! A session may have several outputs ([`Setup::also`]). The input is decoded once; from items on, each output has its own
+//! formatters, limits and writer, and is the same as if it were the only one.
 
 mod change_context;
 mod decode;
@@ -57,106 +57,107 @@ use format::{EntryStage, FormatStage};
 use further_output::FurtherOutput;
 use start::HeldStart;
 
-/// What comes out of a pipeline.
+/// The kind of output that a pipeline produces.
 pub enum Output {
-    /// What is said: entries of a formatter chain, spelled by a writer.
+    /// Text: the entries of a formatter chain, in the format of a writer.
     Entries {
-        /// Formatters, asked in this order before the standard one.
+        /// Formatters, called in this order before the standard one.
         formatters: Vec<Box<dyn Formatter>>,
-        /// Spells the entries.
+        /// Writes the entries.
         writer: Box<dyn Writer>,
     },
-    /// What is said, for a sink that can change what it shows: taken with [`Pipeline::take_updates`].
+    /// Updates of entries, for a sink that can change what it shows: see [`Pipeline::take_updates`].
     Updates {
-        /// Formatters, asked in this order before the standard one.
+        /// Formatters, called in this order before the standard one.
         formatters: Vec<Box<dyn Formatter>>,
     },
-    /// What is: the items, one JSON object a line.
+    /// The items themselves, one JSON object per line.
     Items {
-        /// Formatters that nothing is asked but for their accumulators, if the profile draws records by one.
+        /// Formatters that provide the accumulator, if the profile draws records with one. They don't format items.
         formatters: Vec<Box<dyn Formatter>>,
     },
 }
 
-/// What is known of a stream before anything of it is written.
+/// The facts about a stream that are known before any of it is written.
 pub struct StreamStart<'a> {
     /// The dialect's name, once a line was claimed.
     pub dialect: Option<&'a str>,
     /// The facts of the run so far.
     pub facts: &'a Facts,
-    /// Whether no more will be known: too much was held back already, or the input has ended.
+    /// Whether this is final: too much has been held back already, or the input has ended.
     pub is_all: bool,
 }
 
-/// A decision about a stream.
+/// The result of [`Settle`]: how a stream is shown.
 pub enum Settled {
-    /// More must be known. If that is all, what was set up stays.
+    /// Undecided until more is known. If no more will be known ([`StreamStart::is_all`]), this is the same as [`Settled::Keep`].
     Wait,
-    /// What was set up stays.
+    /// Keep the profile and the output of the setup.
     Keep,
-    /// These choices and this output are used instead.
+    /// Use this profile and this output instead.
     Use(Box<(Profile, Output)>),
 }
 
-/// Decides by the beginning of a stream how it is shown. It is asked after each line until it has decided;
-/// until then, and within bounds, nothing is said.
+/// Decides from the beginning of a stream how it is shown. It is called after each step until it has decided;
+/// until then nothing is written, within a limit of lines and bytes.
 pub type Settle = Box<dyn FnMut(&StreamStart<'_>) -> Settled + Send>;
 
-/// Takes text, piece by piece, and decides whether to go on.
+/// Receives text in pieces. It returns `Break` to receive no more.
 pub type TakeText = Box<dyn FnMut(&str) -> ControlFlow<()> + Send>;
 
-/// One more output of a session.
+/// A further output of a session.
 pub struct Sink {
     /// The user's choices.
     pub profile: Profile,
-    /// What comes out.
+    /// The kind of output.
     pub output: Output,
-    /// Decides anew what is shown and how, once it is known whose stream it is.
+    /// May replace the profile and the output, depending on the beginning of the stream.
     pub settle: Option<Settle>,
-    /// Where the text goes. Once it breaks off it isn't called again; the other outputs go on. Updates don't come here: see
-    /// [`Pipeline::take_updates_of`].
+    /// Receives the text. After it has returned `Break` it isn't called again; the other outputs continue. Updates aren't passed
+    /// here: see [`Pipeline::take_updates_of`].
     pub take: TakeText,
-    /// Where the document's head goes that belongs before all of the text, once, when that is complete. Without it the writer
-    /// does without a head, or writes what it holds at the end: see [`HeadWriter`](crate::writer::HeadWriter).
+    /// Receives the head of the document, once, when the text is complete; the head belongs before all of the text. If `None`, the
+    /// document is written without a head: see [`HeadWriter`](crate::writer::HeadWriter).
     pub take_head: Option<TakeText>,
 }
 
-/// How a pipeline is set up.
+/// The configuration of a pipeline.
 pub struct Setup {
     /// The known dialects.
     pub dialects: Dialects,
-    /// The presentation of what no formatter decides.
+    /// The built-in presentation, for items that no formatter decides.
     pub presentation: Presentation,
-    /// The dialect's name, or `None` to find out (`auto`).
+    /// The dialect's name, or `None` to detect it (`auto`).
     pub dialect: Option<String>,
-    /// Dialects beside the known ones.
+    /// Dialects in addition to the known ones.
     pub dialect_plugins: Vec<DialectPlugin>,
-    /// Lines longer than this are told, not read. In bytes; see [`crate::frame::MAX_LINE`].
+    /// The size limit of a line, in bytes: a longer one is reported and not read. See [`crate::frame::MAX_LINE`].
     pub max_line: usize,
-    /// How much of the session is kept at a time.
+    /// The memory limits of the session.
     pub budget: Budget,
-    /// The user's choices.
+    /// The user's choices for the main output.
     pub profile: Profile,
-    /// What comes out.
+    /// The kind of the main output.
     pub output: Output,
-    /// Whether the whole input is there already, so that nobody waits for a call before its result comes.
+    /// Whether the whole input is available already. Then a call may be held back until its result arrives: nobody is waiting to see it.
     pub is_whole: bool,
-    /// Whether what waits or grows in the main output is shown meanwhile ([`Pipeline::open_nodes`]). So nobody waits for a call
-    /// either.
+    /// Whether entries of the main output that wait or grow are previewed ([`Pipeline::open_nodes`]). Then, too, a call may be held
+    /// back until its result arrives.
     pub shows_open: bool,
-    /// Where the files of a history's sub-agents are found.
+    /// Finds the files of a history's sub-agents.
     pub subagents: Option<Subagents>,
-    /// Decides anew what is shown and how, once it is known whose stream it is.
+    /// May replace the profile and the output, depending on the beginning of the stream.
     pub settle: Option<Settle>,
-    /// Whether the head of a document is kept for [`Pipeline::head`], to be put before the text of the main output by whoever
-    /// holds that back until then. See [`HeadWriter`](crate::writer::HeadWriter).
+    /// Whether the head of the document is kept for [`Pipeline::head`]: the owner of the main output holds its text back and puts the
+    /// head before it. See [`HeadWriter`](crate::writer::HeadWriter).
     pub holds_head: bool,
-    /// Further outputs. The input is read as all of the above asks for.
+    /// Further outputs of the same input.
     pub also: Vec<Sink>,
 }
 
-/// Bytes of one input in, text out. One pipeline reads one input. It may go to another thread, unless something in it is
-/// for its own alone, as the machine of a script is.
+/// Reads one input and writes its outputs: bytes in, text out.
+///
+/// It is `Send`, but a Lua VM in it runs only on the thread that created it.
 pub struct Pipeline {
     framer: Framer,
     decode: DecodeStage,
@@ -164,7 +165,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Sets a pipeline up.
+    /// Creates a pipeline.
     pub fn new(setup: Setup) -> Self {
         let Setup {
             dialects,
@@ -210,9 +211,9 @@ impl Pipeline {
         session.written()
     }
 
-    /// Reads more of a file that the sub-agent of `call` writes, and writes what it completes: for a history that is read
-    /// as it grows, and its sub-agents' files with it. `framer` is the file's own; where [`Setup::subagents`] gave the first lines
-    /// of it, it goes on behind those. The call must have been read.
+    /// Reads more of the file of the sub-agent that `call` started, and writes what it completes: for a followed history whose
+    /// sub-agents' files grow, too. `framer` belongs to that file alone; if [`Setup::subagents`] has returned its first lines,
+    /// the framer continues after them. The call must have been read already.
     pub fn push_inside(
         &mut self,
         call: &Id,
@@ -231,13 +232,13 @@ impl Pipeline {
         (&mut self.framer, &mut self.decode, &mut self.session)
     }
 
-    /// Makes a missing outcome show at the end, as an error: for an input that is a whole run, not an excerpt, and that was read to
-    /// its end. Histories need none. See [`Report::lacks_outcome`](crate::report::Report::lacks_outcome).
+    /// Reports a missing outcome at the end, as an error: for an input that is a whole run, not an excerpt, and that was read to
+    /// its end. Histories don't need an outcome. See [`Report::lacks_outcome`](crate::report::Report::lacks_outcome).
     pub fn require_outcome(&mut self) {
         self.session.requires_outcome = true;
     }
 
-    /// Ends the input: writes what is left.
+    /// Ends the input, and writes everything that is still open.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
         let Self { framer, decode, session } = self;
         framer.finish(|frame| decode.take(frame, &mut |step| session.take(step, out)));
@@ -245,28 +246,29 @@ impl Pipeline {
         session.end(out)
     }
 
-    /// What is known of the run as a whole, once the input has ended, if the writer of the main output wants that
+    /// The facts about the whole run, once the input has ended, if the writer of the main output wants them
     /// ([`crate::writer::Wants::head`]).
     pub fn document_head(&self) -> Option<&DocumentHead> {
         self.session.main.entries.writer.document_head()
     }
 
-    /// Writes what belongs before all that the main output has written, if its writer has such a head and
-    /// [`Setup::holds_head`] asked for it. Once, after [`Self::finish`].
+    /// Writes the head of the document, which belongs before all text of the main output, if the writer has one and
+    /// [`Setup::holds_head`] is set. Call it once, after [`Self::finish`].
     pub fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.session.main.entries.writer.head(out)
     }
 
-    /// What changed since the last time, in the order in which it first changed. Growing items are
-    /// formatted here, once for all that they grew: the caller's pace is the pace of formatting ([`LivePace`]). Of a text
-    /// longer than [`GROWING_TEXT`] its end is shown, behind a [`crate::entry::Block::Elided`]; and while secrets are masked, no more
-    /// than its whole lines, nothing of a private key until that has ended, and nothing of what the stream gives anew as a whole but
-    /// plans.
+    /// Returns the changes since the last call, in the order in which each entry first changed.
+    ///
+    /// Growing items are formatted here, once for everything that they have grown by: the caller's pace ([`LivePace`]) is the pace of
+    /// formatting. Of a text longer than [`GROWING_TEXT`] only the end is shown, after a [`crate::entry::Block::Elided`]. If secrets
+    /// are masked, only complete lines are shown and nothing of a private key before its end; of the items that the stream replaces as
+    /// a whole, only calls and plans are shown.
     pub fn take_updates(&mut self) -> Vec<Update> {
         self.take_updates_of(0)
     }
 
-    /// The same of an output: 0 is the main one, 1 the first of [`Setup::also`].
+    /// Like [`Self::take_updates`], of any output: 0 is the main one, 1 the first of [`Setup::also`].
     pub fn take_updates_of(&mut self, output: usize) -> Vec<Update> {
         let SessionStage { session, main, others, .. } = &mut self.session;
         let stage = match output {
@@ -276,7 +278,7 @@ impl Pipeline {
         stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
     }
 
-    /// The same as [`Self::take_updates`] but for what still grows: it costs nothing to take this whenever something was read.
+    /// Like [`Self::take_updates`], without the growing items: cheap enough to be called after every read.
     pub fn take_finished(&mut self) -> Vec<Update> {
         self.session.main.entries.take_finished()
     }
@@ -286,47 +288,47 @@ impl Pipeline {
         self.session.main.has_grown()
     }
 
-    /// Goes on with the profile and the output of another set-up from the next event on. What was said stays said; the session, the
-    /// counts and what formatters want to keep go over to the new ones. `writer`: whether the writer is replaced, too; one that
-    /// writes a document as a whole can't be. Nothing but the profile is replaced if the kind of output is another. Further
-    /// outputs stay as they are.
+    /// Continues with the profile and the output of another setup, from the next event on. Text that was written remains; the session,
+    /// the counts and the state that formatters want to keep carry over. `writer`: whether the writer is replaced, too, which is
+    /// impossible for one that writes a document as a whole. If the kind of output differs, only the profile is replaced. Further
+    /// outputs don't change.
     pub fn replace(&mut self, setup: Setup, writer: bool, out: &mut dyn Write) -> fmt::Result {
         let Setup { profile, output, .. } = setup;
         let SessionStage { session, main, .. } = &mut self.session;
         main.replace(profile, output, writer, &mut ChangeContext { session, out })
     }
 
-    /// What the main output doesn't show for good yet: entries that wait for what belongs to them, items that grow, as they are now,
-    /// and sub-agents at work, each by the title of its call. In the order in which they would come. For a writer, and only what
-    /// [`Setup::shows_open`] asks for.
+    /// The nodes of the main output that aren't final, in the order in which they would be written: entries that wait for others, and
+    /// growing items in their current state; and the running sub-agents, each with the title of its call. For an output with a writer
+    /// and [`Setup::shows_open`].
     pub fn open_nodes(&mut self) -> OpenNodes {
         let SessionStage { session, main, .. } = &mut self.session;
         main.open_nodes(session)
     }
 
-    /// Writes nodes as they would stand behind what the main output has written, and forgets it again: see
+    /// Writes nodes as they would follow the text of the main output, and leaves the writer's state unchanged: see
     /// [`LiveWriter::preview`](crate::writer::LiveWriter::preview).
     pub fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
         self.session.main.entries.writer.preview(nodes, rows, out)
     }
 
-    /// From here on, rows of the main output are wrapped at this width, if they are wrapped at all.
+    /// Sets the width, in columns, at which the main output wraps rows from here on, if it wraps them.
     pub fn set_width(&mut self, columns: usize) {
         self.session.main.entries.writer.set_width(columns);
     }
 
-    /// The number of the last line that was read: what was shown at it is the same in every process, at any pace. The end of the input
-    /// counts as one more.
+    /// The revision: the number of lines applied so far, plus one once the input has ended. The entries shown at a given revision are
+    /// the same in every process, at any pace.
     pub fn revision(&self) -> u64 {
         self.session.main.entries.revision()
     }
 
-    /// What was counted so far, of the main output.
+    /// The counts of the main output so far.
     pub fn report(&self) -> &Report {
         &self.session.main.entries.report
     }
 
-    /// What was counted so far of each of the further outputs, in their order.
+    /// The counts of each further output so far, in the order of [`Setup::also`].
     pub fn other_reports(&self) -> impl Iterator<Item = &Report> {
         self.session.others.iter().map(|other| &other.stage.entries.report)
     }
@@ -337,7 +339,7 @@ impl Pipeline {
     }
 }
 
-/// What keeps a pipeline from going to another thread is found where it is compiled.
+/// Compilation fails here if one of these types is no longer `Send`.
 const _: () = {
     const fn is_send<T: Send>() {}
     is_send::<Pipeline>();

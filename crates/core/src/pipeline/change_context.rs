@@ -1,13 +1,13 @@
-//! What an output needs to show a change.
+//! The context in which an output shows a change.
 
 use std::fmt::Write;
 
 use crate::session::Session;
 
-/// What an output needs to show a change.
+/// The context in which an output shows a change.
 pub(super) struct ChangeContext<'a> {
-    /// The session, as it is at the change.
+    /// The session as of the change.
     pub(super) session: &'a Session,
-    /// Where the output's text goes.
+    /// Receives the output's text.
     pub(super) out: &'a mut dyn Write,
 }

@@ -21,8 +21,8 @@ const MAX_NESTING: usize = 16;
 /// The bytes of a file, in pieces.
 pub type Pieces = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 
-/// Finds the file that a sub-agent of a history wrote: asked with each call that may have started one, and
-/// with its result, it answers with the file's bytes.
+/// Finds the file that a sub-agent of a history wrote: called with each call that may have started one, and
+/// with its result, it returns the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 
 /// Decodes the lines of one input.
@@ -42,7 +42,7 @@ pub struct DecodeStage {
 }
 
 impl DecodeStage {
-    /// The stage before the first line. `dialect`: its name, if it was decided on from outside.
+    /// The stage before the first line. `dialect`: the configured dialect, if any.
     pub(super) fn new(
         dialects: Dialects,
         plugins: Vec<DialectPlugin>,
@@ -138,7 +138,7 @@ impl DecodeStage {
         let id = if index > 0 { format!("line-{line}/damage-{index}") } else { format!("line-{line}") };
         let mut notice = Item::warning(id, "damaged", line);
         if self.damaged > SHOWN_DAMAGE {
-            // Only a plugin may have something to say of it.
+            // It isn't shown, unless a plugin shows it.
             notice.data.push(("counted", Fact::Bool(true)));
         }
         notice.data.push(("bytes", Fact::Int((text.len() as u64).cast_signed())));
@@ -149,14 +149,14 @@ impl DecodeStage {
 
     fn record(&mut self, line: u64, record: &Arc<Record>, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
         let root = record.root();
-        let Some(ChosenDialect { name, claim, is_told, .. }) = &mut self.dialect else {
+        let Some(ChosenDialect { name, claim, is_counted, .. }) = &mut self.dialect else {
             if let Some(program) = (self.detection.dialects.recognise)(root) {
                 each(Step::Count(InputCount::Foreign(program)));
             }
             return raw(line, record.text().to_owned(), parent, each);
         };
         let is_stream = root.kind() == json::ValueKind::Array && claim.is_none_or(|claim| claim(root));
-        if !std::mem::replace(is_told, true) {
+        if !std::mem::replace(is_counted, true) {
             each(Step::Count(InputCount::Dialect(Arc::clone(name))));
         }
         if is_stream {

@@ -1,4 +1,4 @@
-//! Whose stream it is: the dialect that claims it.
+//! Detects the dialect of a stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,50 +8,50 @@ use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects};
 use crate::json::{Record, Value};
 use crate::reading::LineReading;
 
-/// Lines held back while no dialect has claimed one.
+/// How many lines may be held back while no dialect has claimed the input.
 const MAX_HELD_LINES: usize = 64;
-/// Bytes held back while no dialect has claimed a line.
+/// How many bytes may be held back while no dialect has claimed the input.
 const MAX_HELD_BYTES: usize = 64 << 10;
 
-/// The dialect that was decided on.
+/// The dialect of the input, detected or configured.
 pub(super) struct ChosenDialect {
     pub(super) name: Arc<str>,
-    /// Whether an array is a list of its events. A dialect plugin has no say: then every array is.
+    /// Whether an array is a list of its events. `None` for a dialect plugin: then every array is one.
     pub(super) claim: Option<fn(Value<'_>) -> bool>,
-    /// See [`Dialect::ends_with_outcome`]; `None` once the input is known to be of such a form, and for a dialect plugin.
+    /// See [`Dialect::ends_with_outcome`]. `None` for a dialect plugin, and once the input is known to end with an outcome.
     pub(super) ends_with_outcome: Option<fn(Value<'_>) -> bool>,
     pub(super) decoder: Box<dyn Decoder>,
-    /// Whether it was said whose stream it is.
-    pub(super) is_told: bool,
+    /// Whether the step that reports the dialect was emitted.
+    pub(super) is_counted: bool,
 }
 
 impl ChosenDialect {
-    /// A known dialect.
+    /// The built-in dialect of this row.
     fn known(dialect: &'static Dialect, budget: Budget) -> Self {
         Self {
             name: dialect.name.into(),
             claim: Some(dialect.claim),
             ends_with_outcome: Some(dialect.ends_with_outcome),
             decoder: (dialect.decoder)(budget),
-            is_told: false,
+            is_counted: false,
         }
     }
 }
 
 impl From<DialectPlugin> for ChosenDialect {
     fn from(DialectPlugin { name, decoder }: DialectPlugin) -> Self {
-        Self { name, claim: None, ends_with_outcome: None, decoder, is_told: false }
+        Self { name, claim: None, ends_with_outcome: None, decoder, is_counted: false }
     }
 }
 
-/// Finds out whose stream it is, and holds back lines until then, within bounds.
+/// Detects the dialect, and holds back lines until then, within a limit.
 pub(super) struct Detection {
     budget: Budget,
     pub(super) dialects: Dialects,
     plugins: Vec<DialectPlugin>,
     /// The dialect that an unknown program's events resemble: it can't claim the input.
     resembled: Option<&'static str>,
-    /// If there are plugins: the records so far.
+    /// The records so far, if there are plugins to weigh them.
     first: Vec<Arc<Record>>,
     held: VecDeque<(u64, LineReading)>,
     held_bytes: usize,
@@ -64,7 +64,7 @@ impl Detection {
         Self { budget, dialects, plugins, resembled, first, held: VecDeque::new(), held_bytes: 0 }
     }
 
-    /// The dialect of this name, if there is one; of several the plugin that was given last.
+    /// The dialect of this name, if any. A plugin takes precedence over a built-in dialect, a later plugin over an earlier one.
     pub(super) fn named(&mut self, name: &str) -> Option<ChosenDialect> {
         if let Some(plugin) = self.plugins.iter().rposition(|plugin| &*plugin.name == name) {
             return Some(self.plugins.swap_remove(plugin).into());
@@ -77,7 +77,7 @@ impl Detection {
         !self.plugins.is_empty()
     }
 
-    /// The dialect that claims the input with this line.
+    /// Returns the dialect that claims the input, given this line and those before it.
     pub(super) fn claiming(&mut self, reading: &LineReading) -> Option<ChosenDialect> {
         match reading {
             LineReading::Record(record) => self.claiming_record(record),
@@ -86,7 +86,8 @@ impl Detection {
         }
     }
 
-    /// The dialect that is the surest that the input is its, with this record after those before.
+    /// Returns the dialect that claims the input, given this record and those before it. If several do, a plugin wins that is more
+    /// certain than a built-in dialect and all other plugins.
     fn claiming_record(&mut self, record: &Record) -> Option<ChosenDialect> {
         if self.resembled.is_none() {
             self.resembled = (self.dialects.recognise)(record.root()).and_then(|program| program.resembles);
@@ -95,7 +96,7 @@ impl Detection {
         if !self.plugins.is_empty() {
             self.first.push(Arc::new(record.clone()));
             let weights = self.plugins.iter_mut().map(|plugin| plugin.decoder.weigh(&self.first));
-            // Of equals the later one: it stands over those before.
+            // Among equals the later one takes precedence.
             let surest = weights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
             let enough = if known.is_some() { CLAIM } else { 0.0 };
             if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
@@ -105,13 +106,13 @@ impl Detection {
         known.map(|known| ChosenDialect::known(known, self.budget))
     }
 
-    /// Whether a line that claims nothing is held back. Raw text isn't, unless something before it is.
+    /// Whether a line is held back that no dialect claims. Raw text is held back only if earlier lines are.
     pub(super) fn holds(&self, reading: &LineReading) -> bool {
         let is_record = matches!(reading, LineReading::Record(..) | LineReading::Parts(_));
         is_record || !self.held.is_empty()
     }
 
-    /// Holds a line back. Gives those that needn't wait any longer.
+    /// Holds a line back. Returns the lines that needn't wait any longer: all of them, once the limit is reached.
     pub(super) fn hold(&mut self, line: u64, reading: LineReading) -> VecDeque<(u64, LineReading)> {
         self.held_bytes += match &reading {
             LineReading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
@@ -127,7 +128,7 @@ impl Detection {
         }
     }
 
-    /// Stops waiting for a claim. Gives the lines that were held back, for the dialect that was chosen or, without one, as text.
+    /// Stops waiting for a claim. Returns the lines that were held back. Without a chosen dialect they pass through as text.
     pub(super) fn release(&mut self) -> VecDeque<(u64, LineReading)> {
         (self.plugins, self.first) = (Vec::new(), Vec::new());
         self.held_bytes = 0;

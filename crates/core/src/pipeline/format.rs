@@ -29,9 +29,9 @@ pub(super) use entries::EntryStage;
 /// records, or as an entry of its own.
 pub(super) struct FormatStage {
     pub(super) entries: EntryStage,
-    /// The trees of records, if these are drawn.
+    /// The trees of records, if the profile draws records.
     trees: Option<Box<RecordTrees>>,
-    /// The record at hand, if a formatter shows something of it in place of its items.
+    /// The current record, if a formatter shows the record in place of its items.
     replaced: Option<Box<ReplacedRecord>>,
 }
 
@@ -40,7 +40,7 @@ impl FormatStage {
         Self { trees: trees_of(&entries.chain.profile), entries, replaced: None }
     }
 
-    /// Takes other choices and another output, before anything was said.
+    /// Replaces the profile and the output, before anything is written.
     pub(super) fn settle(&mut self, profile: Profile, output: Output) {
         self.entries.settle(profile, output);
         self.draw();
@@ -135,7 +135,7 @@ impl FormatStage {
         }
     }
 
-    /// Shows an item that is whole.
+    /// Shows a complete item.
     fn item(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
         match self.drawn() {
             Some((trees, entries)) if item.kind == Kind::Record => trees.own_record(item, entries, context),
@@ -143,8 +143,8 @@ impl FormatStage {
         }
     }
 
-    /// A record begins, in this line: the event in it is this node. Asks the formatters whether they show something of it in place
-    /// of its items.
+    /// Begins a record, which is in this line; `node` is the event in it. Asks the formatters whether they show the record in place of
+    /// its items.
     #[inline]
     pub(super) fn begin_record(
         &mut self,
@@ -156,14 +156,13 @@ impl FormatStage {
         self.entries.report.events += 1;
         self.end_record(context);
         if self.entries.chain.reads_frames {
-            self.entries.meet(context);
-            let replaced =
-                ReplacedRecord::asked(line, record, node, &mut self.entries.chain, context.session);
+            self.entries.begin(context);
+            let replaced = ReplacedRecord::of(line, record, node, &mut self.entries.chain, context.session);
             self.replaced = replaced.map(Box::new);
         }
     }
 
-    /// A record has ended: shows what a formatter returned for it, unless an item was made of the record.
+    /// Ends the current record: shows the view that a formatter returned for it, unless an item was made of the record.
     #[inline]
     pub(super) fn end_record(&mut self, context: &mut ChangeContext<'_>) {
         let Some(replaced) = self.replaced.take() else { return };
@@ -178,21 +177,21 @@ impl FormatStage {
         self.trees.as_ref().map_or(Cow::Borrowed(item), |trees| trees.growing_passage(item))
     }
 
-    /// Entries of the trees that aren't complete, and of the prose before the last record of each growing reply.
+    /// The entries of the incomplete trees, and of the prose before the last record of each growing reply.
     #[expect(clippy::vec_box, reason = "entries go on in boxes")]
     pub(super) fn open_entries(&mut self, session: &Session) -> Vec<Box<Entry>> {
         let Self { entries, trees, .. } = self;
         trees.as_mut().map(|trees| trees.open_entries(entries, session)).unwrap_or_default()
     }
 
-    /// Shows what has changed of all trees, if a sink shows that.
+    /// Adds the changed nodes of all trees to the updates, if the output takes updates.
     pub(super) fn put_trees(&mut self, session: &Session) {
         if let (Some(trees), OutputKind::Updates) = (&mut self.trees, self.entries.chain.output_kind) {
             trees.put_all_changed(&mut self.entries, session);
         }
     }
 
-    /// Whether a tree has changed that a sink shows.
+    /// Whether a tree has changed since updates were taken, if the output takes updates.
     pub(super) fn has_changed_trees(&self) -> bool {
         matches!(self.entries.chain.output_kind, OutputKind::Updates)
             && self.trees.as_ref().is_some_and(|trees| trees.has_changed)
@@ -208,7 +207,7 @@ impl FormatStage {
     }
 }
 
-/// What draws the records of replies, if they are to be drawn: where no record is shown, their lines stay.
+/// Trees for the records of replies, if the profile draws records. If its filter hides them, their lines stay in the replies.
 fn trees_of(profile: &Profile) -> Option<Box<RecordTrees>> {
     let is_shown = |_: &DrawnRecords| profile.filter.admits(&Item::new("", Kind::Record, 0));
     profile.records.clone().filter(is_shown).map(|drawn| Box::new(RecordTrees::new(drawn)))

@@ -1,20 +1,21 @@
-//! An output beside the main one, and where its text goes.
+//! A further output, and the sink of its text.
 
 use std::ops::ControlFlow;
 
 use super::TakeText;
 use super::format::FormatStage;
 
-/// Room for text that is kept, in bytes.
+/// How much of the buffer's capacity is kept for reuse, in bytes.
 const ROOM: usize = 1 << 18;
 
-/// An output beside the main one.
+/// An output in addition to the main one.
 pub(super) struct FurtherOutput {
     pub(super) stage: FormatStage,
     /// Text that was written and not yet passed on.
     pub(super) text: String,
-    /// Where the text goes, as long as that is wanted.
+    /// Receives the text; `None` once it wants no more.
     take: Option<TakeText>,
+    /// Receives the head of the document, if the sink wants one.
     take_head: Option<TakeText>,
 }
 
@@ -40,15 +41,15 @@ impl FurtherOutput {
         text.shrink_to(ROOM);
     }
 
-    /// Writes what stands after the last entry, and the head.
+    /// Writes the end of the document, and its head.
     pub(super) fn end(&mut self) {
-        // A string takes everything.
+        // Writing to a string can't fail.
         let _ = self.stage.entries.writer.end(&mut self.text);
         self.pass_on();
         if let (Some(take_head), Some(_)) = (&mut self.take_head, &self.take) {
             let mut head = String::new();
             let _ = self.stage.entries.writer.head(&mut head);
-            // Nothing comes after it.
+            // The head is the last piece, so it doesn't matter whether more is wanted.
             let _ = take_head(&head);
         }
     }

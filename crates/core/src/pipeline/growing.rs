@@ -1,10 +1,10 @@
-//! What is said of items that still grow: of a long text the end, and no byte that is masked once it is whole.
+//! Formats items that still grow: of a long text only the end, and no byte that will be masked once the text is complete.
 //!
 //! ```text
-//! open item ─▶ end of its text ─▶ what is settled of it (redact) ─▶ formatters, masking, limits ─▶ Elided, entry
+//! open item ─▶ end of its text ─▶ its settled part (redact) ─▶ formatters, masking, limits ─▶ Elided, entry
 //! ```
 //!
-//! All of it costs no more than the end of the text does, however long the text is: what was left out is looked at once.
+//! The cost depends on the length of that end, not on the length of the text: what was left out is scanned only once.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::session::{Map, Session};
 
 use super::format::EntryStage;
 
-/// Bytes of a growing text that are formatted at most. Of a longer one it is the end, from the start of a line if there is one
-/// near; then it grows from three quarters of this again.
+/// How many bytes of a growing text are formatted at most. Of a longer text only the end is, from the start of a line if there is one
+/// nearby. The end is cut to three quarters of this and grows again until it is too long.
 pub const GROWING_TEXT: usize = 16 << 10;
-/// Texts whose beginnings are remembered: more can't grow at a time, unless a host allows it.
+/// How many text ends are remembered. No more texts can grow at a time, unless a host raises the limit of open items.
 const MAX_TAILS: usize = 512;
-/// Bytes before the end of a text that must be the same as before: else it is another text.
+/// How many bytes before the shown end must be unchanged for a text to count as the same.
 const MEMORY: usize = 32;
-/// Longest name of a language behind a fence, in bytes.
+/// The longest name of a language after a fence, in bytes.
 const MAX_LANGUAGE: usize = 16;
 
 /// The ends of growing texts, by the ids of their items.
@@ -32,7 +32,7 @@ const MAX_LANGUAGE: usize = 16;
 pub(super) struct GrowingTexts(Map<Id, TextEnd>);
 
 impl GrowingTexts {
-    /// An item doesn't grow any longer.
+    /// Forgets an item that no longer grows.
     pub(super) fn forget(&mut self, id: &Id) {
         if !self.0.is_empty() {
             self.0.swap_remove(id);
@@ -47,21 +47,21 @@ impl GrowingTexts {
     }
 }
 
-/// The end of a text that grows.
+/// The shown end of a growing text.
 #[derive(Default)]
 struct TextEnd {
-    /// Where it begins.
+    /// Its offset in the text, in bytes.
     start: usize,
-    /// The line feeds before it.
+    /// The number of line feeds before it.
     lines: u64,
-    /// The block of code that it begins in.
+    /// The code block that it begins in.
     fence: Fence,
-    /// What is right before it.
+    /// The bytes right before it.
     before: Vec<u8>,
 }
 
 impl TextEnd {
-    /// Goes on to the end of `text`, which is the same as before or has grown.
+    /// Moves to the end of `text`. Starts again if that isn't the text before, as it was or grown.
     fn advance(&mut self, text: &str) {
         let is_same = text.as_bytes().get(..self.start).is_some_and(|begin| begin.ends_with(&self.before));
         if !is_same || !text.is_char_boundary(self.start) {
@@ -88,7 +88,7 @@ impl TextEnd {
     }
 }
 
-/// The line that begins a fence again: its marks, and the language if that is a name. What else stands there was shown once.
+/// The line that reopens a code block: the marks of its fence, and the language if that is a name. The rest of the line was shown before.
 fn begun_again(fence: &str) -> String {
     let marks = fence.trim_start_matches(' ').trim_start_matches(['`', '~']);
     let is_part = |ch: char| ch.is_ascii_alphanumeric() || "+#-._".contains(ch);
@@ -101,8 +101,8 @@ fn begun_again(fence: &str) -> String {
 }
 
 impl EntryStage {
-    /// What is said of an item that still grows. Nothing of it is counted: it is once the item is whole, and how often it is
-    /// formatted until then is a matter of pace. The error is the rule that hides it.
+    /// Formats an item that still grows. Nothing is counted, because how often this happens depends on the pace: the complete item is
+    /// counted. The error is the rule that hides the item.
     pub(super) fn growing_entry(
         &mut self,
         item: &Item,
@@ -126,7 +126,7 @@ impl EntryStage {
         })
     }
 
-    /// The item with no more of its text than its end, as far as that may be shown.
+    /// The item with only the end of its text, as far as that may be shown.
     fn end_of(&mut self, item: &Item, text: &str, elided: &mut Option<Block>) -> Item {
         let end = self.growing_texts.of(&item.id);
         end.advance(text);
@@ -136,7 +136,7 @@ impl EntryStage {
         let is_at_line = end.start == 0 || text.as_bytes()[end.start - 1] == b'\n';
         let settled = match &self.chain.redactor {
             None => text[end.start..].to_owned(),
-            // Its line began before, so that it isn't known what it is.
+            // A line whose beginning is missing can't be checked for secrets.
             Some(redactor) => {
                 let line = text[end.start..].find('\n').map(|line| end.start + line + 1);
                 let start = if is_at_line { Some(end.start) } else { line };
@@ -152,12 +152,12 @@ impl EntryStage {
     }
 }
 
-/// What may be shown of an item that grows where secrets are masked; `shown`: the item with what may be shown of its text, if it has
-/// one of its own. `None`: nothing.
+/// The part of a growing item that may be shown if secrets are masked; `None` if none may. `shown`: the item with the part of its text
+/// that may be shown, if its text was streamed.
 fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<Item> {
     let is_no_text = |(_, fact): &(&str, Fact)| matches!(fact, Fact::Bool(_) | Fact::Int(_) | Fact::Float(_));
     match (item.kind, shown) {
-        // Each state of a list that is given anew is whole.
+        // A plan is replaced as a whole, so each state of it is complete.
         (Kind::Plan, None) => Some(item.clone()),
         (Kind::Call, _) => {
             let is_streamed = matches!(item.text, Content::Own(_)) || item.fact("partial").is_some();
@@ -166,7 +166,7 @@ fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<
             }
             let mut item = item.copy_without_text();
             let json = without_cut(&item).and_then(|input| redactor.settled_input(&input));
-            // The nodes that it knows are those of the record before.
+            // Its nodes belong to the original record.
             item.growing = Some(Box::default());
             item.data.retain(is_no_text);
             item.does = item.does.filter(|does| matches!(does, Does::Input(_)));
@@ -176,7 +176,7 @@ fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<
             Some(item)
         }
         (_, Some(shown)) if matches!(&shown.text, Content::Own(text) if text.is_empty()) => None,
-        // What a record tells of them may be half a text.
+        // Texts in its record may be incomplete.
         (_, Some(mut shown)) => {
             shown.data.retain(is_no_text);
             (shown.record, shown.at, shown.block, shown.input) = (None, None, None, None);
@@ -186,7 +186,7 @@ fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<
     }
 }
 
-/// A call's input as JSON, in which strings of which the beginning is left out say that alone: a secret may have begun there.
+/// A call's input as JSON. A string whose beginning is left out is replaced by a note that says so: a secret may have begun there.
 fn without_cut(item: &Item) -> Option<String> {
     let (record, input) = (item.record.as_deref()?, item.input()?.raw());
     let mut json = input.to_owned();
@@ -195,15 +195,15 @@ fn without_cut(item: &Item) -> Option<String> {
         .iter()
         .filter_map(|(node, cut)| {
             let string = record.value(*node).raw();
-            // Both are parts of one text.
+            // Both are slices of the record's text.
             let start = string.as_ptr().addr().checked_sub(input.as_ptr().addr())?;
             Some((start..start + string.len(), left_out(cut.bytes)))
         })
         .collect();
     places.sort_by_key(|(place, _)| std::cmp::Reverse(place.start));
-    for (place, said) in places {
+    for (place, note) in places {
         json.get(place.clone())?;
-        json.replace_range(place, &format!("\"{said}\""));
+        json.replace_range(place, &format!("\"{note}\""));
     }
     Some(json)
 }

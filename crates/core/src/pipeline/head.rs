@@ -1,4 +1,4 @@
-//! What heads the document of a run, collected item by item.
+//! Collects the head of a document, item by item.
 
 use crate::entry::Entry;
 use crate::home::home;
@@ -14,13 +14,12 @@ pub(super) struct HeadNotes {
     head: DocumentHead,
     /// The first heading of the last reply.
     heading: Option<String>,
-    /// What the stream itself says at its end that the run cost, in US dollars, and how long it took, in milliseconds: a history
-    /// has no outcomes.
+    /// The cost in US dollars and the duration in milliseconds from a notice at the end of a history, which has no outcomes.
     stated: (Option<f64>, Option<u64>),
 }
 
 impl HeadNotes {
-    /// Takes note of what is shown of an item.
+    /// Notes an entry that is shown.
     pub(super) fn show(&mut self, entry: &Entry) {
         let head = &mut self.head;
         match entry.kind {
@@ -34,7 +33,7 @@ impl HeadNotes {
         }
     }
 
-    /// Takes note of an item that is complete.
+    /// Notes a complete item.
     pub(super) fn note(&mut self, item: &Item) {
         let head = &mut self.head;
         if let Some(at) = item.at() {
@@ -48,7 +47,7 @@ impl HeadNotes {
         }
     }
 
-    /// What was collected, with what the session knows at its end.
+    /// Completes the head with the facts and totals of the session at its end.
     pub(super) fn complete(self, session: &Session, redactor: Option<&mut Redactor>) -> DocumentHead {
         let (facts, totals, mut head) = (session.facts(), session.totals(), self.head);
         let (stated_cost, stated_ms) = self.stated;
@@ -59,7 +58,7 @@ impl HeadNotes {
         head.model.clone_from(&facts.model);
         head.folder = facts.cwd.clone().map(home);
         if let Some(redactor) = redactor {
-            // It was counted with the items.
+            // Masked texts were counted with the items.
             redactor.uncounted(|redactor| {
                 for text in head.model.iter_mut().chain(&mut head.folder) {
                     *text = Text::clean_owned(redactor.text(text).into_owned());

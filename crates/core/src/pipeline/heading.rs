@@ -1,21 +1,21 @@
-//! The heading of a session that doesn't name its model waits for that, where the whole input is there.
+//! Holds back the heading of a session until its model is known, if the whole input is available.
 //!
-//! A history names the model with the first reply only, a few entries below the heading. Where the input is still being
-//! written nothing waits.
+//! A history names the model only with the first reply, a few entries below the heading. While the input is still being
+//! written, nothing waits.
 
 use crate::entry::{Entry, text_size};
 use crate::item::Item;
 
-/// Entries below a heading that wait with it.
+/// How many entries may wait with a heading.
 const MAX_ENTRIES: usize = 64;
-/// Bytes of their text.
+/// How many bytes of their text may wait.
 const MAX_BYTES: usize = 1 << 20;
 
-/// A heading that waits, and what is below it.
+/// A heading that waits, and the entries below it.
 pub(super) struct WaitingHeading {
-    /// What the heading is said of.
+    /// The item of the heading, which is formatted once the model is known.
     pub(super) item: Item,
-    /// The entries, and whether each is of no item.
+    /// The entries below it, each with whether it belongs to no item.
     pub(super) entries: Vec<(Box<Entry>, bool)>,
     bytes: usize,
 }
@@ -25,13 +25,13 @@ impl WaitingHeading {
         Self { item: item.clone(), entries: Vec::new(), bytes: 0 }
     }
 
-    /// Takes the next entry.
+    /// Adds the next entry.
     pub(super) fn push(&mut self, entry: Box<Entry>, is_aside: bool) {
         self.bytes += text_size(&entry.view.body);
         self.entries.push((entry, is_aside));
     }
 
-    /// Whether it has waited long enough.
+    /// Whether the limit is reached, so that the heading must be shown.
     pub(super) fn is_full(&self) -> bool {
         self.entries.len() >= MAX_ENTRIES || self.bytes > MAX_BYTES
     }

@@ -1,4 +1,4 @@
-//! What an output doesn't show for good yet.
+//! The nodes of an output that aren't final.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::session::Session;
 
 use super::format::{EntryStage, FormatStage};
 
-/// What isn't shown for good yet; see [`super::Pipeline::open_nodes`].
+/// The nodes of an output that aren't final; see [`super::Pipeline::open_nodes`].
 #[derive(Clone, Debug, Default)]
 pub struct OpenNodes {
-    /// Entries that wait for what belongs to them, and behind them items that grow, as they are now.
+    /// Entries that wait for others, followed by growing items in their current state.
     pub nodes: Vec<Node>,
-    /// Sub-agents at work.
+    /// The running sub-agents.
     pub agents: Vec<OpenAgent>,
 }
 
-/// A sub-agent at work.
+/// A running sub-agent.
 #[derive(Clone, Debug)]
 pub struct OpenAgent {
     /// The call that started it.
@@ -41,7 +41,7 @@ impl FormatStage {
         let nodes = outline.open_nodes(growing, &mut |call| chain.title_of(call, session));
         let mut running: Vec<_> = session.running_agents().map(|call| (call.line, &call.id)).collect();
         running.sort_by_key(|(line, _)| *line);
-        // One that waits stands in its place already.
+        // A call that waits is among the nodes already.
         running.retain(|(_, id)| nodes.iter().all(|node: &Node| node.entry.id != **id));
         let agents = running.into_iter().filter_map(|(_, id)| {
             let agent = outline.agent(id);

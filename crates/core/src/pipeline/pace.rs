@@ -1,11 +1,11 @@
-//! How often what grows is looked at.
+//! The pace of live updates.
 
 use std::time::Duration;
 
 use crate::profile::Live;
 
-/// When to look at what grows: at most so many times a second, and the last time after it has grown the last time. It has no clock:
-/// the time is handed in, counted from wherever the caller likes.
+/// Decides when to take updates: at most so many times a second, and once after the last growth. It has no clock: callers pass the
+/// time since a moment of their choice.
 #[derive(Clone, Copy, Debug)]
 pub struct LivePace {
     interval: Duration,
@@ -13,12 +13,12 @@ pub struct LivePace {
 }
 
 impl LivePace {
-    /// The pace that a profile wants.
+    /// The pace of a profile.
     pub fn new(live: Live) -> Self {
         Self { interval: live.interval(), last: None }
     }
 
-    /// How long to wait at `now` until the next look at what has grown. If it is nothing, the look is due, and taken to be made.
+    /// How long to wait at `now` until updates are due. If this is zero, they are due, and counted as taken at `now`.
     pub fn wait(&mut self, now: Duration) -> Duration {
         let wait = self.last.map_or(Duration::ZERO, |last| (last + self.interval).saturating_sub(now));
         if wait.is_zero() {
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_so_far_apart_as_the_rate_says() {
+    fn updates_are_due_at_the_intervals_of_the_rate() {
         let mut pace = LivePace::new(Live { rate: 20, ..Live::default() });
         let waits =
             [0, 10, 49, 50, 60, 1000, 1049, 1050].map(|at| pace.wait(Duration::from_millis(at)).as_millis());

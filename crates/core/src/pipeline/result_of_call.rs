@@ -1,12 +1,11 @@
-//! A result of a line of machine output has the command or the files of its call, so that a program needs no other line to know what
-//! it is of.
+//! Adds the command or the files of its call to a result in machine output, so that a program can understand the line without others.
 
 use std::borrow::Cow;
 
 use crate::item::{Action, DoesRef, Fact, FactRef, Item, Kind};
 use crate::session::Session;
 
-/// The item; a result with its call's command, path or paths, as far as it has none itself.
+/// The item. A result gets the command, path or changes of its call, unless it has them already.
 pub(super) fn self_contained<'a>(item: &'a Item, session: &Session) -> Cow<'a, Item> {
     let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|call| session.call(call));
     let Some(call) = call else { return Cow::Borrowed(item) };
@@ -26,12 +25,12 @@ pub(super) fn self_contained<'a>(item: &'a Item, session: &Session) -> Cow<'a, I
     item
 }
 
-/// The string that is the part of this name.
+/// The input part of this name, if it is a string.
 fn text(name: &'static str, does: &DoesRef<'_>) -> Option<(&'static str, Fact)> {
     Some((name, Fact::Text(does.get(name)?.str()?.into_owned())))
 }
 
-/// The file that a call changes; of several each with what is done to it.
+/// The file that a call changes; if there are several, a list of the changes.
 fn changed(does: &DoesRef<'_>) -> Vec<(&'static str, Fact)> {
     if let Some(path) = text("path", does) {
         return vec![path];

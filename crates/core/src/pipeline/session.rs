@@ -25,7 +25,7 @@ pub struct SessionStage {
     pub(super) main: FormatStage,
     pub(super) others: Vec<FurtherOutput>,
     line: u64,
-    /// Whether a missing outcome is reported.
+    /// Whether a missing outcome is reported at the end.
     pub(super) requires_outcome: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The beginning of a stream, while it isn't settled how the stream is shown.
+//! Holds back the beginning of a stream until it is settled how the stream is shown.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use crate::session::Facts;
 use super::step::{InputCount, Step};
 use super::{Output, Settle, Settled, StreamStart};
 
-/// Lines held back while it isn't settled how the stream is shown.
+/// How many lines may be held back.
 const MAX_HELD_LINES: usize = 64;
-/// Bytes held back while it isn't settled how the stream is shown.
+/// How many bytes may be held back.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
-/// What is held back while it isn't settled how the stream is shown.
+/// The steps held back until it is settled how the stream is shown.
 #[derive(Default)]
 pub(super) struct HeldStart {
-    /// What decides on each output for which that isn't settled yet, by its number.
+    /// The outputs that aren't settled yet: the number of each, and the function that decides.
     settles: Vec<(usize, Settle)>,
     pub(super) held: VecDeque<Step>,
     lines: usize,
     bytes: usize,
-    /// What is known of the stream so far.
+    /// The name of the dialect, once it is known.
     dialect: Option<Arc<str>>,
+    /// The facts of the run so far.
     facts: Facts,
 }
 
 impl HeldStart {
-    /// Waits until it is settled how each output shows the stream; `None` if nothing waits for that. `dialect`: its name, if it was
-    /// decided on from outside.
+    /// Holds steps back for these outputs; `None` if there are none. `dialect`: the configured dialect, if any.
     pub(super) fn of(settles: Vec<(usize, Settle)>, dialect: Option<&str>) -> Option<Self> {
         let dialect = dialect.map(Into::into);
         (!settles.is_empty()).then(|| Self { settles, dialect, ..Self::default() })
@@ -48,7 +48,7 @@ impl HeldStart {
         self.held.push_back(step);
     }
 
-    /// Asks for each output how it shows the stream. Gives new choices and the number of their output.
+    /// Asks for each output how it shows the stream. Returns the outputs that get another profile and output, by number.
     pub(super) fn settle(&mut self, is_end: bool) -> Vec<(usize, Box<(Profile, Output)>)> {
         let Self { settles, lines, bytes, dialect, facts, .. } = self;
         let is_all = is_end || *lines > MAX_HELD_LINES || *bytes > MAX_HELD_BYTES;
@@ -65,7 +65,7 @@ impl HeldStart {
         settled
     }
 
-    /// Whether it is settled for all outputs.
+    /// Whether all outputs are settled.
     pub(super) fn is_settled(&self) -> bool {
         self.settles.is_empty()
     }

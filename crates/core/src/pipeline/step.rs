@@ -8,7 +8,7 @@ use crate::item::{Content, Item};
 use crate::json::Record;
 use crate::report::Report;
 
-/// One step of an input. A line gives several.
+/// One step of an input. A line results in several.
 #[derive(Debug)]
 pub enum Step {
     /// Something to count.
@@ -32,9 +32,9 @@ pub enum InputCount {
     Damaged,
     /// A line over the limit.
     Oversized,
-    /// A record that looks like this program's, for which there is no dialect.
+    /// A record that looks like one of this program, which no dialect supports.
     Foreign(ForeignProgram),
-    /// The dialect was decided on.
+    /// The first record of the dialect of this name.
     Dialect(Arc<str>),
     /// The input should end with an outcome.
     AwaitsOutcome,

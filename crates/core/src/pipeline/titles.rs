@@ -1,7 +1,7 @@
-//! What names a call at a result that stands apart from it.
+//! The titles by which results name calls that aren't right above them.
 //!
-//! That is the call's title. Two calls that run at the same time may have the same one: then a line of what is behind it
-//! follows, the first in which they differ. So does the first line of a call that wasn't shown.
+//! Two calls may have the same title: then a detail is added, the first line of their bodies in which they differ. A call that
+//! wasn't shown is named with the first line of its body.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use crate::hash::hash;
 use crate::item::Id;
 use crate::text::Text;
 
-/// Titles that are remembered.
+/// How many titles are remembered.
 const MOST_TITLES: usize = 32;
-/// Bytes of a line behind the title of a call that was shown.
+/// The longest detail after the title of a call that was shown, in bytes.
 const MOST_OF_SHOWN: usize = 60;
-/// Bytes of a line behind the title of a call that wasn't.
+/// The longest detail after the title of a call that wasn't shown, in bytes.
 const MOST_OF_HIDDEN: usize = 200;
 
 /// The titles of the calls that were shown last.
@@ -27,9 +27,9 @@ pub(super) struct CallTitles {
 struct ShownTitle {
     call: Id,
     title: Line,
-    /// The hash of the title's text, by which most others are known to differ.
+    /// The hash of the title's text, for a quick comparison.
     hash: u64,
-    /// What tells it from another call of the same title.
+    /// Distinguishes the call from another with the same title.
     detail: Option<Span>,
 }
 
@@ -38,9 +38,9 @@ impl CallTitles {
         self.shown.clear();
     }
 
-    /// Remembers the title of a call. Gives the call that has the same title and was shown last.
+    /// Remembers the title of a call. Returns the last other call with the same title.
     pub(super) fn remember(&mut self, entry: &Entry) -> Option<Id> {
-        // The room of the oldest one is used again.
+        // The allocation of the oldest title is reused.
         let oldest = if self.shown.len() == MOST_TITLES { self.shown.pop_front() } else { None };
         let mut title = oldest.map(|oldest| oldest.title).unwrap_or_default();
         title.clone_from(&entry.view.title);
@@ -51,8 +51,8 @@ impl CallTitles {
         same
     }
 
-    /// Tells two calls of the same title apart by what is behind it.
-    pub(super) fn tell_apart(&mut self, one: (&Id, &[Block]), other: (&Id, &[Block])) {
+    /// Distinguishes two calls with the same title by the first lines of their bodies that differ.
+    pub(super) fn distinguish(&mut self, one: (&Id, &[Block]), other: (&Id, &[Block])) {
         let (mut lines, mut others) = (lines(one.1), lines(other.1));
         let differing = loop {
             match (lines.next(), others.next()) {
@@ -72,7 +72,7 @@ impl CallTitles {
         }
     }
 
-    /// What names a call that was shown, if it is remembered.
+    /// The title of a call that was shown, with its detail, if it is remembered.
     pub(super) fn of(&self, call: &Id) -> Option<Line> {
         let shown = self.shown.iter().rev().find(|shown| shown.call == *call)?;
         let mut title = shown.title.clone();
@@ -83,7 +83,7 @@ impl CallTitles {
     }
 }
 
-/// What names a call that wasn't shown: its title, and the first line of what is behind that.
+/// The title of a call that wasn't shown, with the first line of its body.
 pub(super) fn of_hidden(mut title: Line, body: &[Block]) -> Line {
     if let Some((role, line)) = lines(body).next() {
         add(&mut title, Span::new(role, start_of(line, MOST_OF_HIDDEN)));
@@ -107,14 +107,14 @@ fn is_same(one: &Line, other: &Line) -> bool {
         && one.spans.iter().zip(&other.spans).all(|(one, other)| *one.text == *other.text)
 }
 
-/// The lines of a command or another long argument, which are all that may be told in a few words.
+/// The lines of a body that aren't blank, and their roles: of a command or another long argument.
 fn lines(body: &[Block]) -> impl Iterator<Item = (Role, &str)> {
     let texts = body.iter().filter_map(Block::source);
     let lines = texts.flat_map(|(role, text)| text.split('\n').map(|line| (role.clone(), line.trim())));
     lines.filter(|(_, line)| !line.is_empty())
 }
 
-/// A line, or as much of it as there is room for, from shortly before this byte.
+/// A line, or as much of it as fits, from shortly before the byte `at`.
 fn around(line: &str, at: usize) -> Text {
     if line.len() <= MOST_OF_SHOWN || at < MOST_OF_SHOWN / 2 {
         return start_of(line, MOST_OF_SHOWN);

@@ -1,7 +1,7 @@
-//! What has changed for a sink that can change what it shows, until the sink takes it.
+//! Collects changes until a sink that takes updates takes them.
 //!
-//! What is whole waits here as it is. Of what grows it is only known that it has grown: it is formatted when it is taken, once
-//! for all that it grew.
+//! Entries of complete items wait here. Of a growing item only its id does: it is formatted when updates are taken, once for
+//! everything that it has grown by.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ use crate::session::{Map, Session};
 
 use super::format::{EntryStage, FormatStage};
 
-/// Results whose calls weren't whole when they came.
+/// How many results are remembered whose calls weren't shown when they came.
 const MAX_EARLY: usize = 256;
 
-/// What has changed since a sink took something.
+/// The changes since a sink took updates.
 #[derive(Default)]
 pub(super) struct PendingUpdates {
-    /// Open items that have changed, as the session calls them.
+    /// Open items that have changed, by their ids in the session.
     grown: IndexSet<Id>,
     /// Open items that the sink shows.
     growing: IndexSet<Id>,
-    /// What else has changed.
+    /// The other changes.
     changes: IndexMap<Id, EntryChange>,
     calls: AwaitedCalls,
     /// Whether the input has ended.
@@ -32,18 +32,19 @@ pub(super) struct PendingUpdates {
 }
 
 impl PendingUpdates {
-    /// `calls`, `call_bytes`: how many calls are remembered until their results come, and how much is said of them together.
+    /// No changes. `calls`, `call_bytes`: how many calls are remembered until their results come, and how many bytes their entries may
+    /// take together.
     pub(super) fn new(calls: usize, call_bytes: usize) -> Self {
         let calls = AwaitedCalls { most: calls, most_bytes: call_bytes, ..AwaitedCalls::default() };
         Self { calls, ..Self::default() }
     }
 
-    /// An open item has changed. Tells whether that is new since the last time that something was taken.
+    /// Notes that an open item has changed. Returns whether this is its first change since updates were taken.
     pub(super) fn grow(&mut self, id: &Id) -> bool {
         !self.grown.contains(id) && self.grown.insert(id.clone())
     }
 
-    /// What was shown of an item, if it was, holds no longer.
+    /// Takes back what was shown of an item, if anything was.
     pub(super) fn take_back(&mut self, id: &Id) {
         self.grown.shift_remove(id);
         self.growing.swap_remove(id);
@@ -51,14 +52,14 @@ impl PendingUpdates {
         self.changes.insert(id.clone(), EntryChange::Drop(id.clone()));
     }
 
-    /// Nothing is said of an item any longer: what was shown while it grew is taken back.
+    /// Hides an item: what was shown while it grew is taken back.
     pub(super) fn hide(&mut self, id: &Id) {
         if self.growing.swap_remove(id) {
             self.changes.insert(id.clone(), EntryChange::Drop(id.clone()));
         }
     }
 
-    /// This is said of something that is whole, or, if its status is open, of a tree that isn't complete.
+    /// Shows the entry of a complete item, or, if its status is open, of an incomplete tree.
     pub(super) fn put(&mut self, entry: Box<Entry>) {
         self.grown.shift_remove(&entry.id);
         self.growing.swap_remove(&entry.id);
@@ -67,13 +68,13 @@ impl PendingUpdates {
         self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial, answered });
     }
 
-    /// This is said of something that is whole, inside of something that still grows.
+    /// Shows the entry of a part of an item that still grows, such as a record or a passage.
     pub(super) fn put_early(&mut self, entry: Box<Entry>) {
         self.growing.insert(entry.id.clone());
         self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial: true, answered: None });
     }
 
-    /// The result of a call is there: the call is shown so, if it is shown.
+    /// Shows a call as answered, if it is shown: its result has come.
     pub(super) fn answer(&mut self, call: &Id) {
         if let Some(entry) = self.calls.answer(call) {
             let change = EntryChange::Put { entry, partial: false, answered: Some(true) };
@@ -81,28 +82,28 @@ impl PendingUpdates {
         }
     }
 
-    /// The input has ended.
+    /// Notes that the input has ended.
     pub(super) fn end(&mut self) {
         self.is_ended = true;
     }
 }
 
-/// Calls that are shown whole, until their results come.
+/// The complete calls that are shown, until their results come.
 #[derive(Default)]
 struct AwaitedCalls {
-    /// How many there may be, and how many bytes they may say together. Of too many the older half is forgotten: that
-    /// they are answered isn't told then.
+    /// How many there may be. If there are more, the older half is forgotten, and never shown as answered.
     most: usize,
+    /// How many bytes their entries may take together.
     most_bytes: usize,
-    /// Each as it is shown, oldest first.
+    /// The entry of each, oldest first.
     shown: Map<Id, Box<Entry>>,
     bytes: usize,
-    /// Hashes of calls whose results came before they were whole, or that aren't shown.
+    /// The hashes of calls that weren't shown as complete when their results came.
     early: VecDeque<u64>,
 }
 
 impl AwaitedCalls {
-    /// A call is shown. Tells whether its result is there already.
+    /// Notes that a call is shown. Returns whether its result has come already.
     fn show(&mut self, call: &Entry) -> bool {
         if self.is_answered(&call.id) {
             return true;
@@ -117,12 +118,12 @@ impl AwaitedCalls {
         false
     }
 
-    /// Whether the result of a call came before the call was whole.
+    /// Whether the result of a call came before the call was complete.
     fn is_answered(&self, call: &Id) -> bool {
         !self.early.is_empty() && self.early.contains(&call.hash())
     }
 
-    /// The result of a call is there. Gives the call as it is shown.
+    /// Notes that the result of a call has come. Returns the entry of the call, if it is shown.
     fn answer(&mut self, call: &Id) -> Option<Box<Entry>> {
         let shown = self.forget(call);
         if shown.is_none() {
@@ -141,7 +142,7 @@ impl AwaitedCalls {
     }
 }
 
-/// About how many bytes an entry takes.
+/// The approximate size of an entry, in bytes.
 fn size(entry: &Entry) -> usize {
     size_of::<Entry>() + entry.view.size()
 }
@@ -159,14 +160,14 @@ impl FormatStage {
         self.entries.take_finished()
     }
 
-    /// Whether something has grown that isn't taken yet.
+    /// Whether something has grown since updates were taken.
     pub(super) fn has_grown(&self) -> bool {
         !self.entries.updates.grown.is_empty() || self.has_changed_trees()
     }
 }
 
 impl EntryStage {
-    /// Shows an item that grows as it is now.
+    /// Shows the current state of a growing item.
     fn put_growing(&mut self, item: &Item, session: &Session) {
         match self.growing_entry(item, session) {
             Ok(entry) => {
@@ -195,7 +196,7 @@ impl EntryStage {
         self.report.lines + u64::from(self.updates.is_ended)
     }
 
-    /// Masks ids last: until here they tell what belongs together.
+    /// Masks the ids in a change: last, because until here they relate entries.
     fn mask_ids(&mut self, change: &mut EntryChange) {
         let Some(redactor) = &mut self.chain.redactor else { return };
         match change {

@@ -1,4 +1,4 @@
-//! From the parts of a document to text: the writer of one output.
+//! Writes the parts of a document: the writer of one output.
 
 use std::fmt::{self, Write};
 
@@ -11,11 +11,11 @@ pub(super) struct OutputWriter {
     is_begun: bool,
     /// Whether the sink puts a head before the text.
     is_head_wanted: bool,
-    /// Whether the writer holds one.
+    /// Whether the writer holds one back.
     holds_head: bool,
-    /// What the head is made of, once it is known.
+    /// The facts for the head, once they are known.
     head: Option<Box<DocumentHead>>,
-    /// Whether writing failed since that was asked last: then nothing more is written.
+    /// The result of writing since it was last taken. After a failure nothing more is written.
     written: fmt::Result,
 }
 
@@ -25,12 +25,12 @@ impl OutputWriter {
         Self { writer, is_begun, is_head_wanted, holds_head, head: None, written: Ok(()) }
     }
 
-    /// Takes another writer, before anything was written.
+    /// Replaces the writer, before anything is written.
     pub(super) fn settle(&mut self, writer: Option<Box<dyn Writer>>) {
         self.writer = writer;
     }
 
-    /// Goes on with another writer, in the middle of what is written.
+    /// Continues with another writer, in the middle of the document.
     pub(super) fn replace(&mut self, writer: Box<dyn Writer>, out: &mut dyn Write) -> fmt::Result {
         self.holds_head = false;
         let before = self.writer.replace(writer);
@@ -44,19 +44,19 @@ impl OutputWriter {
         }
     }
 
-    /// Writes an item as it is.
+    /// Writes the line of an item.
     pub(super) fn item(&mut self, line: &str, out: &mut dyn Write) {
         if self.written.is_ok() {
             self.written = out.write_str(line);
         }
     }
 
-    /// Keeps what the head is made of.
-    pub(super) fn know_head(&mut self, head: DocumentHead) {
+    /// Sets the facts for the head.
+    pub(super) fn set_head(&mut self, head: DocumentHead) {
         self.head = Some(Box::new(head));
     }
 
-    /// Writes what stands after the last entry.
+    /// Writes the end of the document.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.begun(out)?.map_or(Ok(()), |writer| writer.end(out))
     }
@@ -88,17 +88,17 @@ impl OutputWriter {
         }
     }
 
-    /// Whether writing failed since that was taken last.
+    /// Whether writing has failed since [`Self::take_written`].
     pub(super) fn has_failed(&self) -> bool {
         self.written.is_err()
     }
 
-    /// How writing went since this was taken last.
+    /// Takes the result of writing since the last call.
     pub(super) fn take_written(&mut self) -> fmt::Result {
         std::mem::replace(&mut self.written, Ok(()))
     }
 
-    /// The writer, which has written what stands before the first entry.
+    /// The writer, after it has written the beginning of the document.
     fn begun(&mut self, out: &mut dyn Write) -> Result<Option<&mut dyn Writer>, fmt::Error> {
         let Some(writer) = self.writer.as_deref_mut() else { return Ok(None) };
         if !std::mem::replace(&mut self.is_begun, true) {

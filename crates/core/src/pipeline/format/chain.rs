@@ -1,4 +1,4 @@
-//! The formatters of an output: what they say of an item, as an entry that is masked and cut to the limits of the profile.
+//! The formatters of an output: makes an entry of an item, masks it and clips it to the limits of the profile.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use crate::session::Session;
 use crate::text::Text;
 use crate::writer::{Wants, Writer};
 
-/// What an output takes.
+/// The kind of an [`Output`], without its formatters and its writer.
 #[derive(Clone, Copy)]
 pub(in super::super) enum OutputKind {
-    /// A writer that wants these.
+    /// Text of a writer that wants these.
     Writer(Wants),
-    /// A sink that can change what it shows.
+    /// Updates for a sink that can change what it shows.
     Updates,
-    /// Items as they are.
+    /// The items themselves.
     Items,
 }
 
@@ -38,24 +38,24 @@ impl OutputKind {
     }
 }
 
-/// Formatters that are asked one after the other.
+/// Formatters, in the order in which they are called.
 pub(super) type Formatters = Vec<Box<dyn Formatter>>;
 
-/// The formatters of an output, with what makes entries of their views.
+/// The formatters of an output. Makes entries of their views.
 pub(in super::super) struct FormatterChain {
     pub(super) profile: Profile,
     pub(super) output_kind: OutputKind,
-    /// They are asked in this order before the standard one.
+    /// Called in this order, before the standard one.
     pub(super) formatters: Formatters,
-    /// Whether one of them may say something of a record in place of its items.
+    /// Whether one of them may show a record in place of its items.
     pub(super) reads_frames: bool,
     pub(super) presentation: Presentation,
-    /// The formatter that is asked last.
+    /// The built-in formatter, called last.
     standard: Box<dyn Formatter>,
-    /// Masks what is to be masked, if anything is.
+    /// Masks secrets and ids, if the profile wants any masked.
     pub(in super::super) redactor: Option<Redactor>,
     titles: CallTitles,
-    /// What formatters failed at since something was counted last.
+    /// The failures of formatters that aren't counted yet.
     pub(super) failures: BTreeSet<String>,
 }
 
@@ -79,14 +79,14 @@ impl FormatterChain {
         }
     }
 
-    /// Takes other formatters.
-    pub(super) fn ask(&mut self, formatters: Formatters) {
+    /// Replaces the formatters.
+    pub(super) fn set_formatters(&mut self, formatters: Formatters) {
         self.reads_frames = reads_frames(&formatters);
         self.formatters = formatters;
     }
 
-    /// Takes other choices.
-    pub(super) fn choose(&mut self, profile: Profile) {
+    /// Replaces the profile.
+    pub(super) fn set_profile(&mut self, profile: Profile) {
         self.standard = (self.presentation.formatter)(&profile);
         self.redactor = Redactor::new(&profile.redaction);
         self.profile = profile;
@@ -97,7 +97,7 @@ impl FormatterChain {
         if self.profile.filter.admits(item) { Ok(()) } else { Err("filter") }
     }
 
-    /// What is said of an item, cut to the limits. The error is the rule that hides it.
+    /// Formats an item, and clips the entry to the limits. The error is the rule that hides the item.
     pub(in super::super) fn entry(
         &mut self,
         item: &Item,
@@ -111,7 +111,7 @@ impl FormatterChain {
         Ok(self.entry_of(item, view, session))
     }
 
-    /// The entry that says this of an item, cut to the limits.
+    /// Makes an entry of an item and its view, masked and clipped to the limits.
     pub(super) fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Box<Entry> {
         let mut tool = item.tool.as_deref().map(Text::clean);
         if let Some(redactor) = &mut self.redactor {
@@ -145,23 +145,23 @@ impl FormatterChain {
             call: if item.kind == Kind::Result { item.call.clone() } else { None },
             figures: wants.figures.then(|| Figures {
                 usage: session.usage(),
-                // Over all sessions of the stream, as heads and totals have it.
+                // The cost of all sessions of the stream, as in heads and totals.
                 cost: session.totals().cost_usd.filter(|_| item.kind == Kind::Outcome),
             }),
             view,
         })
     }
 
-    /// What the chain says of an item; `None`: nothing.
+    /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        match self.asked(item, session) {
+        match self.verdict(item, session) {
             Some(Verdict::Show(view)) => Some(view),
             Some(Verdict::Hide) => None,
             Some(Verdict::Pass) | None => self.standard_view(item, session),
         }
     }
 
-    /// What the standard formatter says of an item; `None`: nothing.
+    /// The view of an item from the standard formatter; `None` if it hides the item.
     fn standard_view(&self, item: &Item, session: &Session) -> Option<View> {
         match self.standard.format(item, session) {
             Ok(Verdict::Show(view)) => Some(view),
@@ -169,8 +169,8 @@ impl FormatterChain {
         }
     }
 
-    /// What the formatters before the standard one say of an item. `None`: all of them pass.
-    pub(super) fn asked(&mut self, item: &Item, session: &Session) -> Option<Verdict> {
+    /// The verdict of the formatters before the standard one; `None` if all of them pass.
+    pub(super) fn verdict(&mut self, item: &Item, session: &Session) -> Option<Verdict> {
         for formatter in &self.formatters {
             let verdict = formatter.format(item, session);
             note_failures(&mut self.failures, &**formatter);
@@ -183,7 +183,8 @@ impl FormatterChain {
         None
     }
 
-    /// What names a call, masked, if the call is remembered. What it takes to make it anew is the call's.
+    /// The title of a call, masked, if the session remembers the call. A title that must be formatted again counts nothing: what was
+    /// masked in it was counted with the call.
     pub(in super::super) fn title_of(&mut self, call: &Id, session: &Session) -> Option<Line> {
         let known = session.call(call)?;
         if let Some(title) = self.titles.of(call) {
@@ -197,7 +198,7 @@ impl FormatterChain {
         }))
     }
 
-    /// The name of a call of which nothing is said, masked.
+    /// The name of a call's tool, masked: for a call without a title.
     pub(super) fn name_of(&mut self, call: &Item) -> Line {
         let mut name = Line::of("tool.name", call.tool.as_deref().unwrap_or("call"));
         if let Some(redactor) = &mut self.redactor {
@@ -206,7 +207,7 @@ impl FormatterChain {
         name
     }
 
-    /// Remembers the title of a call.
+    /// Remembers the title of a call, and distinguishes it from an earlier call with the same title.
     pub(super) fn remember(&mut self, entry: &Entry, session: &Session) {
         if entry.kind != Kind::Call || entry.view.title.is_empty() {
             return;
@@ -215,11 +216,11 @@ impl FormatterChain {
         let Some(same) = same.as_ref().and_then(|call| session.call(call)) else { return };
         let other = self.uncounted(|chain| chain.masked(same, session));
         if let Some(other) = other {
-            self.titles.tell_apart((&entry.id, &entry.view.body), (&same.id, &other.body));
+            self.titles.distinguish((&entry.id, &entry.view.body), (&same.id, &other.body));
         }
     }
 
-    /// What is said of a call, masked and uncut.
+    /// The view of a call, masked and not clipped.
     pub(super) fn masked(&mut self, call: &Item, session: &Session) -> Option<View> {
         let mut view = self.view(call, session)?;
         if let Some(redactor) = &mut self.redactor {
@@ -228,14 +229,14 @@ impl FormatterChain {
         Some(view)
     }
 
-    /// Notes what the accumulators of formatters contained.
+    /// Notes the failures in the formatters' accumulators.
     pub(super) fn note_formatters(&mut self) {
         for formatter in &self.formatters {
             note_failures(&mut self.failures, &**formatter);
         }
     }
 
-    /// Hands an observation to the formatters; gives what is to be said there.
+    /// Passes an observation to the formatters, and returns the blocks that they show in response.
     pub(super) fn observe(&mut self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
         let mut blocks = Vec::new();
         for formatter in &self.formatters {
@@ -247,7 +248,7 @@ impl FormatterChain {
         blocks
     }
 
-    /// Does something of which nothing is to be counted: it is counted elsewhere.
+    /// Calls `work` without counting its failures and masked secrets: they are counted elsewhere.
     pub(in super::super) fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let failures = std::mem::take(&mut self.failures);
         let noted = self.redactor.as_ref().map(|redactor| redactor.noted.clone());
@@ -264,12 +265,12 @@ fn reads_frames(formatters: &Formatters) -> bool {
     formatters.iter().any(|formatter| formatter.frames().is_some())
 }
 
-/// Whether what is inside of a call is what a sub-agent does: of one that isn't known it may be.
+/// Whether the items inside of a call may be those of a sub-agent. If the call isn't known, they may be.
 fn may_start_agent(call: Option<&Item>) -> bool {
     call.is_none_or(|call| matches!(call.deed, Some(Deed::Delegate | Deed::Skill)))
 }
 
-/// Masks what is said of an item, and the name of its tool. Apart from what is done for every item.
+/// Masks the view of an item and the name of its tool. Not inlined: most items are formatted without masking.
 #[inline(never)]
 fn mask_view(item: &Item, view: &mut View, tool: &mut Option<Text>, redactor: &mut Redactor) {
     if item.fact("raw").is_some() {
@@ -282,7 +283,7 @@ fn mask_view(item: &Item, view: &mut View, tool: &mut Option<Text>, redactor: &m
     }
 }
 
-/// Notes what a formatter contained.
+/// Notes the failures of a formatter's plugins.
 pub(super) fn note_failures(failures: &mut BTreeSet<String>, formatter: &dyn Formatter) {
     let failed = formatter.plugins().map(PluginFormatter::take_failures);
     for failure in failed.unwrap_or_default() {

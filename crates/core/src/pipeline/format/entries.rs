@@ -30,44 +30,45 @@ use super::whole_records::ReplacedRecord;
 /// Makes an entry for each item and passes it on, either to the outline and the writer or to a sink that takes updates.
 pub(in super::super) struct EntryStage {
     pub(in super::super) chain: FormatterChain,
-    /// Whether the whole input is there already.
-    is_whole: bool,
+    /// Whether a call may wait for its result: the whole input is available, or open entries are previewed.
+    may_wait: bool,
     pub(in super::super) outline: Outline,
     /// Parts of the document that are about to be written.
     parts: Vec<DocumentPart>,
     pub(in super::super) writer: OutputWriter,
     /// Whether a heading may wait for the name of the model.
     headings_wait: bool,
-    /// The heading that waits for the name of the model, if one does.
+    /// The heading that is waiting for the name of the model, if any.
     heading: Option<Box<WaitingHeading>>,
     /// The session of the last item that has one.
     last_session: Option<SessionId>,
-    /// What is known of the run as a whole, if the writer wants that.
+    /// Collects the head of the document, if the writer wants one.
     head: Option<Box<HeadNotes>>,
     pub(in super::super) report: Report,
-    /// Whether the formatters were told of the beginning.
-    has_met: bool,
-    /// Of long texts that grow, where the end begins that is shown.
+    /// Whether the formatters have observed the beginning.
+    has_begun: bool,
+    /// The shown ends of long texts that grow.
     pub(in super::super) growing_texts: GrowingTexts,
-    /// What has changed for a sink that can change what it shows.
+    /// The changes that weren't taken yet, for a sink that can change what it shows.
     pub(in super::super) updates: PendingUpdates,
 }
 
 impl EntryStage {
-    /// `is_whole`: see [`Setup::is_whole`](crate::pipeline::Setup::is_whole). `is_head_wanted`: whether the head of the document is put before its text.
+    /// The stage before the first item. `may_wait`: whether a call may wait for its result. `is_head_wanted`: whether the sink puts the
+    /// document's head before its text. `headings_wait`: whether a heading may wait for the name of the model.
     pub(in super::super) fn new(
         profile: Profile,
         output: Output,
         presentation: Presentation,
-        is_whole: bool,
+        may_wait: bool,
         is_head_wanted: bool,
         headings_wait: bool,
         budget: Budget,
     ) -> Self {
         let (output_kind, formatters, writer) = OutputKind::of(output);
         Self {
-            is_whole,
-            outline: Outline::new(shape(&profile, output_kind, is_whole)),
+            may_wait,
+            outline: Outline::new(shape(&profile, output_kind, may_wait)),
             parts: Vec::new(),
             writer: OutputWriter::new(writer, is_head_wanted),
             chain: FormatterChain::new(profile, output_kind, formatters, presentation),
@@ -76,22 +77,22 @@ impl EntryStage {
             last_session: None,
             head: head_of(output_kind),
             report: Report::default(),
-            has_met: false,
+            has_begun: false,
             growing_texts: GrowingTexts::default(),
             updates: PendingUpdates::new(budget.calls, budget.call_bytes),
         }
     }
 
-    /// Takes other choices and another output, before anything was said.
+    /// Replaces the profile and the output, before anything is written.
     pub(super) fn settle(&mut self, profile: Profile, output: Output) {
         let (output_kind, formatters, writer) = OutputKind::of(output);
         self.head = head_of(output_kind);
-        self.outline = Outline::new(shape(&profile, output_kind, self.is_whole));
+        self.outline = Outline::new(shape(&profile, output_kind, self.may_wait));
         self.chain = FormatterChain::new(profile, output_kind, formatters, self.chain.presentation);
         self.writer.settle(writer);
     }
 
-    /// Shows a record of a reply that still grows, where what is shown can be changed.
+    /// Shows a record of a reply that still grows, if the output takes updates.
     pub(super) fn early_record(&mut self, record: &Item, session: &Session) {
         if !matches!(self.chain.output_kind, OutputKind::Updates) {
             return;
@@ -102,18 +103,18 @@ impl EntryStage {
         }
     }
 
-    /// An open item has grown.
+    /// Notes that an open item has grown.
     pub(super) fn grow(&mut self, id: &Id, session: &Session) {
         if let OutputKind::Updates = self.chain.output_kind
             && self.updates.grow(id)
             && let (Some(redactor), Some(item)) = (&mut self.chain.redactor, session.open_item(id))
         {
-            // Ids are told apart in the order in which they come, whenever somebody looks.
+            // Masked ids are numbered in the order in which they appear, whenever updates are taken.
             redactor.id(&mut item.id.clone());
         }
     }
 
-    /// What was said of an item, if it was, holds no longer.
+    /// Takes back what was shown of an item, if anything was.
     pub(super) fn take_back(&mut self, id: &Id) {
         self.growing_texts.forget(id);
         if let OutputKind::Updates = self.chain.output_kind {
@@ -121,7 +122,7 @@ impl EntryStage {
         }
     }
 
-    /// Shows an item that is whole, or in its place what is shown of its record.
+    /// Shows a complete item, or the view that replaces its record.
     pub(super) fn item(
         &mut self,
         item: &Item,
@@ -130,13 +131,13 @@ impl EntryStage {
     ) {
         self.begin_item(item, context);
         let outcome = match self.chain.output_kind {
-            OutputKind::Items => self.tell(item, context),
-            OutputKind::Writer(_) | OutputKind::Updates => self.say_item(item, replaced, context),
+            OutputKind::Items => self.write(item, context),
+            OutputKind::Writer(_) | OutputKind::Updates => self.show_item(item, replaced, context),
         };
         self.count_item(item.kind, outcome);
     }
 
-    /// Takes note of an item before anything is said of it.
+    /// Notes an item before it is shown.
     pub(super) fn begin_item(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
         match item.kind {
             Kind::Outcome => {
@@ -150,7 +151,7 @@ impl EntryStage {
             head.note(item);
         }
         if !matches!(self.chain.output_kind, OutputKind::Items) {
-            self.meet(context);
+            self.begin(context);
         }
         self.report.items += 1;
     }
@@ -164,7 +165,7 @@ impl EntryStage {
         self.count_once();
     }
 
-    /// Counts what failed and what was masked, each kind of it once, whatever it took to say what it happened at.
+    /// Counts the failures and the masked secrets of an item, each kind once, however often it occurred.
     #[inline]
     pub(super) fn count_once(&mut self) {
         if self.chain.failures.is_empty() && self.chain.redactor.is_none() {
@@ -178,8 +179,8 @@ impl EntryStage {
         }
     }
 
-    /// Says what is to be said of an item that is whole. The error is the rule that hides it.
-    fn say_item(
+    /// Shows a complete item as an entry. The error is the rule that hides it.
+    fn show_item(
         &mut self,
         item: &Item,
         replaced: Option<&mut ReplacedRecord>,
@@ -232,25 +233,25 @@ impl EntryStage {
         outcome
     }
 
-    /// Tells the formatters of the beginning, once.
-    pub(super) fn meet(&mut self, context: &mut ChangeContext<'_>) {
-        if !std::mem::replace(&mut self.has_met, true) {
+    /// Lets the formatters observe the beginning, once.
+    pub(super) fn begin(&mut self, context: &mut ChangeContext<'_>) {
+        if !std::mem::replace(&mut self.has_begun, true) {
             let before = self.chain.observe(Observation::Begin, context.session);
             self.aside("begin", None, before, context);
             self.count_once();
         }
     }
 
-    /// Tells an item as it is. The error is the rule that hides it.
-    pub(super) fn tell(&mut self, item: &Item, context: &mut ChangeContext<'_>) -> Result<(), &'static str> {
+    /// Writes an item as a line of JSON. The error is the rule that hides it.
+    pub(super) fn write(&mut self, item: &Item, context: &mut ChangeContext<'_>) -> Result<(), &'static str> {
         self.chain.admits(item)?;
-        // Of a line of the input on which nothing stands only a plugin may have something to say.
+        // Blank lines, and damaged records that are only counted, have no line here.
         let is_blank_line = item.kind == Kind::Unknown && item.is_blank();
         if is_blank_line || item.fact("counted").is_some() {
             return Err(item.kind.name());
         }
         let whole = self_contained(item, context.session);
-        // A string takes everything.
+        // Writing to a string can't fail.
         let line_of = |item: &Item| {
             let mut line = String::new();
             let _ = write_item(item, &mut line);
@@ -259,7 +260,7 @@ impl EntryStage {
         let mut line = line_of(&whole);
         if let Some(redactor) = &mut self.chain.redactor {
             if let Cow::Owned(_) = whole {
-                // What is masked of its call's counts with the call.
+                // Secrets in the facts added from its call are counted with the call.
                 redactor.json(&mut line_of(item));
                 redactor.uncounted(|redactor| redactor.json(&mut line));
             } else {
@@ -270,13 +271,13 @@ impl EntryStage {
         Ok(())
     }
 
-    /// Says what is shown of an item.
+    /// Shows the entry of an item.
     pub(super) fn show(&mut self, entry: Box<Entry>, context: &mut ChangeContext<'_>) {
         self.chain.remember(&entry, context.session);
-        self.say(entry, false, context);
+        self.emit(entry, false, context);
     }
 
-    /// Whether an entry heads a session whose model isn't known yet, and may wait for that.
+    /// Whether an entry is the heading of a session whose model isn't known yet, and may wait for it.
     fn waits_for_model(&self, item: &Item, entry: &Entry, session: &Session) -> bool {
         self.headings_wait
             && entry.view.is_heading()
@@ -287,7 +288,7 @@ impl EntryStage {
             && !self.chain.profile.filter.is_answer_alone()
     }
 
-    /// Shows the heading that waits, with all that is known now, and what is below it.
+    /// Shows the heading that waits, formatted again with the facts known now, and the entries below it.
     pub(super) fn show_heading(&mut self, context: &mut ChangeContext<'_>) {
         let Some(waiting) = self.heading.take() else { return };
         let WaitingHeading { item, entries, .. } = *waiting;
@@ -295,12 +296,12 @@ impl EntryStage {
             self.show(heading, context);
         }
         for (entry, is_aside) in entries {
-            self.say(entry, is_aside, context);
+            self.emit(entry, is_aside, context);
         }
     }
 
-    /// Says an entry, or keeps it for the sink. `is_aside`: it is of no item.
-    fn say(&mut self, entry: Box<Entry>, is_aside: bool, context: &mut ChangeContext<'_>) {
+    /// Passes an entry to the outline or to the updates. `is_aside`: whether it belongs to no item.
+    fn emit(&mut self, entry: Box<Entry>, is_aside: bool, context: &mut ChangeContext<'_>) {
         if let Some(waiting) = &mut self.heading {
             waiting.push(entry, is_aside);
             if waiting.is_full() {
@@ -330,7 +331,7 @@ impl EntryStage {
         }
     }
 
-    /// Lets `work` go on with the document, and writes the parts that come of it.
+    /// Calls `work` with the outline, and writes the parts of the document that it adds.
     fn outlined(
         &mut self,
         context: &mut ChangeContext<'_>,
@@ -338,7 +339,7 @@ impl EntryStage {
     ) {
         let Self { chain, outline, parts, writer, .. } = self;
         work(outline, &mut |call| chain.title_of(call, context.session), parts);
-        // Only now: until here ids tell what belongs together.
+        // Masked last: the outline needs the ids to relate entries.
         if let Some(redactor) = &mut chain.redactor {
             for part in &mut *parts {
                 mask(part, redactor);
@@ -353,7 +354,7 @@ impl EntryStage {
         }
     }
 
-    /// Counts replies as hidden that were shown as far as was known then.
+    /// Counts replies as hidden that were counted as shown before the outline left them out.
     fn count_left_out(&mut self, replies: u64) {
         if let Some(shown) = self.report.shown.get_mut(&Kind::Reply) {
             *shown = shown.saturating_sub(replies);
@@ -362,8 +363,8 @@ impl EntryStage {
         *self.report.hidden.entry("filter".to_owned()).or_default() += replies;
     }
 
-    /// Says, in an entry of its own, what no shown item can carry: at the beginning or the end, or after an
-    /// item that is hidden.
+    /// Shows blocks that can't be added to the entry of an item, as a separate entry: at the beginning, at the end, or after a
+    /// hidden item.
     pub(super) fn aside(
         &mut self,
         name: &str,
@@ -387,18 +388,18 @@ impl EntryStage {
             place: item.map_or(0, |item| item.place),
             ..Entry::new(id, Kind::Notice, view)
         };
-        self.say(Box::new(entry), true, context);
+        self.emit(Box::new(entry), true, context);
     }
 
-    /// Tells of which session an item is, if that isn't the session of those above. It stands beside the item, and is none.
+    /// The entry that reports a change of session, if an item belongs to another session than the last one. It isn't an item.
     pub(super) fn session_change(&mut self, item: &Item, session: &Session) -> Option<Box<Entry>> {
         let now = item.session.as_ref()?;
         if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
             return None;
         }
         let before = self.last_session.replace(now.clone())?;
-        let says_it = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
-        if before == *now || says_it {
+        let is_heading = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
+        if before == *now || is_heading {
             return None;
         }
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
@@ -420,12 +421,12 @@ impl EntryStage {
         is_writer_replaced: bool,
         context: &mut ChangeContext<'_>,
     ) -> fmt::Result {
-        self.chain.choose(profile);
+        self.chain.set_profile(profile);
         let (output_kind, new, writer) = OutputKind::of(output);
         if let OutputKind::Items = output_kind {
             return Ok(());
         }
-        if self.has_met {
+        if self.has_begun {
             let mut memories = self
                 .chain
                 .formatters
@@ -439,7 +440,7 @@ impl EntryStage {
         if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.chain.output_kind) {
             return Ok(());
         }
-        self.chain.ask(new);
+        self.chain.set_formatters(new);
         if !is_writer_replaced {
             return Ok(());
         }
@@ -448,32 +449,32 @@ impl EntryStage {
     }
 
     pub(super) fn end(&mut self, context: &mut ChangeContext<'_>) {
-        if self.has_met {
+        if self.has_begun {
             let last = self.chain.observe(Observation::End, context.session);
             self.aside("end", None, last, context);
             self.count_once();
         }
         self.outlined(context, Outline::end);
         if let Some(head) = self.head.take() {
-            self.writer.know_head(head.complete(context.session, self.chain.redactor.as_mut()));
+            self.writer.set_head(head.complete(context.session, self.chain.redactor.as_mut()));
         }
         self.updates.end();
     }
 }
 
-/// Where what heads a document is collected, if the output wants that.
+/// Collects the head of the document, if the output wants one.
 fn head_of(output_kind: OutputKind) -> Option<Box<HeadNotes>> {
     matches!(output_kind, OutputKind::Writer(wants) if wants.head).then(Box::default)
 }
 
-/// What a document is made of for this listener.
-fn shape(profile: &Profile, output_kind: OutputKind, is_whole: bool) -> OutlineOptions {
+/// The options of the outline, for this profile and this output.
+fn shape(profile: &Profile, output_kind: OutputKind, may_wait: bool) -> OutlineOptions {
     let OutputKind::Writer(wants) = output_kind else { return OutlineOptions::default() };
     let pairs = match (wants.order, profile.layout.pairs) {
         (Order::Completion, _) | (_, Pairs::Never) => false,
         (Order::Paired, _) | (_, Pairs::Always) => true,
-        // What is written as it is stays in the order that it came in.
-        (Order::Chosen, Pairs::Auto) => is_whole && !profile.layout.bare,
+        // Bare output keeps the order of completion.
+        (Order::Chosen, Pairs::Auto) => may_wait && !profile.layout.bare,
     };
     OutlineOptions {
         pairs,
@@ -508,7 +509,7 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
     }
 }
 
-/// Whether a limit left something context.out.
+/// Whether a limit left something out.
 fn is_elided(blocks: &[Block]) -> bool {
     any_block(blocks, |block| matches!(block, Block::Elided { .. }))
 }

@@ -1,4 +1,4 @@
-//! What records of one thread grow into: a tree by a schema, or what an accumulator makes of them.
+//! The tree that the records of a thread form, by a schema or by an accumulator.
 
 use crate::entry::{Block, View};
 use crate::formatter::{Accumulator, FormatError, Presentation, Verdict};
@@ -7,22 +7,22 @@ use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
 use crate::session::Session;
 use crate::text::Text;
 
-/// Longest list of records that one accumulator gets.
+/// How many records one accumulator gets at most.
 const MAX_RECORDS: usize = 250_000;
 
-/// What records of a thread grow into, and where it is.
+/// A tree of the records of a thread.
 pub(super) struct GrowingTree {
-    /// What an accumulator makes of records is one node, with a view of all of them.
+    /// With an accumulator, the tree is a single node, whose view covers all records.
     pub(super) tree: RecordTree,
     pub(super) accumulator: Option<Box<dyn Accumulator>>,
-    /// The line of its first record.
+    /// The line number of its first record.
     pub(super) line: u64,
-    /// Whether no more records of it will come.
+    /// Whether no more records are added to it.
     pub(super) is_over: bool,
 }
 
 impl GrowingTree {
-    /// Takes the next record.
+    /// Adds the next record.
     pub(super) fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, RecordMisfit> {
         let Self { tree, accumulator, .. } = self;
         let record = item.record.as_ref().ok_or(RecordMisfit::Foreign)?;
@@ -37,14 +37,14 @@ impl GrowingTree {
         }
     }
 
-    /// The records as they are: nothing of them may be lost.
+    /// The records as JSON, shown if the accumulator shows nothing: no record may be lost.
     fn plain(&self) -> View {
         let lines: Vec<&str> = self.tree.log().iter().map(|logged| logged.record.text()).collect();
         let (text, lang) = (Text::clean(&lines.join("\n")), Some(Text::own("json")));
         View::of(vec![Block::Code { text, lang, start: None, role: "result.text".into() }])
     }
 
-    /// Whether it must be complete, and isn't. What an accumulator made of records may end at any of them.
+    /// Whether the end that the schema requires is missing. With an accumulator, the tree may end at any record.
     pub(super) fn is_cut_short(&self) -> bool {
         !self.tree.is_complete() && self.tree.schema().end.is_some()
     }
@@ -54,7 +54,7 @@ impl GrowingTree {
         self.tree.walk().filter_map(|(number, _)| Some(self.tree.node(number)?.id.clone()))
     }
 
-    /// What is said of a node, `None`: nothing; and what went wrong.
+    /// The view of a node, `None` if it is hidden, and the error of the accumulator.
     pub(super) fn view(
         &mut self,
         number: usize,
@@ -65,14 +65,14 @@ impl GrowingTree {
             return (self.tree.node(number).and_then(|node| (presentation.node)(&self.tree, node)), None);
         };
         match accumulator.view(session) {
-            Ok(Verdict::Show(said)) => (Some(said), None),
+            Ok(Verdict::Show(view)) => (Some(view), None),
             Ok(Verdict::Hide) => (None, None),
             Ok(Verdict::Pass) => (Some(self.plain()), None),
             Err(error) => (Some(self.plain()), Some(error)),
         }
     }
 
-    /// The whole of it as JSON, if there is any.
+    /// The whole tree as JSON; `None` if the accumulator has none.
     pub(super) fn json(&mut self) -> Result<Option<String>, FormatError> {
         match &mut self.accumulator {
             None => Ok(Some(self.tree.json())),
@@ -80,7 +80,7 @@ impl GrowingTree {
         }
     }
 
-    /// What is to be told at its end.
+    /// The faults to report at the end of the tree.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         match self.tree.orphans() {

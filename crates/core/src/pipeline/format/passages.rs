@@ -1,4 +1,4 @@
-//! The prose of a reply between its records.
+//! Splits the text of a reply into passages of prose around its records.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,32 +9,32 @@ use crate::json::Record;
 use crate::records::{PlacedRecord, RecordMisfit};
 use crate::session::Map;
 
-/// The prose of a reply between its records.
+/// The passages of a reply: the prose before, between and after its records.
 #[derive(Default)]
 pub(super) struct ReplyPassages {
-    /// Up to where its text is said.
+    /// How much of the text is done, in bytes.
     at: usize,
-    /// The block of code that is open there.
+    /// The code block that is open there.
     fence: Fence,
-    /// How many of its records are in trees, and where the last of them is.
+    /// How many of its records are in trees.
     records: u32,
+    /// The place of the last of them.
     place: u32,
-    /// What was said of it while it grew.
+    /// The passages that were shown while it grew.
     pub(super) shown: Vec<Item>,
-    /// What was found out of its records while it grew.
+    /// The records that were found while it grew, and where each was placed.
     pub(super) known: Map<Id, (Arc<Record>, Result<PlacedRecord, RecordMisfit>)>,
 }
 
 impl ReplyPassages {
-    /// The part of the text in front of a record, as far as something is said there; goes on behind the record. `record`: where its
-    /// line is.
+    /// Returns the passage before a record, unless it is blank, and continues after the record. `record`: the range of its line.
     pub(super) fn passage(&mut self, text: &str, record: Range<usize>) -> Option<String> {
         let prose = text.get(self.at..record.start).unwrap_or_default();
         self.at = record.end;
         between_records(prose, &mut self.fence, true)
     }
 
-    /// The rest of the text. Of one that grows, the last line is left out while it may become a record.
+    /// Returns the passage after the last record. In a growing text, the last line is left out while it may become a record.
     pub(super) fn rest(&self, text: &str, is_growing: bool) -> Option<String> {
         let mut prose = text.get(self.at..).unwrap_or_default();
         if !is_growing && self.at == 0 {
@@ -50,7 +50,7 @@ impl ReplyPassages {
         between_records(prose, &mut self.fence.clone(), is_growing)
     }
 
-    /// The item that a passage is shown as.
+    /// Makes the item that shows a passage.
     pub(super) fn item(&self, reply: &Item, text: String) -> Item {
         let mut item = reply.copy_without_text();
         item.text = Content::Own(text);
@@ -61,18 +61,18 @@ impl ReplyPassages {
         item
     }
 
-    /// Goes on behind a record that is in a tree.
+    /// Notes a record that is in a tree: later passages come after it.
     pub(super) fn pass(&mut self, record: &Item) {
         self.records = self.records.saturating_add(1);
         self.place = record.place;
     }
 }
 
-/// A passage of Markdown by itself: a block of code that goes on in it begins again, and one that doesn't end in it ends. A block in
-/// which there were records alone is left out. `is_followed`: whether a record comes behind it. `None`: it says nothing.
+/// Makes a passage of Markdown self-contained: a code block that began before it is reopened, and one that doesn't end in it is closed.
+/// A code block that contained nothing but records is left out. `is_followed`: whether a record follows. `None` if the passage is blank.
 fn between_records(prose: &str, fence: &mut Fence, is_followed: bool) -> Option<String> {
     let mut out = String::with_capacity(prose.len());
-    // The line that began the block which is open, if nothing of the block was said yet.
+    // The first line of the open code block, until something of the block is written.
     let mut begun = fence.open().map(str::to_owned);
     for line in prose.split_inclusive('\n') {
         let written = line.trim_end();
@@ -102,6 +102,6 @@ fn between_records(prose: &str, fence: &mut Fence, is_followed: bool) -> Option<
         }
         out.push_str(marks);
     }
-    let said = out.trim_matches('\n');
-    (!said.trim().is_empty()).then(|| said.to_owned())
+    let passage = out.trim_matches('\n');
+    (!passage.trim().is_empty()).then(|| passage.to_owned())
 }

@@ -1,9 +1,9 @@
-//! Records of replies as trees: the lines of the records give way to a tree of them, and the prose around them stays.
+//! Draws the records of replies as trees: a tree replaces the lines of its records, and the prose around them stays.
 //!
 //! ```text
 //! reply ─▶ prose before the first record     an entry with the reply's id
-//!          a tree, once it is complete       an entry for each node; where what is shown can be changed, as soon as the node is there
-//!          prose behind a record             an entry with an id below the reply's
+//!          a tree, once it is complete       an entry for each node; for a sink that takes updates, as soon as its record is complete
+//!          prose after a record              an entry with an id below the reply's
 //! ```
 
 use std::borrow::Cow;
@@ -25,43 +25,45 @@ use super::entries::EntryStage;
 use super::growing_tree::GrowingTree;
 use super::passages::ReplyPassages;
 
-/// Threads whose records make trees: more can't be at work at a time. Records of others stay prose.
+/// How many threads may have open trees at a time. Records of further threads stay prose.
 const MAX_THREADS: usize = 256;
-/// Replies that grow at a time.
+/// How many growing replies may have records at a time.
 const MAX_REPLIES: usize = 64;
-/// Records without a place that are told; of more it is counted how many there are.
-const TOLD_MISFITS: u64 = 20;
-/// Nodes that a preview shows around the one that came last.
+/// How many records that fit in no tree are reported one by one; further ones are only counted.
+const SHOWN_MISFITS: u64 = 20;
+/// How many nodes a preview shows before and after the last one added.
 const PREVIEWED: (usize, usize) = (200, 5);
 
 /// The trees of one output.
 pub(super) struct RecordTrees {
     drawn: DrawnRecords,
-    /// The trees that weren't written to their ends, by the call of the sub-agent whose they are.
+    /// The open trees of each thread; a thread is the main one or the call of a sub-agent.
     threads: Map<Option<Id>, VecDeque<GrowingTree>>,
-    /// The replies that grow and have records.
+    /// The growing replies that have records.
     growing: Map<Id, ReplyPassages>,
-    /// The reply whose records come just now.
+    /// The complete reply whose records are being added.
     complete: Option<Box<CompleteReply>>,
     /// Whether a tree has changed since its nodes were shown.
     pub(super) has_changed: bool,
+    /// How many records fit in no tree.
     misfits: u64,
 }
 
-/// A reply that is complete, while its records come.
+/// A complete reply whose records are being added.
 struct CompleteReply {
     /// Without its text.
     item: Item,
     text: String,
     passages: ReplyPassages,
-    /// What was said of it while it grew.
+    /// The passages as they were shown while it grew.
     before: ReplyPassages,
-    /// What formatters say after it.
+    /// Blocks that formatters add after it.
     after: Vec<Block>,
-    /// Whether the last record is of a tree that goes on; and the passages since that began, which stand behind it if it ends in this
-    /// reply.
+    /// Whether the last record belongs to a tree that isn't complete.
     is_in_tree: bool,
+    /// The passages since that tree began: they are shown after the tree, if it ends in this reply.
     held: Vec<Item>,
+    /// Whether any passage was shown.
     is_shown: bool,
 }
 
@@ -71,12 +73,12 @@ impl RecordTrees {
         Self { drawn, threads, growing, complete: None, has_changed: false, misfits: 0 }
     }
 
-    /// Whether the records of this reply come just now.
+    /// Whether the records of this reply are being added.
     pub(super) fn is_at(&self, reply: &Id) -> bool {
         self.complete.as_ref().is_some_and(|complete| complete.item.id == *reply)
     }
 
-    /// Puts a record into the tree of its thread.
+    /// Adds a record to the tree of its thread.
     fn add(
         &mut self,
         item: &Item,
@@ -111,15 +113,15 @@ impl RecordTrees {
         };
         let mut shown = GrowingTree { tree, accumulator, line: item.line, is_over: false };
         let placed = shown.add(item, session);
-        // One that ends nothing, or is of no type, begins no tree.
+        // An end record, or a record of no known type, doesn't begin a tree.
         if placed == Ok(PlacedRecord::Node) {
             self.threads.entry(item.parent.clone()).or_default().push_back(shown);
         }
         placed
     }
 
-    /// Makes the trees of a thread anew without some records, which came to something else or to nothing, and shows them in place of
-    /// what they were before.
+    /// Rebuilds the trees of a thread without some records, which turned out to be different or no records, and updates the nodes
+    /// shown.
     fn rebuild(
         &mut self,
         thread: Option<&Id>,
@@ -133,7 +135,7 @@ impl RecordTrees {
                 let mut item = Item::new(logged.id.clone(), Kind::Record, shown.line);
                 (item.parent, item.place) = (thread.cloned(), logged.place);
                 item.record = Some(Arc::clone(&logged.record));
-                // What doesn't fit without the others was shown, and is taken back with them.
+                // A record that no longer fits was shown, and is taken back below.
                 drop(self.add(&item, &mut stage.chain, session));
             }
         }
@@ -141,7 +143,7 @@ impl RecordTrees {
         self.put_changed(thread, stage, session);
     }
 
-    /// Takes a reply that is complete, if it is to be said in passages. Returns whether it is.
+    /// Begins a complete reply, if it is shown in passages. Returns whether it is.
     pub(super) fn begin_passages(
         &mut self,
         reply: &Item,
@@ -175,7 +177,7 @@ impl RecordTrees {
         true
     }
 
-    /// A record of a reply that still grows.
+    /// Adds a record of a reply that still grows.
     pub(super) fn grow(
         &mut self,
         item: &Item,
@@ -195,8 +197,8 @@ impl RecordTrees {
         let placed = self.add(item, &mut stage.chain, session);
         let passages = self.growing.entry(reply.clone()).or_default();
         if placed.is_ok() {
-            if let Some(said) = passages.passage(text, line.clone()) {
-                let passage = passages.item(grown, said);
+            if let Some(prose) = passages.passage(text, line.clone()) {
+                let passage = passages.item(grown, prose);
                 if let (OutputKind::Updates, Ok(entry)) =
                     (stage.chain.output_kind, stage.growing_entry(&passage, session))
                 {
@@ -212,7 +214,7 @@ impl RecordTrees {
         self.has_changed = true;
     }
 
-    /// A record of the reply whose passages are said.
+    /// Adds a record of the complete reply.
     pub(super) fn tree_record(
         &mut self,
         item: &Item,
@@ -227,7 +229,7 @@ impl RecordTrees {
         let placed = match reply.before.known.swap_remove(&item.id) {
             Some((before, placed)) if is_same(&before) => placed,
             Some(_) => {
-                // From here on it is another text.
+                // From here on the text differs from the one that grew.
                 let others = std::mem::take(&mut reply.before.known);
                 let is_of_reply = |id: &Id| *id == item.id || others.contains_key(id);
                 self.rebuild(item.parent.as_ref(), is_of_reply, stage, context.session);
@@ -236,25 +238,25 @@ impl RecordTrees {
             None => self.add(item, &mut stage.chain, context.session),
         };
         if placed.is_ok() {
-            if let Some(said) = reply.passages.passage(&reply.text, line.clone()) {
-                reply.held.push(reply.passages.item(&reply.item, said));
+            if let Some(prose) = reply.passages.passage(&reply.text, line.clone()) {
+                reply.held.push(reply.passages.item(&reply.item, prose));
             }
             reply.passages.pass(item);
             if !std::mem::replace(&mut reply.is_in_tree, true) {
-                reply.say_held(stage, context);
+                reply.show_held(stage, context);
             }
         }
         stage.count_item(item.kind, is_own_node(&placed));
         self.placed(item, &placed, stage, context);
         if placed == Ok(PlacedRecord::End) {
             reply.is_in_tree = false;
-            reply.say_held(stage, context);
+            reply.show_held(stage, context);
         }
         self.complete = Some(reply);
         stage.aside("after", Some(item), after, context);
     }
 
-    /// A record that is shown as it is where items are, and one by itself.
+    /// Adds a record outside of passages: in an output of items, or a record that isn't part of a reply shown in passages.
     pub(super) fn own_record(
         &mut self,
         item: &Item,
@@ -273,7 +275,7 @@ impl RecordTrees {
         self.placed(item, &placed, stage, context);
     }
 
-    /// Shows what became of a record.
+    /// Reports a record that doesn't fit, and writes the tree that a record has ended.
     fn placed(
         &mut self,
         item: &Item,
@@ -281,22 +283,22 @@ impl RecordTrees {
         stage: &mut EntryStage,
         context: &mut ChangeContext<'_>,
     ) {
-        self.tell_misfit(item, placed, stage, context);
+        self.report_misfit(item, placed, stage, context);
         self.has_changed = true;
         if *placed == Ok(PlacedRecord::End) {
             self.end_tree(item.parent.as_ref(), stage, context);
         }
     }
 
-    /// All records of a reply have come: says what is behind the last of them.
+    /// Ends the complete reply after its last record: shows the remaining passages.
     pub(super) fn end_passages(&mut self, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
         let Some(mut complete) = self.complete.take() else { return };
-        if let Some(said) = complete.passages.rest(&complete.text, false) {
-            complete.held.push(complete.passages.item(&complete.item, said));
+        if let Some(prose) = complete.passages.rest(&complete.text, false) {
+            complete.held.push(complete.passages.item(&complete.item, prose));
         }
-        complete.say_held(stage, context);
+        complete.show_held(stage, context);
         let CompleteReply { item, before, after, is_shown, .. } = *complete;
-        // What was said while it grew and isn't any longer.
+        // Take back the passages that were shown while it grew and aren't part of it.
         let last = before.item(&item, String::new());
         for passage in before.shown.iter().chain([&last, &item]) {
             stage.updates.hide(&passage.id);
@@ -305,7 +307,7 @@ impl RecordTrees {
         stage.aside("after", Some(&item), after, context);
     }
 
-    /// A record that was shown before its reply was complete is none, or the reply never becomes complete.
+    /// Takes back a record that was shown while its reply grew: the complete reply doesn't have it, or the reply was dropped.
     pub(super) fn take_back(&mut self, id: &Id, stage: &mut EntryStage, session: &Session) {
         let is_in = |shown: &GrowingTree| shown.tree.log().iter().any(|logged| logged.id == *id);
         let thread = self.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
@@ -315,7 +317,7 @@ impl RecordTrees {
         }
     }
 
-    /// A reply that grew is no more.
+    /// Takes back the passages of a growing reply that was dropped.
     pub(super) fn forget_passages(&mut self, reply: &Id, stage: &mut EntryStage) {
         let growing = self.growing.swap_remove(reply);
         for passage in growing.iter().flat_map(|growing| &growing.shown) {
@@ -323,22 +325,22 @@ impl RecordTrees {
         }
     }
 
-    /// What is shown of a reply that grows: the prose behind its last record.
+    /// The shown part of a growing reply: the prose after its last record.
     pub(super) fn growing_passage<'i>(&self, item: &'i Item) -> Cow<'i, Item> {
         let (Content::Own(text), Kind::Reply) = (&item.text, item.kind) else {
             return Cow::Borrowed(item);
         };
         let none = ReplyPassages::default();
         let passages = self.growing.get(&item.id).unwrap_or(&none);
-        let said = passages.rest(text, true).unwrap_or_default();
-        Cow::Owned(passages.item(item, said))
+        let prose = passages.rest(text, true).unwrap_or_default();
+        Cow::Owned(passages.item(item, prose))
     }
 
-    /// What stands before the last passage of the replies that grow, and the trees that aren't complete.
+    /// The entries of the incomplete trees, and of the passages before the last record of each growing reply.
     #[expect(clippy::vec_box, reason = "entries go on in boxes")]
     pub(super) fn open_entries(&mut self, stage: &mut EntryStage, session: &Session) -> Vec<Box<Entry>> {
         let mut entries = Vec::new();
-        // What stands before the first record of its reply has the reply's id.
+        // A passage before the first record has the id of its reply.
         let passages = self.growing.iter().flat_map(|(reply, growing)| {
             growing.shown.iter().map(move |passage| (passage.id == *reply, passage))
         });
@@ -372,7 +374,7 @@ impl RecordTrees {
         entries
     }
 
-    /// The input has ended: writes the trees that aren't complete.
+    /// Ends the input: writes the incomplete trees.
     pub(super) fn end(&mut self, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
         let threads: Vec<Option<Id>> = self.threads.keys().cloned().collect();
         for thread in threads {
@@ -380,14 +382,14 @@ impl RecordTrees {
                 self.end_tree(thread.as_ref(), stage, context);
             }
         }
-        if self.misfits > TOLD_MISFITS {
-            let more = self.misfits - TOLD_MISFITS;
+        if self.misfits > SHOWN_MISFITS {
+            let more = self.misfits - SHOWN_MISFITS;
             let text = format!("{more} more records have no place in a tree");
-            stage.tell_notice("records".into(), None, text, context);
+            stage.show_notice("records".into(), None, text, context);
         }
     }
 
-    /// Writes the first tree of a thread that isn't written yet, and what is wrong with it.
+    /// Writes the first open tree of a thread, and reports its faults.
     fn end_tree(&mut self, thread: Option<&Id>, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
         self.put_changed(thread, stage, context.session);
         let Some(of_thread) = self.threads.get_mut(&thread.cloned()) else { return };
@@ -415,13 +417,13 @@ impl RecordTrees {
                 item.status = Status::Cancelled;
             }
             stage.begin_item(&item, context);
-            let told = stage.tell(&item, context);
-            stage.count_item(item.kind, told);
+            let outcome = stage.write(&item, context);
+            stage.count_item(item.kind, outcome);
         } else {
             let nodes: Vec<(usize, u16)> = shown.tree.walk().collect();
             for (number, level) in nodes {
                 let is_lost = shown.tree.node(number).is_some_and(|node| node.level.is_none());
-                // Where what is shown can be changed, all else is there.
+                // A sink that takes updates already shows the others.
                 let is_news = is_lost || level == 0 && !shown.tree.is_complete();
                 if matches!(stage.chain.output_kind, OutputKind::Updates) && !is_news {
                     continue;
@@ -435,11 +437,11 @@ impl RecordTrees {
         stage.count_once();
         for (number, text) in (1..).zip(shown.faults()) {
             let id = Id::below(root.as_str(), &format!("fault-{number}"));
-            stage.tell_notice(id, thread, text, context);
+            stage.show_notice(id, thread, text, context);
         }
     }
 
-    /// Shows what has changed of all trees, each node once however often it did.
+    /// Adds the changed nodes of all trees to the updates, each once however often it changed.
     pub(super) fn put_all_changed(&mut self, stage: &mut EntryStage, session: &Session) {
         if !std::mem::take(&mut self.has_changed) {
             return;
@@ -450,7 +452,7 @@ impl RecordTrees {
         }
     }
 
-    /// Shows the nodes that have changed, where what is shown can be.
+    /// Adds the changed nodes of a thread's trees to the updates, if the output takes updates.
     fn put_changed(&mut self, thread: Option<&Id>, stage: &mut EntryStage, session: &Session) {
         let Some(of_thread) = self.threads.get_mut(&thread.cloned()) else { return };
         for shown in of_thread {
@@ -462,7 +464,7 @@ impl RecordTrees {
                 let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
                 match stage.chain.node_entry(thread, shown, number, level, session) {
                     Ok(entry) => stage.updates.put(entry),
-                    // What it was shown as holds no longer.
+                    // What the accumulator showed before no longer holds.
                     Err(_) if shown.accumulator.is_some() => {
                         shown.ids().for_each(|id| stage.updates.take_back(&id));
                     }
@@ -472,8 +474,8 @@ impl RecordTrees {
         }
     }
 
-    /// Tells what is wrong with a record that has no place in a tree. It stays in the prose.
-    fn tell_misfit(
+    /// Reports why a record fits in no tree. The record stays in the prose.
+    fn report_misfit(
         &mut self,
         item: &Item,
         placed: &Result<PlacedRecord, RecordMisfit>,
@@ -482,22 +484,22 @@ impl RecordTrees {
     ) {
         let Err(RecordMisfit::Wrong(reason)) = placed else { return };
         self.misfits += 1;
-        if self.misfits <= TOLD_MISFITS {
+        if self.misfits <= SHOWN_MISFITS {
             let id = Id::below(item.id.as_str(), "misfit");
             let text = format!("a record has no place in the tree: {reason}");
-            stage.tell_notice(id, item.parent.as_ref(), text, context);
+            stage.show_notice(id, item.parent.as_ref(), text, context);
         }
     }
 }
 
-/// Whether a record is shown as a node of its own. The error is the rule that hides it.
+/// Whether a record is shown as a separate node. The error is the rule that hides it.
 fn is_own_node(placed: &Result<PlacedRecord, RecordMisfit>) -> Result<(), &'static str> {
     if *placed == Ok(PlacedRecord::Node) { Ok(()) } else { Err("record") }
 }
 
 impl CompleteReply {
-    /// Says the passages that were held back.
-    fn say_held(&mut self, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
+    /// Shows the passages that were held back.
+    fn show_held(&mut self, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
         for passage in std::mem::take(&mut self.held) {
             if let Ok(entry) = stage.chain.entry(&passage, context.session) {
                 stage.show(entry, context);
@@ -508,7 +510,7 @@ impl CompleteReply {
 }
 
 impl EntryStage {
-    fn tell_notice(&mut self, id: Id, thread: Option<&Id>, text: String, context: &mut ChangeContext<'_>) {
+    fn show_notice(&mut self, id: Id, thread: Option<&Id>, text: String, context: &mut ChangeContext<'_>) {
         let mut notice = Item::warning(id, "records", self.report.lines);
         notice.parent = thread.cloned();
         notice.text = Content::Own(text);
@@ -517,7 +519,7 @@ impl EntryStage {
 }
 
 impl FormatterChain {
-    /// The entry of a node.
+    /// Formats a node of a tree. The error is the rule that hides it.
     fn node_entry(
         &mut self,
         thread: Option<&Id>,
@@ -534,7 +536,7 @@ impl FormatterChain {
         item.data.push(("tree_level", Fact::Int(level.into())));
         item.record = Some(Arc::clone(&node.record));
         self.admits(&item)?;
-        let view = match self.asked(&item, session) {
+        let view = match self.verdict(&item, session) {
             Some(Verdict::Show(view)) => Some(view),
             Some(Verdict::Hide) => None,
             Some(Verdict::Pass) | None => {
@@ -555,7 +557,7 @@ impl FormatterChain {
                 (true, false) => Status::Done,
             };
         }
-        // Who shows sub-agents must know whose tree it is, and draws it by levels.
+        // A writer that shows sub-agents must know whose tree it is; it draws the tree by levels.
         let is_drawn = matches!(self.output_kind, OutputKind::Writer(wants) if wants.agents || wants.nests);
         if let Some(parent) = node.parent.filter(|_| !is_drawn).and_then(|parent| shown.tree.node(parent)) {
             entry.parent = Some(parent.id.clone());

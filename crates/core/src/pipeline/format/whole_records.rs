@@ -1,4 +1,4 @@
-//! Records of which a formatter shows something in place of their items.
+//! Records that a formatter shows in place of their items.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::session::Session;
 
 use super::chain::{FormatterChain, note_failures};
 
-/// A record of which something is shown in place of its items.
+/// A record that a formatter shows in place of its items.
 pub(super) struct ReplacedRecord {
-    /// Stands for the record.
+    /// An item that represents the record.
     frame: Item,
-    /// What its items share with it.
+    /// The record, which its items share.
     record: Arc<Record>,
-    /// What is said, until it is: as the entry of the first item of the record that may be shown.
+    /// The view of the record, until it is shown in the entry of the first admitted item.
     view: Option<View>,
     /// Whether an item was made of the record.
     has_items: bool,
 }
 
 impl ReplacedRecord {
-    /// Asks the formatters whether they say something of a record in place of its items.
-    pub(super) fn asked(
+    /// Asks the formatters whether they show a record in place of its items.
+    pub(super) fn of(
         line: u64,
         record: &Arc<Record>,
         node: u32,
@@ -44,7 +44,7 @@ impl ReplacedRecord {
         Some(Self { frame, record: Arc::clone(record), view, has_items: false })
     }
 
-    /// What is said of the record, as the entry of its first item that may be shown. The error is the rule that hides the item.
+    /// The entry of an item: the first admitted item of the record shows the record. The error is the rule that hides the item.
     pub(super) fn entry(
         &mut self,
         item: &Item,
@@ -59,7 +59,7 @@ impl ReplacedRecord {
         Ok(chain.entry_of(item, view, session))
     }
 
-    /// The same for an item that came again: under the id of the record.
+    /// Like [`Self::entry`], for a repeated item: the entry has the id of the record.
     pub(super) fn entry_again(
         &mut self,
         item: &Item,
@@ -70,7 +70,7 @@ impl ReplacedRecord {
         self.entry(&item, chain, session)
     }
 
-    /// What is said of the record at its end, if none of its items could stand for it.
+    /// The entry of the record at its end, if no item was made of it.
     pub(super) fn last_entry(self, chain: &mut FormatterChain, session: &Session) -> Option<Box<Entry>> {
         let frame = Item { kind: Kind::Notice, ..self.frame };
         let view = self.view.filter(|_| !self.has_items && chain.admits(&frame).is_ok())?;
@@ -78,7 +78,7 @@ impl ReplacedRecord {
     }
 }
 
-/// An item that has nothing but a record. An element of a record is one of its own.
+/// An item that has nothing but a record. An element of an array becomes a separate record.
 fn frame_of(line: u64, record: &Arc<Record>, node: u32) -> Option<Item> {
     let is_whole = node == record.root().node();
     let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, line);
