@@ -1,8 +1,8 @@
 //! All items so far, and the facts of the run.
 //!
-//! The session gives items their final ids and places, lets open ones grow, drops what never
-//! happened and counts what is repeated. Memory is bounded: a finished item leaves nothing
-//! behind but two hashes, a call is remembered until its result has come.
+//! The session assigns final ids and places to items, lets open ones grow, drops those that never
+//! became complete and counts repeated ones. Memory is bounded: of a complete item only two hashes
+//! are kept, and a call is remembered until its result has come.
 
 mod calls;
 mod open_items;
@@ -32,57 +32,57 @@ use calls::OpenCalls;
 use open_items::{OpenItems, keep_streamed, settle_input};
 use records::EarlyRecords;
 use seen_items::{Seen, SeenItems};
-use text_hash::{TextHash, content_of, said_by, trimmed};
+use text_hash::{TextHash, content_of, trimmed, trimmed_text};
 use totals::RunCounts;
 
-/// Replies that an outcome may still repeat.
+/// How many replies are remembered that an outcome may repeat.
 const MAX_REPLIES: usize = 64;
-/// Messages whose usage may still be corrected.
+/// How many messages are remembered whose usage may still be corrected.
 const MAX_USAGES: usize = 64;
 
 /// A map that keeps its order and hashes the same in every run.
 pub type Map<K, V> = IndexMap<K, V, FixedState>;
 
-/// What an event did to the session.
+/// A change in the session, as the result of an event.
 #[derive(Clone, Debug)]
 pub enum SessionChange<'a> {
-    /// An item is whole. It comes once.
+    /// An item is complete. Every complete item is reported once.
     Complete(&'a Item),
-    /// An item is open and has changed: see [`Session::growing`].
+    /// An open item was opened or has changed: see [`Session::growing`].
     Grew(Id),
-    /// An item that was open is no more: it never became whole.
+    /// An open item was dropped: it never became complete.
     Dropped(Id),
-    /// What was said of an item, if it was, is taken back.
+    /// An item is taken back, if it was shown.
     Retracted(Id),
-    /// An item came again as it was.
+    /// An item came again, unchanged.
     Repeated(&'a Item),
-    /// A line of a reply is a record, which is an item, too. It comes while the reply grows, as soon as its line is whole, and once more,
-    /// not early, when the reply is complete.
+    /// A line of a reply is a record, which is an item, too. It is reported early, as soon as its line is complete while the reply grows,
+    /// and again when the reply is complete.
     Record {
         /// The record.
         item: &'a Item,
         /// Its reply.
         reply: &'a Id,
-        /// Where its line is in the reply's text, its line feed included.
+        /// The range of its line in the reply's text, including its line feed.
         line: Range<usize>,
         /// Whether the reply still grows.
         is_early: bool,
     },
-    /// All records of a reply have come that is complete and may have had some.
+    /// All records of a complete reply were reported. Comes for each reply that may contain any.
     RecordsEnd(&'a Id),
 }
 
-/// Takes what an event did to a session, with the session as it is then.
+/// Receives each change, with the session as of that change.
 type TakeChange<'a> = &'a mut dyn FnMut(&Session, SessionChange<'_>);
 
-/// What is remembered of the inside of a call.
+/// The state of the main thread, or of the inside of a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct CallScope {
-    /// Items that were given a place.
+    /// How many places were assigned.
     places: u32,
     /// How many sub-agents its items are inside of.
     depth: u16,
-    /// What the last reply in it said, or an error told in its place.
+    /// The hash of its last reply, or of an error or output that was shown in place of one.
     last_reply: TextHash,
 }
 
@@ -92,41 +92,42 @@ pub struct Session {
     budget: Budget,
     facts: Facts,
     usage: Usage,
-    /// What was used when the last outcome came.
+    /// The usage at the last outcome.
     settled: Usage,
     counts: RunCounts,
-    /// Hash of a message's id → what it used, oldest first.
+    /// The usage of each message, by the hash of its id, oldest first.
     usages: Map<u64, Usage>,
     open: OpenItems,
-    /// Of open replies with braces: the records so far, by the reply's own id.
+    /// The records so far in open replies that contain braces, by the reply's id.
     records: Map<Id, EarlyRecords>,
-    /// Items that began again after they were whole: they are counted, and may still come whole again.
+    /// Complete items that were opened again. They are counted as repeated; their complete repetition, which may follow, isn't.
     again: Map<Id, ()>,
     calls: OpenCalls,
     seen: SeenItems,
-    /// Outside of all calls.
+    /// The scope outside of all calls.
     main: CallScope,
+    /// The scopes of calls.
     inside: Map<Id, CallScope>,
-    /// Where the places inside of a call begin that isn't remembered: it may have been, and given away those before.
+    /// The first place inside of a call that isn't remembered: if it was forgotten, the places below this may be taken.
     first_place: u32,
-    /// What the main thread's replies said, each until an outcome has said it too. Outcomes of several turns may come
-    /// together at the end, when jobs in the background have gone on.
+    /// The hashes of the main thread's replies that no outcome has repeated yet. Outcomes of several turns may come
+    /// together at the end, if background jobs continued.
     unrepeated: VecDeque<u64>,
-    /// Shown at the last `session` notice: session, model, folder, mode.
+    /// The session, model, folder and mode at the last `session` notice.
     announced: Option<[Option<Text>; 4]>,
-    /// The last that happened was that a person stopped the run.
+    /// Whether the user has interrupted the run, and no reply or call has come since.
     was_interrupted: bool,
 }
 
 impl Session {
-    /// A session at its beginning, of which so much is kept at a time.
+    /// An empty session with these memory limits.
     pub fn new(budget: Budget) -> Self {
         let budget = budget.at_least();
         let (calls, seen) = (OpenCalls::new(budget), SeenItems::new(budget.ids));
         Self { budget, calls, seen, ..Self::default() }
     }
 
-    /// What is known of the run.
+    /// The facts of the run so far.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -136,17 +137,17 @@ impl Session {
         self.usage
     }
 
-    /// What the run has come to so far, over all of its turns.
+    /// The totals of the run so far, over all of its turns.
     pub fn totals(&self) -> &RunTotals {
         self.counts.totals()
     }
 
-    /// A call whose result is awaited (or just being formatted), or that has started a sub-agent, while it is remembered.
+    /// A call whose result hasn't come yet or is being formatted, or that has started a sub-agent, while it is remembered.
     pub fn call(&self, id: &Id) -> Option<&Item> {
         self.calls.get(id)
     }
 
-    /// The calls without a result, oldest first once the input has ended. Of very many only the last are remembered.
+    /// The calls without a result, oldest first once the input has ended. If there are very many, only the last are remembered.
     pub fn unanswered_calls(&self) -> impl Iterator<Item = &Item> {
         self.calls.unanswered()
     }
@@ -156,8 +157,8 @@ impl Session {
         self.open.get(id)
     }
 
-    /// An item that may still grow, as formatters see it: a call whose input is being written has as its input what can be
-    /// read of it, and is `partial`. Fields longer than [`MAX_GROWING_FIELD`] are cut, visibly.
+    /// An item that may still grow, as formatters see it: a call whose input is being written has the part of the input that can be
+    /// parsed, and the fact `partial`. Fields longer than [`MAX_GROWING_FIELD`] are visibly cut.
     pub fn growing(&self, id: &Id) -> Option<Cow<'_, Item>> {
         self.open.growing(id)
     }
@@ -167,7 +168,7 @@ impl Session {
         self.open.ids().filter_map(|id| self.growing(id))
     }
 
-    /// The calls of sub-agents that are still at work, in no order.
+    /// The calls of running sub-agents, in no order.
     pub fn running_agents(&self) -> impl Iterator<Item = &Item> {
         self.calls.running_agents()
     }
@@ -180,12 +181,12 @@ impl Session {
         }
     }
 
-    /// How many calls still await their result.
+    /// How many calls have no result yet.
     pub fn open_calls(&self) -> u64 {
         self.calls.count()
     }
 
-    /// Applies an event and hands on what changed.
+    /// Applies an event, and passes each change to `each`.
     pub fn apply(&mut self, event: Event, mut each: impl FnMut(&Self, SessionChange<'_>)) {
         match event {
             Event::Facts(news) => self.facts.update(*news),
@@ -221,14 +222,13 @@ impl Session {
                 }
                 self.put(notice, &mut each);
             }
-            Event::Usage { message, usage } => self.count(&message, usage),
+            Event::Usage { message, usage } => self.count_usage(&message, usage),
             Event::Totals { outcome, usage } => self.settle_usage(&outcome, usage),
             Event::Bookkeeping(_) | Event::Unknown(_) => {}
         }
     }
 
-    /// Ends the input: what is still open is complete now; calls without a result are named, and what a run of several turns
-    /// came to.
+    /// Ends the input: completes the open items, and adds notices about calls without a result and about the totals of several turns.
     pub fn end(&mut self, line: u64, mut each: impl FnMut(&Self, SessionChange<'_>)) {
         while let Some(id) = self.open.oldest() {
             self.apply(Event::Close { id, status: Status::Cancelled }, &mut each);
@@ -248,7 +248,7 @@ impl Session {
             keep_streamed(open, &mut item);
         }
         let began_again = self.again.shift_remove(&item.id).is_some();
-        let Some(said) = self.name(&mut item) else {
+        let Some(text_hash) = self.assign_id(&mut item) else {
             if !began_again {
                 each(self, SessionChange::Repeated(&item));
             }
@@ -259,7 +259,7 @@ impl Session {
             Some(open) => open.place,
             None => self.next_place(item.parent.as_ref()),
         };
-        self.finish(item, said, each);
+        self.finish(item, text_hash, each);
     }
 
     fn begin(&mut self, mut item: Box<Item>, each: TakeChange<'_>) {
@@ -267,7 +267,7 @@ impl Session {
             return;
         }
         if self.seen.knows(item.id.hash()) {
-            // It was seen whole already: what streams now is the same again, and so is the whole that may follow.
+            // It is complete already: this is a repetition, and so is the complete item that may follow.
             if self.again.len() >= self.budget.open_items {
                 self.again.shift_remove_index(0);
             }
@@ -300,30 +300,30 @@ impl Session {
         }
     }
 
-    /// Completes what the longest open items have grown to while they are too long together: it can't be kept any longer. The rest of
-    /// each will be an item of its own.
+    /// Completes the parts that the longest open items have grown to, until all open items are within the budget. The rest of
+    /// each becomes a separate item.
     fn bound(&mut self, each: TakeChange<'_>) {
         while self.open.bytes() > self.budget.open_bytes {
             let Some((id, part)) = self.open.take_longest_text() else { return };
             let place = self.next_place(part.parent.as_ref());
-            // What was shown of the part stays shown: the rest is something else from here on.
+            // The part stays shown, so the rest needs another id.
             let name = self.next_id(&id, &part.id);
             self.open.rename(&id, name, place);
             self.close(part, Status::Cancelled, each);
         }
     }
 
-    /// Finishes an item that was open.
+    /// Completes an item that was open.
     fn close(&mut self, mut item: Box<Item>, status: Status, each: TakeChange<'_>) {
         item.status = status;
         settle_input(&mut item);
-        match self.name(&mut item) {
-            Some(said) => self.finish(item, said, each),
+        match self.assign_id(&mut item) {
+            Some(text_hash) => self.finish(item, text_hash, each),
             None => each(self, SessionChange::Repeated(&item)),
         }
     }
 
-    /// The id of what comes after a part of an item, which has the id `last`; `first` was that of the item.
+    /// The id of the rest of an item, after the part with the id `last`; `first` is the id of the first part.
     fn next_id(&self, first: &Id, last: &Id) -> Id {
         let number = last
             .as_str()
@@ -334,89 +334,89 @@ impl Session {
         ids.take(64).find(|id| !is_taken(id)).unwrap_or_else(|| last.clone())
     }
 
-    /// Gives the item an id that no other has, and tells what it says. `None`: it is the same as the one that has it.
-    fn name(&mut self, item: &mut Item) -> Option<TextHash> {
-        let (content, said) = content_of(item);
+    /// Makes the item's id unique. Returns the hash of the item's text, or `None` if exactly this item was seen before.
+    fn assign_id(&mut self, item: &mut Item) -> Option<TextHash> {
+        let (content, text_hash) = content_of(item);
         let mut other = None;
-        // Hostile streams give one id to everything: after some tries the line number tells them apart.
+        // Hostile streams give all items the same id: after some tries the line number makes it unique.
         for count in 2..65 {
             match self.seen.remember(other.as_ref().unwrap_or(&item.id).hash(), content) {
                 Seen::Never => {
                     if let Some(other) = other {
                         item.id = other;
                     }
-                    return Some(said);
+                    return Some(text_hash);
                 }
                 Seen::Same => return None,
                 Seen::Other => other = Some(Id::from(format!("{}~{count}", item.id))),
             }
         }
         item.id = format!("{}~line-{}-{}", item.id, item.line, self.next_place(None)).into();
-        Some(said)
+        Some(text_hash)
     }
 
-    /// What is remembered of the inside of `parent`; room is made for it if there is too much.
-    fn inside(&mut self, parent: Option<&Id>) -> &mut CallScope {
+    /// The scope of `parent`, added if missing; other scopes are forgotten if there are too many.
+    fn scope(&mut self, parent: Option<&Id>) -> &mut CallScope {
         let Some(parent) = parent else { return &mut self.main };
         if let Some(known) = self.inside.get_index_of(parent) {
             return &mut self.inside[known];
         }
-        self.forget_insides();
+        self.forget_scopes();
         let new = CallScope { depth: 1, places: self.first_place, ..CallScope::default() };
         self.inside.entry(parent.clone()).or_insert(new)
     }
 
-    /// Notes what was said last inside `parent`.
-    fn replied(&mut self, parent: Option<&Id>, said: TextHash) {
-        self.inside(parent).last_reply = said;
-        if let (None, Some(said)) = (parent, said) {
+    /// Notes the last reply inside of `parent`.
+    fn note_reply(&mut self, parent: Option<&Id>, text_hash: TextHash) {
+        self.scope(parent).last_reply = text_hash;
+        if let (None, Some(text_hash)) = (parent, text_hash) {
             if self.unrepeated.len() == MAX_REPLIES {
                 self.unrepeated.pop_front();
             }
-            self.unrepeated.push_back(said);
+            self.unrepeated.push_back(text_hash);
         }
     }
 
-    /// Whether the last reply inside `parent` said the same.
-    fn was_last_reply(&self, parent: Option<&Id>, said: TextHash) -> bool {
+    /// Whether the last reply inside of `parent` had this text.
+    fn was_last_reply(&self, parent: Option<&Id>, text_hash: TextHash) -> bool {
         let inside = match parent {
             None => Some(&self.main),
             Some(id) => self.inside.get(id),
         };
-        said.is_some() && inside.and_then(|inside| inside.last_reply) == said
+        text_hash.is_some() && inside.and_then(|inside| inside.last_reply) == text_hash
     }
 
     fn next_place(&mut self, parent: Option<&Id>) -> u32 {
-        let inside = self.inside(parent);
-        let place = inside.places;
-        inside.places = inside.places.saturating_add(1);
+        let scope = self.scope(parent);
+        let place = scope.places;
+        scope.places = scope.places.saturating_add(1);
         place
     }
 
-    fn finish(&mut self, mut item: Box<Item>, said: TextHash, each: TakeChange<'_>) {
+    fn finish(&mut self, mut item: Box<Item>, text_hash: TextHash, each: TakeChange<'_>) {
         if item.kind == Kind::Result {
-            self.time(&mut item);
+            self.note_duration(&mut item);
         }
         self.counts.count(&item);
         match item.kind {
             Kind::Call => {
                 self.was_interrupted = false;
-                self.enter(&item);
+                self.note_depth(&item);
             }
             Kind::Reply => {
                 self.was_interrupted = false;
-                self.replied(item.parent.as_ref(), said);
+                self.note_reply(item.parent.as_ref(), text_hash);
             }
-            Kind::Notice if item.error => self.replied(item.parent.as_ref(), said),
+            Kind::Notice if item.error => self.note_reply(item.parent.as_ref(), text_hash),
             Kind::Notice if is_shown_output(&item) => {
                 let words = item.fact("words").and_then(FactRef::str);
-                let said = words.map_or(said, |words| trimmed(&words).hash);
-                self.replied(item.parent.as_ref(), said);
+                let text_hash = words.map_or(text_hash, |words| trimmed(&words).hash);
+                self.note_reply(item.parent.as_ref(), text_hash);
             }
-            // A job that ended: what its sub-agent answered stands above.
+            // A job has ended: the answer of its sub-agent may have been shown already.
             Kind::Notice if item.fact("call").is_some() => {
                 let call = item.fact("call").and_then(FactRef::str).map(|call| Id::from(&*call));
-                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), said));
+                let is_repeated = call.is_some_and(|call| self.was_last_reply(Some(&call), text_hash));
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Notice if item.is_event("interrupt") => self.was_interrupted = true,
@@ -425,16 +425,16 @@ impl Session {
                 if is_interrupted {
                     item.data.push(("interrupted", Fact::Bool(true)));
                 }
-                let known = self.unrepeated.iter().position(|reply| Some(*reply) == said);
-                let is_repeated = self.was_last_reply(None, said) || known.is_some();
+                let known = self.unrepeated.iter().position(|reply| Some(*reply) == text_hash);
+                let is_repeated = self.was_last_reply(None, text_hash) || known.is_some();
                 known.map(|known| self.unrepeated.remove(known));
                 mark_repeated(&mut item, is_repeated);
                 self.counts.settle(&mut item);
             }
             Kind::Result if item.action() == Some(Action::Delegate) => {
                 let answer = item.fact("answer").and_then(FactRef::str);
-                let said = answer.map_or_else(|| said_by(&item), |answer| trimmed(&answer)).hash;
-                let is_repeated = self.was_last_reply(item.call.as_ref(), said);
+                let answer = answer.map_or_else(|| trimmed_text(&item), |answer| trimmed(&answer));
+                let is_repeated = self.was_last_reply(item.call.as_ref(), answer.hash);
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Notice if item.is_event("session") => {
@@ -459,8 +459,8 @@ impl Session {
         }
     }
 
-    /// Notes how long a result took to come, if the stream tells its time and its call's.
-    fn time(&self, result: &mut Item) {
+    /// Notes on a result how long after its call it came, if both have a time.
+    fn note_duration(&self, result: &mut Item) {
         let call = result.call.as_ref().filter(|_| result.at.is_some()).and_then(|id| self.calls.get(id));
         let Some((at, record)) = call.and_then(|call| call.at.zip(call.record.as_ref())) else { return };
         if result.fact("took_ms").is_none() {
@@ -468,24 +468,25 @@ impl Session {
         }
     }
 
-    /// Notes how deep the items of a sub-agent will be.
-    fn enter(&mut self, call: &Item) {
+    /// Notes the depth of the items inside of a call that starts a sub-agent.
+    fn note_depth(&mut self, call: &Item) {
         if call.action() == Some(Action::Delegate) {
             let depth = self.depth(call.parent.as_ref()).saturating_add(1);
-            self.inside(Some(&call.id)).depth = depth;
+            self.scope(Some(&call.id)).depth = depth;
         }
     }
 
-    /// Makes room for one more parent, if there are too many.
-    fn forget_insides(&mut self) {
+    /// Forgets the older half of the scopes, if there are too many.
+    fn forget_scopes(&mut self) {
         let most = self.budget.parents;
         if self.inside.len() >= most {
-            let forgotten = self.inside.drain(..most / 2).map(|(_, inside)| inside.places);
+            let forgotten = self.inside.drain(..most / 2).map(|(_, scope)| scope.places);
             self.first_place = forgotten.fold(self.first_place, u32::max);
         }
     }
 
-    fn count(&mut self, message: &Id, usage: Usage) {
+    /// Counts the usage of a message, or corrects it.
+    fn count_usage(&mut self, message: &Id, usage: Usage) {
         let before = self.usages.insert(message.hash(), usage).unwrap_or_default();
         if self.usages.len() > MAX_USAGES * 2 {
             self.usages.drain(..MAX_USAGES);
@@ -493,7 +494,7 @@ impl Session {
         self.usage = self.usage.combined(before, u64::saturating_sub).combined(usage, u64::saturating_add);
     }
 
-    /// Raises what was used to what an outcome tells. It may leave out sub-agents, so that nothing is lowered.
+    /// Raises the usage to that of an outcome. An outcome may leave out sub-agents, so the usage is never lowered.
     fn settle_usage(&mut self, outcome: &Id, usage: Usage) {
         if self.usages.insert(outcome.hash(), Usage::default()).is_some() {
             return;
@@ -503,7 +504,7 @@ impl Session {
     }
 }
 
-/// Whether it shows what a command of the agent's program printed, which an outcome may repeat.
+/// Whether the notice shows the output of a command of the agent's program, which an outcome may repeat.
 fn is_shown_output(notice: &Item) -> bool {
     let is_hidden = |name: &str| notice.fact(name).and_then(FactRef::bool) == Some(true);
     notice.is_event("command-output") && !is_hidden("echo") && !is_hidden("minor")

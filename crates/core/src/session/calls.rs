@@ -1,4 +1,4 @@
-//! Calls whose results are awaited, and those whose sub-agents may go on after it.
+//! The calls that have no result yet, and the last calls that started sub-agents, which may outlive the result.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -7,25 +7,27 @@ use crate::budget::Budget;
 use crate::item::{Action, Content, Does, Fact, Id, Item};
 use crate::session::Map;
 
-/// Of answered calls, so many times fewer are remembered, since their sub-agents may go on.
+/// How many times fewer answered calls are remembered than calls without a result.
 const FEWER_STARTED: usize = 64;
-/// The records of those hold so many times fewer bytes together.
+/// How many times fewer bytes their records may take.
 const FEWER_STARTED_BYTES: usize = 4;
-/// Longest name of a tool or session that is remembered with a call, in bytes.
+/// The longest name of a tool or session that is remembered with a call, in bytes.
 const MAX_NAME: usize = 1_024;
-/// Open calls that are listed at the end.
+/// How many open calls are named at the end.
 const LISTED_CALLS: usize = 20;
 
-/// Calls whose results are awaited, each remembered until it has come. Of too many the older ones are only counted.
+/// The calls without a result, each remembered until its result has come. If there are too many, the older ones are only counted.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
     budget: Budget,
     calls: Map<Id, OpenCall>,
     /// Bytes of their records.
     bytes: usize,
+    /// How many calls have come so far.
     seen: u64,
+    /// How many calls without a result are no longer remembered.
     forgotten: u64,
-    /// Calls that were answered and have started a sub-agent, oldest first. One in the background goes on.
+    /// Answered calls that have started a sub-agent, oldest first. A sub-agent in the background may still run.
     started: VecDeque<OpenCall>,
     /// Bytes of their records.
     started_bytes: usize,
@@ -36,12 +38,12 @@ struct OpenCall {
     item: Box<Item>,
     /// Bytes of its record.
     bytes: usize,
-    /// How many calls came before it.
+    /// Its number, in the order in which calls came.
     turn: u64,
 }
 
 impl OpenCalls {
-    /// Remembers so many.
+    /// No calls yet; the budget limits how many are remembered.
     pub(super) fn new(budget: Budget) -> Self {
         Self { budget, ..Self::default() }
     }
@@ -52,17 +54,17 @@ impl OpenCalls {
         self.calls.get(id).or_else(started).map(|call| &*call.item)
     }
 
-    /// Those whose result is awaited and that are still remembered, oldest first once the input has ended.
+    /// The remembered calls without a result, oldest first once the input has ended.
     pub(super) fn unanswered(&self) -> impl Iterator<Item = &Item> {
         self.calls.values().map(|call| &*call.item)
     }
 
-    /// Those that have started a sub-agent which is still at work.
+    /// The calls without a result that have started a sub-agent.
     pub(super) fn running_agents(&self) -> impl Iterator<Item = &Item> {
         self.unanswered().filter(|call| call.action() == Some(Action::Delegate))
     }
 
-    /// How many there are, forgotten ones included.
+    /// How many calls have no result, including forgotten ones.
     pub(super) fn count(&self) -> u64 {
         self.calls.len() as u64 + self.forgotten
     }
@@ -70,14 +72,14 @@ impl OpenCalls {
     /// Remembers a call.
     pub(super) fn open(&mut self, mut kept: Box<Item>) {
         let record = kept.record.as_ref().map_or(0, |record| record.size());
-        // What a dialect makes of an input takes about as much again.
+        // Facts that a dialect made of the input take about as much again.
         let is_made = matches!(kept.does, Some(Does::Facts { .. }));
         let bytes = if is_made { 2 * record } else { record };
-        // A name that no one would read is not worth its memory.
+        // A name too long to read isn't worth its memory.
         kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
         kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
         let bytes = if bytes > self.budget.call_bytes / 4 {
-            // Its result will be told without its input.
+            // Its result will be shown without the input.
             kept.input = None;
             kept.record = None;
             kept.does = kept.does.filter(|_| !is_made);
@@ -100,7 +102,7 @@ impl OpenCalls {
         }
     }
 
-    /// Forgets a call, unless it has started a sub-agent: its result has come.
+    /// Notes that the result of a call has come. The call is forgotten, unless it has started a sub-agent.
     pub(super) fn answer(&mut self, id: &Id) {
         let Some(call) = self.calls.swap_remove(id) else { return };
         self.bytes -= call.bytes;
@@ -117,7 +119,7 @@ impl OpenCalls {
         }
     }
 
-    /// Forgets the older half of the calls that await a result, so that forgetting stays cheap.
+    /// Forgets the older half of the calls without a result: half at a time, to keep this cheap.
     fn forget(&mut self) {
         self.sort();
         let half = self.calls.len().div_ceil(2);
@@ -127,7 +129,7 @@ impl OpenCalls {
         }
     }
 
-    /// Tells of the calls without a result: some by name, the rest by number.
+    /// The notice about the calls without a result: it names the first and counts the rest.
     pub(super) fn notice(&mut self, line: u64) -> Item {
         self.sort();
         let mut notice = Item::warning("open-calls", "open-calls", line);
@@ -149,7 +151,7 @@ impl OpenCalls {
         notice
     }
 
-    /// Puts the calls in the order in which they came.
+    /// Sorts the calls in the order in which they came.
     fn sort(&mut self) {
         self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
     }

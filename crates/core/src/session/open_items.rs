@@ -3,20 +3,20 @@
 use std::borrow::Cow;
 
 use super::Map;
-use super::text_hash::said_by;
+use super::text_hash::trimmed_text;
 use crate::item::{Content, Does, Fact, GrowingInput, Id, Item, Kind, Status};
 use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
 
-/// Bytes, as they are written in JSON, of a field of an input that is being written: of a longer one formatters get the end.
+/// The longest field of a growing input, in bytes of JSON. Of a longer field formatters get only the end.
 pub const MAX_GROWING_FIELD: usize = 16 << 10;
 
-/// Items that may still grow, the oldest first, by the ids that they were opened as.
+/// Items that may still grow, the oldest first, by the ids with which they were opened.
 #[derive(Debug, Default)]
 pub(super) struct OpenItems {
     items: Map<Id, Box<Item>>,
-    /// Of calls that grew: what of the JSON in their text can be read.
+    /// For growing calls, the index of the incomplete JSON in their text.
     inputs: Map<Id, PartialJson>,
-    /// Bytes that the items grew to.
+    /// Bytes of the text that was streamed, of all items.
     bytes: usize,
 }
 
@@ -37,7 +37,7 @@ impl OpenItems {
         self.items.len()
     }
 
-    /// Bytes that they grew to.
+    /// Bytes of the text that was streamed, of all items.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -60,7 +60,7 @@ impl OpenItems {
         self.items.insert(item.id.clone(), item);
     }
 
-    /// Adds a piece to the text of an item.
+    /// Appends a piece to the text of an item. Returns the item, if it is open.
     pub(super) fn append(&mut self, id: &Id, piece: &str) -> Option<&Item> {
         let item = self.items.get_mut(id)?;
         self.bytes -= grown(item);
@@ -70,14 +70,14 @@ impl OpenItems {
         Some(item)
     }
 
-    /// Replaces the item that was opened as this one: its place, its line and the text that it grew to stay. The error is the item:
-    /// none was opened so.
+    /// Replaces the open item with the id of `item`. Its parent, place and line stay, and so does its text if `item` has none. Returns
+    /// the item's current id, or `item` itself as an error if none is open with its id.
     pub(super) fn amend(&mut self, mut item: Box<Item>) -> Result<Id, Box<Item>> {
         let Some(open) = self.items.get_mut(&item.id) else { return Err(item) };
         self.bytes -= grown(open);
         let is_text_kept = matches!(item.text, Content::None);
         if is_text_kept && !matches!(open.text, Content::None) {
-            // Parts of the record before are not parts of this one.
+            // The text may be a span of the old record: make it an owned string.
             grow(open, "");
             item.text = std::mem::take(&mut open.text);
         }
@@ -96,7 +96,7 @@ impl OpenItems {
         Ok(id)
     }
 
-    /// Takes an item out.
+    /// Removes and returns an item.
     pub(super) fn take(&mut self, id: &Id) -> Option<Box<Item>> {
         if self.items.is_empty() {
             return None;
@@ -107,7 +107,8 @@ impl OpenItems {
         Some(item)
     }
 
-    /// Takes what the longest item has grown to, with the id that it was opened as. `None`: none has grown.
+    /// Splits the streamed text off the longest item, as an item that has the same id so far. Returns it with the id with which the
+    /// longest item was opened; `None` if no text was streamed.
     pub(super) fn take_longest_text(&mut self) -> Option<(Id, Box<Item>)> {
         let longest = self.items.iter_mut().max_by_key(|(_, item)| grown(item));
         let (id, longest) = longest.filter(|(_, item)| grown(item) > 0)?;
@@ -118,7 +119,7 @@ impl OpenItems {
         Some((id, part))
     }
 
-    /// What an item grows to from here on is another one.
+    /// Changes the id and place of an open item: what it grows to from here on is a different item.
     pub(super) fn rename(&mut self, id: &Id, name: Id, place: u32) {
         if let Some(item) = self.items.get_mut(id) {
             (item.id, item.place) = (name, place);
@@ -135,7 +136,7 @@ fn grow(item: &mut Item, piece: &str) {
     }
 }
 
-/// Reads what is new of the JSON that the text of an open call is; `id`: what it is opened as.
+/// Parses the new part of the JSON in the text of an open call; `id`: the id with which it was opened.
 fn read_input(id: &Id, item: &Item, inputs: &mut Map<Id, PartialJson>) {
     let (Kind::Call, Content::Own(text)) = (item.kind, &item.text) else { return };
     if let Some(input) = inputs.get_mut(id) {
@@ -147,7 +148,8 @@ fn read_input(id: &Id, item: &Item, inputs: &mut Map<Id, PartialJson>) {
     inputs.insert(id.clone(), input);
 }
 
-/// An open call with what of its input can be read. One that is no JSON has it as text, the end of it if it is long.
+/// An open call with the part of its input that can be parsed. An input that isn't JSON becomes the text of the call; of a long one only
+/// the end does.
 fn with_input_so_far(item: &Item, index: Option<&PartialJson>) -> Item {
     let text = if let Content::Own(text) = &item.text { text.as_str() } else { "" };
     let mut so_far = item.copy_without_text();
@@ -177,7 +179,7 @@ fn with_input_so_far(item: &Item, index: Option<&PartialJson>) -> Item {
     so_far
 }
 
-/// How much an open item has grown to.
+/// The size of the text that was streamed of an item, in bytes.
 fn grown(item: &Item) -> usize {
     match &item.text {
         Content::Own(text) => text.len(),
@@ -185,18 +187,18 @@ fn grown(item: &Item) -> usize {
     }
 }
 
-/// A whole item without a text, or without an input, doesn't replace what was streamed of it.
+/// Keeps the streamed text or input of an item if the complete item has none.
 pub(super) fn keep_streamed(open: &mut Item, whole: &mut Item) {
     let Content::Own(streamed) = &open.text else { return };
     if open.kind != whole.kind || streamed.trim().is_empty() {
         return;
     }
     match whole.kind {
-        Kind::Reply | Kind::Thinking if said_by(whole).hash.is_none() => {
+        Kind::Reply | Kind::Thinking if trimmed_text(whole).hash.is_none() => {
             whole.text = std::mem::take(&mut open.text);
             whole.data.retain(|(name, _)| *name != "redacted");
         }
-        // The input is that of the whole message, as it would be without the stream. What was streamed stays its text.
+        // The input stays that of the complete message, as if nothing had been streamed. The streamed JSON becomes the text.
         Kind::Call if is_empty(whole.input()) && matches!(whole.text, Content::None) => {
             let mut kept = open.clone();
             settle_input(&mut kept);
@@ -210,14 +212,14 @@ pub(super) fn keep_streamed(open: &mut Item, whole: &mut Item) {
     }
 }
 
-/// Whether there is nothing in an input.
+/// Whether an input is missing, null or an empty object.
 fn is_empty(input: Option<Value<'_>>) -> bool {
     input.is_none_or(|input| {
         input.is_null() || input.kind() == ValueKind::Object && input.entries().next().is_none()
     })
 }
 
-/// The JSON that a call's input grew to becomes its input, if it is whole.
+/// Makes the streamed JSON of a call its input, if it is complete; otherwise the call is `partial`.
 pub(super) fn settle_input(item: &mut Item) {
     if item.kind != Kind::Call {
         return;

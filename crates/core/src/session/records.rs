@@ -1,4 +1,4 @@
-//! The records in the lines of replies.
+//! Finds the records in the lines of replies.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) struct EarlyRecord {
 }
 
 impl Session {
-    /// Finds the records in the lines of an open reply that have become whole.
+    /// Finds the records in the newly completed lines of an open reply.
     pub(super) fn find_early_records(&mut self, key: &Id, each: TakeChange<'_>) {
         let Some(reply) = self.open.get(key) else { return };
         let Content::Own(text) = &reply.text else { return };
@@ -34,7 +34,7 @@ impl Session {
         }
         let id = reply.id.clone();
         for (mut item, line) in items {
-            if self.name(&mut item).is_some() {
+            if self.assign_id(&mut item).is_some() {
                 item.place = self.next_place(item.parent.as_ref());
                 each(self, SessionChange::Record { item: &item, reply: &id, line, is_early: true });
             }
@@ -43,7 +43,7 @@ impl Session {
         self.records.insert(id, early);
     }
 
-    /// Gives out the records of a reply that is complete: agents are asked to answer programs so.
+    /// Reports the records of a complete reply.
     pub(super) fn find_records(&mut self, reply: &Item, each: TakeChange<'_>) {
         let early = self.records.swap_remove(&reply.id).map(|early| early.found).unwrap_or_default();
         if !reply.text_holds('{') {
@@ -58,13 +58,13 @@ impl Session {
             let known = early.get(number);
             number += 1;
             match known {
-                // What the reply comes to is the record, whatever it was while it grew.
+                // The complete reply decides, whatever the record was while it grew.
                 Some(known) => {
                     item.id.clone_from(&known.id);
                     item.place = known.place;
                     self.seen.change(item.id.hash(), content_of(&item).0);
                 }
-                None if self.name(&mut item).is_none() => {
+                None if self.assign_id(&mut item).is_none() => {
                     each(self, SessionChange::Repeated(&item));
                     continue;
                 }
@@ -76,7 +76,7 @@ impl Session {
         each(self, SessionChange::RecordsEnd(&reply.id));
     }
 
-    /// Takes back records that were found in a reply before it came to another end.
+    /// Takes back records that were found while a reply grew, and that the complete reply doesn't have.
     pub(super) fn retract_records(&mut self, records: &[EarlyRecord], each: TakeChange<'_>) {
         for record in records {
             each(self, SessionChange::Retracted(record.id.clone()));
@@ -84,7 +84,7 @@ impl Session {
     }
 }
 
-/// The item that a record of a reply is; `number`: how many are before it.
+/// Makes the item of a record in a reply; `number`: how many records are before it.
 fn record_item(reply: &Item, number: usize, found: FoundRecord) -> Item {
     let id = Id::below(reply.id.as_str(), &format!("record-{}", number + 1));
     let mut item = Item::new(id, Kind::Record, reply.line);

@@ -1,12 +1,12 @@
-//! Which items were seen already, as far back as there is memory for it.
+//! Remembers which items were seen, within a limit.
 
 use crate::budget::Budget;
 use crate::recent::Recent;
 
-/// Full generations that are kept. Small tables stay in a processor's cache: by default they have 32,768 places.
+/// How many full generations are kept. Several small tables, by default of 32,768 slots, stay in a processor's cache.
 const OLDER: usize = 3;
 
-/// Hashes of ids, each with the hash of the text that it came with.
+/// The hashes of ids, each with the hash of the item's content.
 #[derive(Debug)]
 pub(super) struct SeenItems(Recent<u64, OLDER>);
 
@@ -16,18 +16,18 @@ impl Default for SeenItems {
     }
 }
 
-/// What is known of an item.
+/// Whether an item was seen before.
 pub(super) enum Seen {
-    /// Nothing has its id.
+    /// No item with this id was seen.
     Never,
-    /// It was seen just so.
+    /// The same item was seen.
     Same,
-    /// Its id is that of something else.
+    /// A different item with this id was seen.
     Other,
 }
 
 impl SeenItems {
-    /// Knows at least the last `ids` items.
+    /// Remembers at least the last `ids` items.
     pub(super) fn new(ids: usize) -> Self {
         Self(Recent::of(ids))
     }
@@ -37,7 +37,7 @@ impl SeenItems {
         self.0.get(id).is_some()
     }
 
-    /// Remembers an item, unless its id is taken, and tells what was known of it before.
+    /// Remembers an item, unless its id is taken. Returns whether it was seen before.
     pub(super) fn remember(&mut self, id: u64, content: u64) -> Seen {
         match self.0.add(id, || content) {
             None => Seen::Never,
@@ -46,7 +46,7 @@ impl SeenItems {
         }
     }
 
-    /// What has this id, while that is remembered, is something else than was thought.
+    /// Replaces the content hash of an item, if the item is remembered.
     pub(super) fn change(&mut self, id: u64, content: u64) {
         if let Some(known) = self.0.get_mut(id) {
             *known = content;

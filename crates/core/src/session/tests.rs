@@ -1,4 +1,4 @@
-//! What a session makes of events: usage that counts once, and places and ids that are an item's own.
+//! Events that change a session: usage counts once, and places and ids are unique.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn used(input: u64, output: u64) -> Usage {
 }
 
 #[test]
-fn an_outcome_raises_what_messages_told_too_early_and_counts_once() {
+fn an_outcome_raises_the_usage_that_messages_reported_too_early_and_counts_once() {
     let mut session = Session::default();
     let mut apply = |event| {
         session.apply(event, |_, _| {});
@@ -19,7 +19,7 @@ fn an_outcome_raises_what_messages_told_too_early_and_counts_once() {
     assert_eq!(apply(outcome("o-1", used(10, 300))), (10, 300));
     assert_eq!(apply(outcome("o-1", used(10, 300))), (10, 300), "the same again");
     assert_eq!(apply(message("m-2", used(20, 1))), (30, 301));
-    // A sub-agent's are not among them.
+    // The usage of sub-agents isn't included.
     assert_eq!(apply(outcome("o-2", used(5, 40))), (30, 340));
 }
 
@@ -44,7 +44,7 @@ fn completed(events: Vec<Event>) -> (Vec<Item>, usize) {
     (items, repeated)
 }
 
-fn assert_own_places(items: &[Item]) {
+fn assert_unique_places(items: &[Item]) {
     let mut places: Vec<_> = items.iter().map(|item| (&item.parent, item.place)).collect();
     let mut ids: Vec<_> = items.iter().map(|item| &item.id).collect();
     places.sort();
@@ -55,14 +55,14 @@ fn assert_own_places(items: &[Item]) {
 }
 
 #[test]
-fn what_is_told_at_the_end_has_an_id_and_a_place_of_its_own() {
+fn a_notice_at_the_end_has_a_unique_id_and_place() {
     let (items, _) = completed(vec![
         Event::Put(item("a", Kind::Call, None)),
         Event::Put(item("open-calls", Kind::Call, None)),
         Event::Put(item("b", Kind::Notice, None)),
     ]);
     assert_eq!(items.len(), 4);
-    assert_own_places(&items);
+    assert_unique_places(&items);
 }
 
 #[test]
@@ -72,11 +72,11 @@ fn an_item_that_turns_out_to_be_inside_of_a_call_has_a_place_there() {
         Event::Open(item("b", Kind::Reply, None)),
         Event::Put(item("b", Kind::Reply, Some("call"))),
     ]);
-    assert_own_places(&items);
+    assert_unique_places(&items);
 }
 
 #[test]
-fn the_rest_of_an_item_that_is_parted_has_a_place_of_its_own() {
+fn the_rest_of_an_item_that_is_split_has_a_unique_place() {
     let text = "x".repeat(Budget::default().open_bytes / 2 + 1);
     let append = || Event::Append { id: "a".into(), text: text.clone() };
     let (items, _) = completed(vec![
@@ -86,22 +86,22 @@ fn the_rest_of_an_item_that_is_parted_has_a_place_of_its_own() {
         Event::Append { id: "a".into(), text: "rest".into() },
     ]);
     assert_eq!(items.len(), 2);
-    assert_own_places(&items);
+    assert_unique_places(&items);
 }
 
 #[test]
-fn places_go_on_inside_of_a_call_that_was_forgotten() {
+fn places_continue_inside_of_a_call_that_was_forgotten() {
     let one_each = |name: &str| {
         let items = (0..=Budget::default().parents)
             .map(|call| item(&format!("{name}-{call}"), Kind::Reply, Some(&format!("call-{call}"))));
         items.map(Event::Put).collect::<Vec<_>>()
     };
     let (items, _) = completed([one_each("first"), one_each("second")].concat());
-    assert_own_places(&items);
+    assert_unique_places(&items);
 }
 
 #[test]
-fn what_streams_again_and_comes_whole_again_is_repeated_once() {
+fn an_item_that_streams_again_and_completes_again_is_repeated_once() {
     let again = || vec![Event::Open(item("a", Kind::Reply, None)), Event::Put(item("a", Kind::Reply, None))];
     let (items, repeated) = completed([again(), again(), again()].concat());
     assert_eq!((items.len(), repeated), (1, 2));

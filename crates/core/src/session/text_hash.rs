@@ -1,4 +1,4 @@
-//! What tells an item from others that have its id.
+//! Hashes that distinguish an item from others with the same id.
 
 use std::fmt::Write;
 
@@ -6,15 +6,15 @@ use crate::hash::{Trimmed, TrimmedHasher, hash};
 use crate::item::{Content, Item, Kind};
 use crate::json::{Record, Value};
 
-/// What tells what an item says from what others say: the hash of its text without the blanks around it; `None` if
-/// that is nothing.
+/// The hash of an item's text without the blanks around it; `None` if nothing is left.
 pub(super) type TextHash = Option<u64>;
 
-/// What tells an item from another with its id: kind, input, text. And what it says, but for results.
+/// The hash that distinguishes an item from others with the same id, of its kind and its text or input; and the hash of its text.
+/// A result whose text is in its record has no text hash.
 pub(super) fn content_of(item: &Item) -> (u64, TextHash) {
     let kind = item.kind as u8;
     match &item.text {
-        // Streamed text and whole text are the same text; results never stream.
+        // The JSON of the text will do: results aren't streamed. For other items, the streamed and the complete text must be equal.
         Content::Node(node) if item.kind == Kind::Result => {
             let raw = item.record.as_deref().map(|record| record.value(*node).raw());
             (hash(&(kind, raw)), None)
@@ -24,21 +24,21 @@ pub(super) fn content_of(item: &Item) -> (u64, TextHash) {
         }
         Content::None => (hash(&(kind, item.input().map(Value::raw), &item.tool)), None),
         _ => {
-            let Trimmed { hash: said, length } = said_by(item);
-            (hash(&(kind, said, length)), said)
+            let Trimmed { hash: text_hash, length } = trimmed_text(item);
+            (hash(&(kind, text_hash, length)), text_hash)
         }
     }
 }
 
-/// What is in the text of an item.
-pub(super) fn said_by(item: &Item) -> Trimmed {
+/// The hash and length of an item's text, without the blanks around it.
+pub(super) fn trimmed_text(item: &Item) -> Trimmed {
     let mut text = TrimmedHasher::new();
-    // A hasher takes everything.
+    // Writing to a hasher can't fail.
     let _ = item.write_text(&mut text);
     text.finish()
 }
 
-/// The same for a text.
+/// Like [`trimmed_text`], for a string.
 pub(super) fn trimmed(text: &str) -> Trimmed {
     let mut hasher = TrimmedHasher::new();
     let _ = hasher.write_str(text);

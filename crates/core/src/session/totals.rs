@@ -1,40 +1,40 @@
-//! What a run has come to: the figures of its outcomes added up, and counts of what was in it.
+//! The totals of a run: the sums of its outcomes' figures, and counts of its items.
 
 use crate::event::Usage;
 use crate::item::{Fact, FactRef, Id, Item, Kind};
 
-/// What a run has come to so far, over all of its turns.
+/// The totals of a run so far, over all of its turns.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RunTotals {
-    /// Prompts of a person. Where the stream doesn't hold them, the outcomes that answer one each.
+    /// The user's prompts. If the stream doesn't contain them, the number of outcomes that answered one.
     pub prompts: u64,
     /// Outcomes.
     pub outcomes: u64,
-    /// Turns, as far as outcomes tell them.
+    /// Turns, as far as outcomes contain them.
     pub turns: Option<u64>,
-    /// Milliseconds that the turns took, as far as outcomes tell them.
+    /// The duration of the turns in milliseconds, as far as outcomes contain it.
     pub duration_ms: Option<u64>,
-    /// What it cost in US dollars, as far as that is known.
+    /// The cost in US dollars, as far as it is known.
     pub cost_usd: Option<f64>,
-    /// Calls, those of sub-agents included.
+    /// Calls, including those of sub-agents.
     pub calls: u64,
     /// Calls whose result reports a failure.
     pub failed_calls: u64,
 }
 
-/// Adds up as items become complete.
+/// Computes the totals as items become complete.
 #[derive(Debug, Default)]
 pub(super) struct RunCounts {
     totals: RunTotals,
     /// Prompts in the stream.
     prompts: u64,
-    /// Failed calls when the last outcome came.
+    /// The number of failed calls at the last outcome.
     settled_failures: u64,
-    /// Whether anything came since the last outcome.
+    /// Whether an item has come since the last outcome.
     is_at_work: bool,
-    /// Whether the totals are an item already.
-    is_told: bool,
+    /// Whether a notice of totals has come.
+    has_notice: bool,
 }
 
 impl RunCounts {
@@ -42,10 +42,10 @@ impl RunCounts {
         &self.totals
     }
 
-    /// An item is complete.
+    /// Counts a complete item.
     pub(super) fn count(&mut self, item: &Item) {
         match item.kind {
-            // It is settled.
+            // Counted by `settle`.
             Kind::Outcome => return,
             Kind::Call => self.totals.calls += 1,
             Kind::Result if item.error && item.fact("again").is_none() => self.totals.failed_calls += 1,
@@ -58,7 +58,7 @@ impl RunCounts {
         self.is_at_work = true;
     }
 
-    /// An outcome is complete: adds its figures, and notes on it how many calls failed.
+    /// Adds the figures of a complete outcome, and notes on it how many calls failed since the one before.
     pub(super) fn settle(&mut self, outcome: &mut Item) {
         let failed = self.totals.failed_calls - self.settled_failures;
         self.settled_failures = self.totals.failed_calls;
@@ -67,7 +67,7 @@ impl RunCounts {
         }
         let totals = &mut self.totals;
         totals.outcomes += 1;
-        // Of jobs in the background several outcomes may come at once.
+        // Background jobs may result in several outcomes at once.
         if self.prompts == 0 && (std::mem::take(&mut self.is_at_work) || totals.prompts == 0) {
             totals.prompts += 1;
         }
@@ -77,7 +77,7 @@ impl RunCounts {
                 *total = Some(total.unwrap_or(0).saturating_add(more));
             }
         };
-        // Where nothing is known of the turn alone, the outcome's own figures are those of its turn, but for the cost.
+        // Without separate figures of the turn, the outcome's own are those of its turn, except for the cost.
         add(&mut totals.turns, turn.map_or_else(|| outcome.fact("turns"), |turn| turn.get("turns")));
         add(&mut totals.duration_ms, outcome.fact("duration_ms"));
         let dollars = |fact: Option<FactRef<'_>>| fact.and_then(FactRef::float).filter(|cost| *cost >= 0.0);
@@ -90,12 +90,12 @@ impl RunCounts {
             };
     }
 
-    /// The notice that tells the totals at the end, if more than one outcome has told a part of them, or none.
+    /// The notice of totals at the end: if there were several outcomes, each with a part of them, or none for several prompts.
     pub(super) fn notice(&mut self, line: u64, usage: Usage) -> Option<Item> {
         let RunTotals { prompts, outcomes, calls, .. } = self.totals;
         let has_figures = calls > 0 || usage != Usage::default();
         let is_wanted = outcomes > 1 || outcomes == 0 && prompts > 1 && has_figures;
-        if self.is_told || !is_wanted {
+        if self.has_notice || !is_wanted {
             return None;
         }
         let mut notice = Item::new(Id::from("totals"), Kind::Notice, line);
@@ -113,9 +113,9 @@ impl RunCounts {
         Some(notice)
     }
 
-    /// Adds what is known to a notice of totals; what the stream says itself goes first.
+    /// Adds the known totals to a notice of totals. Figures that the notice has already take precedence.
     pub(super) fn complete(&mut self, notice: &mut Item) {
-        self.is_told = true;
+        self.has_notice = true;
         let RunTotals { prompts, turns, duration_ms, cost_usd, calls, failed_calls, .. } = self.totals;
         let number = |count: u64| Fact::Int(count.cast_signed());
         let some = |count: u64| (count > 0).then(|| number(count));
