@@ -1,17 +1,18 @@
-//! Entries as a document: which result belongs to which call, what is inside of which sub-agent, what the answer is.
+//! Turns entries into a document: which result belongs to which call, which entries are inside of which sub-agent, and which
+//! replies are the answer.
 //!
 //! ```text
-//! entries ─▶ pairs ─▶ answer ─▶ nests ─▶ notices ─▶ parts ─▶ writer
-//! in the order   a result      the last replies,  what a sub-agent   runs of
-//! of completion  under its     once nothing else  does, inside of    them
-//!                call          can follow         its call
+//! entries ─────▶ pairs ─────▶ answer ──────────▶ nests ───────────▶ notices ─▶ parts ─▶ writer
+//! in the order   a result     the last replies,  a sub-agent's      runs of
+//! of completion  under its    once nothing else  entries, inside    notices
+//!                call         can follow         of its call
 //! ```
 //!
 //! A sink that can change what it shows folds updates into a [`Document`] instead.
 //!
-//! Each stage may be off. Without pairing every entry is passed on at once, in the order of completion: a result that
-//! doesn't directly follow its call names it. With pairing a call waits for its result, within a window that is counted
-//! in entries and bytes, never in time: the same input gives the same document however it arrives.
+//! Each stage may be off. Without pairing, every entry is passed on at once, in the order of completion: a result that
+//! doesn't directly follow its call names it. With pairing, a call waits for its result, within a limit of entries and
+//! bytes, never of time: the same input results in the same document however it arrives.
 
 mod agents;
 mod answer;
@@ -40,34 +41,34 @@ use self::answer::HeldReplies;
 use self::notices::HeldNotices;
 use self::pairs::{Paired, Pairing};
 
-/// Calls that started sub-agents and are remembered.
+/// How many calls that started sub-agents are remembered.
 const MAX_STARTS: usize = 256;
-/// Deeper sub-agents are nested no further.
+/// The deepest nest: sub-agents at greater depths are put into it.
 const MAX_NESTS: usize = 8;
 
-/// One part of a document, in its order.
+/// One part of a document, in document order.
 #[derive(Clone, Debug)]
 pub enum DocumentPart {
-    /// An entry in its place.
+    /// A single entry, possibly with its result.
     Node(Node),
-    /// What follows, up to its [`DocumentPart::Leave`], is inside of a call.
+    /// The beginning of a nest: the parts up to the matching [`DocumentPart::Leave`] are inside of a call.
     Enter(Nest),
-    /// The nest that was entered last ends.
+    /// The end of the innermost nest.
     Leave,
     /// Several notices in a row.
     Notices(Vec<Node>),
-    /// The replies that answer, the outcome, and notices between and after them.
+    /// The answer of a turn: the last replies, the outcome, and notices between and after them.
     Answer(Answer),
 }
 
-/// An entry in its place.
+/// An entry in a document.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What is said. On its way to the writer it is moved often, and it is large.
+    /// The entry. Boxed, because it is large and is moved often on its way to the writer.
     pub entry: Box<Entry>,
-    /// On a call that waited for it: its result.
+    /// The result, on a call that waited for it.
     pub result: Option<Box<Entry>>,
-    /// How it belongs to what is before it.
+    /// How it relates to the node before it.
     pub relation: Relation,
     /// The sub-agent that it is inside of; only for writers that want agents.
     pub agent: Option<Arc<Subagent>>,
@@ -75,57 +76,56 @@ pub struct Node {
     pub starts: Option<Arc<Subagent>>,
 }
 
-/// How a node belongs to what is before it.
+/// How a node relates to the node before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Relation {
-    /// It is by itself, or goes on where the node before it was.
+    /// It needs no call to be named: it is inside of none, or its call is clear from the node before it.
     #[default]
     Own,
     /// It is a result, and the node before it is its call.
     Below,
-    /// It belongs to a call that is elsewhere, and this is that call's title: a result to its call, anything else to the call
-    /// that it is inside of.
+    /// It is a result, or inside of a call, and that call isn't right before it. Contains the title of the call.
     Apart(Line),
 }
 
-/// A call, and what was done inside of it.
+/// The beginning of a nest: the entries inside of a call.
 #[derive(Clone, Debug)]
 pub struct Nest {
-    /// The call.
+    /// The id of the call.
     pub call: Option<Id>,
-    /// Its title, if it is known.
+    /// The title of the call, if it is known.
     pub title: Option<Line>,
-    /// The call itself, where the nest directly follows it. It is given here and nowhere else; with its result, what is inside
-    /// of it is all that there is.
+    /// The node of the call, if the nest directly follows it; then the call isn't a separate part. If the node has its result, the nest
+    /// is complete.
     pub node: Option<Box<Node>>,
 }
 
-/// The end of a run.
+/// The answer of a turn.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Replies, the outcome, and notices among them, in their order. Where runs of notices are parts, those of the last answer
-    /// come before it.
+    /// Replies, the outcome, and notices among them, in order. If runs of notices are parts, those of the last answer are moved
+    /// before it.
     pub nodes: Vec<Node>,
-    /// How many runs of the document have ended, this one included.
+    /// How many outcomes the document has so far, including that of this answer.
     pub turn: usize,
-    /// Whether the document ends with it.
+    /// Whether it is the last part of the document.
     pub is_last: bool,
 }
 
 impl<E: Into<Box<Entry>>> From<E> for Node {
-    /// An entry by itself.
+    /// A node without a result or a sub-agent.
     fn from(entry: E) -> Self {
         Self { entry: entry.into(), result: None, relation: Relation::Own, agent: None, starts: None }
     }
 }
 
 impl Node {
-    /// The entry, and its result if that is known.
+    /// The entry, and its result if it has one.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         [Some(&*self.entry), self.result.as_deref()].into_iter().flatten()
     }
 
-    /// Whether it is what a run answered or came to, rather than something beside that.
+    /// Whether it is a reply, an outcome, a node of a tree of records, or totals, rather than something in between.
     pub fn is_of_answer(&self) -> bool {
         matches!(self.entry.kind, Kind::Reply | Kind::Outcome)
             || self.entry.is_in_tree()
@@ -133,48 +133,48 @@ impl Node {
     }
 }
 
-/// What a document is made of, by the choice of its writer and the profile.
+/// The stages of an outline, as the writer and the profile want them.
 #[expect(clippy::struct_excessive_bools, reason = "each is a stage that is there or not")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutlineOptions {
     /// Whether calls wait for their results.
     pub pairs: bool,
-    /// Whether what sub-agents do is nested.
+    /// Whether the entries of sub-agents are nested.
     pub nests: bool,
-    /// Whether the answer is told from the replies before it.
+    /// Whether the answer is a separate part.
     pub answer: bool,
-    /// Whether every result names its call, also right below it.
+    /// Whether every result names its call, even right below it.
     pub names: bool,
-    /// Whether replies that are no answer are left out.
+    /// Whether replies that aren't part of an answer are left out.
     pub only_answer: bool,
-    /// Whether sub-agents are numbered; then what is inside of one doesn't name its call.
+    /// Whether sub-agents are numbered; then entries inside of one don't name its call.
     pub agents: bool,
-    /// Whether notices in a row are one part.
+    /// Whether several notices in a row are one part.
     pub notices: bool,
 }
 
 impl OutlineOptions {
-    /// Whether all that a sub-agent does is gathered in one nest, which waits for its result.
+    /// Whether all entries of a sub-agent are gathered in one nest, which waits for the result of its call.
     fn gathers(self) -> bool {
         self.pairs && self.nests
     }
 }
 
-/// Gives the title of a call, if it is still known.
+/// Returns the title of a call, if it is still known.
 pub type TitleOf<'a> = &'a mut dyn FnMut(&Id) -> Option<Line>;
 
-/// Makes a document of entries, as they come.
+/// Turns entries into the parts of a document, as they come.
 #[derive(Debug, Default)]
 pub struct Outline {
     pairs: Option<Pairing>,
     end: NodePlacement,
 }
 
-/// What is done with each node, once it is known what comes before it.
+/// The stages after pairing: relates each node to those before it, holds back the answer, nests, and joins notices.
 #[derive(Clone, Debug, Default)]
 struct NodePlacement {
     options: OutlineOptions,
-    /// The call that was the last node, if its result may come right below it.
+    /// The last node, if it was a call whose result may come right below it.
     last: Option<Id>,
     /// The call that the last node was inside of.
     last_parent: Option<Id>,
@@ -184,12 +184,12 @@ struct NodePlacement {
     starts: VecDeque<SubagentStart>,
     agents: AgentNumbers,
     held: HeldReplies,
-    /// A call of which the next node tells whether something is inside of it.
+    /// A call that waits for the next node, which decides whether a nest begins.
     starting: Option<Node>,
     notices: HeldNotices,
     /// Outcomes so far.
     turns: usize,
-    /// How many replies were left out since that was asked last.
+    /// How many replies were left out since [`Outline::take_left_out`].
     left_out: u64,
 }
 
@@ -197,13 +197,13 @@ struct NodePlacement {
 #[derive(Clone, Debug)]
 struct SubagentStart {
     call: Id,
-    /// The call that it is itself inside of.
+    /// The call that it is inside of.
     parent: Option<Id>,
     title: Line,
 }
 
 impl Outline {
-    /// An empty document of this shape.
+    /// An outline without entries.
     pub fn new(options: OutlineOptions) -> Self {
         Self {
             pairs: options.pairs.then(|| Pairing::new(options.gathers())),
@@ -211,7 +211,7 @@ impl Outline {
         }
     }
 
-    /// Takes the next entry, in the order of completion, and adds the parts that are complete with it to `parts`.
+    /// Adds the next entry, in the order of completion, and appends the parts that it completes to `parts`.
     pub fn push(
         &mut self,
         entry: impl Into<Box<Entry>>,
@@ -222,7 +222,7 @@ impl Outline {
         let Some(pairs) = pairs else {
             return end.node(Paired { entry, result: None, title: None }, title_of, parts);
         };
-        let call = entry.call.as_ref().filter(|_| pairs.parts_from_call(&entry));
+        let call = entry.call.as_ref().filter(|_| pairs.is_apart_from_call(&entry));
         let title = call.and_then(&mut *title_of);
         let mut paired = Vec::new();
         pairs.push(entry, title, &mut paired);
@@ -231,7 +231,7 @@ impl Outline {
         }
     }
 
-    /// Takes what a plugin says beside the items: it is of nobody, and parts no result from its call.
+    /// Adds an entry of a plugin that belongs to no item. It may come between a call and its result without separating them.
     pub fn push_aside(
         &mut self,
         entry: impl Into<Box<Entry>>,
@@ -244,7 +244,7 @@ impl Outline {
         }
     }
 
-    /// The nodes that aren't given out yet: what waits, and behind it entries that still grow.
+    /// The nodes that aren't final: the entries that wait, followed by entries that still grow.
     pub fn open_nodes(
         &self,
         growing: impl IntoIterator<Item = Box<Entry>>,
@@ -272,13 +272,13 @@ impl Outline {
         nodes
     }
 
-    /// Takes note of an item of the main thread that isn't shown, for a document of answers alone: it may end a turn, or show
-    /// that a reply was no answer.
+    /// Notes a hidden item of the main thread, for a document of answers only: it may end a turn, or follow replies that thus aren't
+    /// the answer.
     pub fn pass_over(&mut self, kind: Kind, parts: &mut Vec<DocumentPart>) {
         let end = &mut self.end;
         match kind {
             _ if !end.options.only_answer => {}
-            Kind::Outcome | Kind::Prompt => end.give_answer(parts),
+            Kind::Outcome | Kind::Prompt => end.end_turn(parts),
             Kind::Call | Kind::Result => {
                 let nodes = end.held.release();
                 end.leave_out(nodes, true, parts);
@@ -287,7 +287,7 @@ impl Outline {
         }
     }
 
-    /// How many replies were left out since this was asked last.
+    /// Returns how many replies were left out since the last call.
     pub fn take_left_out(&mut self) -> u64 {
         std::mem::take(&mut self.end.left_out)
     }
@@ -297,7 +297,7 @@ impl Outline {
         self.end.agents.of(call)
     }
 
-    /// Ends the document: gives out what waited.
+    /// Ends the document: appends everything that waits to `parts`.
     pub fn end(&mut self, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
         let Self { pairs, end } = self;
         let mut paired = Vec::new();
@@ -312,7 +312,7 @@ impl Outline {
 }
 
 impl NodePlacement {
-    /// Takes the next entry in the order of the document.
+    /// Adds the next entry, in document order.
     fn node(&mut self, paired: Paired, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
         let Paired { entry, result, title } = paired;
         let is_numbered = self.options.agents && entry.in_agent;
@@ -321,9 +321,9 @@ impl NodePlacement {
             (Some(call), _) => title.map_or_else(|| apart("result of", call, title_of), Relation::Apart),
             (None, Some(parent)) if entry.kind != Kind::Result && !is_numbered && entry.level == 0 => {
                 let started = self.starting.as_ref().map(|start| &start.entry.id);
-                let goes_on =
+                let continues =
                     [self.last.as_ref(), self.last_parent.as_ref(), started].contains(&Some(parent));
-                if goes_on { Relation::Own } else { apart("inside of", parent, title_of) }
+                if continues { Relation::Own } else { apart("inside of", parent, title_of) }
             }
             _ => Relation::Own,
         };
@@ -332,24 +332,24 @@ impl NodePlacement {
         let (mut agent, mut starts) = (None, None);
         if self.options.agents {
             agent = self.agents.around(&entry, title_of);
-            starts = self.agents.spoken_of(&entry);
+            starts = self.agents.started_by(&entry);
         }
         self.place(Node { entry, result, relation, agent, starts }, parts);
     }
 
-    /// Holds a node back while it may be of the answer.
+    /// Holds a node back while it may be part of the answer.
     fn place(&mut self, node: Node, parts: &mut Vec<DocumentPart>) {
         let OutlineOptions { answer, only_answer, .. } = self.options;
         if !answer && !only_answer {
             return self.nest(node, parts);
         }
         if only_answer && node.entry.begins_turn() {
-            self.give_answer(parts);
+            self.end_turn(parts);
         }
         let is_outcome = node.entry.kind == Kind::Outcome;
-        // One more than there is room for shows nothing of those before it.
-        let is_said = node.entry.kind == Kind::Reply || node.entry.is_in_tree();
-        let is_reply = is_said && node.entry.depth == 0;
+        // A reply beyond the limit doesn't prove that those before it are no answer.
+        let is_words = node.entry.kind == Kind::Reply || node.entry.is_in_tree();
+        let is_reply = is_words && node.entry.depth == 0;
         let (known, node) = self.held.take(node);
         if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
             self.answer(known, false, parts);
@@ -360,11 +360,11 @@ impl NodePlacement {
             self.nest(node, parts);
         }
         if is_outcome && !answer {
-            self.give_answer(parts);
+            self.end_turn(parts);
         }
     }
 
-    /// Gives out nodes of no answer; of answers alone the replies among them are left out, if they are `known` to be none.
+    /// Emits nodes that were held back. In a document of answers only, replies that are `known` not to be the answer are left out.
     fn leave_out(&mut self, nodes: Vec<Node>, known: bool, parts: &mut Vec<DocumentPart>) {
         for node in nodes {
             if known && self.options.only_answer && node.entry.kind == Kind::Reply {
@@ -375,15 +375,15 @@ impl NodePlacement {
         }
     }
 
-    /// A turn has ended: what is held back is its answer.
-    fn give_answer(&mut self, parts: &mut Vec<DocumentPart>) {
+    /// Ends a turn: the nodes held back are its answer.
+    fn end_turn(&mut self, parts: &mut Vec<DocumentPart>) {
         let nodes = self.held.release();
         if !nodes.is_empty() {
             self.answer(nodes, false, parts);
         }
     }
 
-    /// Enters and leaves nests until a node is inside of its call.
+    /// Emits a node in its nest: enters and leaves nests as necessary.
     fn nest(&mut self, node: Node, parts: &mut Vec<DocumentPart>) {
         if self.options.nests {
             self.enter(&node, parts);
@@ -395,24 +395,24 @@ impl NodePlacement {
         }
     }
 
-    /// Gives out a part, once that is known to be one by itself.
+    /// Emits a part, or holds it back if it may become part of a run of notices.
     fn part(&mut self, part: DocumentPart, parts: &mut Vec<DocumentPart>) {
         if self.options.notices { self.notices.take(part, parts) } else { parts.push(part) }
     }
 
-    /// Gives out a call that has nothing inside of it.
-    fn start_nothing(&mut self, parts: &mut Vec<DocumentPart>) {
+    /// Emits the call that waits for the next node: no nest begins.
+    fn release_start(&mut self, parts: &mut Vec<DocumentPart>) {
         if let Some(node) = self.starting.take() {
             self.part(DocumentPart::Node(node), parts);
         }
     }
 
-    /// Gives out the answer of a turn: as one part, where that is wanted.
+    /// Emits the answer of a turn, as one part if the options say so.
     fn answer(&mut self, nodes: Vec<Node>, is_last: bool, parts: &mut Vec<DocumentPart>) {
         if !self.options.answer {
             return nodes.into_iter().for_each(|node| self.nest(node, parts));
         }
-        self.start_nothing(parts);
+        self.release_start(parts);
         self.unnest(0, parts);
         let (before, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| {
             is_last && self.options.notices && node.entry.kind == Kind::Notice && !node.entry.view.is_totals()
@@ -432,7 +432,7 @@ impl NodePlacement {
             inner.parent.as_ref() == Some(&call.id) && inner.depth == call.depth + 1
         };
         if !self.starting.as_ref().is_some_and(is_started) {
-            self.start_nothing(parts);
+            self.release_start(parts);
         }
         let entry = &node.entry;
         let depth = usize::from(entry.depth).min(MAX_NESTS);
@@ -452,7 +452,7 @@ impl NodePlacement {
                 self.part(DocumentPart::Enter(Nest { call, title, node: started.map(Box::new) }), parts);
             }
         }
-        self.start_nothing(parts);
+        self.release_start(parts);
         if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
             if self.starts.len() == MAX_STARTS {
                 self.starts.pop_front();
@@ -465,8 +465,8 @@ impl NodePlacement {
         }
     }
 
-    /// The calls that an entry of this depth is inside of, the outermost first. Where one is no longer known, the nest that is
-    /// open there counts.
+    /// The calls that an entry of this depth is inside of, the outermost first. In place of one that is no longer known, it has the
+    /// open nest of that depth.
     fn path(&self, entry: &Entry, depth: usize) -> Vec<Option<Id>> {
         let mut path = vec![entry.parent.clone(); depth];
         // Below the deepest nest a parent's parent isn't one level up.
@@ -486,10 +486,10 @@ impl NodePlacement {
         call.and_then(|call| self.starts.iter().find(|start| start.call == *call))
     }
 
-    /// Leaves nests until so many are open.
+    /// Leaves nests until `depth` of them are open.
     fn unnest(&mut self, depth: usize, parts: &mut Vec<DocumentPart>) {
         while self.inside.len() > depth {
-            self.start_nothing(parts);
+            self.release_start(parts);
             self.inside.pop();
             self.part(DocumentPart::Leave, parts);
         }
@@ -498,18 +498,18 @@ impl NodePlacement {
     fn finish(&mut self, parts: &mut Vec<DocumentPart>) {
         let nodes = self.held.release();
         self.answer(nodes, true, parts);
-        self.start_nothing(parts);
+        self.release_start(parts);
         self.unnest(0, parts);
         self.notices.release(parts);
     }
 }
 
-/// What names a call that is elsewhere.
+/// The relation to a call that isn't right before the node.
 fn apart(how: &'static str, call: &Id, title_of: TitleOf<'_>) -> Relation {
     Relation::Apart(title_of(call).unwrap_or_else(|| unknown(how, call)))
 }
 
-/// What names a call that isn't known.
+/// A title for a call that isn't known.
 fn unknown(how: &'static str, call: &Id) -> Line {
     Line::of("muted", how).with("id", call.as_str())
 }

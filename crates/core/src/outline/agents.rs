@@ -1,7 +1,7 @@
-//! Numbers for sub-agents, in the order in which they first appear in a document.
+//! Numbers sub-agents in the order in which they first appear in a document.
 //!
-//! An agent appears with the call that starts it, or, where that isn't shown, with the first entry inside of it. Its
-//! number never changes and is never given to another one.
+//! A sub-agent appears with the call that starts it or, if that isn't shown, with the first entry inside of it. Its
+//! number never changes and is never reused.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::text::Text;
 
 use super::{TitleOf, unknown};
 
-/// Sub-agents that are remembered; an older one gets a new number if it appears again.
+/// How many sub-agents are remembered; an older one gets a new number if it appears again.
 const MAX_AGENTS: usize = 256;
-/// Bytes of a name.
+/// The longest name, in bytes.
 const MAX_NAME: usize = 60;
 
-/// A sub-agent, as a document names it.
+/// A sub-agent in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subagent {
-    /// Its number; that of the first is 1.
+    /// Its number, from 1.
     pub number: u32,
-    /// What it does in a few words, if its call is known. No two sub-agents have the same name.
+    /// Its task in a few words, if its call is known. It is unique among the remembered sub-agents.
     pub name: Option<Text>,
-    /// What names the call that started it.
+    /// The title of the call that started it.
     pub title: Line,
     /// The sub-agent that started it, if it wasn't the main agent.
     pub outer: Option<Arc<Subagent>>,
@@ -44,8 +44,8 @@ impl AgentNumbers {
         self.known.get(call).cloned()
     }
 
-    /// The sub-agent that an entry is inside of. If it hasn't appeared yet, it does now. None, if what the entry is inside
-    /// of is no sub-agent.
+    /// The sub-agent that an entry is inside of, numbered now if it hasn't appeared before. `None` if the entry isn't inside of a
+    /// sub-agent.
     pub(super) fn around(&mut self, entry: &Entry, title_of: TitleOf<'_>) -> Option<Arc<Subagent>> {
         let call = entry.parent.as_ref().filter(|_| entry.in_agent)?;
         if let Some(known) = self.known.get(call) {
@@ -56,8 +56,8 @@ impl AgentNumbers {
         Some(self.appear(call, None, title.unwrap_or_else(|| unknown("inside of", call)), name))
     }
 
-    /// The sub-agent that an entry speaks of: a call that starts it, or the result of that call.
-    pub(super) fn spoken_of(&mut self, entry: &Entry) -> Option<Arc<Subagent>> {
+    /// The sub-agent that an entry starts, or, for a result, that its call started.
+    pub(super) fn started_by(&mut self, entry: &Entry) -> Option<Arc<Subagent>> {
         match entry.kind {
             Kind::Call if entry.action == Some(Action::Delegate) => {
                 if let Some(known) = self.of(&entry.id) {
@@ -89,7 +89,7 @@ impl AgentNumbers {
     }
 }
 
-/// The name of the sub-agent that a call of this title starts: what it is asked for, else its kind.
+/// The name of a sub-agent, from the title of its call: the task, else the kind of agent.
 fn name(title: &Line) -> Option<Text> {
     let of = |role: &str| title.spans.iter().find(|span| span.role.name() == role && !span.text.is_empty());
     let span = of("call.arg").or_else(|| of("tool.agent"))?;

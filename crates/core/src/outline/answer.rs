@@ -1,4 +1,4 @@
-//! Tells the answer from the replies before it.
+//! Finds the replies that are the answer.
 
 use std::collections::VecDeque;
 
@@ -7,25 +7,25 @@ use crate::item::{Kind, Status};
 
 use super::Node;
 
-/// Bytes of text that are held back in the hope that they are the answer.
+/// How many bytes of text may be held back.
 const MAX_BYTES: usize = 1 << 20;
-/// Nodes that are, but for those of trees of records.
+/// How many nodes may be held back, without those of trees of records.
 const MAX_NODES: usize = 64;
-/// Nodes of trees that are.
+/// How many nodes of trees of records may be held back.
 const MAX_IN_TREES: usize = 1_000;
 
-/// Holds back what may be the answer: replies are, if nothing but notices and the outcome comes after them.
+/// Holds back nodes that may be the answer: the replies after which only notices and the outcome come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HeldReplies {
     nodes: VecDeque<Node>,
-    /// How many of them are of trees.
+    /// How many of them are nodes of trees of records.
     in_trees: usize,
     bytes: usize,
 }
 
 impl HeldReplies {
-    /// Takes the next node. Gives out what is now known not to be of the last answer, to be written first, and the node
-    /// itself unless it is held back.
+    /// Takes the next node. Returns the nodes that need not be held back any longer, which come first, and the node itself unless it
+    /// is held back.
     pub(super) fn take(&mut self, node: Node) -> (Vec<Node>, Option<Node>) {
         let mut known = Vec::new();
         let mut is_held = self.admits(&node);
@@ -42,7 +42,7 @@ impl HeldReplies {
         (known, None)
     }
 
-    /// Gives out what is held back.
+    /// Returns the nodes that are held back.
     pub(super) fn release(&mut self) -> Vec<Node> {
         (self.bytes, self.in_trees) = (0, 0);
         std::mem::take(&mut self.nodes).into()
@@ -53,14 +53,14 @@ impl HeldReplies {
         let has_outcome = || self.nodes.iter().any(|node| node.entry.kind == Kind::Outcome);
         let is_next = match entry.kind {
             Kind::Reply => entry.depth == 0 && !has_outcome(),
-            // A tree that nobody completed comes when all else has.
+            // An incomplete tree is written at the end of the input, after the outcome.
             Kind::Record => {
                 let is_late = entry.level > 0 || entry.status == Status::Cancelled;
                 entry.is_in_tree() && entry.depth == 0 && (is_late || !has_outcome())
             }
             Kind::Notice => !self.nodes.is_empty(),
             Kind::Outcome => !has_outcome(),
-            // What another program printed once the run had ended.
+            // Text that another program printed after the end of the run.
             Kind::Unknown => has_outcome(),
             _ => false,
         };

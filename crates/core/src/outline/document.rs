@@ -1,4 +1,4 @@
-//! What a sink shows that can change what it shows: updates, folded.
+//! The document of a sink that takes updates.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,29 @@ use crate::item::{Id, Kind};
 
 use super::{Node, Relation};
 
-/// A change of what a sink shows, keyed by id. As JSON it is a line of `--to json --live always`: see `docs/json.md`.
+/// A change of an entry, for a sink that can change what it shows. In JSON it is a line of `--to json --live always`: see
+/// `docs/json.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The number of the last line that was read when it was taken ([`crate::pipeline::Pipeline::revision`]).
+    /// The revision at which it was taken ([`crate::pipeline::Pipeline::revision`]).
     pub revision: u64,
-    /// What changes.
+    /// The change.
     pub change: EntryChange,
 }
 
-/// What changes of what a sink shows.
+/// A change of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryChange {
-    /// An entry is shown, in place of the one with its id if there is one.
+    /// Show an entry, in place of the one with the same id if there is one.
     Put {
         /// The entry.
         entry: Box<Entry>,
         /// Whether it may still grow or change: its item is open.
         partial: bool,
-        /// On a call: whether its result is there, shown or not.
+        /// On a call: whether its result has come, shown or hidden.
         answered: Option<bool>,
     },
-    /// An entry is shown no more, if it was.
+    /// Remove an entry, if it is shown.
     Drop(Id),
 }
 
@@ -43,7 +44,7 @@ impl Update {
         }
     }
 
-    /// The entry as it is from now on, if it is shown.
+    /// The new state of the entry, if it is shown.
     pub fn entry(&self) -> Option<&Entry> {
         match &self.change {
             EntryChange::Put { entry, .. } => Some(entry),
@@ -52,9 +53,7 @@ impl Update {
     }
 }
 
-/// The entries that are shown, by id, each with the update that it was changed by last.
-///
-/// A revision is the number of the last line that was read when something changed ([`crate::pipeline::Pipeline::revision`]).
+/// The entries that are shown, by id, each with its last update.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     shown: IndexMap<Id, Update>,
@@ -63,7 +62,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Takes over what has changed.
+    /// Applies updates.
     pub fn apply(&mut self, updates: impl IntoIterator<Item = Update>) {
         for update in updates {
             self.revision = self.revision.max(update.revision);
@@ -80,7 +79,7 @@ impl Document {
         }
     }
 
-    /// The revision that it is at.
+    /// The revision of the last update.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -95,18 +94,18 @@ impl Document {
         self.shown.values().filter_map(Update::entry)
     }
 
-    /// What brings a sink that is at `revision` up to this one's, in the order of revisions; 0 is the whole document.
+    /// The updates that a sink at `revision` lacks, in the order of revisions; from 0 they are the whole document.
     pub fn since(&self, revision: u64) -> Vec<Update> {
         let dropped = self.dropped.iter().map(|(id, at)| (*at, EntryChange::Drop(id.clone())));
         let dropped = dropped.map(|(revision, change)| Update { revision, change });
         let all = dropped.chain(self.shown.values().cloned());
         let mut updates: Vec<Update> = all.filter(|update| update.revision > revision).collect();
-        // Equals stay in the order in which they first were shown.
+        // The sort is stable: within a revision, entries stay in the order in which they were first shown.
         updates.sort_by_key(|update| update.revision);
         updates
     }
 
-    /// The nodes of the whole document, in its order: by place, what is inside of a call below it, and its result last.
+    /// All nodes in document order: by place, the entries inside of a call after it, and its result last.
     pub fn nodes(&self) -> Vec<Node> {
         let mut inside: BTreeMap<Option<&Id>, Vec<&Entry>> = BTreeMap::new();
         for entry in self.entries() {
@@ -114,7 +113,7 @@ impl Document {
             inside.entry(self.call_of(entry).or(parent)).or_default().push(entry);
         }
         for entries in inside.values_mut() {
-            // The next one is the last of its list. Sorting is stable: equals stay in the order they came in.
+            // The next entry is the last of its list. The sort is stable: entries with the same place stay in the order in which they came.
             entries.sort_by_key(|entry| (self.call_of(entry).is_some(), entry.place));
             entries.reverse();
         }

@@ -1,26 +1,26 @@
-//! Which entries of a document belong together, decided once for all writers.
+//! Groups the entries of a document, for all writers alike.
 //!
-//! Also where a turn begins, what failed, and which result is short enough to stand behind its call.
+//! This also decides where a turn begins, which entries failed, and which results are short enough for the row of their call.
 
 use crate::entry::Entry;
 use crate::item::{Kind, Status};
 
-/// Bytes of a result's title that may be behind its call.
+/// The longest title of a result in the row of its call, in bytes.
 const SHORT: usize = 100;
 
-/// What an entry is among others. Writers keep entries of [`Group::Work`] together and all others apart.
+/// The group of an entry. Writers keep entries of [`Group::Work`] together and separate all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Calls, results, notices: one below the other.
+    /// Calls, results and notices.
     Work,
-    /// What someone says or thinks.
+    /// Prompts, replies and thoughts.
     Words,
-    /// How a session begins or a run ends.
+    /// The heading of a session, an outcome, or totals.
     Edge,
 }
 
 impl Entry {
-    /// The group that it is of.
+    /// The group to which it belongs.
     pub fn group(&self) -> Group {
         match self.kind {
             Kind::Outcome => Group::Edge,
@@ -34,22 +34,22 @@ impl Entry {
         }
     }
 
-    /// Whether it is a node of a tree of records: a part of what was said. A record by itself has no title.
+    /// Whether it is a node of a tree of records, and so part of a reply. A record outside of trees has no title.
     pub fn is_in_tree(&self) -> bool {
         self.kind == Kind::Record && !self.view.title.is_empty()
     }
 
-    /// Whether a turn begins with it: a prompt to the agent itself. What a sub-agent is asked is a part of the turn.
+    /// Whether a turn begins with it: a prompt to the main agent. The prompt of a sub-agent is part of the turn.
     pub fn begins_turn(&self) -> bool {
         self.kind == Kind::Prompt && self.depth == 0
     }
 
-    /// Whether what it is of failed, or it reports a failure.
+    /// Whether its item failed, or it reports a failure.
     pub fn is_failed(&self) -> bool {
         self.status == Status::Failed || self.view.is_failure()
     }
 
-    /// Whether it is a result that went well, with a title of a few words that may be behind its call: `22 lines`.
+    /// Whether it is a successful result whose short title may be in the row of its call: `22 lines`.
     pub fn is_note(&self) -> bool {
         let title = &self.view.title;
         self.kind == Kind::Result && self.view.mark.is_none() && !title.is_empty() && title.bytes() <= SHORT
@@ -62,7 +62,7 @@ mod tests {
     use crate::entry::{Block, Line, View};
 
     #[test]
-    fn words_and_edges_are_apart_from_work() {
+    fn words_and_edges_are_separate_from_work() {
         let said = || View::of(vec![Block::prose("reply", "Done.")]);
         let titled = |mark| View::titled(mark, Line::of("text", "x"));
         for (kind, view, group) in [
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_prompt_to_the_agent_itself_begins_a_turn() {
+    fn only_a_prompt_to_the_main_agent_begins_a_turn() {
         let prompt = Entry::new("id", Kind::Prompt, View::default());
         assert!(prompt.begins_turn());
         assert!(!Entry { depth: 1, ..prompt.clone() }.begins_turn());

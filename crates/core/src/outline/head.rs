@@ -1,34 +1,33 @@
-//! What heads the document of a run.
+//! The head of a document.
 
 use jiff::Timestamp;
 
 use crate::text::Text;
 
-/// What is known of a run as a whole once its input has ended, for a writer that heads a document with it
-/// ([`crate::writer::HeadWriter`]). Figures are of all items, also of those that a filter hides, unless it
-/// says that they are of what is shown.
+/// The facts about a whole run, known once its input has ended, for a writer that puts a head before the document
+/// ([`crate::writer::HeadWriter`]). Figures include items that a filter hides, except where noted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentHead {
-    /// What the document is called, in a line: the first prompt that is shown, else the first heading of the last reply, else the folder.
+    /// The title of the document, one line: the first prompt shown, else the first heading of the last reply, else the folder.
     pub title: Option<String>,
     /// The model that answered last.
     pub model: Option<Text>,
-    /// The folder that the session works in, as people read it: `~/shop`.
+    /// The working folder of the session, with `~` for the home folder: `~/shop`.
     pub folder: Option<Text>,
-    /// The first moment that the stream gives.
+    /// The earliest time in the stream.
     pub begun: Option<Timestamp>,
-    /// The last one.
+    /// The latest time in the stream.
     pub ended: Option<Timestamp>,
     /// Prompts of the user.
     pub prompts: u64,
-    /// Turns of the agent, all outcomes taken together.
+    /// Turns of the agent, the sum over all outcomes.
     pub turns: u64,
-    /// How long the run took by its outcomes, all taken together, in milliseconds. A history has none.
+    /// The duration of the run in milliseconds, the sum over all outcomes; in a history, as stated at its end.
     pub duration_ms: Option<u64>,
-    /// What the run cost in all, in dollars.
+    /// The total cost of the run, in US dollars.
     pub cost: Option<f64>,
-    /// Calls that are shown.
+    /// The number of calls shown.
     pub calls: u64,
-    /// Results of them that are shown and failed.
+    /// The number of results shown that failed.
     pub failed: u64,
 }

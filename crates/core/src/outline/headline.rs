@@ -1,18 +1,18 @@
-//! What a document may be called, found in what its prompts and replies say.
+//! Finds titles for a document in its prompts and replies.
 
 use crate::entry::{Block, View};
 
-/// Longest title, in characters.
+/// The longest title, in characters.
 const LONG_TITLE: usize = 100;
 
-/// What a prompt says in a line: its first, without marks of Markdown.
+/// The first line of a prompt that isn't blank, without Markdown marks; else its title.
 pub fn headline(view: &View) -> Option<String> {
     let text = view.body.iter().find_map(Block::source).map_or("", |(_, text)| text);
     let body = text.lines().map(unmarked).find(|line| !line.is_empty());
     body.or_else(|| Some(one_line(&view.title.plain())).filter(|title| !title.is_empty()))
 }
 
-/// The first heading of a reply.
+/// The first heading of a reply, without Markdown marks.
 pub(crate) fn heading(view: &View) -> Option<String> {
     view.body.iter().find_map(|block| {
         let Block::Prose { text, .. } = block else { return None };
@@ -32,7 +32,7 @@ pub fn unmarked(line: &str) -> String {
     one_line(&line.replace("**", "").replace('`', ""))
 }
 
-/// A text without blanks around it, cut where a title ends at the latest.
+/// A text without the blanks around it, cut to the longest title.
 fn one_line(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(LONG_TITLE) {

@@ -1,15 +1,15 @@
-//! Puts notices that follow each other into one part.
+//! Joins consecutive notices into one part.
 
 use crate::entry::text_size;
 use crate::item::Kind;
 
 use super::{DocumentPart, Group, Node};
 
-/// So many in a row are one part; fewer are as quickly read as a row that stands for them.
+/// The least number of notices in a part; fewer are read as quickly as a row that summarises them.
 const MIN_NODES: usize = 3;
-/// Nodes of one part.
+/// The most notices in a part.
 const MAX_NODES: usize = 256;
-/// Bytes of their text.
+/// The most bytes of their text.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Holds back notices while more of them may follow.
@@ -20,7 +20,7 @@ pub(super) struct HeldNotices {
 }
 
 impl HeldNotices {
-    /// Passes on a part, or holds it back.
+    /// Emits a part, or holds it back if it is a notice.
     pub(super) fn take(&mut self, part: DocumentPart, parts: &mut Vec<DocumentPart>) {
         let node = match part {
             DocumentPart::Node(node) if admits(&node) => node,
@@ -37,7 +37,7 @@ impl HeldNotices {
         self.nodes.push(node);
     }
 
-    /// Gives out what is held back.
+    /// Emits the notices that are held back.
     pub(super) fn release(&mut self, parts: &mut Vec<DocumentPart>) {
         if self.nodes.is_empty() {
             return;
@@ -52,7 +52,7 @@ impl HeldNotices {
     }
 }
 
-/// Whether it is a notice that warns of nothing.
+/// Whether it is a notice without a warning or failure.
 fn admits(node: &Node) -> bool {
     let entry = &node.entry;
     entry.kind == Kind::Notice

@@ -1,14 +1,15 @@
 //! Puts results under their calls.
 //!
-//! The entries of each parent wait in a queue of their own, in the order of completion. A queue gives out its front until
-//! that is a call whose result may still come. What a sub-agent does waits for the call that started it, never the other way
-//! round: a delegated call isn't waited for, and its result closes its nest. Nor is any other call that turns out to have
-//! something inside of it.
+//! The entries of each parent wait in a separate queue, in the order of completion. A queue emits its front until
+//! that is a call whose result may still come. The entries of a sub-agent wait for the call that started it, never the other
+//! way round: a delegated call doesn't wait for its result, which is emitted at the end of its nest. The same holds for any other
+//! call that turns out to have entries inside of it.
 //!
-//! Where agents are gathered it is: all that is inside of a call waits with it until its result is there, so that it comes in one
-//! piece, whatever others do meanwhile. One that was answered before anything was inside of it may work on in the background, and
-//! is waited for until the run ends. What is inside of a call that is given out already waits for what the main thread does
-//! next, so that several don't take turns. When the window is full, the rest comes as it comes.
+//! If the entries of sub-agents are gathered, such a call waits, too: all entries inside of a call wait with it until its result has
+//! come, so that they are emitted in one piece, whatever happens elsewhere meanwhile. A sub-agent whose call was answered before any
+//! entry was inside of it may run in the background; its call waits until the run ends. Entries inside of a call that was emitted
+//! already wait for the next entry of the main thread, so that those of several sub-agents don't alternate. Once the limit of
+//! entries or bytes is reached, entries are emitted as they come.
 
 use std::collections::VecDeque;
 
@@ -16,43 +17,44 @@ use crate::entry::{Entry, Line, text_size};
 use crate::item::{Action, Id, Kind};
 use crate::session::Map;
 
-/// Entries of one parent that may wait.
+/// How many entries of one parent may wait.
 const MAX_ENTRIES: usize = 256;
-/// Entries of one parent that may wait where agents are gathered.
+/// How many entries of one parent may wait if the entries of sub-agents are gathered.
 const MAX_GATHERED: usize = 2048;
-/// Bytes of their text.
+/// How many bytes of text may wait in one queue.
 const MAX_BYTES: usize = 1 << 20;
-/// Bytes of text that may wait in all queues together.
+/// How many bytes of text may wait in all queues together.
 const MAX_ALL_BYTES: usize = 4 << 20;
-/// Queues, and how far one entry may give out the next.
+/// How many queues there may be, and how deeply emitting one entry may cause others to be emitted.
 const MAX_QUEUES: usize = 64;
 
-/// An entry in the order of the document.
+/// An entry in document order.
 #[derive(Clone, Debug)]
 pub(super) struct Paired {
     pub(super) entry: Box<Entry>,
-    /// Its result, if that came in time.
+    /// Its result, if it came in time.
     pub(super) result: Option<Box<Entry>>,
-    /// On a result that waited apart from its call: the call's title. When it is given out the call may be forgotten.
+    /// On a result that waits apart from its call, the title of the call: when the result is emitted, the call may be forgotten.
     pub(super) title: Option<Line>,
 }
 
-/// Entries that wait, by the call that they are inside of.
+/// The entries that wait, by the call that they are inside of.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
-    /// Whether what is inside of a call waits with it for its result.
+    /// Whether the entries inside of a call wait with it for its result.
     gathers: bool,
-    /// Whether all that waits is being given out.
+    /// Whether all entries are being emitted.
     is_ending: bool,
-    /// Whether what is inside of a call that is given out already waits no longer.
+    /// Whether entries inside of a call that was emitted already no longer wait.
     is_releasing: bool,
     queues: Map<Option<Id>, Queue>,
-    /// The queue that was empty last: the next one uses its room.
+    /// The last queue that became empty: the next one reuses its allocation.
     spare: Queue,
-    /// Calls that wait, and what they are inside of.
+    /// The calls that wait, and the call that each is inside of.
     calls: Map<Id, Option<Id>>,
+    /// Bytes of text in all queues.
     bytes: usize,
-    /// How many entries are being given out, one because of the other.
+    /// How many entries are being emitted, each because of the one before.
     nested: usize,
 }
 
@@ -64,11 +66,11 @@ struct Queue {
 
 #[derive(Debug)]
 struct WaitingCall {
-    /// What would be given out of it now.
+    /// The entry, with the result that it has so far.
     paired: Paired,
-    /// Whether something is inside of it, which comes before its result.
+    /// Whether entries are inside of it, which come before its result.
     is_entered: bool,
-    /// Whether it may work on though it has its result.
+    /// Whether its sub-agent may still run although it has its result.
     is_running: bool,
     bytes: usize,
 }
@@ -85,7 +87,7 @@ impl WaitingCall {
         result.is_none() && (gathers || !self.is_entered) && awaits(entry, gathers)
     }
 
-    /// Whether something may still come that is to be given out with it.
+    /// Whether it must wait: for its result, or for a sub-agent that runs in the background.
     fn waits(&self, gathers: bool) -> bool {
         self.is_running || self.awaits(gathers)
     }
@@ -104,18 +106,18 @@ impl Queue {
 
 #[expect(clippy::ref_option, reason = "what an entry is inside of is the key of a map, and is cloned as one")]
 impl Pairing {
-    /// Entries that wait for their results. `gathers`: what is inside of a call waits with it.
+    /// No entries yet. `gathers`: whether the entries inside of a call wait with it.
     pub(super) fn new(gathers: bool) -> Self {
         Self { gathers, ..Self::default() }
     }
 
-    /// Whether an entry that comes now is a result that has to wait apart from its call.
-    pub(super) fn parts_from_call(&self, entry: &Entry) -> bool {
+    /// Whether an entry is a result that would have to wait apart from its call.
+    pub(super) fn is_apart_from_call(&self, entry: &Entry) -> bool {
         let Some(call) = entry.call.as_ref().filter(|_| !self.queues.is_empty()) else { return false };
         self.calls.get(call) != Some(&entry.parent)
     }
 
-    /// Takes the next entry, in the order of completion. `title` is that of its call, if it [parts from it](Self::parts_from_call).
+    /// Adds the next entry, in the order of completion. `title`: that of its call, if it [is apart from it](Self::is_apart_from_call).
     pub(super) fn push(&mut self, entry: Box<Entry>, title: Option<Line>, out: &mut Vec<Paired>) {
         if self.queues.is_empty() && !awaits(&entry, self.gathers) {
             return out.push(Paired { entry, result: None, title });
@@ -124,7 +126,7 @@ impl Pairing {
         if self.gathers && parent.is_none() {
             self.release(out);
         }
-        // A run that has ended, or another that begins, leaves nothing to wait for.
+        // Once a run has ended, or another one begins, nothing waits any longer.
         if parent.is_none() && (entry.kind == Kind::Outcome || entry.view.is_heading()) {
             self.end(out);
         }
@@ -149,7 +151,7 @@ impl Pairing {
         }
     }
 
-    /// What waits, as it would come in the order of the document if nothing more came.
+    /// The entries that wait, in the order in which they would be emitted if the input ended now.
     pub(super) fn waiting(&self) -> Vec<Paired> {
         let mut all = Vec::new();
         let mut left: Map<&Option<Id>, &Queue> = self.queues.iter().collect();
@@ -163,7 +165,7 @@ impl Pairing {
                     continue;
                 };
                 all.push(waiting.paired.clone());
-                // What is inside of a call that waits stands behind it.
+                // The entries inside of a call that waits come after it.
                 let inside = left.shift_remove(&Some(waiting.paired.entry.id.clone()));
                 open.extend(inside.map(|queue| queue.waiting.iter()));
             }
@@ -174,7 +176,7 @@ impl Pairing {
         all
     }
 
-    /// Gives out all that waits.
+    /// Emits all entries that wait.
     pub(super) fn end(&mut self, out: &mut Vec<Paired>) {
         self.is_ending = true;
         while !self.queues.is_empty() {
@@ -183,7 +185,7 @@ impl Pairing {
         self.is_ending = false;
     }
 
-    /// Gives out what is done inside of calls that are given out already.
+    /// Emits the entries inside of calls that were emitted already.
     fn release(&mut self, out: &mut Vec<Paired>) {
         let is_loose = |call: &&Option<Id>| call.is_some() && !self.blocks(call);
         let loose: Vec<_> = self.queues.keys().filter(is_loose).cloned().collect();
@@ -198,7 +200,7 @@ impl Pairing {
         self.is_releasing = before;
     }
 
-    /// Waits no longer for the result of a call that something is inside of.
+    /// Notes that entries are inside of a call, so that it doesn't wait for its result any longer.
     fn enter(&mut self, call: Option<&Id>, out: &mut Vec<Paired>) {
         let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
             return;
@@ -213,7 +215,7 @@ impl Pairing {
         self.settle(&outer, out);
     }
 
-    /// Puts a result under its call, if that waits beside it; else gives the entry back.
+    /// Puts a result under its call, if that waits in the same queue; otherwise returns the entry.
     fn pair(&mut self, entry: Box<Entry>, bytes: usize) -> Option<Box<Entry>> {
         let Some(call) = entry.call.as_ref().filter(|call| self.calls.get(*call) == Some(&entry.parent))
         else {
@@ -232,7 +234,7 @@ impl Pairing {
         None
     }
 
-    /// Gives out what waits for nothing any more inside of `parent`.
+    /// Emits the entries inside of `parent` that need not wait any longer.
     fn settle(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
         loop {
             let Some(queue) = self.queues.get(parent) else { return };
@@ -250,12 +252,12 @@ impl Pairing {
         }
     }
 
-    /// Whether the call that a queue is inside of waits itself.
+    /// Whether the entries inside of `parent` must wait because it waits itself.
     fn blocks(&self, parent: &Option<Id>) -> bool {
         parent.as_ref().is_some_and(|call| self.calls.contains_key(call))
     }
 
-    /// Gives out the call that a queue is inside of, and all before it.
+    /// Emits the call `parent`, the calls that it is inside of, and all entries before them.
     fn emit_call(&mut self, parent: Option<&Id>, out: &mut Vec<Paired>) {
         let mut chain: Vec<Id> = Vec::new();
         let mut next = parent.cloned();
@@ -273,7 +275,7 @@ impl Pairing {
         }
     }
 
-    /// Gives out the queue that began to wait first.
+    /// Emits the queue that began to wait first.
     fn emit_oldest(&mut self, out: &mut Vec<Paired>) {
         let Some(parent) = self.queues.first().map(|(parent, _)| parent.clone()) else { return };
         self.emit_call(parent.as_ref(), out);
@@ -282,7 +284,7 @@ impl Pairing {
         }
     }
 
-    /// Gives out the first that waits inside of `parent`, and what waited for it.
+    /// Emits the first entry that waits inside of `parent`, and the entries that waited for it.
     fn emit_front(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
         let Some(WaitingCall { paired, is_running, bytes, .. }) = queue.waiting.pop_front() else {
@@ -304,7 +306,7 @@ impl Pairing {
         self.nested += 1;
         let may_nest = self.nested < MAX_QUEUES;
         if let Some(inside) = entry.call.clone().map(Some).filter(|inside| may_nest && inside != parent) {
-            // Nothing more comes from inside of a call that is answered.
+            // Entries inside of the call come before its result.
             while self.queues.contains_key(&inside) {
                 self.emit_front(&inside, out);
             }

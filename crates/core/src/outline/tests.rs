@@ -1,4 +1,4 @@
-//! The order of a document: pairs, nests, the answer; and that no entry is lost or comes twice.
+//! The order of a document: pairs, nests and the answer. No entry is lost or emitted twice.
 
 use proptest::prelude::*;
 
@@ -35,8 +35,8 @@ fn task(id: &str) -> Entry {
     Entry { action: Some(Action::Delegate), ..call(id) }
 }
 
-/// What comes of entries, a word for each part: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that
-/// names it, `(a+: … )` a call with what is inside of it, `{n m}` notices in a row.
+/// The parts of a document, a word for each: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that
+/// names its call, `(a+: … )` a call with the entries inside of it, `{n m}` notices in a row, `[r o]` an answer.
 fn outlined(shape: OutlineOptions, entries: impl IntoIterator<Item = Entry>) -> String {
     let word_of = |part: DocumentPart| match part {
         DocumentPart::Node(node) => word(&node),
@@ -91,7 +91,7 @@ fn results_are_put_under_their_calls() {
     assert_eq!(outlined(PAIRED, entries), "a+ r b");
 }
 
-/// A result whose call wasn't shown waits behind another call, and by the time that it is given out its call is forgotten.
+/// A result whose call wasn't shown waits behind another call. When it is emitted, its call is forgotten.
 #[test]
 fn a_result_that_waits_apart_from_its_call_keeps_its_title() {
     let mut known = vec!["a", "hidden"];
@@ -136,7 +136,7 @@ fn a_delegated_call_waits_for_nothing_and_its_result_ends_its_nest() {
 const GATHERED: OutlineOptions = OutlineOptions { nests: true, ..PAIRED };
 
 #[test]
-fn what_a_sub_agent_does_is_gathered_in_its_call() {
+fn the_entries_of_a_sub_agent_are_gathered_in_its_call() {
     let reply = |id: &str| entry(Kind::Reply, id);
     let entries = [task("t"), inside("t", call("x")), inside("t", result("x")), result("t"), reply("r")];
     assert_eq!(outlined(GATHERED, entries), "(t+: x+ ) r");
@@ -187,7 +187,7 @@ fn an_agent_in_the_background_is_gathered_until_the_run_ends() {
 }
 
 #[test]
-fn agents_that_work_on_after_the_run_do_not_take_turns() {
+fn entries_of_agents_that_run_after_the_run_do_not_alternate() {
     let reply = |id: &str| entry(Kind::Reply, id);
     let entries = [
         task("s"),
@@ -209,7 +209,7 @@ fn agents_that_work_on_after_the_run_do_not_take_turns() {
 }
 
 #[test]
-fn a_window_that_is_full_gives_out_what_agents_did_so_far() {
+fn a_full_window_emits_the_entries_of_agents_so_far() {
     let steps = |name: &str| {
         (0..3_000).map(|at| inside(name, entry(Kind::Reply, &format!("{name}{at}")))).collect::<Vec<_>>()
     };
@@ -234,7 +234,7 @@ fn notices_in_a_row_are_one_part() {
 }
 
 #[test]
-fn what_sub_agents_beside_each_other_do_is_inside_of_their_own_calls() {
+fn entries_of_parallel_sub_agents_are_inside_of_their_calls() {
     let nested = OutlineOptions { nests: true, ..OutlineOptions::default() };
     let deep = |entry: Entry| Entry { depth: 2, ..inside("u", entry) };
     let entries = [
@@ -247,13 +247,13 @@ fn what_sub_agents_beside_each_other_do_is_inside_of_their_own_calls() {
         inside("s", call("z")),
     ];
     assert_eq!(outlined(nested, entries), "s t (s u:s (u x ) ) (t y:t ) (s (u x/result:x ) z:s )");
-    // Of a call that isn't known any more, no more is known than what is open.
+    // The place of a call that is no longer known follows from the open nests.
     let entries = [inside("s", call("x")), deep(call("y")), inside("t", call("z"))];
     assert_eq!(outlined(nested, entries), "(s x:s (u y:u ) ) (t z:t )");
 }
 
 #[test]
-fn an_end_of_the_run_and_the_window_push_out_what_waits() {
+fn waiting_entries_are_emitted_at_the_end_of_the_run_and_when_the_window_is_full() {
     let entries = [call("a"), entry(Kind::Outcome, "o"), result("a")];
     assert_eq!(outlined(PAIRED, entries), "a o a/result:a");
     let mut entries = vec![call("a")];
@@ -267,7 +267,7 @@ fn an_end_of_the_run_and_the_window_push_out_what_waits() {
 }
 
 #[test]
-fn the_answer_is_the_replies_that_nothing_follows() {
+fn the_answer_is_the_last_replies() {
     let shape = OutlineOptions { answer: true, ..OutlineOptions::default() };
     let reply = |id: &str| entry(Kind::Reply, id);
     let outcome = |id: &str| entry(Kind::Outcome, id);
@@ -278,9 +278,9 @@ fn the_answer_is_the_replies_that_nothing_follows() {
 }
 
 proptest! {
-    /// Whatever refers to whatever: everything comes out once, in both orders.
+    /// However entries refer to each other, each is emitted once, with and without pairing.
     #[test]
-    fn nothing_is_lost_and_nothing_comes_twice(
+    fn every_entry_is_emitted_once(
         entries in prop::collection::vec((0u8..5, 0u8..6, prop::option::of(0u8..6), any::<bool>()), 0..400)
     ) {
         let name = |number: u8| format!("c{number}");
@@ -337,7 +337,7 @@ proptest! {
 }
 
 #[test]
-fn of_answers_alone_other_replies_are_left_out() {
+fn in_a_document_of_answers_other_replies_are_left_out() {
     let reply = |id| entry(Kind::Reply, id);
     for answer in [false, true] {
         let shape = OutlineOptions { answer, only_answer: true, ..OutlineOptions::default() };
