@@ -1,35 +1,37 @@
-//! How much of a session is kept at a time.
+//! The memory limits of a session.
 
-/// How much of a session is kept at a time, so that memory stays bounded on any input. Who holds hundreds of sessions chooses less
-/// than the default, which is for one.
+/// The memory limits of a session, which hold for any input. The default suits a single session; a host with hundreds of sessions
+/// chooses lower limits.
 ///
-/// Nothing is lost if there is less: an item that can't grow any longer is shown as far as it came, and its rest as an item of its own;
-/// calls that are forgotten are counted; what came long ago and comes again is shown again.
+/// Nothing is lost with lower limits: an item that can't grow any longer is shown as far as it came, and the rest as a separate item;
+/// calls that are forgotten are counted; an item that is repeated after a long time is shown again.
 ///
-/// Anything below [`Budget::LEAST`] is taken as that.
+/// Limits below [`Budget::LEAST`] are raised to that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Items that may grow at the same time. Of more the one that began first is ended, `cancelled`.
+    /// How many items may grow at the same time. Beyond it, the oldest one is ended as `cancelled`.
     pub open_items: usize,
-    /// Bytes of text that open items may grow to together. Then the longest is ended, `cancelled`, and goes on as another item.
+    /// How many bytes of text open items may grow to together. Beyond it, the longest is ended as `cancelled` and continues as another
+    /// item.
     pub open_bytes: usize,
-    /// Calls that are remembered while their results are awaited. Of more the older half is only counted.
+    /// How many calls are remembered until their results come. Beyond it, the older half is only counted.
     pub calls: usize,
-    /// Bytes of the lines that the remembered calls came with. A call of more than a quarter of it is remembered without its input.
+    /// How many bytes the records of the remembered calls may take. A call that takes more than a quarter of it is remembered without its
+    /// input.
     pub call_bytes: usize,
-    /// Calls inside which items were seen: how deep these are, and how many there are.
+    /// For how many calls the number and depth of the items inside of them are remembered.
     pub parents: usize,
-    /// Ids of finished items, to tell what is new from what comes again: at least so many of the last are known. They are kept by
-    /// generations, of sizes that suit the memory, so that it may be up to twice as many, and a third more.
+    /// How many ids of complete items are remembered at least, to recognise repeated items. They are kept in generations whose sizes are
+    /// rounded up, so that up to 8/3 times as many may be remembered.
     pub ids: usize,
-    /// Lines, messages and calls that a dialect remembers, each: what later lines speak of.
+    /// How many lines, messages and calls a dialect remembers, each, because later lines refer to them.
     pub lines: usize,
-    /// Bytes of what a dialect remembers of lines.
+    /// How many bytes a dialect may use to remember lines.
     pub line_bytes: usize,
 }
 
 impl Budget {
-    /// With less nothing useful can be done.
+    /// The lowest useful limits.
     pub const LEAST: Self = Self {
         open_items: 4,
         open_bytes: 4 << 10,
@@ -41,7 +43,7 @@ impl Budget {
         line_bytes: 4 << 10,
     };
 
-    /// The budget, with no part of it below [`Budget::LEAST`].
+    /// The budget, with each limit raised to [`Budget::LEAST`] if it is lower.
     pub(crate) fn at_least(self) -> Self {
         let Self { open_items, open_bytes, calls, call_bytes, parents, ids, lines, line_bytes } = Self::LEAST;
         Self {

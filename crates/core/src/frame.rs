@@ -1,11 +1,11 @@
 //! Cuts a byte stream into frames, one for each line.
 //!
-//! A line may arrive in any number of pieces. Memory stays bounded while it does: bytes past
-//! the limit are dropped as they come, and the frame tells its size instead.
+//! A line may arrive in any number of pieces. Memory stays bounded while it does: if a line exceeds
+//! the limit, its bytes are dropped, and the frame contains only its size.
 
 use std::borrow::Cow;
 
-/// Lines longer than this are told, not read, unless a pipeline is set up otherwise.
+/// The default size limit of a line, in bytes: a longer one is reported and not read.
 pub const MAX_LINE: usize = 64 << 20;
 
 /// One line of the stream, without its line feed.
@@ -16,17 +16,18 @@ pub struct Frame<'a> {
     /// Its bytes, without a carriage return at the end or a byte order mark at the start of the
     /// stream. Empty if the line was over the limit.
     pub bytes: Cow<'a, [u8]>,
-    /// Its size in bytes, if that was over the limit.
+    /// Its size in bytes, if it was over the limit.
     pub oversized: Option<u64>,
 }
 
 /// Cuts a byte stream into frames.
 #[derive(Debug)]
 pub struct Framer {
-    /// The beginning of a line whose end hasn't come.
+    /// The beginning of a line whose end hasn't come; empty once it is over the limit.
     carry: Vec<u8>,
-    /// Size of that line so far, dropped bytes included.
+    /// The size of that line so far, including dropped bytes.
     size: u64,
+    /// The number of the last complete line.
     line: u64,
     max: usize,
 }
@@ -37,12 +38,12 @@ impl Framer {
         Self { carry: Vec::new(), size: 0, line: 0, max }
     }
 
-    /// A framer that goes on behind the first `lines` lines of a stream.
+    /// A framer that continues after the first `lines` lines of a stream.
     pub fn after(lines: u64, max: usize) -> Self {
         Self { line: lines, ..Self::new(max) }
     }
 
-    /// Takes more of the stream and hands on each line that it completes.
+    /// Takes more of the stream, and passes each line that it completes to `each`.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frame<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end);
@@ -59,7 +60,7 @@ impl Framer {
         self.keep(bytes);
     }
 
-    /// Ends the stream: hands on a last line that has no line feed.
+    /// Ends the stream: passes on a last line that has no line feed.
     pub fn finish(&mut self, mut each: impl FnMut(Frame<'_>)) {
         if self.size > 0 {
             self.complete(&mut each);
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_is_told_with_its_size_and_the_next_is_read() {
+    fn a_line_over_the_limit_has_only_its_size_and_the_next_is_read() {
         let got = frames(&[b"1234", b"5678", b"9\nab\n12345678"], 5);
         assert_eq!(got, [(1, vec![], Some(9)), (2, b"ab".to_vec(), None), (3, vec![], Some(8))]);
     }

@@ -1,8 +1,8 @@
-//! What one line says. Nothing here depends on the lines before.
+//! Reads one line: finds its records. Nothing here depends on the lines before.
 //!
-//! A line is one record, or nothing, or text. Real logs also hold damage: a record that was cut
-//! and followed at once by a whole one, two records without a line feed between, runs of NUL.
-//! Whole records are found again, the rest is kept to be told.
+//! A line is a record, blank, or text. Real logs also contain damage: a record that was cut off
+//! and is followed at once by a complete one, two records without a line feed between them, runs of NUL.
+//! Complete records are recovered, and the rest is kept as damage to be reported.
 
 use std::ops::Range;
 use std::str::Utf8Chunk;
@@ -14,41 +14,40 @@ use crate::json::{Record, Value};
 /// One part of a damaged line.
 #[derive(Clone, Debug)]
 pub enum LinePart {
-    /// A whole record.
+    /// A complete record.
     Record(Arc<Record>),
-    /// Text that is part of a record, or near one, and can't be read.
+    /// Text that isn't a complete record: part of one, or something beside one.
     Damage {
         /// The text.
         text: String,
-        /// It is the beginning of a record whose end is missing at the line's end.
+        /// Whether it is the beginning of a record whose end is missing at the end of the line.
         incomplete: bool,
     },
 }
 
-/// What one line says.
+/// The contents of a line.
 #[derive(Clone, Debug)]
 pub enum LineReading {
-    /// Nothing.
+    /// An empty line.
     Blank,
-    /// One record, for items to share.
+    /// One record, shared by its items.
     Record(Arc<Record>),
-    /// Text that is no JSON at all.
+    /// Text that isn't JSON.
     Text(String),
-    /// Records and damage.
+    /// A damaged line, possibly with records.
     Parts(LineParts),
-    /// It was over the limit, or its text is: its size in bytes.
+    /// A line over the limit: its size in bytes.
     Oversized(u64),
 }
 
-/// The parts of a damaged line, in order. A line may hold a great many records, so each is read when it is its
-/// turn.
+/// The parts of a damaged line, in order. A line may contain very many records, so each is parsed only when the iterator reaches it.
 #[derive(Clone, Debug)]
 pub struct LineParts {
     text: String,
     found: Vec<PartSpan>,
 }
 
-/// Where a part lies.
+/// The position of a part.
 #[derive(Clone, Debug)]
 struct PartSpan {
     span: Range<usize>,
@@ -67,7 +66,7 @@ impl LineParts {
         &self.text
     }
 
-    /// The records that weren't taken yet.
+    /// The records that the iterator hasn't returned yet.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         let records = self.found.iter().rev().filter(|found| matches!(found.kind, PartKind::Record));
         records.filter_map(|found| Some(Record::read(&self.text[found.span.clone()]).ok()?.0))
@@ -77,11 +76,10 @@ impl LineParts {
 impl Iterator for LineParts {
     type Item = LinePart;
 
-    /// The next part; it is taken out.
     fn next(&mut self) -> Option<LinePart> {
         let PartSpan { span, kind } = self.found.pop()?;
         if let PartKind::Damage { incomplete } = kind {
-            // Often the whole line is damage: no need for a copy.
+            // Often the whole line is damage: avoid a copy.
             let is_all = span == (0..self.text.len());
             let text = if is_all { std::mem::take(&mut self.text) } else { self.text[span].to_owned() };
             return Some(LinePart::Damage { text, incomplete });
@@ -92,8 +90,8 @@ impl Iterator for LineParts {
 }
 
 impl LineReading {
-    /// Reads a line. `claim` says whether a value is an event of a dialect, which decides what may be taken for a record in the
-    /// middle of damage.
+    /// Reads a line. `claim` returns whether a value is an event of a dialect: in the middle of damage, only such a value is taken for a
+    /// record.
     pub fn of(frame: Frame<'_>, claim: impl Fn(Value<'_>) -> bool) -> Self {
         if let Some(size) = frame.oversized {
             return Self::Oversized(size);
@@ -107,7 +105,7 @@ impl LineReading {
         let Some(text) = text_of(&frame.bytes) else {
             return Self::Oversized(frame.bytes.len() as u64);
         };
-        // A long line that came in pieces need not stay beside its text.
+        // Free the bytes of a long line that came in pieces, before it is parsed.
         drop(frame);
         match Record::from_line(text) {
             Ok(record) => Self::Record(Arc::new(record)),
@@ -116,7 +114,7 @@ impl LineReading {
     }
 }
 
-/// The text of a line, unless it is too long for what stands for bytes that can't be read: three for each of them.
+/// Decodes the text of a line; `None` if it becomes too long, because each invalid sequence is replaced by the three bytes of U+FFFD.
 fn text_of(bytes: &[u8]) -> Option<String> {
     if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
         return Some(text.to_owned());
@@ -131,15 +129,15 @@ fn text_of(bytes: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// Finds the whole records of a line that isn't one. `scanned` bytes were read in finding that out.
+/// Finds the complete records in a line that isn't a record itself. `scanned`: how many bytes were read to find that out.
 fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> LineReading {
     let mut found = Vec::new();
     let mut is_found = false;
-    // In a log a time may stand before the record.
+    // In a log, a timestamp may precede the record.
     let start = stamp(&text);
     let mut at = start;
     let mut damage_from = 0;
-    // Each try at a false start may read far: the sum is bounded, so that the whole stays linear.
+    // Each attempt at a false start may read far: their sum is limited, so that the time stays linear.
     let mut budget = text.len() * 8 + 4096 - scanned.min(text.len());
     let mut incomplete = false;
     while let Some(next) = next_start(&text, at, damage_from.max(start)) {
@@ -178,7 +176,7 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
     LineReading::Parts(LineParts { text, found })
 }
 
-/// Where the rest of a line of a log begins: behind a time in the form of RFC 3339 and a tab or blank, else at 0.
+/// Returns the offset after an RFC 3339 timestamp and a tab or blank at the start of a log line, or 0 if there is none.
 fn stamp(text: &str) -> usize {
     const FORM: &[u8] = b"0000-00-00T00:00:00";
     let is_digit = |byte: &u8| byte.is_ascii_digit();
@@ -204,7 +202,7 @@ fn stamp(text: &str) -> usize {
     }
 }
 
-/// Where the next record may begin: at the end of the last one, else at a brace and a quote.
+/// Returns the offset at which the next record may begin: right at `boundary`, the end of the last record, else at a brace and a quote.
 fn next_start(text: &str, at: usize, boundary: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     if at == boundary {
@@ -233,7 +231,7 @@ fn push_damage(found: &mut Vec<PartSpan>, text: &str, span: Range<usize>, incomp
     }
 }
 
-/// Whether a text was meant to be a record: it begins or ends like one, or is NUL bytes that a crash left.
+/// Whether a text was meant to be a record: it begins or ends like one, or consists of NUL bytes that a crash left.
 fn looks_like_json(text: &str) -> bool {
     let body = text.trim_start_matches(['\0', ' ', '\t', '\r']);
     let inside = |open| body.strip_prefix(open).map(str::trim_start);
@@ -243,8 +241,8 @@ fn looks_like_json(text: &str) -> bool {
         || body.trim_end().ends_with('}') && is_end_of_record(body)
 }
 
-/// Whether a text that ends in a brace is the end of a record whose beginning is missing. One that merely holds records, as a
-/// line of a log does, opens as many braces as it closes.
+/// Whether a text that ends with a brace is the end of a record whose beginning is missing. A log line that merely contains JSON opens
+/// as many braces as it closes.
 fn is_end_of_record(text: &str) -> bool {
     let count = |brace: char| text.matches(brace).count();
     text.contains("\":") && text.matches('"').nth(3).is_some() && count('}') > count('{')
@@ -274,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_records_are_found_again_on_a_damaged_line() {
+    fn complete_records_are_recovered_from_a_damaged_line() {
         let user = r#"{"type":"user"}"#;
         for (line, want) in [
             (user.to_owned(), vec![format!("record {user}")]),

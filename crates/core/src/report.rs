@@ -1,4 +1,4 @@
-//! What was counted, for `--report` and exit codes.
+//! The counts of a run, for `--report` and exit codes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,58 +8,58 @@ use crate::dialect::ForeignProgram;
 use crate::item::Kind;
 use crate::text::Text;
 
-/// Names of unknown types and fields that are counted one by one.
+/// How many different names are counted in one map.
 const MAX_NAMES: usize = 1_000;
-/// Longest name that is counted, in bytes.
+/// The longest name that is counted, in bytes.
 const MAX_NAME: usize = 200;
 
 /// Counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Lines read, blank ones included.
+    /// Lines read, including blank ones.
     pub lines: u64,
     /// Records of a dialect that were decoded.
     pub events: u64,
-    /// Lines that held nothing.
+    /// Blank lines.
     pub blank_lines: u64,
-    /// Lines that were no record and passed through.
+    /// Lines that were passed through because they aren't records, or no dialect claimed them.
     pub raw_lines: u64,
-    /// Damaged records told or counted.
+    /// Damaged parts of lines, whether shown or only counted.
     pub damaged: u64,
-    /// Lines over the cap.
+    /// Lines over the size limit.
     pub oversized: u64,
-    /// Items that became whole: each is shown or hidden.
+    /// Complete items: each is shown or hidden.
     pub items: u64,
-    /// Items shown, by kind, those included that were taken back later.
+    /// Items shown, by kind, including those that were taken back later.
     pub shown: BTreeMap<Kind, u64>,
-    /// Items hidden, by the rule that hid them: `filter`; `empty`, where what a formatter showed held nothing; else
-    /// their kind, as a formatter decided.
+    /// Items hidden, by the rule that hid them: `filter`; `empty`, if the view of a formatter was empty; else
+    /// their kind, if a formatter hid them.
     pub hidden: BTreeMap<String, u64>,
-    /// Items shown of which a limit left out a part, by kind.
+    /// Items shown that were clipped by a limit, by kind.
     pub elided: BTreeMap<Kind, u64>,
-    /// Items that came again as they were: they are no further items.
+    /// Items that came again unchanged. They aren't counted as items.
     pub repeated: u64,
-    /// Items that began and never became whole, since the stream gave them up.
+    /// Items that were opened and never completed, because the stream dropped them.
     pub dropped: u64,
-    /// Records that no item is made of, by what they are.
+    /// Records of which no item is made, by name.
     pub bookkeeping: BTreeMap<String, u64>,
     /// Types, blocks and fields that the dialect doesn't know, by name.
     pub unknown: BTreeMap<String, u64>,
-    /// Items in which something was masked, by what it was.
+    /// Items in which something was masked, by the name of the pattern.
     pub redacted: BTreeMap<String, u64>,
-    /// Items that formatters failed at, by message.
+    /// Items on which formatters failed, by message.
     pub failures: BTreeMap<String, u64>,
     /// Calls whose result never came.
     pub open_calls: u64,
-    /// Whether the last run ended in an error.
+    /// Whether the last run ended with an error.
     pub failed: bool,
-    /// Whether the last run has ended: its outcome came, and nothing that the agent did since.
+    /// Whether the last run has ended: its outcome has come, and no activity of the agent after it.
     pub ended: bool,
-    /// Whether the input is of a form that ends with an outcome: a stream, not a history.
+    /// Whether the input has a form that ends with an outcome: a stream, not a history.
     pub awaits_outcome: bool,
-    /// The dialect that was read, if any line was an event.
+    /// The dialect, if a record was decoded.
     pub dialect: Option<Arc<str>>,
-    /// Without a dialect: the program whose stream it seems to be.
+    /// The program that seems to have written the stream, if no dialect claimed it.
     pub foreign: Option<ForeignProgram>,
 }
 
@@ -70,7 +70,7 @@ impl Report {
     }
 }
 
-/// Counts one more of a name; past the limits it is one of the `others`.
+/// Counts one more of a name. Names past the limit are counted together as `others`.
 pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     let name = &name[..floor(name, MAX_NAME)];
     if let Some(number) = counts.get_mut(name) {
