@@ -1,10 +1,10 @@
-//! Settings: their files, what these set together, and which profile is used.
+//! Settings: finds their files, merges them, and selects the profile to use.
 //!
 //! ```text
 //! system ─┐
 //! user   ─┤ files (document) ─▶ parts, checked (tree) ─┬─▶ a profile, merged (resolve) ─▶ Tree ─▶ Settings
 //! project ┤                                            └─▶ which one (switch)
-//! chosen ─┘        only what it may, unless it is trusted (project)
+//! chosen ─┘        only allowed keys, unless trusted (project)
 //! ```
 //!
 //! Later files override earlier ones. Keys outside of a profile's table apply to all profiles, below their own. Invalid
@@ -45,7 +45,7 @@ pub use profile::Settings;
 pub use project::Project;
 pub use resolve::Resolved;
 
-/// The name of the user's settings in the folder [`Folders::config`].
+/// The file name of the user's settings in [`Folders::config`].
 pub const FILE: &str = "config.toml";
 
 /// Which settings to load.
@@ -53,30 +53,30 @@ pub const FILE: &str = "config.toml";
 pub struct Request {
     /// Reads the files, each once.
     pub files: Files,
-    /// Where files are looked for; nowhere without this.
+    /// The folders to search; `None` searches nowhere.
     pub folders: Option<Folders>,
-    /// A file to read instead of those that would be found.
+    /// A file to read instead of searching.
     pub file: Option<PathBuf>,
-    /// Whether files of a project are ignored.
+    /// Whether to ignore the files of a project.
     pub no_project: bool,
-    /// Hashes of projects that are trusted wherever they are, separated by commas.
+    /// Hashes of projects to trust wherever they are, separated by commas.
     pub trusted: Option<String>,
-    /// Plugins that are used independent of the settings; their profiles are known by name.
+    /// Plugins to use regardless of the settings; their profiles are known by name.
     pub packs: Vec<Arc<Pack>>,
     /// Profiles passed as text, each with its name. They have precedence over those of the program and of plugins.
     pub texts: Vec<(String, String)>,
 }
 
-/// All settings that were found.
+/// All loaded settings.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     request: Request,
     folders: Folders,
-    /// All plugins whose profiles are known by name, once one is needed.
+    /// The plugins whose profiles are known by name, loaded on first use.
     known: OnceLock<Vec<Arc<Pack>>>,
-    /// All others that can be chosen by name, once one is needed.
+    /// All other plugins that can be chosen by name, loaded on first use.
     others: OnceLock<Vec<Arc<Pack>>>,
-    /// The lowest first.
+    /// The files that were read, the lowest layer first.
     layers: Vec<Arc<Loaded>>,
     /// The files that were looked for, and whether they exist.
     looked_for: Vec<(SettingsLayer, PathBuf, bool)>,
@@ -87,9 +87,9 @@ pub struct Config {
 /// Problems in settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsProblems {
-    /// In settings that were named for this run: it isn't started.
+    /// Problems in settings that were named for this run, which then doesn't start.
     pub errors: Problems,
-    /// In settings that were found: they are skipped.
+    /// Problems in settings that were found; the invalid entries are skipped.
     pub warnings: Problems,
 }
 
@@ -104,39 +104,39 @@ impl SettingsProblems {
         }
     }
 
-    /// Adds a problem at a place, whose layer decides what it is.
+    /// Adds a problem; the layer of its position decides whether it is an error or a warning.
     pub(crate) fn tell_at(&mut self, spot: &Spot, message: impl Into<String>) {
         self.tell(spot.document.layer, [spot.problem(message)]);
     }
 
-    /// Adds those of `other`.
+    /// Adds the problems of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
         self.tell(SettingsLayer::Option, other.errors.0);
         self.tell(SettingsLayer::User, other.warnings.0);
     }
 }
 
-/// Most problems that are reported.
+/// Most problems that are kept.
 const MOST_TOLD: usize = 100;
 
-/// A file of settings that was read.
+/// A parsed settings file.
 #[derive(Clone, Debug)]
 struct Loaded {
     document: Arc<SettingsFile>,
     head: Head,
-    /// The keys for all profiles; in the file of a single profile that profile.
+    /// The keys for all profiles; in a file that is a profile, that profile.
     general: ProfilePart,
     profiles: IndexMap<String, (Spot, ProfilePart)>,
 }
 
 impl Loaded {
-    /// Reads a file's text.
+    /// Parses a file.
     fn read(document: SettingsFile) -> (Self, Vec<Problem>) {
         let document = Arc::new(document);
         let (table, mut problems) = document::parse(&document);
         let (mut head, mut profiles) = (Head::default(), IndexMap::new());
         let (mut found, mut unknown) = (Vec::new(), 0);
-        // Finding a problem's place and a similar name is slow.
+        // Locating a problem and searching for a similar name is slow.
         let tell = |found: &mut Vec<Problem>, spot: &Spot, message: &dyn Fn() -> String| {
             if found.len() < document::TOLD {
                 found.push(spot.problem(message()));
@@ -198,20 +198,20 @@ impl Loaded {
     }
 }
 
-/// A profile that may be used, and the reason.
+/// A candidate for the profile to use, and the reason.
 #[derive(Clone, Debug)]
 pub struct ProfileChoice {
     /// Its name or path, and where it was chosen.
     pub profile: Named,
-    /// What chose it: an option, the environment, the project's file, …
+    /// Its source: an option, the environment, the project's settings, …
     pub by: &'static str,
 }
 
-/// Which profile is used.
+/// The candidates for the profile to use.
 pub(crate) struct ProfileChoices {
-    /// Those for any stream; the first one that exists is used.
+    /// Candidates for any stream; the first one that exists is used.
     pub(crate) profiles: Vec<ProfileChoice>,
-    /// Those for certain streams, which have precedence; the first one that matches is used.
+    /// Candidates for certain streams, which have precedence; the first match is used.
     pub(crate) by_stream: Vec<(Switch, ProfileChoice)>,
 }
 
@@ -287,24 +287,24 @@ impl Config {
         self.project.as_ref()
     }
 
-    /// How sessions are served, by the settings of the user and of the machine; later ones override earlier ones.
+    /// The `[serve]` settings of the user and of the machine; later layers override earlier ones.
     pub fn serve(&self) -> ServeSettings {
         let mut serve = ServeSettings::default();
         let own = self.layers.iter().filter(|loaded| loaded.document.layer != SettingsLayer::Project);
         for row in own.flat_map(|loaded| &loaded.head.serve) {
-            // What is wrong with a value was reported when it was read.
+            // Invalid values were reported when the file was parsed.
             drop(keys::find(SERVE_KEYS, &row.key).map(|key| key.set(&mut serve, &row.leaf)));
         }
         serve
     }
 
-    /// Everything that was read.
+    /// The reader of files, with everything that it read.
     pub fn files(&self) -> &Files {
         &self.request.files
     }
 
-    /// Which profile is used. `asked` was requested by an option or by the environment. `otherwise` is used if nothing
-    /// chooses one.
+    /// Returns the candidates for the profile to use. `asked` was requested by an option or by the environment; `otherwise` is
+    /// used if nothing else chooses one.
     pub(crate) fn choices(&self, asked: Option<ProfileChoice>, otherwise: &str) -> ProfileChoices {
         let default_of = |layer| {
             let found = self.layers.iter().rev().find(|loaded| loaded.document.layer == layer);
@@ -343,7 +343,7 @@ impl Config {
         ProfileChoices { profiles, by_stream }
     }
 
-    /// The names of all profiles, each with its layer and its place.
+    /// The names of all profiles, each with its layer and its position.
     pub fn profiles(&self) -> Vec<(String, SettingsLayer, String)> {
         let mut all: Vec<(String, SettingsLayer, String)> = Vec::new();
         let mut add = |name: &str, layer, file: &str| {
@@ -369,7 +369,7 @@ impl Config {
     }
 }
 
-/// Whether the name of a profile is a path rather than a name.
+/// Whether the name of a profile is a path.
 pub(crate) fn is_path(name: &str) -> bool {
     let name = name.split('#').next().unwrap_or(name);
     name.contains(['/', std::path::MAIN_SEPARATOR])

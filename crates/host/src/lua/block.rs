@@ -1,4 +1,4 @@
-//! What scripts give back, as blocks: [`Part`] is what it may be, and every text is cleaned on the way.
+//! Converts the answers of scripts to blocks. [`Part`] lists the accepted tables; every text is cleaned.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -16,17 +16,17 @@ use streamfmt_formatters::hunks;
 
 use super::value::Room;
 
-/// Longest text that stands in a title, in bytes.
+/// Longest text that may be a title, in bytes.
 const SHORT: usize = 300;
-/// Lines of all diffs of one answer that are compared.
+/// Most lines to compare for the diffs of one answer.
 const MOST_COMPARED: usize = 20_000;
-/// Cells of one row.
+/// Most cells of one row.
 const MOST_CELLS: usize = 1_000;
 
-/// What is wrong with an answer.
+/// Why an answer is invalid.
 pub(super) type AnswerFault = String;
 
-/// What a script gives back: a text, a list of parts, or a table with a type.
+/// An answer of a script: a text, a list of parts, or a table with a type.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Part {
@@ -81,7 +81,7 @@ enum Part {
         lang: Option<Text>,
         start: Option<u64>,
         role: Option<Text>,
-        /// Whether the blanks at its end are kept.
+        /// Whether to keep trailing blanks.
         #[serde(default)]
         exact: bool,
     },
@@ -120,7 +120,7 @@ enum Part {
     },
 }
 
-/// The call at hand.
+/// The handle of the current call.
 #[derive(Deserialize)]
 struct TheCall;
 
@@ -132,10 +132,10 @@ enum NoteLevel {
     Error,
 }
 
-/// Cells by their column from 1. A gap is an empty cell: what follows stays in its column.
+/// Cells by column, from 1. A gap is an empty cell, so that later cells keep their columns.
 type Row = BTreeMap<usize, Option<Part>>;
 
-/// Keys and values. The keys of a table are sorted, since their order may differ from run to run.
+/// Keys and values. The keys of a table are sorted, since Lua's order may differ between runs.
 #[derive(Deserialize)]
 enum KvPairs {
     #[serde(rename = "a list")]
@@ -148,7 +148,7 @@ enum KvPairs {
 #[serde(expecting = "a pair of a key and a value")]
 struct KvPair(Part, Part);
 
-/// A hunk as scripts or a stream have it.
+/// A hunk, with the field names of scripts or of a stream.
 #[derive(Deserialize)]
 struct GivenHunk {
     #[serde(rename = "oldStart")]
@@ -169,7 +169,7 @@ impl From<GivenHunk> for Hunk {
                 Some(b'+') => (LineChange::Add, 1),
                 Some(b'-') => (LineChange::Remove, 1),
                 Some(b' ') => (LineChange::Keep, 1),
-                // What is said of a missing final line feed is no line of the file.
+                // The remark about a missing final line feed is not a line of the file.
                 Some(b'\\') => continue,
                 _ => (LineChange::Keep, 0),
             };
@@ -189,19 +189,19 @@ fn call_mark() -> Mark {
     Some("call")
 }
 
-/// Reads the name of a glyph; `false` is none.
+/// Parses the name of a glyph; `false` is none.
 fn mark<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mark, D::Error> {
     Ok(Option::<Text>::deserialize(deserializer)?.and_then(|name| theme::mark(&name)))
 }
 
-/// Reads one answer of a script.
+/// Converts one answer of a script.
 pub(super) struct AnswerReader<'a> {
     room: Room<'a>,
     facts: &'a Facts,
-    /// The label of the call at hand, for `sf.header`.
+    /// The label of the current call, for `sf.header`.
     label: &'a dyn Fn() -> Line,
     compared: Cell<usize>,
-    /// Roles that it met and that are none of ours.
+    /// The names of roles in the answer that aren't built in.
     pub(super) own_roles: RefCell<Vec<String>>,
 }
 
@@ -211,8 +211,8 @@ enum BlockPiece {
     Block(Block),
 }
 
-/// Whether a blank belongs between two parts of a line: not where one of them has it, nor before a mark that closes or separates, nor
-/// behind one that opens.
+/// Whether two parts of a line need a blank between them: not if one has it, before closing or separating punctuation, or after
+/// an opening bracket.
 fn needs_blank(before: &str, next: &str) -> bool {
     let opens = |ch: char| ch.is_whitespace() || "([{".contains(ch);
     let closes = |ch: char| ch.is_whitespace() || ",.;:!?)]}".contains(ch);
@@ -220,13 +220,13 @@ fn needs_blank(before: &str, next: &str) -> bool {
 }
 
 impl<'a> AnswerReader<'a> {
-    /// A reader of one answer.
+    /// Creates a reader for one answer.
     pub(super) fn new(lua: &'a Lua, facts: &'a Facts, label: &'a dyn Fn() -> Line) -> Self {
         let (room, compared) = (Room::new(lua), Cell::new(0));
         Self { room, facts, label, compared, own_roles: RefCell::default() }
     }
 
-    /// An answer as the whole view of an item.
+    /// Converts an answer to the view of an item.
     pub(super) fn view(&self, answer: &Value, item: &Item) -> Result<View, AnswerFault> {
         let mut pieces = self.pieces(answer)?.into_iter().peekable();
         let mut view = View { mark: usual_mark(item), ..View::default() };
@@ -246,13 +246,12 @@ impl<'a> AnswerReader<'a> {
         Ok(view)
     }
 
-    /// An answer as blocks alone.
+    /// Converts an answer to blocks.
     pub(super) fn body(&self, answer: &Value) -> Result<Vec<Block>, AnswerFault> {
         Ok(blocks(self.pieces(answer)?))
     }
 
-    /// An answer as one line. The parts of a list are words: there is a blank between two of them, unless they have one of their own there
-    /// or a punctuation mark needs none.
+    /// Converts an answer to one line. The elements of a list are words, separated by blanks where [`needs_blank`] says so.
     pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, AnswerFault> {
         self.line_of(self.part(answer)?, role)
     }
@@ -314,7 +313,7 @@ impl<'a> AnswerReader<'a> {
         Ok(())
     }
 
-    /// A part that is a block by itself.
+    /// Converts a part that is a block.
     fn block(&self, part: Part) -> Result<Block, AnswerFault> {
         Ok(match part {
             Part::Prose { text, role } => Block::Prose { text, role: self.role(role, "reply")? },
@@ -375,7 +374,7 @@ impl<'a> AnswerReader<'a> {
         })
     }
 
-    /// The spans of a part that stands in a line.
+    /// Converts a part of a line to spans.
     fn spans(&self, part: Part, role: &Role) -> Result<Vec<Span>, AnswerFault> {
         match part {
             Part::Line(parts) => parts.into_iter().map(|part| self.span(part, role)).collect(),
@@ -435,7 +434,7 @@ impl<'a> AnswerReader<'a> {
         Ok(ListItem { point, line: self.line_of(text, &Role::of("text"))? })
     }
 
-    /// What changed from one text to another.
+    /// Compares two texts.
     fn compared(&self, old: &str, new: &str, context: Option<usize>) -> Result<Vec<Hunk>, AnswerFault> {
         let lines = [old, new].map(|text| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1);
         self.compared.set(self.compared.get() + lines[0] + lines[1]);
@@ -445,7 +444,7 @@ impl<'a> AnswerReader<'a> {
         Ok(hunks(old, new, context))
     }
 
-    /// The role of this name, else the usual one.
+    /// The role of this name, or else the usual one.
     fn role(&self, name: Option<Text>, usual: impl Into<Role>) -> Result<Role, AnswerFault> {
         let Some(name) = name else { return Ok(usual.into()) };
         let role = Role::parse(&name).ok_or_else(|| format!("\"{name}\" is not a role name"))?;
@@ -456,7 +455,7 @@ impl<'a> AnswerReader<'a> {
     }
 }
 
-/// A text where a block may stand: one line, or verbatim text.
+/// Converts a text in place of a block: to a line, or to verbatim text if it is long.
 fn text_piece(mark: Mark, text: Text, role: Role) -> BlockPiece {
     if text.contains('\n') || text.len() > SHORT {
         BlockPiece::Block(Block::text(role, text.trimmed_end()))
@@ -465,7 +464,7 @@ fn text_piece(mark: Mark, text: Text, role: Role) -> BlockPiece {
     }
 }
 
-/// The blocks of pieces, with lines that stand together in one block.
+/// Converts pieces to blocks; adjacent lines form one block.
 fn blocks(pieces: impl IntoIterator<Item = BlockPiece>) -> Vec<Block> {
     let mut body: Vec<Block> = Vec::new();
     for piece in pieces {
@@ -480,7 +479,7 @@ fn blocks(pieces: impl IntoIterator<Item = BlockPiece>) -> Vec<Block> {
     body
 }
 
-/// A text without its final line feed, which ends its last line and begins none.
+/// Removes the final line feed, which ends the last line and doesn't begin another.
 fn without_last_feed(mut text: Text) -> Text {
     if text.ends_with('\n') {
         text.truncate(text.len() - 1);
@@ -488,7 +487,7 @@ fn without_last_feed(mut text: Text) -> Text {
     text
 }
 
-/// The mark of an item whose script gives none.
+/// The mark of an item for which a script sets none.
 fn usual_mark(item: &Item) -> Option<&'static str> {
     match item.kind {
         Kind::Call => Some("call"),

@@ -1,7 +1,7 @@
-//! Values of scripts, read as serde reads any format: raw, so that no script runs, and bounded.
+//! A serde deserializer for Lua values. Tables are read raw, so that no script runs, and within limits.
 //!
-//! A table is what the type to be read makes of it: a list, a map, the fields of a struct, or a variant of an enum. A table with a
-//! `type` is the variant of that name, one without it [`LIST`], [`POINT`] or [`KEYED`], and all else [`TEXT`].
+//! The target type decides whether a table is read as a list, a map, a struct or an enum. A table with a `type` is the variant of
+//! that name; one without is [`LIST`], [`POINT`] or [`KEYED`]; any other value is [`TEXT`].
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,25 +16,25 @@ use super::current::Handle;
 use super::item::{self, a_type, type_name};
 use super::vm::bounded;
 
-/// Elements and texts of one answer.
+/// Most elements and texts of one answer.
 pub(super) const MOST_PARTS: usize = 20_000;
-/// Bytes of text of one answer.
+/// Most bytes of text of one answer.
 pub(super) const MOST_BYTES: usize = 8 << 20;
-/// Tables inside one another.
+/// Deepest nesting of tables.
 pub(super) const DEEPEST: usize = 64;
-/// Fields of one table with a type.
+/// Most fields of one table with a type.
 const MOST_FIELDS: usize = 32;
 
-/// The variant that a text or a number is.
+/// The variant of texts and numbers.
 const TEXT: &str = "a text";
-/// The variant that a table without a type is.
+/// The variant of tables without a type.
 const LIST: &str = "a list";
-/// The same if it has a field `point`.
+/// The variant of tables with a field `point` instead of a type.
 const POINT: &str = "a point";
-/// The variant that a table without elements is, whatever its keys, of an enum that has it.
+/// The variant of tables without elements, in enums that have it.
 const KEYED: &str = "keyed";
 
-/// What is wrong with a table that is neither a block nor a list, for [`elements`].
+/// The error of [`elements`] for a table that is neither a block nor a list.
 const NO_LIST: &str = "a table with the key {} is neither a block nor a list: return a text, a block such as sf.text(…), or a \
                        list of these";
 
@@ -45,13 +45,13 @@ fn fault(error: mlua::Error) -> ValueFault {
     }
 }
 
-/// Where a value stands in the table that it is in: a name, or what else a key may be.
+/// The key of a value in its table. Keys of structs are read as names, which is faster.
 type TableKey = Either<String, Value>;
 
-/// The key of what stands in none.
+/// The key of a value outside of tables.
 const NO_KEY: &TableKey = &Either::Right(Value::Nil);
 
-/// What one answer has of what it may hold.
+/// How much of its limits one answer has used.
 pub(super) struct Room<'a> {
     lua: &'a Lua,
     parts: Cell<usize>,
@@ -63,7 +63,7 @@ impl<'a> Room<'a> {
         Self { lua, parts: Cell::new(0), bytes: Cell::new(0) }
     }
 
-    /// An answer, to be read.
+    /// Prepares an answer for reading.
     pub(super) fn answer(&'a self, value: &'a Value) -> ScriptValue<'a> {
         ScriptValue { key: NO_KEY, value, has_names: false, depth: 0, room: self }
     }
@@ -89,15 +89,15 @@ impl<'a> Room<'a> {
 pub(super) struct ScriptValue<'a> {
     key: &'a TableKey,
     value: &'a Value,
-    /// Whether the keys of its table are names of fields, which are read faster, and are few.
+    /// Whether it is a table whose keys are the names of fields.
     has_names: bool,
-    /// How many tables it is inside of.
+    /// How many tables contain it.
     depth: usize,
     room: &'a Room<'a>,
 }
 
 impl<'a> ScriptValue<'a> {
-    /// What stands in this table.
+    /// A value in this table.
     fn inside<'b>(&'b self, key: &'b TableKey, value: &'b Value) -> ScriptValue<'b> {
         ScriptValue { key, value, has_names: false, depth: self.depth + 1, room: self.room }
     }
@@ -111,7 +111,7 @@ impl<'a> ScriptValue<'a> {
         ValueFault::custom(format!("{place}expected {expected}, not {what}"))
     }
 
-    /// The table that it is. A part of the stream is copied as one, which isn't done before it is asked for.
+    /// The value as a table. A part of the stream is copied into one only here, on demand.
     fn table(&self, expected: &str) -> Result<Cow<'a, Table>, ValueFault> {
         if self.depth == DEEPEST {
             return Err(ValueFault::custom(format!("tables are nested more than {DEEPEST} deep")));
@@ -149,12 +149,12 @@ impl<'a> ScriptValue<'a> {
             Value::Number(_) => return Err(self.is_no("a text", "a number without a value")),
             other => return Err(self.is_no("a text", &a_type(other))),
         };
-        // Twice what an element is.
+        // A text counts as two elements.
         self.room.count(2, text.len())?;
         Ok(text)
     }
 
-    /// The name of the variant that it is, of those that there are.
+    /// Selects the variant for the value.
     fn variant(&self, variants: &[&'static str]) -> Result<&'static str, ValueFault> {
         let Value::Table(table) = self.value else {
             let text = variants.contains(&TEXT).then_some(TEXT);
@@ -207,7 +207,7 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
         }
     }
 
-    /// An item that is at hand.
+    /// Checks that the value is the handle of an item.
     fn deserialize_unit_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -240,7 +240,7 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
         if self.has_names {
             let fields = self.fields(|key: TableKey| key)?;
             return visitor.visit_map(MapDeserializer::new(fields.iter().map(|(key, value)| {
-                // A key that is no text names none of its fields.
+                // A key of another type is the name of no field.
                 let name = key.as_ref().left().map_or("", String::as_str);
                 (name, self.inside(key, value))
             })));
@@ -285,8 +285,8 @@ impl<'de> Deserializer<'de> for ScriptValue<'_> {
     }
 }
 
-/// The elements of a list in order; `false` is among them, and stands for none. A table that has other keys is no list, but for the type
-/// of one that has it: that is what `wrong` says, with the key in place of its `{}`.
+/// The elements of a list in order. `false` is an element that stands for none. A table without a type that has other keys isn't a
+/// list; the error is `wrong`, with the key in place of its `{}`.
 pub(super) fn elements(table: &Table, wrong: &str) -> Result<Vec<Value>, ValueFault> {
     let mut found: Vec<(i64, Value)> = Vec::with_capacity(table.raw_len().min(MOST_PARTS));
     let walked = table.for_each(|key: Value, value: Value| {
@@ -295,7 +295,7 @@ pub(super) fn elements(table: &Table, wrong: &str) -> Result<Vec<Value>, ValueFa
                 return Err(mlua::Error::runtime(format!("more than {MOST_PARTS} parts were returned")));
             }
             Value::Integer(place) if place > 0 => (place, value),
-            // It counts, and stands for none.
+            // Other fields of a table with a type count towards the limit, but aren't elements.
             _ if kind_of(table).is_some() => (i64::MAX, Value::Boolean(false)),
             key => return Err(mlua::Error::runtime(wrong.replace("{}", &key_name(&key)))),
         };
@@ -309,7 +309,7 @@ pub(super) fn elements(table: &Table, wrong: &str) -> Result<Vec<Value>, ValueFa
     Ok(found.into_iter().map(|(_, value)| value).collect())
 }
 
-/// A key of a table as a script may write it.
+/// Describes a key of a table in messages.
 fn key_name(key: &Value) -> String {
     match key {
         Value::String(name) => format!("\"{}\"", string(name)),
@@ -319,18 +319,18 @@ fn key_name(key: &Value) -> String {
     }
 }
 
-/// The type of a table; a list has none.
+/// The `type` of a table, if it has one.
 pub(super) fn kind_of(table: &Table) -> Option<String> {
-    // A type that is no text is as good as none.
+    // Values that aren't strings are ignored.
     table.raw_get("type").unwrap_or_default()
 }
 
-/// A text of a script's, which may be any bytes.
+/// Converts a Lua string, which may contain any bytes.
 pub(super) fn string(text: &LuaString) -> String {
     text.to_str().map_or_else(|_| text.to_string_lossy(), |text| text.to_owned())
 }
 
-/// A whole number from 0.
+/// The value as a whole number, if it is one and not negative.
 #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
 pub(super) fn number(value: &Value) -> Option<u64> {
     match value {

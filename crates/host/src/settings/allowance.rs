@@ -1,41 +1,41 @@
-//! What a project may set before it is trusted: the rows of [`ALLOWED`], nothing else.
+//! The keys that a project may set before it is trusted: the rows of [`ALLOWED`], nothing else.
 //!
-//! What is shown is what a person judges an agent by. So a repository must not be able to hide or rename
-//! what happens in it, or to cut it off, let alone to run anything.
+//! Users judge an agent by its output. So a repository must not be able to hide, rename or cut what an agent does in it, let
+//! alone run anything.
 
 use super::document::{Leaf, SettingValue};
 use super::keys::Named;
 use crate::problem::{one_line, some_of};
 use crate::trust::Standing;
 
-/// Fewest lines of anything that a project may ask for.
+/// The lowest limit of lines that a project may set.
 const LEAST_LINES: i64 = 3;
-/// Fewest columns to wrap at.
+/// The smallest width that a project may set, in columns.
 const LEAST_WIDTH: i64 = 40;
-/// The profiles that hide and rename nothing.
+/// The profiles that neither hide nor rename anything.
 pub(crate) const PLAIN_PROFILES: [&str; 4] = ["default", "page", "full", "plain"];
 
-/// What a project may set untrusted.
+/// A key that an untrusted project may set.
 pub struct Allowance {
-    /// The key: of a profile, or of the project's file. A `*` in it stands for anything but a dot.
+    /// The key, of a profile or of the project's file. A `*` matches anything but a dot.
     pub key: &'static str,
-    /// To what it may be set.
+    /// The values that it may have.
     pub about: &'static str,
     may: fn(&SettingValue, &[Named]) -> bool,
 }
 
-/// Something that an untrusted project set and may not.
+/// A setting of an untrusted project that was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The key in the project's file.
     pub key: String,
     /// The line of the file, from 1.
     pub line: usize,
-    /// What it may be set to, if anything.
+    /// The allowed values, if any.
     pub why: String,
 }
 
-/// All that an untrusted project may set.
+/// All keys that an untrusted project may set.
 pub static ALLOWED: &[Allowance] = &[
     Allowance { key: "version", about: "the version of the format", may: |_, _| true },
     Allowance { key: "profile", about: "default, full or plain", may: is_plain_profile },
@@ -62,8 +62,8 @@ pub static ALLOWED: &[Allowance] = &[
     },
 ];
 
-/// Whether an untrusted project may set `key` to `value`; else why not. `granted`: the installed packs that it may choose, by the user's
-/// `allow-in-projects` and nobody else's.
+/// Checks whether an untrusted project may set `key` to `value`; the error is the reason. `granted` are the installed packs that
+/// the user's own `allow-in-projects` permits.
 pub fn check(key: &str, value: &SettingValue, granted: &[Named]) -> Result<(), String> {
     match ALLOWED.iter().find(|row| matches(row.key, key)) {
         None => Err("only a trusted project may set it".to_owned()),
@@ -72,8 +72,8 @@ pub fn check(key: &str, value: &SettingValue, granted: &[Named]) -> Result<(), S
     }
 }
 
-/// The one line that tells what was left out of a project's file, and what to do about it. `file` is as it should
-/// be shown, `root` the folder to name in the command if it is not the one that the user is in.
+/// The one-line warning about the ignored settings of a project's file, and how to trust it. `file` is the name to show, `root`
+/// the folder to name in the command if it isn't the current one.
 pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Option<&str>) -> String {
     let mut keys: Vec<&str> = refusals.iter().map(|refusal| refusal.key.as_str()).collect();
     keys.dedup();
@@ -107,14 +107,14 @@ fn is_name_of(value: &SettingValue, _: &[Named]) -> bool {
     text(value).is_some_and(is_name)
 }
 
-/// Whether it can only be a name, not a path.
+/// Whether this can only be a name, not a path.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// Whether `key` is what `pattern` means, with one `*` at most.
+/// Whether `key` matches `pattern`, which has at most one `*`.
 fn matches(pattern: &str, key: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == key,

@@ -1,4 +1,4 @@
-//! Looks over all that settings and plugins bring along, whether anything uses it now or not.
+//! Checks all settings, and all profiles and themes of plugins, whether or not they are in use.
 
 use std::sync::Arc;
 
@@ -18,8 +18,7 @@ use crate::settings::themes::Themes;
 use crate::writers::{self, Background, WRITERS};
 
 impl Config {
-    /// What is wrong in the files and with every profile in them, those of a project included, trusted or not.
-    /// Nothing is run for it.
+    /// Returns the problems of all files and of every profile in them, including a project's, trusted or not. Runs nothing.
     pub fn check(&self) -> SettingsProblems {
         let mut told = self.problems.clone();
         let default = Named::of_option("default", "the default");
@@ -40,8 +39,8 @@ impl Config {
         told
     }
 
-    /// What is wrong with the profiles and themes of a plugin, for anybody who installs it: what the user has set up
-    /// doesn't count, only the other plugins that are installed.
+    /// Returns the problems of a plugin's profiles and themes as they would be for anyone who installs it: the user's own settings
+    /// are ignored, other installed plugins are known.
     pub(crate) fn check_pack(files: &Files, folders: &Folders, pack: &Arc<Pack>) -> Vec<Problem> {
         let request = Request { files: files.clone(), packs: vec![Arc::clone(pack)], ..Request::default() };
         let folders = Folders { config: None, ..folders.clone() };
@@ -70,7 +69,7 @@ impl Config {
         all.0
     }
 
-    /// What is wrong with a profile and with all that it names.
+    /// Returns the problems of a profile and of everything that it names.
     fn look_over(&self, resolved: &Resolved) -> SettingsProblems {
         let mut told = resolved.problems.clone();
         let settings = Settings::of(&resolved.tree);
@@ -81,7 +80,7 @@ impl Config {
                 told.tell(SettingsLayer::User, [warning.problem()]);
             }
         }
-        // Options of a plugin that isn't used wait for a profile that does, and can be looked at all the same.
+        // Options of an unused plugin are kept for profiles that use it, and can be checked now.
         for (plugin, option, leaf) in &settings.options {
             let is_used = plugins.iter().any(|active| active.pack.name == *plugin);
             if let (false, Ok(mut pack)) = (is_used, self.pack_named(plugin))
@@ -90,7 +89,7 @@ impl Config {
                 told.tell_at(&leaf.spot, message);
             }
         }
-        // A plugin may bring an accumulator or a writer along: which, it only says when it runs.
+        // A plugin may provide an accumulator or a writer; its name is known only once the plugin runs.
         if let (Err(problems), Some(named)) =
             (self.records_of(&settings, || plugins.is_empty().then(Vec::new)), &settings.records)
         {
@@ -113,7 +112,7 @@ impl Config {
         told
     }
 
-    /// The themes that can be chosen with these plugins, the first of which go over the others.
+    /// The themes that can be chosen with these plugins; the first plugins have precedence.
     pub(crate) fn themes<'p>(&self, plugins: impl IntoIterator<Item = &'p Arc<Pack>>) -> Themes {
         let mut themes = Themes::new(Some(&self.folders), self.request.files.clone());
         for plugin in plugins {
@@ -122,7 +121,7 @@ impl Config {
         themes
     }
 
-    /// The theme that settings name, with what is wrong in its files. The error says that there is no such theme.
+    /// Loads the theme that settings name, with the problems of its files. Fails if there is no such theme.
     pub(crate) fn theme_of(
         &self,
         named: &Named,
@@ -137,9 +136,9 @@ impl Config {
         Ok((theme, told))
     }
 
-    /// Checks that the theme exists: a misspelled name would otherwise be noticed only on a terminal.
+    /// Checks that the theme exists: otherwise a misspelled name would be noticed only on a terminal.
     pub(crate) fn check_theme(&self, named: &Named, themes: &Themes) -> Result<(), SettingsProblems> {
-        // Files that a project names are only opened if they are needed, trusted or not.
+        // Files that a project names are opened only when needed, trusted or not.
         if named.spot.document.layer == SettingsLayer::Project {
             return Ok(());
         }
@@ -149,7 +148,7 @@ impl Config {
 }
 
 fn no_theme(named: &Named, message: &str) -> SettingsProblems {
-    // A problem of an option begins with the option, which has the name already.
+    // A problem of an option begins with the option, which already contains the name.
     let message = match named.spot.document.layer {
         SettingsLayer::Option => message.to_owned(),
         _ => format!("theme \"{}\": {message}", named.name),

@@ -1,4 +1,4 @@
-//! A file of settings as it was read: a tree in which everything knows where it stands.
+//! A parsed settings file: a tree in which each key and value knows its position.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,31 +13,31 @@ use toml::de::{DeTable, DeValue};
 use crate::problem::Problem;
 use crate::tools::rule::Origin;
 
-/// Largest file of settings, in bytes.
+/// Largest settings file, in bytes.
 pub(crate) const LARGEST: usize = 256 * 1024;
-/// Tables inside one another: no key has more parts.
+/// Deepest nesting of tables: no key has more parts.
 const DEEPEST: usize = 12;
-/// Further problems of one file are not told: nobody reads more at once.
+/// Most problems reported for one file: nobody reads more at once.
 pub(crate) const TOLD: usize = 20;
 
-/// Whose a file of settings is. Later ones go over earlier ones.
+/// The origin of settings. Later layers override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SettingsLayer {
-    /// It comes with the program.
+    /// Built into the program.
     BuiltIn,
-    /// It comes with a plugin.
+    /// Shipped with a plugin.
     #[strum(serialize = "plugin")]
     Pack,
-    /// It holds for every user of the machine.
+    /// The machine's settings, for all users.
     System,
-    /// It is the user's own.
+    /// The user's settings.
     User,
-    /// It lies in a project.
+    /// A project's settings.
     Project,
-    /// It was named for this run.
+    /// A file that was named for this run.
     Chosen,
-    /// It is no file but an option, or a variable of the environment.
+    /// An option or an environment variable, not a file.
     Option,
 }
 
@@ -48,51 +48,51 @@ impl SettingsLayer {
     }
 }
 
-/// The text of a file of settings.
+/// The source of a settings file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: String,
-    /// Where it lies, if it is a file on the disk.
+    /// Its path, if it is a file on disk.
     pub path: Option<PathBuf>,
-    /// Whose it is.
+    /// Its layer.
     pub layer: SettingsLayer,
-    /// What is in it.
+    /// Its text.
     pub source: String,
-    /// Where its lines end, so that no place has to be counted from the start.
+    /// Positions of its line feeds, so that line numbers need no scan from the start.
     ends: Vec<usize>,
 }
 
 impl SettingsFile {
-    /// A file's text.
+    /// Creates a file from its text.
     pub fn new(name: impl Into<String>, path: Option<PathBuf>, layer: SettingsLayer, source: String) -> Self {
         let ends = memchr::memchr_iter(b'\n', source.as_bytes()).collect();
         Self { name: name.into(), path, layer, source, ends }
     }
 
-    /// The folder that paths in it are relative to.
+    /// The folder that relative paths in it start from.
     pub(crate) fn folder(&self) -> &Path {
         self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""))
     }
 }
 
-/// Where something was said.
+/// A position in a settings file, or an option.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Spot {
     /// The file.
     pub document: Arc<SettingsFile>,
-    /// The bytes of it that are meant.
+    /// The range of bytes.
     pub span: Range<usize>,
 }
 
 impl Spot {
-    /// What was said by an option or a variable: `--set limits.result-lines=3`.
+    /// The position of an option or a variable, such as `--set limits.result-lines=3`.
     pub fn of_option(said: impl Into<String>) -> Self {
         let document = SettingsFile::new(said, None, SettingsLayer::Option, String::new());
         Self { document: Arc::new(document), span: 0..0 }
     }
 
-    /// What is wrong here.
+    /// Creates a problem at this position.
     pub fn problem(&self, message: impl Into<String>) -> Problem {
         match self.document.layer {
             SettingsLayer::Option => Problem::of(&self.document.name, message),
@@ -100,19 +100,19 @@ impl Spot {
         }
     }
 
-    /// The line, from 1.
+    /// The line number, from 1.
     pub fn line(&self) -> usize {
         self.document.ends.partition_point(|end| *end < self.span.start) + 1
     }
 
-    /// Whether both stand in one file, or both are options.
+    /// Whether both are in the same file, or both are options.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         let layer = self.document.layer;
         Arc::ptr_eq(&self.document, &other.document)
             || (layer == SettingsLayer::Option && other.document.layer == layer)
     }
 
-    /// The file's name and the line, for rules of tools.
+    /// The file name and the line, for tool rules.
     pub(crate) fn origin(&self) -> Origin {
         Origin { file: self.document.name.clone(), line: self.line() }
     }
@@ -134,16 +134,16 @@ impl fmt::Debug for Spot {
     }
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
     /// The value.
     pub value: SettingValue,
-    /// Where it stands.
+    /// Its position.
     pub spot: Spot,
 }
 
-/// A value of a file, or the text of an option.
+/// A value from a file, or the text of an option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingValue {
     /// A text.
@@ -158,22 +158,22 @@ pub enum SettingValue {
     List(Vec<Leaf>),
     /// A table.
     Table(Table),
-    /// The text of an option: what it means depends on the key.
+    /// The text of an option; the key determines its type.
     Bare(String),
-    /// What no key takes, by what it is.
+    /// A value that no key accepts, with its description.
     Other(&'static str),
 }
 
-/// The keys of a table in their order in the file.
+/// The entries of a table in file order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table(pub Vec<TableEntry>);
 
-/// A key of a table.
+/// An entry of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableEntry {
     /// The key.
     pub key: String,
-    /// Where it stands.
+    /// Its position.
     pub at: Spot,
     /// Its value.
     pub leaf: Leaf,
@@ -187,7 +187,7 @@ impl Table {
 }
 
 impl Leaf {
-    /// The text that this is, if it is one.
+    /// The value if it is a string.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             SettingValue::Text(text) | SettingValue::Bare(text) => Some(text),
@@ -197,7 +197,7 @@ impl Leaf {
 }
 
 impl SettingValue {
-    /// What it is, for messages.
+    /// Describes the value in messages.
     pub fn describe(&self) -> String {
         match self {
             Self::Text(text) | Self::Bare(text) => format!("\"{text}\""),
@@ -213,7 +213,7 @@ impl SettingValue {
 }
 
 impl fmt::Display for SettingValue {
-    /// As it is written in a file.
+    /// Writes the value as TOML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) | Self::Bare(text) => f.write_str(&toml::Value::from(text.as_str()).to_string()),
@@ -241,7 +241,7 @@ impl fmt::Display for SettingValue {
     }
 }
 
-/// A part of a key as it is written in a file.
+/// Quotes a part of a key if TOML requires it.
 pub(crate) fn quoted(part: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if !part.is_empty() && part.bytes().all(is_bare) {
@@ -251,7 +251,7 @@ pub(crate) fn quoted(part: &str) -> String {
     }
 }
 
-/// Reads the text of a file. What can't be read is told and left out; the rest is there all the same.
+/// Parses a file. Invalid entries are reported and skipped; the rest is returned.
 pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
     if document.source.len() > LARGEST {
         let message = format!("larger than {} KiB", LARGEST / 1024);
@@ -291,7 +291,7 @@ impl DocumentReader<'_> {
         Table(entries)
     }
 
-    /// Goes no deeper than keys do: the stack is not the file's to fill.
+    /// Converts a value. The depth is limited so that a file can't overflow the stack.
     fn leaf(&mut self, value: &DeValue<'_>, span: Range<usize>, depth: usize) -> Leaf {
         let spot = self.spot(span);
         let value = match value {

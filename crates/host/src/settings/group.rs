@@ -1,7 +1,6 @@
-//! Checks the names of items (`--only`, `--hide`, profiles) and roles: which are invalid, and what was probably meant by
-//! an unknown one.
+//! Checks the names of items (`--only`, `--hide`, profiles) and roles, and suggests corrections.
 //!
-//! Any name may be a tool's, so an unknown one is valid. But it is reported, since a typo hides all or nothing.
+//! Any name may be a tool's, so an unknown one is valid. But it is reported, since a typo hides everything or nothing.
 
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::profile::Selector;
@@ -17,7 +16,7 @@ use crate::tools::rule::{self, ToolRule};
 /// Wildcards of other programs. Here they would match no tool.
 const FOREIGN_SIGNS: [char; 5] = ['[', ']', '{', '}', '?'];
 
-/// What is wrong with the name of a group, if anything.
+/// Returns why the name of a group is invalid, if it is.
 pub(crate) fn wrong_with(name: &str) -> Option<String> {
     if name.starts_with('@') {
         return rule::wrong_with_pattern(name);
@@ -29,8 +28,8 @@ pub(crate) fn wrong_with(name: &str) -> Option<String> {
     Some(format!("\"{sign}\" is not allowed in a name (the only wildcard is *, as in mcp__*)"))
 }
 
-/// Returns a hint for each name in a list that is treated as a tool's although no such tool is known. `own` are the tools
-/// that the settings name. `is_only`: only what the list names is shown.
+/// Returns a hint for each name in a list that is treated as a tool name although no such tool is known. `own` are the tools
+/// that the settings name. `is_only`: the list is that of `only`.
 pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Problem> {
     let is_known = |name: &str| is_known(name) || own.iter().any(|tool| tool.pattern == name);
     let shows_nothing = is_only && !list.iter().any(|named| is_known(&named.name));
@@ -51,8 +50,8 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
     hints.collect()
 }
 
-/// Returns the same hints for all lists in settings and for the tables `[tool.NAME]`, and the roles that these tables name and
-/// that are probably misspelled. `without_only`: another list takes the place of `only`.
+/// Returns such hints for all lists in settings and for the tables `[tool.NAME]`, including misspelled roles in these tables.
+/// `without_only`: the list `only` is overridden.
 pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool) -> Vec<Problem> {
     let settings = tree.settings();
     // Only its author can fix what a plugin sets.
@@ -72,9 +71,9 @@ pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool
     hints.chain(hints_of_tables(tree)).collect()
 }
 
-/// Returns a hint for each table `[tool.NAME]` whose name is almost that of a known tool, at the first key that it sets. A table that
-/// fits no tool does nothing, and nobody would see why. Unlike a list it may be written for tools that nobody here knows, so that one
-/// which resembles no other is left alone, also as an option.
+/// Returns a hint for each table `[tool.NAME]` whose name resembles that of a known tool, at the first key of the table. A table
+/// that matches no tool has no effect, and users wouldn't see why. Unlike a list, it may be meant for tools that are unknown here,
+/// so a name that resembles no other gets no hint, not even in an option.
 fn hints_of_tables(tree: &SettingsTree) -> impl Iterator<Item = Problem> {
     tree.tools().filter(|(_, spot)| spot.document.layer > SettingsLayer::Pack).filter_map(|(name, spot)| {
         let meant = meant_tool(name)?;
@@ -85,7 +84,7 @@ fn hints_of_tables(tree: &SettingsTree) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// The tools that tables `[[filter]]` name.
+/// The tools in `[[filter]]` tables.
 fn tools_of_filters(leaf: &Leaf) -> Vec<Named> {
     let SettingValue::List(filters) = &leaf.value else { return Vec::new() };
     let tables = filters.iter().filter_map(|filter| match &filter.value {
@@ -96,7 +95,7 @@ fn tools_of_filters(leaf: &Leaf) -> Vec<Named> {
     tools.filter_map(|entry| entry.leaf.named()).collect()
 }
 
-/// Why a name is probably wrong: no dialect has a tool of this name.
+/// A warning for a tool name that no dialect has.
 pub(crate) fn doubt_of_tool(tool: &str) -> Option<String> {
     if is_known(tool) {
         return None;
@@ -106,7 +105,7 @@ pub(crate) fn doubt_of_tool(tool: &str) -> Option<String> {
     Some(format!("no known agent, setting or plugin has a tool of this name{hint}"))
 }
 
-/// The tool that a name or glob probably meant, if it matches no known one.
+/// The tool that a name or glob was probably meant to match, if it matches no known one.
 pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
     if name.starts_with('@') || streamfmt_dialects::action_of(name) != Action::Other {
         return None;
@@ -115,7 +114,7 @@ pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
         let is_known = name.contains('*') || tools().any(|known| known == name);
         return if is_known { None } else { nearest_of(name, tools) };
     };
-    // Of a glob only what precedes the wildcard can be misspelled: as a whole name, or as the beginning of one.
+    // In a glob only the part before the wildcard can be misspelled: as a whole name, or as the beginning of one.
     if beginning.contains('*') || beginning.is_empty() || tools().any(|known| known.starts_with(beginning)) {
         return None;
     }
@@ -124,7 +123,7 @@ pub(crate) fn meant_tool(name: &str) -> Option<&'static str> {
     tools().find(|known| begins(known)).or_else(|| nearest_of(beginning, tools))
 }
 
-/// The one of these names that is nearest, whatever its case.
+/// The nearest of these names, ignoring case.
 fn nearest_of<I: Iterator<Item = &'static str>>(name: &str, names: impl Fn() -> I) -> Option<&'static str> {
     let lower: Vec<String> = names().map(str::to_lowercase).collect();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
@@ -132,7 +131,7 @@ fn nearest_of<I: Iterator<Item = &'static str>>(name: &str, names: impl Fn() -> 
     names().find(|known| known.to_lowercase() == found)
 }
 
-/// Whether a name is that of a kind or a known tool, or a glob of several.
+/// Whether a name is a kind or a known tool, or a glob that matches one.
 fn is_known(name: &str) -> bool {
     match Selector::parse(name) {
         Selector::Tool(tool) if tool.contains('*') => meant_tool(&tool).is_none(),
@@ -149,11 +148,11 @@ fn meant(name: &str) -> Option<&'static str> {
         return meant_tool(name);
     }
     let names = || words().chain(tools());
-    // The one plural that is far from its word: replies.
+    // The one plural that differs a lot from its singular: replies.
     nearest_of(name, names).or_else(|| nearest_of(&format!("{}y", name.strip_suffix("ies")?), names))
 }
 
-/// The names of the tools of all products.
+/// The tool names of all dialects.
 fn tools() -> impl Iterator<Item = &'static str> {
     DIALECTS.rows.iter().flat_map(|dialect| dialect.tools).map(|(name, _)| *name)
 }

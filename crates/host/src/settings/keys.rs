@@ -1,7 +1,7 @@
-//! The keys of settings, in tables.
+//! The tables of all settings keys.
 //!
-//! The reader of files, `--set`, their messages, the schema for editors and the reference in the documentation
-//! all come from these tables: a new key is a row here, but for limits, which have a table of their own ([`LIMITS`]).
+//! The parser of files, `--set`, error messages, the schema for editors and the reference in the documentation all use these
+//! tables. To add a key, add a row here; to add a limit, a row in [`LIMITS`].
 
 mod read;
 
@@ -19,30 +19,30 @@ use crate::tools::rule::{RuleValue, ToolField, ToolRule};
 pub use read::{find, is_group, split_list};
 pub(crate) use read::{unknown, walk};
 
-/// A key that may be set, and where its value goes in a `T`.
+/// A key that sets a part of a `T`.
 pub struct Key<T: 'static> {
     /// Its full name: `limits.result-lines`.
     pub name: &'static str,
     /// Its purpose, in a few words.
     pub about: &'static str,
-    /// Which values it takes, and where they go.
+    /// The values that it accepts, with the function that stores them.
     pub form: ValueForm<T>,
 }
 
-/// A word with what it sets.
+/// A word and the function that applies it.
 pub type Word<T> = (&'static str, fn(&mut T));
 
-/// Which values a key takes, and where they go.
+/// The values that a key accepts, with the function that stores them.
 pub enum ValueForm<T: 'static> {
     /// One of these words.
     Word(&'static [Word<T>]),
-    /// The name of a writer; one of a plugin is known only once that is loaded.
+    /// The name of a writer; a plugin's writers are known only once it is loaded.
     Writer(fn(&mut T, Named)),
     /// Any name or pattern.
     Name(fn(&mut T, Named)),
     /// `true` or `false`.
     Flag(fn(&mut T, bool)),
-    /// A whole number from the first to the second.
+    /// A whole number within these bounds, both included.
     Number(usize, usize, fn(&mut T, usize)),
     /// A number of lines, or `none`.
     Lines(fn(&mut T, Option<usize>)),
@@ -66,12 +66,12 @@ pub enum ValueForm<T: 'static> {
     Switches(fn(&mut T, Vec<Switch>)),
 }
 
-/// A name and where it is set.
+/// A name and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The name.
     pub name: String,
-    /// Where it is set.
+    /// Its position.
     pub spot: Spot,
 }
 
@@ -82,7 +82,7 @@ impl Named {
     }
 }
 
-/// All keys of a profile but those of tools and plugins, in the order in which they are documented.
+/// All keys of a profile except those of tools and plugins, in the order of the documentation.
 pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
     let keys: Vec<Key<Settings>> = vec![
         Key {
@@ -268,7 +268,7 @@ pub struct ToolTable {
     pub(crate) scripts: Vec<(&'static str, Named)>,
     /// Its limits.
     pub(crate) limits: Vec<(LimitName, Option<usize>)>,
-    /// Which end of its long results is kept.
+    /// Which end of its long results to keep.
     pub(crate) keep: Option<Keep>,
 }
 
@@ -348,23 +348,23 @@ fn set_field(table: &mut ToolTable, field: ToolField, value: RuleValue) {
     table.rule.fields.push((field, value));
 }
 
-/// A table `[[filter]]`: what is done with which items.
+/// A `[[filter]]` table: items and what to do with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterRule {
-    /// The items that are meant: those of all these groups.
+    /// The groups that an item must be in, all of them.
     pub(crate) groups: Vec<Selector>,
-    /// What is done with them.
+    /// What to do with these items.
     pub(crate) action: Option<FilterAction>,
 }
 
-/// What is done with the items that a filter names.
+/// What a filter does with its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterAction {
-    /// They are not shown.
+    /// Hide them.
     Hide,
-    /// Their bodies are folded away.
+    /// Fold their bodies.
     Collapse,
-    /// Only they are shown.
+    /// Hide all others.
     Only,
 }
 
@@ -441,33 +441,33 @@ pub static SWITCH_KEYS: &[Key<Switch>] = &[
     },
 ];
 
-/// The contents of a file of settings beside its profiles.
+/// The parts of a settings file other than profiles.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     pub(crate) default_profile: Option<Named>,
     pub(crate) switches: Vec<Switch>,
     pub(crate) allowed_in_projects: Vec<Named>,
     pub(crate) trusted_paths: Vec<Named>,
-    /// Where the table `[serve]` is.
+    /// The position of the `[serve]` table.
     pub(crate) serve_at: Option<Spot>,
     /// The keys of that table.
     pub(crate) serve: Vec<TableEntry>,
 }
 
-/// How sessions are served, unless options say otherwise.
+/// The defaults of the options of `streamfmt serve`.
 #[derive(Clone, Debug, Default)]
 pub struct ServeSettings {
     /// The port.
     pub port: Option<u16>,
-    /// The addresses to listen at, each with where it was said.
+    /// The addresses to listen on, each with its position.
     pub bind: Vec<Named>,
-    /// Hosts beyond this machine under which the server is asked.
+    /// Host names of the server on other machines, as a reverse proxy sends them.
     pub allow_hosts: Vec<Named>,
     /// Origins whose pages may read older logs.
     pub allow_origins: Vec<Named>,
-    /// What all paths begin with.
+    /// The prefix of all paths.
     pub base_path: Option<Named>,
-    /// Whether secrets are shown beyond this machine.
+    /// Whether to show secrets beyond this machine.
     pub show_secrets: Option<bool>,
 }
 
@@ -505,14 +505,14 @@ pub static SERVE_KEYS: &[Key<ServeSettings>] = &[
     },
 ];
 
-/// An empty list leaves what a file below says.
+/// An empty list leaves the value of the layer below.
 fn replace(below: &mut Vec<Named>, list: Vec<Named>) {
     if !list.is_empty() {
         *below = list;
     }
 }
 
-/// The keys of a file beside those of profiles.
+/// The keys of a file outside of profiles.
 pub static FILE_KEYS: &[Key<Head>] = &[
     Key { name: "version", about: "the version of the format", form: ValueForm::Number(1, 1, |_, _| {}) },
     Key {
@@ -555,7 +555,7 @@ fn with_limits<T>(
     keys
 }
 
-/// No line of the input may be longer than this, whatever a profile says: a record counts in 32 bits.
+/// The upper bound of `limits.line`: positions in a record have 32 bits.
 const LONGEST_LINE: usize = 1 << 30;
 
 /// A group, or its complement.

@@ -1,4 +1,4 @@
-//! Plugins that settings name, and the profiles that they bring along.
+//! The plugins that settings name, and the profiles of plugins.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,37 +13,37 @@ use crate::problem::suggestion;
 use crate::settings::keys::{Named, split_list};
 use crate::settings::profile::Settings;
 
-/// A plugin that takes part in a run.
+/// A plugin that is used in a run.
 #[derive(Clone, Debug)]
 pub struct Active {
     /// Its layer.
     pub layer: PluginLayer,
-    /// What was read of it.
+    /// The loaded plugin.
     pub pack: Arc<Pack>,
-    /// Where it comes from, if it was chosen by its name.
+    /// Its origin, if it was chosen by name.
     pub home: Option<Home>,
-    /// What chose it: a file of settings with its line, the file of its profile, the script that it is.
+    /// What selected it: a settings file with its line, the file of its profile, or the script itself.
     pub by: String,
 }
 
 impl Active {
-    /// One that `by` chose, but not by its name.
+    /// Creates one that `by` selected, but not by name.
     fn new(layer: PluginLayer, pack: impl Into<Arc<Pack>>, by: impl Into<String>) -> Self {
         Self { layer, pack: pack.into(), home: None, by: by.into() }
     }
 
-    /// What the plugins' machines are made of.
+    /// The sources for the plugins' VMs.
     pub(crate) fn chosen(&self) -> Chosen {
         (self.layer, Arc::clone(&self.pack))
     }
 }
 
-/// A profile that a plugin brings along.
+/// A profile of a plugin.
 #[derive(Clone, Debug)]
 pub(crate) struct PackProfile {
-    /// Whose it is.
+    /// The plugin.
     pub(crate) pack: Arc<Pack>,
-    /// What its file is called in messages.
+    /// The name of its file in messages.
     pub(crate) file: String,
     /// Its text.
     pub(crate) text: String,
@@ -57,16 +57,16 @@ impl PackProfile {
     }
 }
 
-/// Why a plugin that settings name is not used.
+/// Why a plugin that settings name can't be used.
 pub(crate) enum Unusable {
-    /// It isn't there.
+    /// It doesn't exist.
     Missing(String),
-    /// There is something wrong with it.
+    /// It is invalid.
     Broken(String),
 }
 
 impl Config {
-    /// The plugin that settings name: by a path, else an installed one, else one that comes with the program.
+    /// Finds a plugin that settings name: by path, or else an installed or a built-in one.
     pub(crate) fn pack(&self, named: &Named) -> Result<Pack, Unusable> {
         if let Some(why) = WITHOUT_LUA {
             return Err(Unusable::Missing(why.to_owned()));
@@ -78,7 +78,7 @@ impl Config {
         self.pack_named(&named.name)
     }
 
-    /// An installed plugin, or one that comes with the program.
+    /// Finds an installed or a built-in plugin.
     pub(super) fn pack_named(&self, name: &str) -> Result<Pack, Unusable> {
         let installed = Installed::new(&self.folders);
         installed.find(&self.request.files, name).map_err(|message| match installed.home(name) {
@@ -87,8 +87,7 @@ impl Config {
         })
     }
 
-    /// The user's own script, `init.lua` beside the user's settings. It may ask for others there, but for those of
-    /// the plugins, which are none of its own.
+    /// The user's own script, `init.lua` beside the user's settings. It may require other files there, except those of plugins.
     pub(crate) fn user_pack(&self) -> Option<Result<Pack, String>> {
         let folder = self.folders.config.as_ref().filter(|_| self.request.file.is_none())?;
         let path = ["init.lua", "init.luau"]
@@ -124,8 +123,8 @@ impl Config {
         })
     }
 
-    /// All plugins of a profile, the lowest first: those whose profiles it is made of, those that it names, its
-    /// functions, the user's own, the project's, and those `of_run`.
+    /// All plugins of a profile, lowest precedence first: those whose profiles were merged, those that the profile names, its
+    /// functions, the user's script, the project's plugin, and those `of_run`.
     pub(crate) fn all_plugins(
         &self,
         settings: &Settings,
@@ -147,7 +146,7 @@ impl Config {
         }
         for named in &settings.plugins {
             match self.pack(named) {
-                // What is only read leads to no native code: not even to that of a plugin that the user has.
+                // An untrusted source must not load native code, not even that of a plugin the user has installed.
                 Ok(pack) if pack.is_native() && named.spot.document.layer == SettingsLayer::Project => {
                     let message = format!(
                         "plugin \"{}\": it is native, and a project's settings can't load native code \
@@ -163,7 +162,7 @@ impl Config {
                 Err(Unusable::Missing(message)) => {
                     told.tell_at(&named.spot, format!("plugin \"{}\": {message}", named.name));
                 }
-                // A plugin that is broken is left out; the others and the stream are told all the same.
+                // A broken plugin is skipped; the others are used, and the stream is still formatted.
                 Err(Unusable::Broken(message)) => journal.note_unread(Path::new(&named.name), message),
             }
         }
@@ -190,7 +189,7 @@ impl Config {
                     told.tell_at(&leaf.spot, message);
                 }
             }
-            // Options of a plugin that this profile doesn't use wait for one that does, unless an option says it.
+            // Options of a plugin that this profile doesn't use are kept for profiles that do; only one given by `--set` is a problem.
             if !is_known && leaf.spot.document.layer == SettingsLayer::Option {
                 let names = all.iter().map(|active| active.pack.name.as_str());
                 let message = format!("the plugin {plugin} is not in use {}", suggestion(plugin, names));
@@ -201,7 +200,7 @@ impl Config {
         all
     }
 
-    /// The plugins whose profiles are known by name: those of this run, and those that are used with all profiles.
+    /// The plugins whose profiles are known by name: those of this run, and those used with all profiles.
     pub(crate) fn known_packs(&self) -> &[Arc<Pack>] {
         self.known.get_or_init(|| {
             let mut packs = self.request.packs.clone();
@@ -214,7 +213,7 @@ impl Config {
         })
     }
 
-    /// The other plugins that can be chosen by name and read.
+    /// The other valid plugins that can be chosen by name.
     fn other_packs(&self) -> &[Arc<Pack>] {
         self.others.get_or_init(|| {
             let known = self.known_packs();
@@ -224,8 +223,7 @@ impl Config {
         })
     }
 
-    /// The profiles of plugins that can be chosen by name, each with the files that it may be: one, unless two
-    /// plugins have one of its name.
+    /// The profiles of plugins that can be chosen by name, each with its files: several if several plugins define it.
     pub(crate) fn pack_profiles(&self) -> Vec<(String, Vec<String>)> {
         let mut profiles: Vec<(String, Vec<String>)> = Vec::new();
         let packs = self.known_packs().iter().chain(self.other_packs());
@@ -239,19 +237,19 @@ impl Config {
         profiles
     }
 
-    /// The profile `name` of a plugin that is known, or of the plugin `name`.
+    /// The profile `name` of a known plugin, or of the plugin `name`.
     pub(crate) fn pack_profile(&self, name: &str) -> Option<PackProfile> {
         let own = || self.pack_named(name).ok().map(Arc::new);
         let known = self.known_packs().iter().find_map(|pack| PackProfile::of(pack, name));
         known.or_else(|| PackProfile::of(&own()?, name))
     }
 
-    /// The profiles `name` of plugins that nothing else names.
+    /// The profiles `name` of plugins that nothing else selects.
     pub(crate) fn other_profiles(&self, name: &str) -> Vec<PackProfile> {
         self.other_packs().iter().filter_map(|pack| PackProfile::of(pack, name)).collect()
     }
 
-    /// Why the plugin `name` can't be read, if there is one.
+    /// Why the plugin `name` is invalid, if it exists.
     pub(crate) fn wrong_with_pack(&self, name: &str) -> Option<String> {
         match self.pack_named(name) {
             Err(Unusable::Broken(message)) => Some(message),
@@ -261,7 +259,7 @@ impl Config {
 }
 
 impl Resolved {
-    /// The profile `name` of the plugin whose profile `by` is.
+    /// The profile `name` of the plugin that contains the profile `by`.
     pub(crate) fn beside(&self, by: &SettingsFile, name: &str) -> Option<PackProfile> {
         let own =
             self.packs.iter().find(|profile| by.layer == SettingsLayer::Pack && profile.file == by.name)?;
@@ -269,9 +267,9 @@ impl Resolved {
     }
 }
 
-/// Chooses an option of a plugin; the error says what is wrong.
+/// Sets an option of a plugin. Returns a message if the option or the value is invalid.
 pub(super) fn choose(pack: &mut Pack, option: &str, value: &SettingValue) -> Result<(), String> {
-    // An option that isn't there is told by its name, whatever its value.
+    // An unknown option is reported by name, regardless of its value.
     let like = pack.options.get(option).map_or(toml::Value::Boolean(true), |like| like.value.clone());
     let value = value.like(&like).or_else(|| (!pack.options.contains_key(option)).then_some(like));
     match value {
@@ -280,15 +278,15 @@ pub(super) fn choose(pack: &mut Pack, option: &str, value: &SettingValue) -> Res
     }
 }
 
-/// Whether a plugin is named by a path.
+/// Whether the name of a plugin is a path.
 fn is_path(name: &str) -> bool {
     let is_source = Path::new(name).extension().is_some_and(|end| end == "lua" || end == "luau");
     name.contains(['/', std::path::MAIN_SEPARATOR]) || is_source
 }
 
 impl SettingValue {
-    /// This value for an option of a plugin, whose default is `like`: the text of a command line becomes what the
-    /// default is. `None`: no option is such a thing.
+    /// Converts a value for a plugin option whose default is `like`: text from the command line gets the type of the default.
+    /// Returns `None` for types that options don't have.
     fn like(&self, like: &toml::Value) -> Option<toml::Value> {
         Some(match (self, like) {
             (Self::Bare(text), toml::Value::Boolean(_)) => {

@@ -1,7 +1,7 @@
-//! The values of a profile, complete but for what the terminal decides.
+//! The values of a profile, complete except for those that depend on the terminal.
 //!
-//! Built-in profiles are files like those that users write, embedded and read by the same code. Every profile lies
-//! over `default` unless it says `extends = ["none"]`.
+//! Built-in profiles are embedded files in the same format as those of users, parsed by the same code. Every profile extends
+//! `default` unless it has `extends = ["none"]`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ use crate::settings::tree::{Path as KeyPath, SettingsTree};
 use crate::settings::{Config, SettingsProblems};
 use crate::tools::rule::ToolRule;
 
-/// The profiles that come with the program, as the files they are.
+/// The built-in profiles: name and source.
 pub static BUILT_IN: &[(&str, &str)] = &[
     ("default", include_str!("../../profiles/default.toml")),
     ("page", include_str!("../../profiles/page.toml")),
@@ -32,51 +32,51 @@ pub static BUILT_IN: &[(&str, &str)] = &[
 /// The values of a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The name of the writer, if the profile wants a certain one.
+    /// The name of the writer, if the profile sets one.
     pub writer: Option<Named>,
-    /// The name of the theme, or its path: relative to the file that it stands in.
+    /// The name of the theme, or its path relative to the file that names it.
     pub theme: Named,
-    /// The plugins, the lowest first.
+    /// The plugins, lowest precedence first.
     pub plugins: Vec<Named>,
-    /// Options of plugins: the plugin, the option, its value.
+    /// Plugin options: plugin, option, value.
     pub options: Vec<(String, String, Leaf)>,
-    /// Whether Markdown is laid out.
+    /// Whether to render Markdown.
     pub markdown: bool,
-    /// The schema of the records in replies that become a tree: a name, or its path relative to the file that names it.
+    /// The schema of records in replies that are shown as a tree: a name, or a path relative to the file that names it.
     pub records: Option<Named>,
-    /// Whether times are shown.
+    /// Whether to show times.
     pub timestamps: bool,
-    /// Longest line of the input that is read, in bytes.
+    /// Longest input line that is parsed, in bytes.
     pub max_line: usize,
-    /// The columns to wrap at, whatever the terminal's width; 0 doesn't wrap.
+    /// The column to wrap at, regardless of the terminal's width; 0 disables wrapping.
     pub width: Option<usize>,
-    /// The CI service whose log it is for; without one, the one that it runs on.
+    /// The CI service whose log is written; `None` detects it.
     pub ci: Option<Ci>,
-    /// Whether `detail = "lines"` asks for the output format `log` by its old name.
+    /// Whether `detail = "lines"`, the old name of the output format `log`, is set.
     pub is_log: bool,
-    /// The rules for tools: a later one overrides an earlier one for the same tools.
+    /// The tool rules: later ones override earlier ones for the same tools.
     pub tools: Vec<ToolRule>,
     /// Lua functions for tools.
     pub scripts: Vec<ToolScript>,
-    /// Its tables `[[filter]]`, which are part of `profile` once all is read.
+    /// The `[[filter]]` tables, which are moved into `profile` at the end.
     pub(crate) filters: Vec<FilterRule>,
-    /// The choices that the core knows.
+    /// The part of the profile that the core uses.
     pub profile: Profile,
 }
 
 /// A function in a Lua file that formats some tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolScript {
-    /// Which tools: an exact name, an action such as `@run`, or a glob.
+    /// The tools: an exact name, an action such as `@run`, or a glob.
     pub pattern: String,
-    /// What it returns: `label`, `arg`, `summary`, `call` or `result`.
+    /// The field that it returns: `label`, `arg`, `summary`, `call` or `result`.
     pub field: &'static str,
-    /// The file, and after `#` the function in the table that the file gives.
+    /// The file, and after `#` the function in the table that the file returns.
     pub script: Named,
 }
 
 impl Default for Settings {
-    /// What is below everything: no limits, nothing hidden.
+    /// The values below all profiles: no limits, nothing hidden.
     fn default() -> Self {
         Self {
             writer: None,
@@ -99,7 +99,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The values of the merged settings, which were checked when they were read.
+    /// Converts merged settings, whose values were checked when they were parsed.
     pub(crate) fn of(tree: &SettingsTree) -> Self {
         let mut settings = Self::default();
         let mut tools: IndexMap<&str, ToolTable> = IndexMap::new();
@@ -148,7 +148,7 @@ impl Settings {
 }
 
 impl Config {
-    /// The functions that settings name, as plugins: one for each file of settings. Files that can't be read are reported.
+    /// Returns the functions that settings name, as one plugin per settings file. Unreadable files are reported.
     pub(crate) fn scripts(&self, settings: &Settings, told: &mut SettingsProblems) -> Vec<Pack> {
         let mut packs: IndexMap<&str, (String, BTreeMap<String, String>)> = IndexMap::new();
         for ToolScript { pattern, field, script } in &settings.scripts {
@@ -172,7 +172,7 @@ impl Config {
                 lua_text(&Path::new(file).with_extension("").display().to_string().replace('/', "."));
             let from = if function.is_empty() { String::new() } else { format!("[{}]", lua_text(function)) };
             let missing = lua_text(&format!("{file} returns no function {function}"));
-            // One line for each, so that a message leads to the right one.
+            // One line each, so that a message points to the right one.
             let _ = writeln!(
                 entry,
                 "sf.tool({}, {{ {field} = assert(require({module}){from}, {missing}) }})",
@@ -183,7 +183,7 @@ impl Config {
     }
 }
 
-/// A text as a string of Lua.
+/// Escapes a text as a Lua string literal.
 fn lua_text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for byte in text.bytes() {

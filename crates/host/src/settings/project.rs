@@ -1,4 +1,4 @@
-//! The files of a project: found by searching, and heard only as far as the user allows.
+//! The files of a project: found by searching, and used only as far as the user allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -18,44 +18,44 @@ use crate::plugin::pack::{Pack, is_library};
 use crate::problem::Problem;
 use crate::trust::{Closure, OWN_FOLDER, Standing, Trust};
 
-/// The names of a project's settings, the first that is there counts.
+/// The file names of a project's settings; the first that exists is used.
 const FILES: [&str; 2] = ["streamfmt.toml", ".streamfmt/config.toml"];
 
-/// Most files of settings that a project's lead to.
+/// Most settings files that a project may reference.
 const MOST_FILES: usize = 64;
-/// Largest file that a project's settings lead to, in bytes.
+/// Largest file that a project's settings may reference, in bytes.
 const LARGEST_PART: usize = 4 << 20;
 
-/// A project that brings settings along.
+/// A project with settings.
 #[derive(Clone, Debug)]
 pub struct Project {
-    /// Its folder, as a real path.
+    /// The real path of its folder.
     pub root: PathBuf,
-    /// Its file of settings, as it is called in messages.
+    /// The name of its settings file in messages.
     pub file: String,
     /// Whether it is trusted.
     pub standing: Standing,
-    /// What was left out since it is not.
+    /// The settings that were ignored because it isn't trusted.
     pub refusals: Vec<Refusal>,
-    /// What is wrong with its files; told only if it is trusted, or asked for.
+    /// The problems of its files; reported only if it is trusted, or on request.
     pub problems: Vec<Problem>,
     reader: Files,
     loaded: Arc<Loaded>,
-    /// What was trusted: nothing else of it is used.
+    /// The trusted files: nothing else of the project is used.
     closure: Option<Arc<Closure>>,
 }
 
-/// What a path in a project leads to.
+/// The target of a path in a project.
 pub(super) enum Brought {
-    /// A file: its name and text.
+    /// A file: its name and its text.
     File(String, String),
     /// A folder: its files.
     Folder(BTreeMap<String, String>),
 }
 
 impl Project {
-    /// Finds the project that the working directory lies in, and reads its settings. The nearest file counts; it
-    /// is looked for up to the root of a repository, and below the home directory.
+    /// Finds the project of the working directory and reads its settings. The search goes up to the root of a repository, stays
+    /// below the home directory, and ends at the first file.
     pub fn find(files: &Files, folders: &Folders) -> Result<Option<Self>, Problem> {
         let Some((root, name)) = search(files, folders) else { return Ok(None) };
         let path = root.join(name);
@@ -79,8 +79,8 @@ impl Project {
         }))
     }
 
-    /// All files that take part in it: those that its settings lead to, and everything in `.streamfmt/`. None of them
-    /// may lie outside of it.
+    /// Collects all files of the project: those that its settings reference, and everything in `.streamfmt/`. None may be outside
+    /// of the project.
     pub fn closure(&self) -> Result<Closure, Problem> {
         let mut open = vec![Arc::clone(&self.loaded)];
         let mut seen = BTreeSet::new();
@@ -89,7 +89,7 @@ impl Project {
             for reference in loaded.references() {
                 let reference = reference.split('#').next().unwrap_or_default();
                 let path = folder.join(reference);
-                // Nobody loads a library that a file names.
+                // Libraries that a file names are never loaded.
                 if is_library(&path) {
                     continue;
                 }
@@ -104,7 +104,7 @@ impl Project {
                             open.push(Arc::new(Loaded::read(document).0));
                         }
                     }
-                    // A folder is a plugin: reading it is enough.
+                    // A folder is a plugin; it references nothing else.
                     Err(FileError::OtherKind(_)) => {
                         if let Err(error @ FileError::Leaves(_)) = Pack::names(&self.reader, &path) {
                             return Err(Problem::of(&self.file, format!("{reference}: {error}")));
@@ -114,7 +114,7 @@ impl Project {
                     Err(error @ FileError::Outside(_)) => {
                         return Err(Problem::of(&self.file, format!("{reference}: {error}")));
                     }
-                    // What can't be read now takes no part later: see `brought`.
+                    // A file that can't be read now isn't used later either: see `brought`.
                     Err(_) => {}
                 }
             }
@@ -122,7 +122,7 @@ impl Project {
         Closure::of(&self.reader)
     }
 
-    /// What a path in a file of the project leads to, as it was when it was trusted.
+    /// Resolves a path in a file of the project, with the contents that were trusted.
     fn brought(&self, by: &SettingsFile, path: &str) -> Result<Brought, String> {
         let closure = self.closure.as_ref().ok_or("the project is not trusted")?;
         let name = name_of(closure, &by.folder().join(path)).map_err(|error| error.to_string())?;
@@ -150,7 +150,7 @@ impl Project {
         Some(Ok(Pack::from_source(&format!("{own}init.lua"), String::from_utf8_lossy(entry))))
     }
 
-    /// What an untrusted project is heard for: the rest is put among the refusals.
+    /// Keeps the settings that an untrusted project may set, and records the others as refused.
     fn reduced(&mut self, granted: &[Named]) -> Loaded {
         let loaded = &*self.loaded;
         let mut refusals = Vec::new();
@@ -205,36 +205,36 @@ impl Project {
     }
 }
 
-/// The files in a folder of a trusted project, whose path ends in `/`.
+/// The files in a folder of a trusted project. `path` ends in `/`.
 fn texts_in(closure: &Closure, folder: &str) -> BTreeMap<String, String> {
     let inside = closure.files.iter().filter_map(|(file, bytes)| Some((file.strip_prefix(folder)?, bytes)));
     inside.map(|(file, bytes)| (file.to_owned(), String::from_utf8_lossy(bytes).into_owned())).collect()
 }
 
-/// The name of a file of a trusted project: its path inside of it.
+/// The name of a file of a trusted project: its path relative to the project.
 fn name_of(closure: &Closure, path: &Path) -> Result<String, FileError> {
-    // The project's own settings may be read by a relative path.
+    // The project's own settings may have been read by a relative path.
     let inside = path.strip_prefix(&closure.root).unwrap_or(path);
     plain(inside).ok_or_else(|| FileError::Outside(closure.root.clone()))
 }
 
-/// The text of a file of a trusted project, as it was when it was trusted.
+/// The trusted text of a file of a project.
 fn text_of<'c>(closure: &'c Closure, name: &str) -> Result<&'c str, FileError> {
     let bytes = closure.files.get(name).ok_or(FileError::Missing)?;
     std::str::from_utf8(bytes).map_err(|_| FileError::NotText)
 }
 
-/// The text of the file `path` of a trusted project, as it was when it was trusted.
+/// The trusted text of the file `path` of a project.
 pub(crate) fn trusted_text<'c>(closure: &'c Closure, path: &Path) -> Result<&'c str, FileError> {
     text_of(closure, &name_of(closure, path)?)
 }
 
 impl Loaded {
-    /// The paths that it leads to.
+    /// The paths that it references.
     fn references(&self) -> Vec<String> {
         let parts = self.profiles.values().map(|(_, part)| part).chain([&self.general]);
         let mut paths: Vec<String> = parts.flat_map(ProfilePart::references).collect();
-        // It may be a theme, which extends one other.
+        // The file may be a theme, which may extend another one.
         let (table, _) = document::parse(&self.document);
         let extended = table.get("extends").and_then(|leaf| leaf.text().map(str::to_owned));
         paths.extend(extended.filter(|path| is_path(path)));
@@ -243,7 +243,7 @@ impl Loaded {
 }
 
 impl ProfilePart {
-    /// The paths that it leads to.
+    /// The paths that it references.
     fn references(&self) -> Vec<String> {
         let mut paths: Vec<String> = self.extends.iter().flatten().map(|name| name.name.clone()).collect();
         paths.retain(|name| is_path(name));
@@ -267,7 +267,7 @@ impl ProfilePart {
 }
 
 impl Config {
-    /// Finds the project's settings and takes of them what is allowed.
+    /// Finds the project's settings and applies those that are allowed.
     pub(super) fn find_project(&mut self) {
         let mut project = match Project::find(&self.request.files, &self.folders) {
             Ok(Some(project)) => project,
@@ -310,7 +310,7 @@ impl Config {
         self.project = Some(project);
     }
 
-    /// Reads a file of settings by a path that stands in another. Gives its real path and its text.
+    /// Reads a settings file by a path in another one. Returns its real path and its text.
     pub(crate) fn read_beside(&self, by: &SettingsFile, path: &str) -> Result<(PathBuf, String), String> {
         if by.layer == SettingsLayer::Project {
             return match self.project_files(by, path)? {
@@ -335,17 +335,17 @@ impl Config {
         project.brought(by, path)
     }
 
-    /// What a trusted project brings along.
+    /// The trusted files of the project, if it is trusted.
     pub(crate) fn closure(&self) -> Option<&Arc<Closure>> {
         self.project.as_ref()?.closure.as_ref()
     }
 
-    /// The plugin that a trusted project brings along as a whole, `.streamfmt/init.lua`.
+    /// The plugin of a trusted project, `.streamfmt/init.lua`.
     pub(crate) fn project_pack(&self) -> Option<Result<Pack, String>> {
         self.project.as_ref()?.pack()
     }
 
-    /// The one line that tells what a project said in vain, if anything.
+    /// The one-line warning about the ignored settings of a project, if any.
     pub fn left_out(&self) -> Option<String> {
         let project = self.project.as_ref().filter(|project| !project.refusals.is_empty())?;
         let is_here = project.root == self.folders.work;
@@ -355,14 +355,14 @@ impl Config {
     }
 }
 
-/// The settings of the project that `place` lies in: the nearest, not above the root of a repository.
+/// The settings of the project that contains `place`: the nearest, not above the root of a repository.
 pub(crate) fn settings_above(place: &Path) -> Option<PathBuf> {
     let folders = Folders { work: place.canonicalize().ok()?, ..Folders::default() };
     let (root, name) = search(&Files::default(), &folders)?;
     Some(root.join(name))
 }
 
-/// The folder of the project and the name of its settings there.
+/// The folder of the project and the path of its settings within it.
 fn search(files: &Files, folders: &Folders) -> Option<(PathBuf, &'static str)> {
     let home = folders.home.as_deref();
     let real_home = home.and_then(|home| home.canonicalize().ok());

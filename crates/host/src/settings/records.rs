@@ -1,4 +1,4 @@
-//! Schemas of records: those that are built in, and those in files of the users' own.
+//! Record schemas: built-in ones and those in users' files.
 //!
 //! ```toml
 //! name = "recipe"                  # the name of the file if absent
@@ -23,7 +23,7 @@
 //! how = "Finely."
 //! ```
 //!
-//! The examples are checked: they must be records that fit the schema, since a model does as they do.
+//! Examples are checked against the schema, since models imitate them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ use crate::files::Files;
 use crate::problem::{Problem, Problems, nearest, suggestion};
 use crate::settings::keys::Named;
 
-/// The schemas that come with the program, as the files they are.
+/// The built-in schemas: name and source.
 pub static BUILT_IN: &[(&str, &str)] = &[("project", include_str!("../../records/project.toml"))];
 
 /// The value that turns records off.
@@ -66,7 +66,7 @@ fn built_in(name: &str) -> Option<Result<RecordSchema, Problems>> {
     Some(parse(SettingsFile::new(file, None, SettingsLayer::BuiltIn, (*source).to_owned())))
 }
 
-/// What to say of a schema that isn't known, called `what`. `others`: what can be named besides schemas.
+/// The message for an unknown schema. `what` is the noun for it, `others` are names that are valid besides schemas.
 fn unknown(what: &str, name: &str, others: &[&str]) -> String {
     let known: Vec<&str> = BUILT_IN.iter().map(|(known, _)| *known).chain(others.iter().copied()).collect();
     match nearest(name, &known) {
@@ -78,7 +78,8 @@ fn unknown(what: &str, name: &str, others: &[&str]) -> String {
 }
 
 impl Config {
-    /// What settings name for records: a schema, or an accumulator, of which `accumulators` gives the names, if they are known.
+    /// Resolves the `records` setting to a schema or an accumulator. `accumulators` returns the names of accumulators if they are
+    /// known.
     pub(crate) fn records_of(
         &self,
         settings: &Settings,
@@ -106,14 +107,14 @@ impl Config {
         let (path, text) = self
             .read_beside(by, name)
             .map_err(|error| spot.problem(format!("can't read the schema {name}: {error}")))?;
-        // In messages it is called as a profile is that a file leads to.
+        // Messages name it like a profile that a file references.
         let folder = Path::new(&by.name).parent().filter(|_| by.path.is_some());
         let shown = folder.unwrap_or(Path::new("")).join(name);
         parse(SettingsFile::new(shown.display().to_string(), Some(path), by.layer, text))
     }
 }
 
-/// Reads a schema. The error holds all that is wrong in the file, or else the first fault of the schema as a whole.
+/// Parses a schema. The error contains all problems of the file, or else the first fault of the schema as a whole.
 fn parse(file: SettingsFile) -> Result<RecordSchema, Problems> {
     let file = Arc::new(file);
     let (table, problems) = document::parse(&file);
@@ -127,7 +128,7 @@ fn parse(file: SettingsFile) -> Result<RecordSchema, Problems> {
     Problems(problems).or(schema)
 }
 
-/// The first fault of a schema that was read, with its place.
+/// The first fault of a parsed schema, with its position.
 fn fault(file: &Arc<SettingsFile>, table: &Table, schema: &RecordSchema) -> Option<Problem> {
     let whole = Spot { document: Arc::clone(file), span: 0..0 };
     let types: Vec<&Table> = match table.get("type").map(|leaf| &leaf.value) {
@@ -148,10 +149,10 @@ fn fault(file: &Arc<SettingsFile>, table: &Table, schema: &RecordSchema) -> Opti
     Some(spot.unwrap_or(whole).problem(format!("the examples don't fit the schema: {}", flaw.reason)))
 }
 
-/// Where a key is, or a field of a type, which is called `fields.NAME`.
+/// The position of a key, or of a field of a type (`fields.NAME`).
 fn spot_in(table: &Table, key: &str) -> Option<Spot> {
     if let Some(field) = key.strip_prefix("fields.") {
-        // Of a field that is there twice the second is at fault.
+        // Of a duplicate field, the second occurrence is the problem.
         let lists = ["optional", "fields"].into_iter().filter_map(|list| table_of(&table.get(list)?.value));
         return lists.flat_map(|list| &list.0).find(|entry| entry.key == field).map(|entry| entry.at.clone());
     }
@@ -261,7 +262,7 @@ impl SchemaReader {
         order
     }
 
-    /// The fields in a table of a type, each with its example.
+    /// Parses the fields in a table of a type, each with its example.
     fn fields(&mut self, table: &Table, key: &str, is_required: bool) -> Vec<RecordField> {
         let Some(leaf) = table.get(key) else { return Vec::new() };
         let Some(fields) = table_of(&leaf.value) else {
@@ -283,7 +284,7 @@ impl SchemaReader {
     }
 }
 
-/// The same value in JSON, if that has it.
+/// Converts the value to JSON, if JSON has it.
 fn json(value: &SettingValue) -> Option<serde_json::Value> {
     Some(match value {
         SettingValue::Text(text) | SettingValue::Bare(text) => text.as_str().into(),

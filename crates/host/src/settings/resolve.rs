@@ -15,7 +15,7 @@ use crate::settings::profile::BUILT_IN;
 
 /// Most levels of `extends`.
 const DEEPEST: usize = 8;
-/// Most profiles that are merged for one, including repeated ones.
+/// Most profiles that are merged into one, including repeated ones.
 const MOST: usize = 64;
 
 /// A profile merged with all that it extends and the settings for all profiles.
@@ -25,7 +25,7 @@ pub struct Resolved {
     pub tree: SettingsTree,
     /// Problems in the profiles.
     pub problems: SettingsProblems,
-    /// The names of the merged profiles, the lowest first.
+    /// The names of the merged profiles, lowest precedence first.
     pub profiles: Vec<String>,
     /// The profiles of plugins among them.
     pub(crate) packs: Vec<PackProfile>,
@@ -43,7 +43,7 @@ impl Config {
         resolver.resolved
     }
 
-    /// Merges the profile that is the text of `document`, all that it extends, and the settings for all profiles.
+    /// Merges the profile in `document`, all that it extends, and the settings for all profiles.
     pub(crate) fn resolve_text(&self, document: SettingsFile) -> Resolved {
         let mut resolver = Resolver::new(self);
         let file = resolver.loaded(document);
@@ -64,7 +64,7 @@ fn drops_default(part: &ProfilePart) -> bool {
     part.extends.iter().flatten().any(|name| name.name == "none")
 }
 
-/// Where a name is looked up: in so many of the lowest layers, and in the file that it is written in.
+/// Where to look up a name: in the lowest `level` layers, and in the file that contains the reference.
 #[derive(Clone)]
 struct Scope {
     level: usize,
@@ -74,15 +74,15 @@ struct Scope {
 /// A table of a profile.
 struct Found {
     file: Arc<Loaded>,
-    /// Its name in the file; without one it is the whole file.
+    /// Its name in the file; `None` is the whole file.
     name: Option<String>,
     /// Identifies it, to detect cycles.
     identity: String,
     /// Its name in messages.
     shown: String,
-    /// Where the names that it extends are looked up.
+    /// The scope of the names that it extends.
     scope: Scope,
-    /// Where its own name is looked up if it extends that: below it.
+    /// The scope of its own name in its `extends`: the layers below it.
     below: Scope,
 }
 
@@ -96,7 +96,7 @@ impl Found {
 struct Resolver<'c> {
     config: &'c Config,
     resolved: Resolved,
-    /// The profiles that are being merged, outermost first: the identity and the name of each.
+    /// The profiles being merged, outermost first, each with its identity and its name.
     chain: Vec<(String, String)>,
     /// Profiles merged so far.
     applied: usize,
@@ -109,7 +109,7 @@ impl<'c> Resolver<'c> {
         Self { config, resolved: Resolved::default(), chain: Vec::new(), applied: 0, opened: Vec::new() }
     }
 
-    /// Merges what is below every profile: the default, and the settings for all profiles.
+    /// Merges the layers below every profile: the default profile, and the settings for all profiles.
     fn below(&mut self, drops_default: bool) {
         let config = self.config;
         if !drops_default {
@@ -129,7 +129,7 @@ impl<'c> Resolver<'c> {
         }
     }
 
-    /// Finds the tables of a profile, the lowest first: at least one.
+    /// Finds the tables of a profile, lowest precedence first; at least one.
     fn find(&mut self, wanted: &Named, scope: &Scope) -> Result<Vec<Found>, String> {
         if is_path(&wanted.name) {
             return Ok(vec![self.find_path(wanted, scope)?]);
@@ -169,7 +169,7 @@ impl<'c> Resolver<'c> {
         Ok(all)
     }
 
-    /// Finds the profile that a path names.
+    /// Finds the profile of a path.
     fn find_path(&mut self, wanted: &Named, scope: &Scope) -> Result<Found, String> {
         let (file, name) = self.open(wanted)?;
         let names = || file.profiles.keys().map(String::as_str);
@@ -206,7 +206,7 @@ impl<'c> Resolver<'c> {
         true
     }
 
-    /// Merges one table of a profile over what it extends.
+    /// Merges one table of a profile on top of those that it extends.
     fn part(&mut self, wanted: &Named, found: &Found) {
         let Found { identity, shown: own, .. } = found;
         let is_circle = self.chain.iter().any(|(open, _)| open == identity);
@@ -243,7 +243,7 @@ impl<'c> Resolver<'c> {
         }
     }
 
-    /// A profile that was passed as text, is built in, or belongs to a plugin that is known.
+    /// Finds a profile that was passed as text, is built in, or belongs to a known plugin.
     fn built_in(&mut self, wanted: &Named) -> Option<Arc<Loaded>> {
         if let Some((name, source)) =
             self.config.request.texts.iter().rfind(|(known, _)| *known == wanted.name)
@@ -261,7 +261,7 @@ impl<'c> Resolver<'c> {
         Some(self.of_plugin(profile))
     }
 
-    /// A profile of any plugin that can be chosen by name. It is an error if several have it.
+    /// Finds a profile of any plugin that can be chosen by name. Fails if several plugins define it.
     fn of_any_plugin(&mut self, wanted: &Named) -> Result<Option<Arc<Loaded>>, String> {
         let mut found = self.config.other_profiles(&wanted.name);
         if found.len() > 1 {
@@ -299,7 +299,7 @@ impl<'c> Resolver<'c> {
         loaded
     }
 
-    /// Reads the file of a path. Returns it with the name after `#`.
+    /// Reads the file of a path. Returns it and the profile name after `#`.
     fn open(&mut self, wanted: &Named) -> Result<(Arc<Loaded>, Option<String>), String> {
         let (path, fragment) = match wanted.name.split_once('#') {
             Some((path, fragment)) => (path, Some(fragment.to_owned())),

@@ -1,6 +1,6 @@
-//! The JSON Schema of a file of settings, for editors: made of the tables that the reader uses.
+//! The JSON Schema of settings files, for editors, generated from the tables of keys.
 //!
-//! It is written in draft 7, which the editors' TOML extensions understand.
+//! It uses draft 7, which TOML extensions of editors support.
 
 use serde_json::{Map, Value, json};
 use streamfmt_core::profile::LimitRow;
@@ -15,7 +15,7 @@ use crate::writers::WRITERS;
 pub const ADDRESS: &str =
     "https://raw.githubusercontent.com/streamfmt/streamfmt/main/docs/schema/config.schema.json";
 
-/// The schema as a text of JSON, with a final newline.
+/// Returns the schema as JSON, with a final line feed.
 pub fn schema() -> String {
     let mut tool = table(&TOOL_KEYS);
     tool["description"] = "How this tool is shown".into();
@@ -62,12 +62,12 @@ pub fn schema() -> String {
     text
 }
 
-/// At least one of these keys is wanted.
+/// Requires at least one of these keys.
 fn one_of(keys: &[&str]) -> Value {
     keys.iter().map(|key| json!({ "required": [key] })).collect()
 }
 
-/// A table of keys, those in groups in tables of their own.
+/// The schema of a table of keys; groups are nested tables.
 fn table<T>(keys: &'static [Key<T>]) -> Value {
     let mut all = Map::new();
     for (name, about) in properties(keys, true) {
@@ -83,7 +83,7 @@ fn table<T>(keys: &'static [Key<T>]) -> Value {
     json!({ "type": "object", "properties": all, "additionalProperties": false })
 }
 
-/// Each key with what it may be. Where there is something below, lists may be changed instead of replaced.
+/// The schema of each key. With lower layers, lists may be changed (`add`, `remove`) instead of replaced.
 fn properties<T>(keys: &'static [Key<T>], has_below: bool) -> impl Iterator<Item = (&'static str, Value)> {
     keys.iter().map(move |key| {
         let mut value = form(&key.form);
@@ -104,7 +104,7 @@ fn properties<T>(keys: &'static [Key<T>], has_below: bool) -> impl Iterator<Item
 fn form<T>(form: &ValueForm<T>) -> Value {
     match form {
         ValueForm::Word(words) => json!({ "enum": words.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
-        // A plugin may bring others.
+        // A plugin may provide others.
         ValueForm::Writer(_) => {
             let known: Vec<&str> = WRITERS.iter().map(|row| row.name).collect();
             json!({ "anyOf": [{ "enum": known }, { "type": "string" }] })

@@ -1,4 +1,4 @@
-//! Which profile is used where: the tables `[[switch]]` of the user's settings.
+//! The `[[switch]]` tables of the user's settings, which select profiles.
 
 use std::path::Path;
 
@@ -9,40 +9,40 @@ use super::document::Spot;
 use crate::folders::Folders;
 use crate::settings::keys::Named;
 
-/// One table `[[switch]]`: all of its conditions must hold.
+/// One `[[switch]]` table: all of its conditions must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Switch {
     /// The working directory, or a folder above it.
     pub(crate) path: Option<String>,
-    /// The folder that the stream names, or one above it.
+    /// The folder that the stream reports, or one above it.
     pub(crate) cwd: Option<String>,
-    /// The model that the stream names.
+    /// The model that the stream reports.
     pub(crate) model: Option<String>,
     /// The stream's dialect.
     pub(crate) dialect: Option<String>,
-    /// The profile that is chosen.
+    /// The profile to use.
     pub(crate) profile: Option<Named>,
     /// Where the table begins.
     pub(crate) spot: Option<Spot>,
 }
 
 impl Switch {
-    /// Whether it says when it is to be used.
+    /// Whether it has any condition.
     pub(crate) fn has_condition(&self) -> bool {
         self.path.is_some() || self.asks_stream()
     }
 
-    /// Whether it depends on what the stream tells.
+    /// Whether it depends on the stream.
     pub(crate) fn asks_stream(&self) -> bool {
         self.cwd.is_some() || self.model.is_some() || self.dialect.is_some()
     }
 
-    /// Whether the working directory is one that is meant.
+    /// Whether the working directory matches.
     pub(crate) fn fits_folder(&self, folders: &Folders) -> bool {
         self.path.as_deref().is_none_or(|pattern| fits(pattern, &folders.work, folders))
     }
 
-    /// Whether the stream is one that is meant; `None` if too little of it is known yet.
+    /// Whether the stream matches; `None` if too little of it is known yet.
     pub(crate) fn fits_stream(&self, known: &StreamStart<'_>, folders: &Folders) -> Option<bool> {
         let facts = known.facts;
         let is_in = |pattern: &String| Some(fits(pattern, Path::new(facts.cwd.as_ref()?.as_str()), folders));
@@ -51,7 +51,7 @@ impl Switch {
             self.model.as_ref().map(|pattern| Some(glob(pattern, facts.model.as_ref()?.as_str()))),
             self.dialect.as_ref().map(|pattern| Some(glob(pattern, known.dialect?))),
         ];
-        // What doesn't fit already is known, whatever else will be.
+        // A condition that fails decides, even if others are still unknown.
         if all.contains(&Some(Some(false))) {
             return Some(false);
         }
@@ -59,7 +59,7 @@ impl Switch {
     }
 }
 
-/// Whether `folder`, or one above it, is of the form of `pattern`.
+/// Whether `folder`, or one above it, matches `pattern`.
 pub(super) fn fits(pattern: &str, folder: &Path, folders: &Folders) -> bool {
     let pattern = folders.expand(pattern);
     let pattern = parts(&pattern);
@@ -75,8 +75,8 @@ fn parts(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Whether the parts of a path are of the form of a pattern's, in which `**` is any number of parts. It takes
-/// back no more than the last `**`, as in a glob of one part.
+/// Whether the parts of a path match the parts of a pattern, in which `**` matches any number of parts. Backtracks only to the last
+/// `**`, like a glob within one part.
 fn glob_parts(pattern: &[String], parts: &[String]) -> bool {
     let (mut at, mut part) = (0, 0);
     let mut last: Option<(usize, usize)> = None;

@@ -1,13 +1,13 @@
-//! Finds themes by name: those of the user's folder, of plugins, and the built-in ones; and by path.
+//! Finds themes by name (in the user's folder, in plugins, built in) and by path.
 //!
 //! ```text
 //! NAME                 themes/NAME.toml in the user's settings, then in a plugin, then built in
-//! ./NAME.toml          this file; inside a theme or a file of settings: relative to that
-//! NAME:light           as on a light background, whatever the terminal's is
+//! ./NAME.toml          this file; in a theme or a settings file: relative to that file
+//! NAME:light           the variant for light backgrounds, whatever the terminal's is
 //! ```
 //!
-//! All are read by the same code. A theme may extend one of its own name: that is the next one in this order, so
-//! that a `dark.toml` of the user's can say what it would have different.
+//! All are parsed by the same code. A theme may extend its own name, which then refers to the next one in this order: a user's
+//! `dark.toml` can change parts of the built-in one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,75 +24,74 @@ use crate::settings::project::trusted_text;
 use crate::trust::Closure;
 use crate::writers::Background;
 
-/// No theme needs more bytes.
+/// Largest theme, in bytes.
 const LARGEST: usize = 256 * 1024;
 
-/// Most files of a folder that are looked at for a list.
+/// Most files of a folder that are listed.
 const MOST_FILES: usize = 1_000;
 
-/// Where themes are found.
+/// The sources of themes.
 #[derive(Clone, Debug, Default)]
 pub struct Themes {
     files: Files,
-    /// Where names are looked for, the first wins.
+    /// The sources of names; the first match is used.
     places: Vec<ThemePlace>,
-    /// The file of settings that names the theme, if one does.
+    /// The settings file that names the theme, if one does.
     named_in: Option<NamedIn>,
 }
 
-/// A place with themes that have names.
+/// A source of named themes.
 #[derive(Clone, Debug)]
 enum ThemePlace {
     /// The user's folder.
     Own(PathBuf),
-    /// A theme that was added by its name.
+    /// A theme that was added by name.
     Added(String, ThemeSource),
     /// A plugin.
     Plugin(Arc<Pack>),
 }
 
-/// A file of settings that names a theme.
+/// A settings file that names a theme.
 #[derive(Clone, Debug)]
 struct NamedIn {
-    /// What its paths are relative to.
+    /// The folder of its relative paths.
     folder: PathBuf,
-    /// What it may read, if it is a project's: nothing but what was trusted.
+    /// For a project's settings: the trusted files, the only ones that it may read.
     project: Option<Arc<Closure>>,
-    /// What `~` stands for.
+    /// The home folder, for `~`.
     folders: Folders,
 }
 
-/// A theme that can be chosen by its name.
+/// A theme that can be chosen by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownTheme {
     /// Its name.
     pub name: String,
-    /// The file that it is, unless it is built in.
+    /// Its file, unless it is built in.
     pub file: Option<PathBuf>,
-    /// Whose it is: `built in`, `yours`, or the plugin's name.
+    /// Its source: `built in`, `yours`, or the plugin's name.
     pub origin: String,
 }
 
 impl Themes {
-    /// The built-in themes, and those of the user's folder. Files are read through `files`.
+    /// The built-in themes and those of the user's folder. Files are read through `files`.
     pub fn new(folders: Option<&Folders>, files: Files) -> Self {
         let own = folders.and_then(|folders| folders.config.as_ref());
         let places = own.map(|own| ThemePlace::Own(own.join("themes"))).into_iter().collect();
         Self { files, places, named_in: None }
     }
 
-    /// The themes of a plugin as well, after those before.
+    /// Adds the themes of a plugin, with lower precedence than those before.
     pub fn add_plugin(&mut self, plugin: Arc<Pack>) {
         self.places.push(ThemePlace::Plugin(plugin));
     }
 
-    /// One more theme, before all others.
+    /// Adds a theme with precedence over all others.
     pub(crate) fn add_source(&mut self, name: &str, source: ThemeSource) {
         self.places.insert(0, ThemePlace::Added(name.to_owned(), source));
     }
 
-    /// The same, asked by a file of settings: paths are relative to it, and lead a project to nothing but what of
-    /// it is trusted.
+    /// The same themes for references in a settings file: paths are relative to it, and a project reaches only trusted files.
     pub(crate) fn named_in(
         &self,
         document: &SettingsFile,
@@ -105,25 +104,25 @@ impl Themes {
         Self { named_in, ..self.clone() }
     }
 
-    /// Reads the theme `name`, as it is on `background`, with what is wrong in its files: the rest of it holds.
-    /// The error says that there is no such theme. A relative path is relative to the working directory.
+    /// Loads the theme `name` for a background, with the problems of its files; valid parts are used. Fails if there is no such
+    /// theme. A relative path starts at the working directory.
     pub fn load(&self, name: &str, background: &Background) -> Result<(Theme, Problems), String> {
         let (name, forced) = parts(name);
         let source = self.find(name, None)?;
         Ok(self.read(&source, forced, background))
     }
 
-    /// Looks whether there is a theme `name`, for whoever doesn't need it now. The error says that there is none.
+    /// Checks that the theme `name` exists, without loading it.
     pub fn check(&self, name: &str) -> Result<(), String> {
         let (name, _) = parts(name);
-        // Whatever the user has of this name, there is one.
+        // A built-in theme exists, even if the user has one of the same name.
         if Theme::find_builtin(name).is_ok() {
             return Ok(());
         }
         self.find(name, None).map(drop)
     }
 
-    /// Reads a theme that was found.
+    /// Parses a theme that was found.
     fn read(
         &self,
         source: &ThemeSource,
@@ -137,14 +136,14 @@ impl Themes {
         (theme, Problems(problems.into_iter().map(Problem::from).collect()))
     }
 
-    /// The text of the theme `name`, which `from` names if it isn't the user.
+    /// The source of the theme `name`. `from` is the theme that references it, if one does.
     pub fn find(&self, name: &str, from: Option<&ThemeSource>) -> Result<ThemeSource, String> {
         let is_path = name.contains(['/', std::path::MAIN_SEPARATOR])
             || Path::new(name).extension().is_some_and(|end| end == "toml");
         if is_path {
             return self.find_path(name, from);
         }
-        // What a theme of this name extends comes after it.
+        // A theme that extends its own name refers to the next one.
         let is_from = |place: &ThemePlace| from.is_some_and(|from| place.holds(name, from));
         let places =
             self.places.iter().position(is_from).map_or(&self.places[..], |own| &self.places[own + 1..]);
@@ -175,7 +174,7 @@ impl Themes {
         })
     }
 
-    /// The text of the theme at a path that the user, a file of settings or the theme `from` names.
+    /// The source of the theme at a path that the user, a settings file or the theme `from` names.
     fn find_path(&self, name: &str, from: Option<&ThemeSource>) -> Result<ThemeSource, String> {
         let plugin = from.and_then(|from| self.places.iter().find_map(|place| place.plugin_of(from)));
         if let Some(plugin) = plugin {
@@ -193,7 +192,7 @@ impl Themes {
         };
         let complain = |error: FileError| format!("{}: {error}", path.display());
         let project = asked.and_then(|asked| asked.project.as_ref());
-        // Themes of the user's own are read from the disk, whoever names them.
+        // The user's own themes are read from disk, whoever names them.
         let is_projects = |closure: &&Arc<Closure>| {
             from.is_none_or(|from| Path::new(&from.name).starts_with(&closure.root))
         };
@@ -211,7 +210,7 @@ impl Themes {
         Ok(ThemeSource::new(path.to_string_lossy(), file.text()?))
     }
 
-    /// All themes that can be chosen by name, sorted by whose they are; of several of one name the one that wins.
+    /// All themes that can be chosen by name, sorted by source; of several with one name, the one that is used.
     pub fn list(&self) -> Vec<KnownTheme> {
         let theme = |name: &str, file, origin: &str| KnownTheme {
             name: name.to_owned(),
@@ -255,7 +254,7 @@ impl Themes {
 }
 
 impl ThemePlace {
-    /// Whether `source` is the theme `name` of this place.
+    /// Whether `source` is the theme `name` of this source.
     fn holds(&self, name: &str, source: &ThemeSource) -> bool {
         match self {
             Self::Own(folder) => own_file(folder, name) == Path::new(&source.name),
@@ -266,7 +265,7 @@ impl ThemePlace {
         }
     }
 
-    /// The plugin that `source` is a theme of.
+    /// The plugin of the theme `source`.
     fn plugin_of(&self, source: &ThemeSource) -> Option<&Pack> {
         let Self::Plugin(plugin) = self else { return None };
         plugin.themes().any(|(_, file, _)| file == source.name).then_some(plugin)
@@ -274,13 +273,13 @@ impl ThemePlace {
 }
 
 impl NamedIn {
-    /// A path with `~` in it as what that stands for; a project's has none.
+    /// Expands `~` in a path; a project's path can't have one.
     fn expand(&self, path: &str) -> PathBuf {
         if self.project.is_none() { self.folders.expand(path) } else { PathBuf::from(path) }
     }
 }
 
-/// A theme's name and the variant that is asked for: `dark`, or `dark:light`.
+/// Splits a theme reference into the name and the variant: `dark`, or `dark:light`.
 fn parts(name: &str) -> (&str, Option<Appearance>) {
     match name.rsplit_once(':') {
         Some((theme, variant)) if !theme.is_empty() => match Appearance::parse(variant) {

@@ -55,7 +55,7 @@ pub(crate) struct Assignment {
 }
 
 impl Assignment {
-    /// Sets a key, or reports what is wrong with the value.
+    /// Creates an assignment, or returns the problems of the value.
     fn of<T: Default>(
         key: &'static Key<T>,
         path: Path,
@@ -97,7 +97,7 @@ impl ProfilePart {
     }
 }
 
-/// Reads the table of a profile. Unknown keys are passed to `other`, which returns whether it knows them.
+/// Parses the table of a profile. Unknown keys are passed to `other`, which returns whether it handles them.
 pub(crate) fn read_part(
     table: &Table,
     problems: &mut Vec<Problem>,
@@ -144,9 +144,9 @@ fn unknown(name: &str) -> String {
 
 struct ValueReader<'p> {
     part: ProfilePart,
-    /// Those of the file so far.
+    /// The problems of the file so far.
     problems: &'p mut Vec<Problem>,
-    /// Tables of tools and options of plugins so far.
+    /// The number of tool tables and plugin options so far.
     tables: usize,
 }
 
@@ -198,7 +198,7 @@ impl ValueReader<'_> {
         self.take(Assignment::of(key, Path::Key(key.name), change, leaf));
     }
 
-    /// Counts a table. Returns whether it is within the limit; the first one beyond is reported.
+    /// Counts a table and returns whether it is within the limit. Reports the first one beyond it.
     fn has_room(&mut self, spot: &Spot) -> bool {
         self.tables += 1;
         if self.tables == MOST_TABLES + 1 {
@@ -351,7 +351,7 @@ impl SettingsTree {
         })
     }
 
-    /// Puts an assignment over the values so far.
+    /// Applies an assignment on top of the values so far.
     pub(crate) fn assign(&mut self, said: &Assignment) {
         let values = self.leaves.entry(said.path.clone()).or_default();
         let leaf = match said.change {
@@ -362,7 +362,7 @@ impl SettingsTree {
         if values.last() != Some(&leaf) {
             values.push(leaf);
         }
-        // Without a limit of lines nothing should be cut: only a limit of bytes from the same file or from above counts.
+        // `none` for a limit of lines also drops a limit of bytes from a lower layer: otherwise the text would still be cut.
         if let (Some(path), Some("none")) = (said.path.bytes_beside(), said.leaf.text()) {
             let values = self.leaves.entry(path).or_default();
             if !values.last().is_some_and(|bytes| bytes.spot.is_beside(&said.leaf.spot)) {
@@ -392,13 +392,13 @@ impl SettingsTree {
         all.into_iter().map(|(_, setting)| setting).collect()
     }
 
-    /// The value that counts of each key.
+    /// The effective value of each key.
     pub(crate) fn values(&self) -> impl Iterator<Item = (&Path, &Leaf)> {
         self.leaves.iter().filter_map(|(path, values)| Some((path, values.last()?)))
     }
 }
 
-/// A list with elements added or removed.
+/// Adds elements to a list or removes them.
 fn changed(below: Option<&Leaf>, leaf: &Leaf, change: ListChange) -> Leaf {
     let mut list = below.and_then(Leaf::elements).unwrap_or_default();
     let news = leaf.elements().unwrap_or_default();

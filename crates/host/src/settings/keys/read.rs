@@ -1,4 +1,4 @@
-//! Reads and checks the values of keys.
+//! Parses and checks the values of keys.
 
 use streamfmt_core::profile::LimitRow;
 
@@ -21,7 +21,7 @@ pub fn is_group<T>(keys: &'static [Key<T>], name: &str) -> bool {
     keys.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Passes each key of a table, including those in its groups, to `each`, with its row if it is known.
+/// Calls `each` for each key of a table, including those in its groups, with its row if the key is known.
 pub(crate) fn walk<'t, T>(
     keys: &'static [Key<T>],
     table: &'t Table,
@@ -41,7 +41,7 @@ pub(crate) fn walk<'t, T>(
     }
 }
 
-/// Reads a table of keys. Problems are reported, and the rest is still read.
+/// Parses a table of keys. Invalid entries are skipped and reported.
 fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<Problem>) -> T {
     let mut target = T::default();
     walk(keys, table, |name, entry, key| match key {
@@ -204,14 +204,14 @@ impl<T> Key<T> {
 
     /// Whether `KEY.add` and `KEY.remove` change it.
     pub(crate) fn is_list(&self) -> bool {
-        // What a profile extends is read before there is anything below it.
+        // The list of `extends` is needed before there are lower layers to change.
         matches!(self.form, ValueForm::List(_) | ValueForm::Groups(_) | ValueForm::Filters(_))
             && self.name != "extends"
     }
 }
 
 impl<T> ValueForm<T> {
-    /// The values it takes, for documentation and messages.
+    /// Describes the accepted values, for documentation and messages.
     pub fn describe(&self) -> String {
         match self {
             Self::Word(words) => words.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" | "),
@@ -282,7 +282,7 @@ impl SettingValue {
     }
 }
 
-/// Whether a text names a Lua file in the same folder or one below, with or without a function in it.
+/// Whether a text names a Lua file in the same folder or below, optionally with a function.
 fn is_script(text: &str) -> bool {
     let (file, function) = text.split_once('#').unwrap_or((text, "f"));
     let file = file.strip_prefix("./").unwrap_or(file);
