@@ -293,11 +293,6 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
                 *room = room.saturating_sub(first.len());
             }
         }
-        Block::Lines { lines } => {
-            for (at, told) in lines.iter().enumerate() {
-                add(told.clone(), at > 0, room, hidden, line);
-            }
-        }
         Block::List { items } => {
             for (at, item) in items.iter().enumerate() {
                 let mut told = Line::of("plan.note", state(item.point));
@@ -313,7 +308,11 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
         Block::Image { media, .. } => line.push("image", format!("[{}]", &**media)),
         Block::Elided { lines, .. } => *hidden += lines,
         Block::Table { rows, .. } => *hidden += rows.len() as u64,
-        Block::Details { summary, .. } => add(summary.clone(), false, room, hidden, line),
+        block => {
+            for (at, part) in block.lines().enumerate() {
+                add(part.clone(), at > 0, room, hidden, line);
+            }
+        }
     }
 }
 
