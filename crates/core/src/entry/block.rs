@@ -8,7 +8,7 @@ use std::ops::Add;
 use std::slice;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::item::Picture;
 use crate::text::Text;
@@ -16,9 +16,10 @@ use crate::text::Text;
 use super::{Hunk, Line, LineChange, Role, read};
 
 /// A part of an entry's body.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, IntoStaticStr, VariantNames, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Block {
     /// Short lines with roles of their own.
     Lines {
@@ -156,8 +157,7 @@ impl Sum for BlockSize {
 
 impl Block {
     /// The names of the types of blocks in the machine formats and in Lua.
-    pub const TYPES: [&str; 9] =
-        ["lines", "prose", "code", "diff", "list", "table", "image", "details", "elided"];
+    pub const TYPES: &'static [&'static str] = Self::VARIANTS;
 
     /// Verbatim text without language or line numbers.
     pub fn text(role: impl Into<Role>, text: impl Into<Text>) -> Self {
@@ -176,17 +176,7 @@ impl Block {
 
     /// The name of its type.
     pub fn type_name(&self) -> &'static str {
-        match self {
-            Self::Lines { .. } => "lines",
-            Self::Prose { .. } => "prose",
-            Self::Code { .. } => "code",
-            Self::Diff { .. } => "diff",
-            Self::List { .. } => "list",
-            Self::Table { .. } => "table",
-            Self::Image { .. } => "image",
-            Self::Details { .. } => "details",
-            Self::Elided { .. } => "elided",
-        }
+        self.into()
     }
 
     /// The text of prose or code, with its role.

@@ -42,7 +42,7 @@ const EMPTY: &str =
 
 /// The names of all that a script may spell.
 fn parts() -> impl Iterator<Item = &'static str> {
-    OTHER_PARTS.into_iter().chain(Block::TYPES)
+    OTHER_PARTS.into_iter().chain(Block::TYPES.iter().copied())
 }
 
 /// What a plugin registered as a writer.
