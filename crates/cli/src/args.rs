@@ -302,10 +302,11 @@ impl Args {
         })
     }
 
-    /// Whether an option writes to `file`: reading it as well would destroy it or never end.
-    pub(crate) fn writes_to(&self, file: &Path) -> bool {
-        let place = FilePlace::of(file);
-        self.outputs().any(|output| FilePlace::of(output).is_same(&place))
+    /// Whether an output writes to the file at `place`: reading it as well would destroy it or never end.
+    pub(crate) fn writes_to(&self, place: &FilePlace) -> bool {
+        let main = self.output.as_deref().unwrap_or(Path::new("-"));
+        FilePlace::of_text(main).is_same(place)
+            || self.outputs().any(|output| FilePlace::of(output).is_same(place))
     }
 
     /// The paths that options write to.

@@ -9,7 +9,7 @@ const MOST_LINKS: usize = 40;
 /// The file that a path leads to, however the path is spelled.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePlace {
-    /// The real path; of a file that doesn't exist yet, the future one.
+    /// The real path; of a file that doesn't exist yet, the future one. Empty if only an open file is known.
     path: PathBuf,
     /// Its device and inode, if it exists.
     node: Option<(u64, u64)>,
@@ -38,6 +38,16 @@ impl FilePlace {
         Self { path, node: None, is_plain: true, is_stdout: false }
     }
 
+    /// The place of a file that is open, by whatever path.
+    pub(crate) fn of_open(metadata: &fs::Metadata) -> Self {
+        Self { node: node(metadata), is_plain: metadata.is_file(), ..Self::unknown() }
+    }
+
+    /// A place that is the same as no other.
+    fn unknown() -> Self {
+        Self { path: PathBuf::new(), node: None, is_plain: false, is_stdout: false }
+    }
+
     /// The real path.
     pub(crate) fn into_path(self) -> PathBuf {
         self.path
@@ -47,9 +57,8 @@ impl FilePlace {
     pub(crate) fn of_text(path: &Path) -> Self {
         let stdout = stdout();
         if path == Path::new("-") {
-            let node = stdout.as_ref().and_then(node);
-            let is_plain = stdout.is_some_and(|metadata| metadata.is_file());
-            return Self { path: PathBuf::new(), node, is_plain, is_stdout: !is_null(node) };
+            let place = stdout.as_ref().map_or_else(Self::unknown, Self::of_open);
+            return Self { is_stdout: !is_null(place.node), ..place };
         }
         let place = Self::of(path);
         let is_stdout = place.node.is_some() && place.node == stdout.as_ref().and_then(node);
@@ -70,7 +79,9 @@ impl FilePlace {
 
     /// Whether outputs written to both would be mixed.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let is_one_file = self.path == other.path || self.node.is_some() && self.node == other.node;
+        let has_path = !self.path.as_os_str().is_empty();
+        let is_one_file =
+            has_path && self.path == other.path || self.node.is_some() && self.node == other.node;
         self.is_stdout && other.is_stdout || self.is_plain && other.is_plain && is_one_file
     }
 }

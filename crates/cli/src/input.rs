@@ -11,6 +11,7 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt::follow::{Follower, SessionFolder, Sessions, SharedSessions, first_session};
 
 use crate::args::{self, Args};
+use crate::file_place::FilePlace;
 use crate::folders::session_folders;
 use crate::message::{reason, tell};
 #[cfg(not(unix))]
@@ -55,13 +56,16 @@ impl InputSource {
             return Self::followed(args).map(|input| vec![input]).map_err(|message| vec![message]);
         }
         if args.files.is_empty() {
-            return Ok(vec![Self::Stdin]);
+            return Self::stdin(args).map(|input| vec![input]).map_err(|message| vec![message]);
         }
         let mut inputs = Vec::new();
         let mut wrong = Vec::new();
         for (index, file) in args.files.iter().enumerate() {
             if file == Path::new("-") {
-                inputs.push(Self::Stdin);
+                match Self::stdin(args) {
+                    Ok(stdin) => inputs.push(stdin),
+                    Err(message) => wrong.push(message),
+                }
                 continue;
             }
             let Err(message) = check(file, args) else {
@@ -88,9 +92,9 @@ impl InputSource {
     /// The input to follow: standard input, a file, which needn't exist yet, or the newest session of a folder.
     fn followed(args: &Args) -> Result<Self, String> {
         let file = match &*args.files {
-            [] if is_stdin_given() => return Ok(Self::Stdin),
+            [] if is_stdin_given() => return Self::stdin(args),
             [] => return Self::newest_here(args),
-            [file] if file == Path::new("-") => return Ok(Self::Stdin),
+            [file] if file == Path::new("-") => return Self::stdin(args),
             [file] => file,
             _ => return Err("--follow takes one file or folder".to_owned()),
         };
@@ -99,11 +103,20 @@ impl InputSource {
                 let sessions = Sessions::new(vec![SessionFolder::given(file.clone())], args.written());
                 return Ok(Self::Newest(Rc::new(RefCell::new(sessions))));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => check_written(file, args),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                check_written(&FilePlace::of(file), args)
+            }
             _ => check(file, args),
         };
         checked.map_err(|message| format!("{}: {message}", file.display()))?;
         Ok(Self::File(file.clone()))
+    }
+
+    /// Standard input. It may be a file that an output writes to.
+    fn stdin(args: &Args) -> Result<Self, String> {
+        let metadata = stdin().and_then(|stdin| stdin.metadata());
+        let checked = metadata.map_or(Ok(()), |metadata| check_written(&FilePlace::of_open(&metadata), args));
+        checked.map(|()| Self::Stdin).map_err(|message| format!("{}: {message}", Self::Stdin.name()))
     }
 
     /// The newest session of the current folder, in the folders where agents keep sessions.
@@ -218,7 +231,7 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
     if metadata.is_dir() {
         return Err("is a folder (name the files in it)".to_owned());
     }
-    check_written(file, args)?;
+    check_written(&FilePlace::of(file), args)?;
     // A pipe must not be opened twice: its writer would see it close.
     if metadata.is_file() {
         File::open(file).map_err(|error| reason(&error))?;
@@ -226,8 +239,8 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-fn check_written(file: &Path, args: &Args) -> Result<(), String> {
-    if args.writes_to(file) { Err("can't be both read and written".to_owned()) } else { Ok(()) }
+fn check_written(place: &FilePlace, args: &Args) -> Result<(), String> {
+    if args.writes_to(place) { Err("can't be both read and written".to_owned()) } else { Ok(()) }
 }
 
 /// Whether standard input is something to read: not a terminal, and not `/dev/null`.

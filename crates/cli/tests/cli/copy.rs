@@ -74,3 +74,26 @@ fn an_input_is_never_written_to() {
     }
     assert_eq!(folder.read("s.jsonl"), SESSION);
 }
+
+#[test]
+fn standard_input_is_no_file_that_is_written_to() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    let open = || fs::OpenOptions::new().read(true).append(true).open(folder.path("s.jsonl")).unwrap();
+    let message = "standard input: can't be both read and written";
+    for arguments in
+        ["--tee s.jsonl", "-o s.jsonl", "--also items=s.jsonl", "-", "--follow - --tee ./s.jsonl"]
+    {
+        let mut command = folder.command(arguments);
+        command.stdin(open());
+        if arguments == "-" {
+            command.stdout(open());
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{arguments}");
+        assert_eq!(folder.read("s.jsonl"), SESSION, "{arguments}");
+    }
+    let mut command = folder.command("s.jsonl");
+    let output = command.stdout(open()).output().unwrap();
+    assert_eq!((output.status.code(), folder.read("s.jsonl").as_str()), (Some(2), SESSION));
+}
