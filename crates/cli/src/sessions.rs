@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use streamfmt::core::redact::{Redaction, Redactor};
+use streamfmt::json;
 use streamfmt_server::store::{
     FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRow, SessionStatus, Store, StoreError,
 };
@@ -67,8 +68,7 @@ impl ListArgs {
             rows.iter_mut().for_each(mask);
         }
         let text = if self.json {
-            let lines = rows.iter().filter_map(|row| serde_json::to_string(row).ok());
-            lines.collect::<Vec<_>>().join("\n")
+            rows.iter().map(json::line).collect::<Vec<_>>().join("\n")
         } else {
             let width = is_terminal.then(terminal_size::terminal_size).flatten();
             table::text(&rows, width.map(|(columns, _)| usize::from(columns.0)))

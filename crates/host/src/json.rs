@@ -15,10 +15,18 @@ pub(crate) fn at(value: Value<'_>, keys: impl IntoIterator<Item = impl AsRef<str
     })
 }
 
-/// A value as JSON over several lines. What could steer a terminal is spelled as an escape (`\u001b`) in its strings. Empty if the
-/// value can't be written, as a map with keys that are no strings.
+/// Returns a value as JSON over several lines. Characters that could control a terminal are escaped (`\u001b`). Empty if the value has no
+/// JSON, such as a map whose keys aren't strings.
 pub fn pretty(value: &impl Serialize) -> String {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    harmless(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+/// Returns the same on one line.
+pub fn line(value: &impl Serialize) -> String {
+    harmless(&serde_json::to_string(value).unwrap_or_default())
+}
+
+fn harmless(text: &str) -> String {
     let mut harmless = String::with_capacity(text.len());
     for character in text.chars() {
         // Outside of strings there is nothing but ASCII, and in them serde spells the controls of that.
@@ -44,6 +52,7 @@ mod tests {
     fn what_could_steer_a_terminal_is_spelled_and_means_the_same() {
         let text = "a\u{1b}[2J\u{7f}\u{9b}2J\u{202e}é\u{e0041}\n\"";
         let json = pretty(&[text]);
+        assert_eq!(line(&[text]), "[\"a\\u001b[2J\\u007f\\u009b2J\\u202eé\\udb40\\udc41\\n\\\"\"]");
         assert_eq!(json, "[\n  \"a\\u001b[2J\\u007f\\u009b2J\\u202eé\\udb40\\udc41\\n\\\"\"\n]");
         assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [text]);
     }

@@ -1,5 +1,6 @@
 //! `streamfmt sessions show`: a session through the same pipeline as a file.
 
+use streamfmt::json;
 use streamfmt_server::store::Store;
 
 use super::{find, mask_details, refuse};
@@ -22,8 +23,7 @@ impl ShowArgs {
             if self.args.redact {
                 mask_details(&mut session);
             }
-            let text = serde_json::to_string(&session).unwrap_or_default();
-            return write_out(text.as_bytes());
+            return write_out(json::line(&session).as_bytes());
         }
         let id = &session.row.id;
         let sources = store.mended(|store| store.sources(id)).map_err(|error| refuse(&error))?;

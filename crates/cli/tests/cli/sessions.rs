@@ -246,6 +246,19 @@ fn on_a_terminal_it_is_asked_before_anything_is_removed() {
 }
 
 #[test]
+fn details_in_json_hold_no_commands_to_a_terminal() {
+    let folder = agents(&[("claude", "cat hostile")]);
+    let reply = "a\u{9b}2J\u{202e}b";
+    folder.write("hostile", SESSION.replace("Second reply.", reply));
+    assert_eq!(run(&folder, "run --label k=\u{9b}2J -- ./claude -p Fix").code, Some(0));
+    assert_eq!(details(&folder, "last")["response"], reply);
+    for command in ["sessions show last --json", "sessions list --json"] {
+        let text = run(&folder, command).stdout;
+        assert!(!text.contains(['\u{9b}', '\u{202e}']), "{command}: {text:?}");
+    }
+}
+
+#[test]
 fn secrets_are_masked_where_that_is_asked_for() {
     let folder = agents(&[("claude", "cat session")]);
     let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
