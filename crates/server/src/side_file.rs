@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::run_id::RunId;
 use crate::start_time::start_time;
@@ -44,8 +44,10 @@ pub struct RunSideFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The working directory.
+    #[serde(serialize_with = "lossy")]
     pub folder: PathBuf,
     /// The log.
+    #[serde(serialize_with = "lossy")]
     pub log: PathBuf,
     /// The offset at which the run starts in the log: a log given by name may hold earlier content.
     #[serde(default)]
@@ -57,7 +59,7 @@ pub struct RunSideFile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<LogGap>,
     /// The file with the agent's standard error, if it wrote any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "lossy_option")]
     pub errors: Option<PathBuf>,
     /// When it started.
     pub started: Timestamp,
@@ -121,6 +123,16 @@ pub struct ProcessMark {
     /// The id of the boot (Linux).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<String>,
+}
+
+/// Writes a path as text. JSON has no other bytes than those of text, and a run in an oddly named folder is kept all the same.
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
+}
+
+#[expect(clippy::ref_option, reason = "serde asks so")]
+fn lossy_option<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
 impl ProcessMark {

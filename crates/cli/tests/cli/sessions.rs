@@ -246,6 +246,19 @@ fn on_a_terminal_it_is_asked_before_anything_is_removed() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_run_in_a_folder_whose_name_is_no_text_is_kept() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = agents(&[("claude", "cat ../session")]);
+    let odd = folder.path("").join(std::ffi::OsStr::from_bytes(b"a\xff"));
+    fs::create_dir(&odd).unwrap();
+    let output = folder.command("run -- ../claude -p Fix").current_dir(&odd).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(0), 1), "{stderr}");
+    assert_eq!(fields(&rows(&folder, "")[0], &["status", "title"]), [Some("done"), Some("Fix")]);
+}
+
+#[test]
 fn details_in_json_hold_no_commands_to_a_terminal() {
     let folder = agents(&[("claude", "cat hostile")]);
     let reply = "a\u{9b}2J\u{202e}b";
