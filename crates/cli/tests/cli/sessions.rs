@@ -254,7 +254,7 @@ fn a_run_in_a_folder_whose_name_is_no_text_is_kept() {
     fs::create_dir(&odd).unwrap();
     let output = folder.command("run -- ../claude -p Fix").current_dir(&odd).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), stderr.lines().count()), (Some(0), 1), "{stderr}");
+    assert_eq!((output.status.code(), stderr.contains("can't write")), (Some(0), false), "{stderr}");
     assert_eq!(fields(&rows(&folder, "")[0], &["status", "title"]), [Some("done"), Some("Fix")]);
 }
 
