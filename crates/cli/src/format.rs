@@ -266,9 +266,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let unwritten = std::mem::take(&mut counts.unwritten);
         let (counts_of_also, is_written) = outputs.finish(unwritten, is_cut);
         let journal = engines.main.journal();
-        if journal.untold() > 0 {
-            let failures = if journal.untold() == 1 { "failure" } else { "failures" };
-            tell(&format!("{} more plugin {failures} like these", journal.untold()));
+        if journal.unreported() > 0 {
+            let failures = if journal.unreported() == 1 { "failure" } else { "failures" };
+            tell(&format!("{} more plugin {failures} like these", journal.unreported()));
         }
         let is_limited = !engines.main.settings().profile.filter.only.is_empty();
         if let Some(message) = counts.nothing_of_only(args, is_limited) {

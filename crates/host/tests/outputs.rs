@@ -267,7 +267,7 @@ fn what_plugins_do_wrong_is_told_once_for_all_outputs() {
             let mut pipeline = Pipeline::new(setup);
             pipeline.push(&bytes, &mut String::new()).unwrap();
             pipeline.finish(&mut String::new()).unwrap();
-            (main.journal().take(), main.journal().untold())
+            (main.journal().take(), main.journal().unreported())
         };
         assert_eq!(told(&[&html, &text]), told(&[]), "inline: {is_inline}");
     }

@@ -1,4 +1,4 @@
-//! What scripts find in `sf`: one table, from which the machine is furnished and editors are told.
+//! The table of everything in `sf`: it sets up each VM and generates the reference and the editor's declarations.
 
 #![expect(clippy::needless_pass_by_value, reason = "functions of scripts own their arguments")]
 
@@ -13,7 +13,7 @@ use streamfmt_core::figures;
 use streamfmt_core::redact::Redaction;
 
 use super::layers::Registered;
-use super::spell::{inspected, spelled};
+use super::spell::{inspected, to_json};
 use super::{exact, item, re, vm};
 use crate::plugin::manifest::{API, FEATURES};
 use crate::tools::rule::Origin;
@@ -22,30 +22,30 @@ use crate::tools::rule::Origin;
 pub struct ApiFunction {
     /// Its name, after `sf.`.
     pub name: &'static str,
-    /// Its parameters, as a declaration would have them.
+    /// Its parameters, each with its name and type.
     pub params: &'static [(&'static str, &'static str)],
-    /// What it gives back.
+    /// The type that it returns.
     pub gives: &'static str,
-    /// The level of the interface that brought it.
+    /// The level of the interface that introduced it.
     pub since: u32,
     /// What it is for, in one sentence.
     pub doc: &'static str,
     body: Body,
 }
 
-/// What a function does.
+/// The implementation of a function.
 enum Body {
-    /// Luau, with the parameters as its locals.
+    /// Luau source; the parameters are its locals.
     Luau(&'static str),
     /// Rust.
     Native(fn(&Lua, &Rc<Plugin>) -> mlua::Result<Function>),
-    /// Registers what a table says, by its name.
+    /// Registers the fields of a table under a name.
     Spec(Registers<Table>),
-    /// Registers a function, by what it is for.
+    /// Registers a function for a kind of item.
     Hook(Registers<Function>),
 }
 
-/// Registers something that is given with a name, at a place.
+/// Registers a value under a name, with the place of the call.
 type Registers<A> = fn(&mut Registered, &str, &A, Option<Origin>) -> Result<(), String>;
 
 use Body::{Hook, Luau, Native, Spec};
@@ -171,13 +171,13 @@ pub static FUNCTIONS: &[ApiFunction] = &[
             return function() at += 1 local key = keys[at] if key ~= nil then return key, table[key] end end") },
 ];
 
-/// A name that a function had before. It goes on working for a whole level of the interface, and tells once.
+/// A former name of a function. It works for one more level of the interface, and prints a hint when it is first called.
 pub struct OldName {
     /// The name, after `sf.`.
     pub name: &'static str,
-    /// The row that it means now.
+    /// The name of its row in [`FUNCTIONS`].
     pub now: &'static str,
-    /// The level of the interface that gave the new name.
+    /// The level of the interface that introduced the new name.
     pub since: u32,
 }
 
@@ -187,29 +187,29 @@ pub static OLD: &[OldName] = &[
     OldName { name: "markdown", now: "prose", since: 1 },
 ];
 
-/// A field of what a script is given, or gives.
+/// A field of a table or value that a script receives or returns.
 pub struct LuaField {
-    /// Whose: the name of one of [`CLASSES`].
+    /// The name of its class in [`CLASSES`].
     pub of: &'static str,
-    /// Its name; one that may be left out ends in `?`.
+    /// Its name, with a `?` at the end if it is optional.
     pub name: &'static str,
-    /// What it is.
+    /// Its type.
     pub kind: &'static str,
-    /// What it tells.
+    /// Its description.
     pub doc: &'static str,
 }
 
-/// A class of tables or values: its name, what it is based on, and what it is.
+/// A class of tables or values.
 pub struct LuaClass {
     /// Its name, after `sf.`.
     pub name: &'static str,
-    /// The class whose fields it has too.
+    /// The class whose fields it inherits.
     pub base: Option<&'static str>,
-    /// What it is, in one sentence.
+    /// Its description, in one sentence.
     pub doc: &'static str,
 }
 
-/// All classes, in the order in which they are told of.
+/// All classes, in the order of the reference.
 #[rustfmt::skip]
 pub static CLASSES: &[LuaClass] = &[
     LuaClass { name: "Item", base: None, doc: "What a function is given: read as it is asked for, and good until the function returns." },
@@ -342,25 +342,25 @@ pub static FIELDS: &[LuaField] = &[
     LuaField { of: "Regex", name: "replace", kind: "fun(self, text: string, with: string): string", doc: "the text with each match replaced; $1 or ${name} is a group" },
 ];
 
-/// What one plugin has told of itself while it was loaded.
+/// What a plugin declares about itself while it is loaded.
 #[derive(Default)]
 pub(super) struct Plugin {
-    /// What it registered.
+    /// The formatters, writers and dialects that it registered.
     pub(super) registered: RefCell<Registered>,
     /// The name it gave itself.
     pub(super) name: RefCell<Option<String>>,
-    /// What it wants to be masked.
+    /// What it asked to have masked.
     pub(super) redaction: RefCell<Redaction>,
-    /// Makes its state of the state of the version before it.
+    /// Converts the state of the plugin's previous version after a reload.
     pub(super) reload: RefCell<Option<Function>>,
-    /// Whether it is loaded: then nothing more is registered.
+    /// Whether loading has finished; nothing can be registered afterwards.
     pub(super) is_loaded: Cell<bool>,
     pub(super) patterns: RefCell<BTreeMap<String, Regex>>,
 }
 
-/// The functions that are written in Luau themselves.
+/// The functions implemented in Luau.
 static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
-    // They must not depend on what a plugin makes of the globals.
+    // Copied to locals: a plugin may replace the globals.
     let mut source = String::from(
         "local sf = ... local string, sort, pairs, type, tostring = string, table.sort, pairs, type, tostring\n",
     );
@@ -383,12 +383,12 @@ static WRITTEN: vm::Compiled = vm::Compiled::new("=sf", || {
     source
 });
 
-/// Refuses an argument, at the place of whoever gave it.
+/// Raises an error about an argument, located at the caller of the `sf` function.
 const ARGUMENT: &str = "local error, tonumber = error, tonumber \
     local function refuse(name, at, expected, got) \
     error(`sf.{name}: argument {at} must be {expected}, got {type(got)}`, 3) end\n";
 
-/// Luau that refuses an argument of another type than its declaration says; nothing where any may come.
+/// Luau that rejects an argument of a type other than the declared one. Empty if any type is accepted.
 fn check(function: &str, at: usize, (name, kind): &(&str, &str)) -> String {
     let mut words = Vec::new();
     let mut tests = Vec::new();
@@ -399,14 +399,14 @@ fn check(function: &str, at: usize, (name, kind): &(&str, &str)) -> String {
             "any" | "sf.Answer" => return String::new(),
             "nil" => ("nil", "NAME ~= nil"),
             "boolean" => ("a boolean", "type(NAME) ~= 'boolean'"),
-            // What can be read as a number counts as one, as everywhere in Lua.
+            // A string that parses as a number is accepted, as elsewhere in Lua.
             "number" => ("a number", "tonumber(NAME) == nil"),
             "sf.Call" => ("a call", "type(NAME) ~= 'userdata'"),
             _ if part == "string" || part.starts_with('"') => {
                 ("a string", "type(NAME) ~= 'string' and type(NAME) ~= 'number'")
             }
             _ if part.starts_with("fun(") => ("a function", "type(NAME) ~= 'function'"),
-            // Some take what is handed over, such as a call's input, like a table.
+            // Some functions accept a handle, such as a call's input, in place of a table.
             _ => ("a table", "type(NAME) ~= 'table' and type(NAME) ~= 'userdata'"),
         };
         if !words.contains(&word) {
@@ -418,7 +418,7 @@ fn check(function: &str, at: usize, (name, kind): &(&str, &str)) -> String {
     format!("if {tests} then refuse('{function}', {at}, '{words}', {name}) end ")
 }
 
-/// The types that `|` stands between, outside of all brackets.
+/// Splits a type at each `|` outside of brackets.
 fn alternatives(kind: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     let parts = kind.split(move |ch| {
@@ -432,7 +432,7 @@ fn alternatives(kind: &str) -> Vec<&str> {
     parts.collect()
 }
 
-/// Puts `sf` into a machine.
+/// Installs `sf` in a VM.
 pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: &Table) -> mlua::Result<()> {
     let (sf, items) = (lua.create_table()?, lua.create_table()?);
     sf.raw_set("item", items.clone())?;
@@ -458,12 +458,12 @@ pub(super) fn install(lua: &Lua, globals: &Table, plugin: &Rc<Plugin>, options: 
     globals.raw_set("sf", sf)
 }
 
-/// A function under its old name.
+/// A function under its old name, which prints the new one when it is first called.
 fn old_name(lua: &Lua, old: &'static OldName, function: Function) -> mlua::Result<Function> {
     let print: Function = lua.globals().raw_get("print")?;
-    let is_told = Cell::new(false);
+    let has_warned = Cell::new(false);
     lua.create_function(move |lua, arguments: MultiValue| {
-        if !is_told.replace(true) {
+        if !has_warned.replace(true) {
             let place = vm::place(lua).map_or_else(String::new, |(file, line)| format!("{file}:{line}: "));
             print.call::<()>(format!("{place}sf.{} is called sf.{} now", old.name, old.now))?;
         }
@@ -490,7 +490,7 @@ fn plugin(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
     })
 }
 
-/// A function that registers something by its name, while the plugin is loaded.
+/// A function that registers its argument under a name. It fails once the plugin is loaded.
 fn registering<A: FromLua + 'static>(
     lua: &Lua,
     plugin: &Rc<Plugin>,
@@ -502,14 +502,14 @@ fn registering<A: FromLua + 'static>(
         if plugin.is_loaded.get() {
             return Err(wrong(format!("sf.{what}: only while the plugin is loaded")));
         }
-        // Where a plugin registers something.
+        // The place of the call, for messages.
         let origin = vm::place(lua).map(|(file, line)| Origin { file, line });
         let registered = &mut plugin.registered.borrow_mut();
         register(registered, &name, &spec, origin).map_err(|error| wrong(format!("sf.{what}: {error}")))
     })
 }
 
-/// A function that needs nothing but its arguments, and doesn't fail.
+/// An infallible function that needs nothing but its arguments.
 fn plain<A: FromLuaMulti + 'static, R: IntoLuaMulti + 'static>(
     lua: &Lua,
     body: fn(A) -> R,
@@ -526,7 +526,7 @@ fn json(lua: &Lua, text: Option<LuaString>) -> mlua::Result<Value> {
 }
 
 fn json_encode(_: &Lua, value: Value) -> mlua::Result<String> {
-    spelled(&value).map_err(|error| wrong(format!("sf.json_encode: {error}")))
+    to_json(&value).map_err(|error| wrong(format!("sf.json_encode: {error}")))
 }
 
 fn inspect(value: Value) -> String {
@@ -571,7 +571,7 @@ fn bytes(count: f64) -> String {
     figures::size(natural(count)).into_string()
 }
 
-/// A number as one that figures can spell.
+/// Converts to an integer that `figures` can format.
 #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
 fn natural(number: f64) -> u64 {
     number.clamp(0.0, 9e15) as u64

@@ -1,4 +1,4 @@
-//! Counts the calls of plugins and lets one fail, or all, for tests of what comes of it.
+//! Counts the calls of plugins, and makes one or all of them fail so that tests can check the fallback.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -13,9 +13,9 @@ use crate::plugin::journal::{Fault, Met};
 pub(super) struct Meter {
     calls: Cell<u64>,
     fault: Option<Fault>,
-    /// The item that is being told, if only one function of the plugins has a say in that.
+    /// The item being formatted, if exactly one plugin function formats it.
     lone: RefCell<Option<Id>>,
-    /// The items that were told so far, where there is a fault.
+    /// The items formatted so far. Filled only when there is a fault.
     entered: RefCell<HashSet<Id>>,
     met: RefCell<Option<Met>>,
 }
@@ -25,8 +25,8 @@ impl Meter {
         Self { fault, ..Self::default() }
     }
 
-    /// Takes in that `item` is about to be told; `is_lone` says whether only one function of the plugins has a say in
-    /// that. What is told of it later is the title that others name it by.
+    /// Records that `item` is about to be formatted. `is_lone` returns whether exactly one plugin function formats it. Later
+    /// calls for the same item only make the title by which others name it.
     pub(super) fn enter(&self, item: &Id, is_lone: impl FnOnce() -> bool) {
         if self.fault.is_some() {
             let is_first = self.entered.borrow_mut().insert(item.clone());
@@ -34,7 +34,7 @@ impl Meter {
         }
     }
 
-    /// Counts a call. What it is to give instead of being made, if anything.
+    /// Counts a call. Returns the result to use in place of making the call, if the fault applies to it.
     pub(super) fn next(&self, is_hook: bool) -> Option<Result<mlua::Value, Stop>> {
         let number = self.calls.get() + 1;
         self.calls.set(number);
@@ -56,7 +56,7 @@ impl Meter {
         self.calls.get()
     }
 
-    /// The last call that the fault met.
+    /// The last call that the fault replaced.
     pub(super) fn met(&self) -> Option<Met> {
         self.met.borrow().clone()
     }

@@ -1,4 +1,4 @@
-//! What scripts look at just now: an item is lent to them while it is told, never copied, and out of reach after.
+//! The item that scripts see at the moment. It is lent for the length of one call, never copied, and can't be reached afterwards.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -19,30 +19,30 @@ thread_local! {
     static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A time in which one item is at hand, and its call if it is a result. No two of a thread have the same number.
+/// A period in which one item, and its call if it is a result, is lent to scripts. Its number is unique within a thread.
 #[derive(Clone, Copy)]
 struct Time {
     number: usize,
     has_call: bool,
-    /// Whether items are made of it, so that nothing of it may be missing.
+    /// Whether a dialect makes items from it, so that its JSON must be complete.
     is_read: bool,
 }
 
-/// Whether scripts read a record at the moment, to make items of it.
+/// Whether a dialect is reading a record at the moment.
 pub(super) fn is_reading() -> bool {
     NOW.get().is_read
 }
 
 /// Lends an item, and its call if it is a result, to the scripts that `work` runs on this thread.
 fn lend<R>(item: &Item, call: Option<&Item>, is_read: bool, work: impl FnOnce() -> R) -> R {
-    /// Goes back to the time before, also if `work` panics.
+    /// Restores the previous period, even if `work` panics.
     struct Back(Time);
     impl Drop for Back {
         fn drop(&mut self) {
             NOW.set(self.0);
         }
     }
-    // A number and one more bit is all that a script has of an item.
+    // The handle stores the number and one more bit in a pointer.
     let number = LAST.get() % (usize::MAX >> 1) + 1;
     LAST.set(number);
     let _back = Back(NOW.replace(Time { number, has_call: call.is_some(), is_read }));
@@ -52,50 +52,50 @@ fn lend<R>(item: &Item, call: Option<&Item>, is_read: bool, work: impl FnOnce() 
     })
 }
 
-/// An item, as scripts have it: they may look at it for as long as it is at hand.
+/// A script's handle to an item, valid only while the item is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handle {
-    /// Whether it is of the call of the result at hand, not of the item itself.
+    /// Whether it refers to the call of the lent result, instead of the lent item itself.
     is_call: bool,
     time: usize,
 }
 
 impl Handle {
-    /// The item at hand.
+    /// A handle to the lent item.
     pub(super) fn item() -> Self {
         Self { is_call: false, time: NOW.get().number }
     }
 
-    /// The call of the result at hand.
+    /// A handle to the call of the lent result.
     pub(super) fn call() -> Option<Self> {
         let now = NOW.get();
         now.has_call.then_some(Self { is_call: true, time: now.number })
     }
 
-    /// The call that the item at hand is about: the one that a result answers, or the item itself.
+    /// A handle to the call in question: the one that a result answers, or else the lent item itself.
     pub(super) fn one_called() -> Self {
         Self::call().unwrap_or_else(Self::item)
     }
 
-    /// The item that a script has, if it is one.
+    /// Converts from a script's value. Returns `None` if that isn't a handle.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let number = value.as_light_userdata()?.0.addr();
         Some(Self { is_call: number & 1 == 1, time: number >> 1 })
     }
 
-    /// Whether it is of a call that a result answers.
+    /// Whether it refers to the call that a result answers.
     pub(super) fn is_call(self) -> bool {
         self.is_call
     }
 
-    /// Whether the item is still at hand.
-    pub(super) fn is_good(self) -> bool {
+    /// Whether the item is still lent.
+    pub(super) fn is_valid(self) -> bool {
         self.time == NOW.get().number && self.time > 0
     }
 
-    /// Looks at the item. It is an error if it is at hand no more.
+    /// Passes the item to `look`. Fails if it is no longer lent.
     pub(super) fn look<R>(self, look: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
-        if !self.is_good() {
+        if !self.is_valid() {
             return Err(mlua::Error::runtime(
                 "this item belongs to an earlier call: keep the texts and numbers that are needed later",
             ));
@@ -106,13 +106,13 @@ impl Handle {
 
 impl IntoLua for Handle {
     fn into_lua(self, _: &Lua) -> mlua::Result<Value> {
-        // A number that is not 0.
+        // Never 0, so the pointer isn't null.
         let number = self.time << 1 | usize::from(self.is_call);
         Ok(Value::LightUserData(LightUserData(ptr::without_provenance_mut(number))))
     }
 }
 
-/// What the plugins of one run look at.
+/// The session facts that the plugins of one run can see.
 #[derive(Default)]
 pub(super) struct Current {
     facts: RefCell<Facts>,
@@ -120,19 +120,19 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// Does `work`, in which scripts may see an item, its call if it is a result, and the facts of the run.
+    /// Runs `work` while scripts can see an item, its call if it is a result, and the facts of the run.
     pub(super) fn show<R>(&self, about: About<'_>, work: impl FnOnce() -> R) -> R {
         self.note(about.session);
         lend(about.item, about.call, false, work)
     }
 
-    /// Does `work`, in which scripts make items of a record, that of `item`.
+    /// Runs `work` while scripts make items from the record of `item`.
     pub(super) fn read<R>(&self, item: &Item, session: &Session, work: impl FnOnce() -> R) -> R {
         self.note(session);
         lend(item, None, true, work)
     }
 
-    /// Lets scripts see the facts of the run as they are now.
+    /// Updates the facts of the run that scripts can see.
     pub(super) fn note(&self, session: &Session) {
         if *self.facts.borrow() != *session.facts() {
             self.facts.borrow_mut().clone_from(session.facts());
@@ -140,7 +140,7 @@ impl Current {
         self.usage.set(session.usage());
     }
 
-    /// Reads the facts of the run.
+    /// Passes the facts of the run to `read`.
     pub(super) fn facts<R>(&self, read: impl FnOnce(&Facts, Usage) -> R) -> R {
         read(&self.facts.borrow(), self.usage.get())
     }

@@ -1,10 +1,10 @@
-//! Dialects in Lua: objects in, items out.
+//! Dialects in Lua: a script turns objects into items.
 //!
 //! ```text
-//! record ─▶ parse(object, ctx) ─▶ sf.item.… tables ─▶ made: events for the session
+//! record ─▶ parse(object, ctx) ─▶ sf.item.… tables ─▶ `Maker`: events for the session
 //! ```
 //!
-//! What a script can't read, or fails at, is kept as an unknown item.
+//! A record that the script passes over or fails at becomes an unknown item.
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -27,16 +27,16 @@ use super::plugins::{Plugins, assert_on_thread};
 use super::value::elements;
 use super::vm::Stop;
 
-/// Longest record that `detect` is shown, in bytes.
+/// Size of the longest record that is passed to `detect`, in bytes.
 const LONGEST: usize = 64 << 10;
-/// Items that one record may become.
+/// Most items that one record may become.
 const MOST_ITEMS: usize = 1_000;
-/// What is wrong with a table that is neither an item nor a list of items.
+/// The error for a table that is neither an item nor a list of items.
 const NO_ITEMS: &str = "a table with the key {} is neither an item nor a list of items: return an item such as sf.item.reply {…}";
 const NOTHING: &str = "a list without items: return false to hide the line, or nil to keep it unchanged";
 const KEPT: &str = "the line is kept unchanged";
 
-/// What a plugin registered as a dialect.
+/// A dialect that a plugin registered.
 #[derive(Clone)]
 pub(super) struct DialectRegistration {
     pub(super) name: String,
@@ -58,7 +58,7 @@ impl DialectRegistration {
     }
 }
 
-/// All dialects of plugins, the lowest first.
+/// All dialects of plugins, lowest layer first.
 pub(crate) fn dialect_plugins(plugins: &Rc<Plugins>) -> Vec<DialectPlugin> {
     let registered = plugins
         .layers()
@@ -81,7 +81,7 @@ struct ScriptedDialect {
     plugins: SendWrapper<Rc<Plugins>>,
     who: Who,
     dialect: SendWrapper<DialectRegistration>,
-    /// What the script may know of the run: what it told itself.
+    /// The facts of the run, collected from the events of this dialect.
     session: Session,
 }
 
@@ -92,7 +92,7 @@ impl ScriptedDialect {
         }
     }
 
-    /// What `parse` makes of a record; `None` if it doesn't know it, or fails.
+    /// Parses a record. Returns `None` if the script returns nil or fails.
     fn parsed(&self, input: Input<'_>) -> Option<Vec<Event>> {
         let plugin = self.plugins.running(self.who)?;
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
@@ -111,7 +111,7 @@ impl ScriptedDialect {
         })
     }
 
-    /// The events of an answer: of one item, or of a list of items.
+    /// Converts an answer, either one item or a list of items, to events.
     fn events(
         &self,
         function: &Function,

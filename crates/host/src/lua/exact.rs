@@ -1,4 +1,4 @@
-//! `sf.raw`, `sf.cut` and `sf.redact`: a value as the stream writes it, a text cut by a measure, and what a plugin wants masked.
+//! `sf.raw`, `sf.cut` and `sf.redact`: a value's original JSON, a text cut to a length, and a plugin's masking.
 
 use std::rc::Rc;
 
@@ -73,20 +73,20 @@ fn redaction(what: &Table) -> Result<Redaction, String> {
     Ok(redaction)
 }
 
-/// Patterns by name, or a list of patterns. In the order of their names, so that each run masks alike.
+/// Patterns by name, or a list of patterns. Sorted by name, so that each run masks alike.
 fn own(patterns: &Table) -> Result<Vec<CustomPattern>, String> {
-    let mut told = Vec::new();
+    let mut named = Vec::new();
     for pair in patterns.pairs::<Value, String>() {
         let (name, pattern) = pair.map_err(|_| "a pattern is a text".to_owned())?;
         let name = match &name {
             Value::String(name) => name.to_string_lossy(),
             _ => "text".to_owned(),
         };
-        told.push((name, pattern));
+        named.push((name, pattern));
     }
-    told.sort();
+    named.sort();
     let own = |(name, pattern): (String, String)| {
         CustomPattern::new(&name, &pattern).map_err(|error| format!("the pattern \"{pattern}\": {error}"))
     };
-    told.into_iter().map(own).collect()
+    named.into_iter().map(own).collect()
 }

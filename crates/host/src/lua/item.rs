@@ -1,9 +1,8 @@
-//! Items as scripts see them: read as they are asked for, never converted whole.
+//! Items as scripts see them: each field is read when a script accesses it, and an item is never converted whole.
 //!
-//! What is handed over is a small handle. It is good for the item at hand only: one that a script kept for
-//! later says so, so that a plugin can't hold a whole session in memory. An item is no more than a number in the
-//! machine: nothing is made for it, and nothing is left behind. Strings are as the stream has them; they are cleaned
-//! when they come back.
+//! A script holds a small handle, which is valid only for the item it currently formats. Using one that was kept for later raises
+//! an error, so a plugin can't hold a whole session in memory. The handle of an item is a plain number: creating it allocates
+//! nothing in the VM. Strings are passed as they are in the stream, and cleaned when the script returns them.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -24,21 +23,21 @@ use super::new_items::facts;
 use super::vm::unlimited;
 use crate::problem::nearest;
 
-/// Whole numbers up to here are the same as a Lua number; larger ones are handed over as text.
+/// Integers up to this size are exact as a Lua number; larger ones are passed as text.
 const EXACT: i64 = 1 << 53;
 
-/// Bytes of one text that scripts get of what is formatted. A longer one is cut, and its last line says so: with it, it is no
-/// longer than what their functions for texts take.
+/// Size of the longest text that a formatting script receives, in bytes. A longer one is cut, and its last line says so.
+/// Including that line, it still fits the functions of scripts that accept texts.
 pub(super) const LONGEST_TEXT: usize = 1 << 20;
-/// Room for the line that says so.
+/// Bytes reserved for that line.
 const LEFT_OUT: usize = 64;
 
-/// What a machine keeps at hand for its handles.
+/// The state of a VM that its handles use.
 pub(super) struct Reach {
     pub(super) current: Rc<Current>,
-    /// The function behind `default()`: what the layers below say of the item at hand or, given `true`, of its call.
+    /// The function behind `default()`: what the layers below make of the current item or, given `true`, of its call.
     pub(super) below: RefCell<Option<Function>>,
-    /// The text that was asked for last: scripts ask for its length and then for itself.
+    /// The text read last: scripts often read its length and then the text itself.
     text: RefCell<Option<(Handle, LuaString)>>,
     methods: Methods,
 }
@@ -50,7 +49,7 @@ struct Methods {
 }
 
 impl Reach {
-    /// Puts what handles need into a machine.
+    /// Installs in a VM what handles need.
     pub(super) fn install(lua: &Lua, current: &Rc<Current>) -> mlua::Result<()> {
         let methods = Methods {
             default: lua.create_function(|lua, this: Value| {
@@ -88,14 +87,14 @@ impl Reach {
     }
 }
 
-/// What the machine has at hand.
+/// The state of the VM's handles.
 pub(super) fn reach(lua: &Lua) -> mlua::Result<Rc<Reach>> {
     lua.app_data_ref::<Rc<Reach>>()
         .map(|reach| Rc::clone(&reach))
         .ok_or_else(|| wrong("no item is available here"))
 }
 
-/// A fault that a script has whatever the stream says, such as a name that nothing has.
+/// A mistake in a script that doesn't depend on the input, such as a field that doesn't exist.
 #[derive(Debug)]
 pub(super) struct Misuse(String);
 
@@ -111,13 +110,13 @@ fn misuse(message: impl Into<String>) -> mlua::Error {
     mlua::Error::external(Misuse(message.into()))
 }
 
-/// A name that may have been meant, as a remark in brackets.
+/// A suggested name, as a remark in brackets.
 fn hint(meant: Option<impl fmt::Display>) -> String {
     meant.map_or_else(String::new, |meant| format!(" (did you mean `{meant}`?)"))
 }
 
-/// Makes a table, which is called `what`, refuse the names that it doesn't have, for which Lua would give `nil`. Those in
-/// `absent` belong to it even where they are `nil`; `about` is added where no name is near.
+/// Makes a table, named `what` in messages, raise an error for unknown keys, for which Lua would return `nil`. The keys in
+/// `absent` are known even while they are `nil`. `about` is appended where no known key is similar.
 pub(super) fn close(
     lua: &Lua,
     table: &Table,
@@ -146,12 +145,12 @@ pub(super) fn close(
     table.set_metatable(Some(meta))
 }
 
-/// The fields of a class of [`api`].
+/// The fields of a class in [`api`].
 fn fields_of(class: &'static str) -> impl Iterator<Item = &'static str> {
     api::FIELDS.iter().filter(move |field| field.of == class).map(|field| field.name.trim_end_matches('?'))
 }
 
-/// Why an item has no field called `name`.
+/// The error for an item without a field called `name`.
 fn no_field(item: &Item, name: &str) -> mlua::Error {
     let own = match item.kind {
         Kind::Call => "Call",
@@ -159,7 +158,7 @@ fn no_field(item: &Item, name: &str) -> mlua::Error {
         _ => "",
     };
     let names: Vec<&str> = fields_of("Item").chain(fields_of(own)).collect();
-    // The same for every item of a kind, so that it is reported once.
+    // The message is the same for every item of a kind, so that it is reported once.
     let meant = match nearest(name, &names) {
         _ if item.kind != Kind::Call && facts().any(|fact| fact == name) => Some(format!("data.{name}")),
         Some(near) => Some(near.to_owned()),
@@ -174,7 +173,7 @@ fn no_field(item: &Item, name: &str) -> mlua::Error {
     misuse(format!("{kind} has no field `{name}`{}", hint(meant)))
 }
 
-/// Refuses to write what the host hands over of an item.
+/// Refuses an assignment to a value of the host.
 fn refuse_write<T>(_: &Lua, _: &T, _: MultiValue) -> mlua::Result<()> {
     Err(misuse(NO_INPUT_WRITE))
 }
@@ -183,7 +182,7 @@ const NO_ITEM_WRITE: &str = "an item can't be changed: return what is to be show
 const NO_INPUT_WRITE: &str = "what the stream says can't be changed: `:table()` of an input gives a copy that can, and `arg` says what is shown of it";
 
 impl Handle {
-    /// Says what scripts can do with one.
+    /// Defines what scripts can do with a handle.
     fn install(lua: &Lua, reach: Rc<Reach>) -> mlua::Result<()> {
         let of = |value: Value| Self::of(&value).ok_or_else(|| wrong("expected an item"));
         let meta = lua.create_table()?;
@@ -197,12 +196,12 @@ impl Handle {
         meta.raw_set(MetaMethod::ToString.name(), named)?;
         meta.raw_set("__metatable", false)?;
         meta.set_readonly(true);
-        // Nothing else is light.
+        // No other value is a light userdata.
         lua.set_type_metatable::<LightUserData>(Some(meta));
         Ok(())
     }
 
-    /// A value of the item's record.
+    /// Converts a value of the item's record.
     pub(super) fn value(self, lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
         if is_container(value) {
             object(lua, JsonHandle { of: self, node: value.node() })
@@ -211,7 +210,7 @@ impl Handle {
         }
     }
 
-    /// A function that gives the parts of the item one after the other: `part` makes the one at a place.
+    /// An iterator over the parts of the item, for Lua. `part` makes the key and value at an index.
     fn walk(
         self,
         lua: &Lua,
@@ -223,7 +222,7 @@ impl Handle {
         })
     }
 
-    /// A call's input.
+    /// The input of a call.
     pub(super) fn input(self, lua: &Lua) -> mlua::Result<Value> {
         self.look(|item| item.input().map_or(Ok(Value::Nil), |value| self.value(lua, value)))
     }
@@ -257,7 +256,7 @@ impl Handle {
             }
             "default" => Ok(Value::Function(reach.methods.default.clone())),
             "took" => Ok(item.fact("took_ms").and_then(FactRef::float).map_or(Value::Nil, Value::Number)),
-            // One function may serve several kinds: what only another one has is absent here.
+            // One function may format several kinds, so a field of another kind is nil.
             name if ["Call", "Result"]
                 .into_iter()
                 .any(|class| fields_of(class).any(|known| known == name)) =>
@@ -269,8 +268,8 @@ impl Handle {
     }
 }
 
-/// A typed fact, or a part of what a call does. Objects and arrays of the record of the item `of` are read as they are asked for; without
-/// one they are copied.
+/// Converts a typed fact, or a part of what a call does. Given `of`, objects and arrays of that item's record become handles;
+/// otherwise they are copied.
 fn fact(lua: &Lua, fact: FactRef<'_>, of: Option<Handle>) -> mlua::Result<Value> {
     match (fact, of) {
         (FactRef::Json(value) | FactRef::Named(value, _), Some(handle)) => return handle.value(lua, value),
@@ -278,8 +277,8 @@ fn fact(lua: &Lua, fact: FactRef<'_>, of: Option<Handle>) -> mlua::Result<Value>
         (FactRef::Named(value, _), None) if !is_container(value) => return scalar(lua, value),
         _ => {}
     }
-    if let Some(told) = fact.str() {
-        return text(lua, &told);
+    if let Some(string) = fact.str() {
+        return text(lua, &string);
     }
     if let Some(number) = fact.float() {
         let large = fact.int().filter(|number| of.is_some() && whole(*number).is_none());
@@ -288,7 +287,7 @@ fn fact(lua: &Lua, fact: FactRef<'_>, of: Option<Handle>) -> mlua::Result<Value>
     if let Some(truth) = fact.bool() {
         return Ok(Value::Boolean(truth));
     }
-    // What can't be made of the record is no empty table.
+    // A fact that can't be read from the record is nil, not an empty table.
     if of.is_some() && !matches!(fact, FactRef::Made(_, Fact::List(_) | Fact::Map(_))) {
         return Ok(Value::Nil);
     }
@@ -326,7 +325,7 @@ impl JsonHandle {
         };
         let Ok(name) = name.to_str() else { return Ok(Value::Nil) };
         let found = self.look(|value| value.get(&name).map(|field| self.of.value(lua, field)).transpose())?;
-        // A field of the same name goes first: whoever asks for `input.table` means the data.
+        // A field of the same name wins: `input.table` means the data.
         Ok(match (found, &*name) {
             (Some(found), _) => found,
             (None, "table") => Value::Function(reach(lua)?.methods.table.clone()),
@@ -368,7 +367,7 @@ impl UserData for JsonHandle {
     }
 }
 
-/// What a value is called, as `type` says.
+/// The type of a value, as `type` returns it.
 pub(super) fn type_name(value: &Value) -> &'static str {
     if value.is_light_userdata() { "userdata" } else { value.type_name() }
 }
@@ -382,7 +381,7 @@ pub(super) fn a_type(value: &Value) -> String {
     }
 }
 
-/// What a value of the host's is, in words; `None` if it is one of a script's own.
+/// Describes a value of the host. Returns `None` for a script's own value.
 pub(super) fn describe(value: &Value) -> Option<String> {
     if let Some(handle) = Handle::of(value) {
         return Some(
@@ -400,7 +399,7 @@ pub(super) fn describe(value: &Value) -> Option<String> {
     })
 }
 
-/// An item in words.
+/// Describes an item by its kind and its tool or id.
 fn named(item: &Item) -> String {
     format!("{} {}", item.kind.name(), item.tool.as_deref().unwrap_or(item.id.as_str()))
 }
@@ -435,7 +434,7 @@ impl UserData for Data {
     }
 }
 
-/// What a call does it with and to, by name.
+/// The arguments of a call under the names that all agents share, as `call.does`.
 #[derive(Clone, Copy, Debug)]
 struct DoesHandle(Handle);
 
@@ -464,7 +463,7 @@ impl UserData for RunFacts {
         methods.add_meta_method(MetaMethod::Index, |lua, _, name: LuaString| {
             let name = name.to_str()?;
             reach(lua)?.current.facts(|facts, usage| {
-                let told = match &*name {
+                let value = match &*name {
                     "agent" => &facts.agent,
                     "version" => &facts.version,
                     "model" => &facts.model,
@@ -478,7 +477,7 @@ impl UserData for RunFacts {
                         return Err(misuse(format!("there is no ctx.session.{name}{meant}")));
                     }
                 };
-                optional(lua, told.as_deref())
+                optional(lua, value.as_deref())
             })
         });
     }
@@ -498,7 +497,7 @@ fn used(lua: &Lua, usage: Usage) -> mlua::Result<Value> {
     Ok(Value::Table(table))
 }
 
-/// The function behind `pairs` and `ipairs` for what this file hands over.
+/// The function behind `pairs` and `ipairs` for handles.
 pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
     lua.create_function(|lua, value: Value| {
         let no_way = || wrong("this value can't be walked");
@@ -511,10 +510,10 @@ pub(super) fn iterate(lua: &Lua) -> mlua::Result<Function> {
     })
 }
 
-/// Under this name a record that a script made keeps the line that it was made from.
+/// The key under which a record made for a script keeps the original line.
 pub(super) const LINE: &str = "streamfmt.line";
 
-/// The text of a record as it came; of one that a script made, the text of its line.
+/// The original text of a record. For a record made for a script, the text of its line.
 fn line_of(record: &Record) -> &str {
     let record = record.original();
     let is_made = record.text().strip_prefix("{\"").is_some_and(|rest| rest.starts_with(LINE));
@@ -522,29 +521,29 @@ fn line_of(record: &Record) -> &str {
     line.map_or(record.text(), json::Value::raw)
 }
 
-/// The part of a record that a value handed over is.
+/// The handle in a value, if it is a part of a record.
 fn json_of(value: &Value) -> Option<JsonHandle> {
     value.as_userdata()?.borrow::<JsonHandle>().map(|json| *json).ok()
 }
 
-/// The node that a value handed over is, in the record of the item at hand.
+/// The node of a value, if it is a part of the current item's record.
 pub(super) fn node_of(value: &Value) -> Option<u32> {
     let json = json_of(value)?;
-    // One that was kept for later is of another record.
-    (json.of.is_good() && !json.of.is_call()).then_some(json.node)
+    // A handle kept from an earlier call belongs to another record.
+    (json.of.is_valid() && !json.of.is_call()).then_some(json.node)
 }
 
-/// The JSON of a value handed over, as it is written.
+/// The original JSON of a value, if it is a part of a record.
 pub(super) fn raw_of(value: &Value) -> Option<String> {
     json_of(value)?.look(|value| Ok(value.raw().to_owned())).ok()
 }
 
-/// A copy of a part of a record that was handed over.
+/// A copy of a value as plain tables, if it is a part of a record.
 pub(super) fn copied(lua: &Lua, value: &Value) -> mlua::Result<Option<Value>> {
     json_of(value).map(|json| json.look(|value| plain(lua, value))).transpose()
 }
 
-/// The text, as written, of a value that was handed over, or of the part of it under `key`.
+/// `sf.raw`: the original JSON of a part of a record, or of its field or element `key`.
 pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> {
     let Some(json) = json_of(value) else {
         let what = a_type(value);
@@ -560,7 +559,7 @@ pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> 
     })
 }
 
-/// The element of an array at an index.
+/// The element of an array at an index, which starts at 1.
 fn element<'v>(value: json::Value<'v>, index: &Value) -> Option<json::Value<'v>> {
     let at = match index {
         Value::Integer(index) => *index,
@@ -570,7 +569,7 @@ fn element<'v>(value: json::Value<'v>, index: &Value) -> Option<json::Value<'v>>
     value.items().nth(usize::try_from(at - 1).ok()?)
 }
 
-/// Reads a JSON text into plain tables; `nil` if it is none.
+/// Parses a JSON text into plain tables. Returns `nil` if it isn't valid JSON.
 pub(super) fn parse(lua: &Lua, text: &str) -> mlua::Result<Value> {
     match Record::from_line(text.to_owned()) {
         Ok(record) => plain(lua, record.root()),
@@ -582,7 +581,7 @@ fn is_container(value: json::Value<'_>) -> bool {
     matches!(value.kind(), json::ValueKind::Array | json::ValueKind::Object)
 }
 
-/// A JSON value as plain tables. Without recursion: a list of the tables that are still to be filled.
+/// Converts a JSON value to plain tables. It isn't recursive: `open` lists the tables still to be filled.
 fn plain<'v>(lua: &Lua, value: json::Value<'v>) -> mlua::Result<Value> {
     if !is_container(value) {
         return scalar(lua, value);
@@ -591,14 +590,14 @@ fn plain<'v>(lua: &Lua, value: json::Value<'v>) -> mlua::Result<Value> {
     let mut open = vec![(root.clone(), value)];
     while let Some((table, value)) = open.pop() {
         let mut put = |key: Value, value: json::Value<'v>| {
-            let told = if is_container(value) {
+            let value = if is_container(value) {
                 let inner = unlimited(lua, || lua.create_table())?;
                 open.push((inner.clone(), value));
                 Value::Table(inner)
             } else {
                 scalar(lua, value)?
             };
-            unlimited(lua, || table.raw_set(key, told))
+            unlimited(lua, || table.raw_set(key, value))
         };
         for (index, value) in value.items().enumerate() {
             put(Value::Number((index + 1) as f64), value)?;
@@ -622,7 +621,7 @@ fn scalar(lua: &Lua, value: json::Value<'_>) -> mlua::Result<Value> {
     }
     let is_whole = !value.raw().contains(['.', 'e', 'E']);
     let number = if is_whole { value.int().and_then(whole) } else { value.float().map(Value::Number) };
-    // Beyond what a Lua number holds exactly: ids, mostly.
+    // Larger than a Lua number can hold exactly: usually an id.
     number.map_or_else(|| text(lua, value.raw()), Ok)
 }
 
@@ -630,7 +629,7 @@ fn text(lua: &Lua, text: &str) -> mlua::Result<Value> {
     unlimited(lua, || lua.create_string(&*shortened(text))).map(Value::String)
 }
 
-/// The beginning of a text that is too long for a script, and how much of it is left out. What a dialect reads is whole.
+/// Shortens a text that is too long for a formatting script, and appends how much was left out. A dialect gets the whole text.
 fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_TEXT || is_reading() {
         return Cow::Borrowed(text);
@@ -639,11 +638,11 @@ fn shortened(text: &str) -> Cow<'_, str> {
     Cow::Owned([&text[..end], "\n", &json::left_out(text.len() - end)].concat())
 }
 
-fn optional(lua: &Lua, told: Option<&str>) -> mlua::Result<Value> {
-    told.map_or(Ok(Value::Nil), |told| text(lua, told))
+fn optional(lua: &Lua, value: Option<&str>) -> mlua::Result<Value> {
+    value.map_or(Ok(Value::Nil), |value| text(lua, value))
 }
 
-/// A value of the host's for scripts.
+/// Wraps a value of the host for scripts.
 fn object(lua: &Lua, of: impl UserData + 'static) -> mlua::Result<Value> {
     unlimited(lua, || lua.create_userdata(of)).map(Value::UserData)
 }

@@ -1,15 +1,15 @@
-//! State that a plugin keeps across a reload: copied from the old machine into the new one.
+//! The state that a plugin keeps across a reload: copied from the old VM into the new one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use mlua::{Lua, Table, Value};
 
-/// Most keys and values that are kept.
+/// Most entries that are copied.
 const MOST: usize = 100_000;
 
-/// Copies what is in a table, and in those inside it, into a table of the machine `lua`: numbers, texts and truths. Anything else stays
-/// behind. A table that is in several places is copied once.
+/// Copies a table, and those inside it, into a table of the VM `lua`. Copies numbers, texts and booleans, and skips all else. A
+/// table that occurs several times is copied once.
 pub(super) fn copy(from: &Table, lua: &Lua, into: &Table) -> mlua::Result<()> {
     let mut known = HashMap::from([(from.to_pointer(), into.clone())]);
     let mut open = vec![(from.clone(), into.clone())];
@@ -39,7 +39,7 @@ pub(super) fn copy(from: &Table, lua: &Lua, into: &Table) -> mlua::Result<()> {
     Ok(())
 }
 
-/// A number, text or truth in the machine `lua`.
+/// Copies a number, text or boolean into the VM `lua`. Returns `None` for all else.
 fn plain(lua: &Lua, value: &Value) -> mlua::Result<Option<Value>> {
     Ok(match value {
         Value::Boolean(truth) => Some(Value::Boolean(*truth)),
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_comes_over_with_all_that_is_plain() {
+    fn a_copied_table_keeps_its_plain_values() {
         let (one, other) = (Lua::new(), Lua::new());
         let source =
             "local t = { 1, 2, n = { deep = true }, f = print, s = 'ä' } t.me = t t.same = t.n return t";

@@ -1,6 +1,6 @@
-//! Who is asked: what plugins registered and what the profile says of tools, in the order in which it counts.
+//! The layers: what plugins registered, and the profile's rules for tools, in order of precedence.
 //!
-//! Each field of a tool is looked for on its own, from the top layer down.
+//! Each field of a tool is looked up separately, from the top layer down.
 
 use std::rc::Rc;
 
@@ -14,19 +14,19 @@ use crate::tools::pattern::{Pattern, Rule};
 use crate::tools::rule::{Origin, ToolRule};
 use crate::tools::template::Template;
 
-/// A rule whose answers know where they come from.
+/// A rule whose answers carry their source.
 type SourcedRule = Rule<(FieldAnswer, Rc<AnswerSource>)>;
 
-/// What a plugin says of a field.
+/// A layer's answer for one field.
 #[derive(Clone, Debug)]
 pub(crate) enum FieldAnswer {
-    /// A text with fields in it.
+    /// A text with placeholders.
     Template(Template),
-    /// A word: a glyph, a role, what is folded.
+    /// A word: a glyph, a role, or the part to collapse.
     Word(String),
-    /// Asked each time.
+    /// A Lua function, called for each item.
     Function(Function),
-    /// A native plugin is asked each time.
+    /// A native plugin, called for each item.
     Native,
 }
 
@@ -39,16 +39,16 @@ impl From<FieldValue> for FieldAnswer {
     }
 }
 
-/// Where an answer comes from.
+/// The source of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerSource {
-    /// Which tools were meant, or which kind.
+    /// The tool pattern or kind that it was registered for.
     pub(crate) pattern: String,
-    /// Where it was registered.
+    /// The place where it was registered.
     pub(crate) origin: Option<Origin>,
 }
 
-/// All that one layer says: what a plugin registered, or the rules of the profile.
+/// Everything in one layer: what a plugin registered, or the rules of the profile.
 #[derive(Default)]
 pub(crate) struct Registered {
     rules: Vec<SourcedRule>,
@@ -59,21 +59,21 @@ pub(crate) struct Registered {
     pub(super) accumulators: Vec<records::RecordsRegistration>,
 }
 
-/// The fields that stand for all that is shown of a call and of its result.
+/// The fields that replace the whole view of a call and of its result.
 const WHOLE: &[ToolField] = &[ToolField::Call, ToolField::Result];
 
-/// One thing that a plugin registered.
+/// Something that a plugin registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
-    /// What it is for: `tool Bash`, `view reply`, `on call`, `writer jira`, `records poll`, `redact`.
+    /// Its function and target: `tool Bash`, `view reply`, `on call`, `writer jira`, `records poll`, `redact`.
     pub what: String,
-    /// The properties that it says, of a tool; what is masked.
+    /// The fields that it sets for a tool, or the secrets that it masks.
     pub fields: Vec<&'static str>,
     /// The file and line where it was registered, or where its function begins.
     pub place: Option<(String, usize)>,
 }
 
-/// Whose layer it is.
+/// The owner of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     /// A plugin in Lua, counted from the lowest.
@@ -84,7 +84,7 @@ pub(crate) enum Who {
     Profile,
 }
 
-/// What a view is of.
+/// The target of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Viewed {
     /// Items of a kind.
@@ -103,14 +103,14 @@ impl Viewed {
     }
 }
 
-/// What a plugin may wait for.
+/// An event that a plugin can register for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HookEvent {
-    /// The first item is about to come.
+    /// Before the first item.
     Start,
-    /// The input has ended.
+    /// After the end of the input.
     End,
-    /// An item is whole.
+    /// An item is complete.
     Item(Kind),
 }
 
@@ -126,7 +126,7 @@ impl HookEvent {
 }
 
 impl Registered {
-    /// Takes the rules of a profile. What can't be read in them says nothing.
+    /// Reads the rules of a profile. An invalid rule or field is ignored.
     pub(super) fn of_profile(rules: &[ToolRule]) -> Self {
         let read = |rule: &ToolRule| {
             Rule::read(rule, |value, origin| {
@@ -137,7 +137,7 @@ impl Registered {
         Self { rules: rules.iter().filter_map(read).collect(), ..Self::default() }
     }
 
-    /// What a native plugin formats: whole calls, results and items of other kinds.
+    /// The groups that a native plugin formats: calls, results, other kinds, and tools.
     pub(super) fn of_native(formats: &[Selector]) -> Self {
         let mut registered = Self::default();
         let any = || Pattern::Glob("*".to_owned());
@@ -158,7 +158,7 @@ impl Registered {
                 }
                 Selector::Tool(tool) => (Pattern::Exact(tool.clone()), WHOLE, tool.as_str()),
                 Selector::Action(action) => (Pattern::Action(action.clone()), WHOLE, action.as_str()),
-                // The library's table has no others.
+                // The library's table can't contain any other selector.
                 _ => continue,
             };
             let source = Rc::new(AnswerSource { pattern: name.to_owned(), origin: None });
@@ -168,7 +168,7 @@ impl Registered {
         registered
     }
 
-    /// Whether it says something of items, alone or of records together.
+    /// Whether it affects neither items nor records. It may still have dialects and writers.
     pub(super) fn is_silent(&self) -> bool {
         self.rules.is_empty()
             && self.accumulators.is_empty()
@@ -176,7 +176,7 @@ impl Registered {
             && self.hooks.is_empty()
     }
 
-    /// Takes `sf.tool`.
+    /// Registers `sf.tool`.
     pub(super) fn tool(&mut self, pattern: &str, spec: &Table, origin: Option<Origin>) -> Result<(), String> {
         let source = Rc::new(AnswerSource { pattern: pattern.to_owned(), origin });
         let pattern = Pattern::parse(pattern)?;
@@ -190,7 +190,7 @@ impl Registered {
         Ok(())
     }
 
-    /// Takes `sf.view`.
+    /// Registers `sf.view`.
     pub(super) fn view(
         &mut self,
         kind: &str,
@@ -210,7 +210,7 @@ impl Registered {
         Ok(())
     }
 
-    /// Takes `sf.on`.
+    /// Registers `sf.on`.
     pub(super) fn on(&mut self, kind: &str, function: &Function, _: Option<Origin>) -> Result<(), String> {
         let event = match kind {
             "session.start" => HookEvent::Start,
@@ -223,14 +223,14 @@ impl Registered {
         Ok(())
     }
 
-    /// All of it, in the order registered: tools, other kinds, what waits for events, dialects, writers, accumulators.
+    /// Everything registered, in this order: tools, views, events, dialects, writers, accumulators.
     pub(crate) fn hooks_of_all(&self) -> Vec<Hook> {
         let place = |origin: Option<&Origin>| origin.map(|origin| (origin.file.clone(), origin.line));
         let hook = |what: String, place| Hook { what, fields: Vec::new(), place };
         let tools = self.rules.iter().map(|rule| {
             let source = rule.fields.first().map(|(_, (_, source))| source);
-            let is_said = |field: ToolField| rule.fields.iter().any(|(said, ..)| *said == field);
-            let fields = ToolField::ALL.iter().filter(|field| is_said(**field)).map(|field| field.name());
+            let has_field = |field: ToolField| rule.fields.iter().any(|(known, ..)| *known == field);
+            let fields = ToolField::ALL.iter().filter(|field| has_field(**field)).map(|field| field.name());
             let what = format!("tool {}", source.map_or("", |source| source.pattern.as_str()));
             let place = source.and_then(|source| place(source.origin.as_ref()));
             Hook { fields: fields.collect(), ..hook(what, place) }
@@ -257,7 +257,7 @@ impl Registered {
         tools.chain(views).chain(events).chain(dialects).chain(writers).chain(accumulators).collect()
     }
 
-    /// Takes `sf.dialect`.
+    /// Registers `sf.dialect`.
     pub(super) fn dialect(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.dialects.iter().any(|known| known.name == name) {
             return Err(format!("the dialect {name} is defined twice"));
@@ -266,7 +266,7 @@ impl Registered {
         Ok(())
     }
 
-    /// Takes `sf.writer`.
+    /// Registers `sf.writer`.
     pub(super) fn writer(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.writers.iter().any(|writer| writer.known.name == name) {
             return Err(format!("the writer {name} is defined twice"));
@@ -275,7 +275,7 @@ impl Registered {
         Ok(())
     }
 
-    /// Takes `sf.records`.
+    /// Registers `sf.records`.
     pub(super) fn records(&mut self, name: &str, spec: &Table, _: Option<Origin>) -> Result<(), String> {
         if self.accumulators.iter().any(|known| known.name == name) {
             return Err(format!("the accumulator {name} is defined twice"));
@@ -284,12 +284,12 @@ impl Registered {
         Ok(())
     }
 
-    /// Where it registered something for a tool, with the name or pattern that it gave.
+    /// The sources of its rules for tools.
     pub(super) fn tools(&self) -> impl Iterator<Item = &AnswerSource> {
         self.rules.iter().filter_map(|rule| rule.fields.first()).map(|(_, (_, source))| &**source)
     }
 
-    /// The roles that it names, with where it does.
+    /// The roles that it names, each with its origin if known.
     pub(super) fn roles(&self) -> impl Iterator<Item = (&str, Option<&Origin>)> {
         let fields = self.rules.iter().flat_map(|rule| &rule.fields);
         let of_tools = fields.filter_map(|(field, (answer, source))| match answer {
@@ -301,13 +301,13 @@ impl Registered {
         of_tools.chain(self.writers.iter().flat_map(writer::Registration::roles).map(|role| (role, None)))
     }
 
-    /// What waits for an event, in the order registered.
+    /// The functions registered for an event, in the order registered.
     pub(super) fn hooks(&self, event: HookEvent) -> impl Iterator<Item = &Function> {
         self.hooks.iter().filter(move |(waiting, _)| *waiting == event).map(|(_, function)| function)
     }
 }
 
-/// One step of a walk: whose it is, and what is said.
+/// One step of a ladder: a layer and its answer.
 #[derive(Clone, Debug)]
 pub(crate) struct LadderStep {
     pub(crate) who: Who,
@@ -315,16 +315,16 @@ pub(crate) struct LadderStep {
     pub(crate) source: Rc<AnswerSource>,
 }
 
-/// Who is asked for each field of one tool, or for one kind, from the top down.
+/// The layers that have an answer for one tool or view, from the top down.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ladder {
     fields: [Vec<LadderStep>; 8],
-    /// For whole records and for other kinds than calls and results.
+    /// The steps for whole records and for kinds other than calls and results.
     pub(crate) views: Vec<LadderStep>,
 }
 
 impl Ladder {
-    /// The walk for a tool.
+    /// The ladder of a tool.
     pub(crate) fn of_tool<'a>(
         layers: impl DoubleEndedIterator<Item = (Who, &'a Registered)>,
         tool: &str,
@@ -332,9 +332,9 @@ impl Ladder {
     ) -> Rc<Self> {
         let mut ladder = Self::default();
         for (who, registered) in layers.rev() {
-            for rule in Rule::fitting(&registered.rules, tool, action) {
+            for rule in Rule::matching(&registered.rules, tool, action) {
                 for (field, (answer, source)) in &rule.fields {
-                    // A native plugin is asked once, whatever groups of it an item is in.
+                    // A native plugin is called once, even if several of its groups match.
                     let is_twice =
                         |step: &LadderStep| step.who == who && matches!(step.answer, FieldAnswer::Native);
                     if ladder.fields[*field as usize].iter().any(is_twice) {
@@ -348,7 +348,7 @@ impl Ladder {
         Rc::new(ladder)
     }
 
-    /// The walk for what views are of.
+    /// The ladder of a view.
     pub(crate) fn of_views<'a>(
         layers: impl DoubleEndedIterator<Item = (Who, &'a Registered)>,
         viewed: Viewed,
@@ -365,43 +365,43 @@ impl Ladder {
         Rc::new(ladder)
     }
 
-    /// A walk of one step for `field`.
+    /// A ladder with one step for `field`.
     pub(super) fn of_step(field: ToolField, step: &LadderStep) -> Rc<Self> {
         let mut ladder = Self::default();
         ladder.fields[field as usize].push(step.clone());
         Rc::new(ladder)
     }
 
-    /// Whether a layer gives a whole tool or kind its rule by exact name.
+    /// Whether a rule names this tool exactly.
     pub(crate) fn names(&self, tool: &str) -> bool {
         self.fields.iter().flatten().any(|step| step.source.pattern == tool)
     }
 
-    /// Who is asked for `field`.
+    /// The steps for `field`.
     pub(crate) fn field(&self, field: ToolField) -> &[LadderStep] {
         &self.fields[field as usize]
     }
 
-    /// Whether nobody says anything of this item.
+    /// Whether no layer formats this item.
     pub(super) fn is_silent(&self, item: &Item) -> bool {
-        // What is said of a call changes what is left to be said of its result.
-        let is_call_retold = item.kind == Kind::Result && self.retells_call().next().is_some();
-        !is_call_retold && self.steps(item).next().is_none()
+        // A custom view of a call changes what remains to be shown of its result.
+        let has_call_steps = item.kind == Kind::Result && self.call_steps().next().is_some();
+        !has_call_steps && self.steps(item).next().is_none()
     }
 
-    /// Who says what a call was asked to do.
-    pub(super) fn retells_call(&self) -> impl Iterator<Item = &LadderStep> {
+    /// The steps that show the arguments of a call.
+    pub(super) fn call_steps(&self) -> impl Iterator<Item = &LadderStep> {
         self.field(ToolField::Arg).iter().chain(self.field(ToolField::Call))
     }
 
-    /// Whether one function is all that plugins say of this item.
+    /// Whether exactly one function of a plugin formats this item.
     pub(super) fn is_lone(&self, item: &Item) -> bool {
         let mut steps = self.steps(item).filter(|step| step.who != Who::Profile);
         steps.next().is_some_and(|step| matches!(step.answer, FieldAnswer::Function(_) | FieldAnswer::Native))
             && steps.next().is_none()
     }
 
-    /// All that is said of this item.
+    /// All steps that apply to this item.
     fn steps(&self, item: &Item) -> impl Iterator<Item = &LadderStep> {
         let fields = ToolField::of_kind(item.kind);
         let views = if fields.is_empty() { &self.views[..] } else { &[] };

@@ -1,14 +1,14 @@
-//! Plugins in Lua: what they see, what they give back, and the formatters, writers and dialects made of them.
+//! Plugins in Lua: the values they receive and return, and the formatters, writers and dialects made of them.
 //!
 //! ```text
 //! pack ─▶ plugin (its vm, its api) ─▶ layers ─▶ scripts, a `Formatter`
-//! file or folder                      who is asked      │
+//! file or folder                      precedence        │
 //!                       item: what scripts see ◀────────┤
-//!                       block: what they give back ─────┘   (read by value)
+//!                       block: what they return ────────┘   (read by value)
 //! ```
 //!
-//! A plugin sees items and gives blocks; it has no files, clock, network or environment. Whatever it does,
-//! each item is told: what fails is told by the layer below, and the user learns of it once.
+//! A plugin receives items and returns blocks; it has no files, clock, network or environment. Whatever it does, each item is
+//! shown: where a plugin fails, the layer below formats the item, and the failure is reported once.
 
 pub mod api;
 mod block;

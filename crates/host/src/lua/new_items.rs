@@ -1,7 +1,7 @@
-//! Items that a script makes: the tables of `sf.item`, read raw and checked, as events for the session.
+//! Items made by a script: converts the tables of `sf.item`, read raw and checked, to events for the session.
 //!
-//! An item keeps the record that its line was. What a script made by itself, such as an input put together from
-//! several fields, becomes a record of its own, with the line inside of it.
+//! An item keeps the record of its line. A value that the script built itself, such as an input assembled from several fields,
+//! gets a separate record that contains the line.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use streamfmt_core::text::Text;
 
 use super::item::{self, LINE};
 use super::plugin::check_keys;
-use super::spell::spelled;
+use super::spell::to_json;
 use super::value::number;
 use crate::problem::suggestion;
 
-/// Longest line that is kept inside of a made record, in bytes.
+/// Size of the longest line that is kept in such a record, in bytes.
 const LONGEST: usize = 256 << 10;
 
-/// What is wrong with an item.
+/// The error message for an invalid item.
 type ItemFault = String;
 
 /// The names of the typed facts that a script may set.
@@ -32,23 +32,23 @@ pub(super) fn facts() -> impl Iterator<Item = &'static str> {
     FACTS.iter().filter(|(_, fact)| fact.is_open).map(|(name, _)| *name)
 }
 
-/// What every item may be told.
+/// The fields that every item accepts.
 const FIELDS: &[&str] = &["id", "parent", "text", "error", "time", "data", "open", "session"];
 
-/// Makes events of what a script tells for one record.
+/// Converts a script's items for one record to events.
 pub(super) struct Maker<'a> {
     input: Input<'a>,
     session: &'a Session,
     unnamed: usize,
 }
 
-/// A value of an item: one of the line's record, or one that the script made, as JSON.
+/// A value of an item: a node of the line's record, or JSON that the script built.
 enum ItemValue {
     Node(u32),
     Made(String),
 }
 
-/// Where a value goes.
+/// The part of an item that a value sets.
 enum FieldPlace {
     Input,
     Time,
@@ -56,7 +56,7 @@ enum FieldPlace {
 }
 
 impl<'a> Maker<'a> {
-    /// A maker for the items of one record.
+    /// Creates a maker for the items of one record.
     pub(super) fn new(input: Input<'a>, session: &'a Session) -> Self {
         Self { input, session, unnamed: 0 }
     }
@@ -66,7 +66,7 @@ impl<'a> Maker<'a> {
         matches!(table.raw_get("type"), Ok(Value::String(kind)) if kind == "item")
     }
 
-    /// Makes the events of one table of `sf.item`.
+    /// Converts one table of `sf.item` to events.
     pub(super) fn make(&mut self, table: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
         let kind = text(table, "kind")?.unwrap_or_default();
         let Value::Table(fields) = get(table, "fields")? else {
@@ -97,7 +97,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// Facts of the run, and the notice that tells of them.
+    /// Emits the facts of the run, and the notice that shows them.
     fn facts(&mut self, fields: &Table, out: &mut Vec<Event>) -> Result<(), ItemFault> {
         check_keys(fields, &["agent", "version", "model", "cwd", "id", "mode"])?;
         let fact = |name| text(fields, name).map(|text| text.map(Text::clean_owned));
@@ -155,13 +155,13 @@ impl<'a> Maker<'a> {
                 Ok(())
             })?;
         }
-        let told = text(fields, "id")?;
-        let (id, call) = match (kind, told) {
-            (Kind::Result, told) => {
-                let call = text(fields, "call")?.or(told).filter(|id| !id.is_empty());
+        let id = text(fields, "id")?;
+        let (id, call) = match (kind, id) {
+            (Kind::Result, id) => {
+                let call = text(fields, "call")?.or(id).filter(|id| !id.is_empty());
                 (call.as_deref().map(|call| Id::below(call, "result")), call.map(Id::from))
             }
-            (_, told) => (told.filter(|id| !id.is_empty()).map(Id::from), None),
+            (_, id) => (id.filter(|id| !id.is_empty()).map(Id::from), None),
         };
         let mut item = self.begin(kind, id);
         item.call = call;
@@ -190,7 +190,7 @@ impl<'a> Maker<'a> {
         self.fill(&mut item, parts)?;
         Ok(if truth(fields, "open")? {
             if kind == Kind::Call && item.input().is_some_and(|input| input.entries().next().is_none()) {
-                // Its input grows by `sf.item.append`.
+                // `sf.item.append` will add to its input.
                 item.input = None;
             }
             Event::Amend(Box::new(item))
@@ -199,7 +199,7 @@ impl<'a> Maker<'a> {
         })
     }
 
-    /// The tool of a call or result, and what it does.
+    /// Sets the tool and action of a call or result.
     fn name_tool(&self, item: &mut Item, fields: &Table, out: &[Event]) -> Result<(), ItemFault> {
         let known = item.call.as_ref().and_then(|id| {
             let earlier = out.iter().rev().find_map(|event| match event {
@@ -210,13 +210,13 @@ impl<'a> Maker<'a> {
             });
             earlier.or_else(|| self.session.call(id))
         });
-        let told = text(fields, "tool")?;
+        let named = text(fields, "tool")?;
         if let Some(call) = known {
             (item.tool, item.deed) = (call.tool.clone(), call.deed);
         } else if item.kind == Kind::Result {
             item.data.push(("orphan", Fact::Bool(true)));
         }
-        if let Some(name) = told.filter(|_| known.is_none()) {
+        if let Some(name) = named.filter(|_| known.is_none()) {
             streamfmt_dialects::set_tool(item, &name);
         }
         if let Some(name) = text(fields, "action")? {
@@ -234,7 +234,7 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 
-    /// Puts values into an item, with a record that holds them all.
+    /// Sets the values of an item, in a record that contains them all.
     fn fill(&self, item: &mut Item, parts: Vec<(FieldPlace, ItemValue)>) -> Result<(), ItemFault> {
         let line = self.input.record;
         if parts.iter().all(|(_, part)| matches!(part, ItemValue::Node(_))) {
@@ -272,11 +272,11 @@ impl<'a> Maker<'a> {
     fn part(&self, value: &Value) -> Result<ItemValue, ItemFault> {
         match item::node_of(value) {
             Some(node) => Ok(ItemValue::Node(node)),
-            None => spelled(value).map(ItemValue::Made),
+            None => to_json(value).map(ItemValue::Made),
         }
     }
 
-    /// The fields of a table in the order of their names: that of a Lua table may differ from run to run.
+    /// Calls `each` for the fields of a table, sorted by name: the order of a Lua table may differ between runs.
     fn each(
         &self,
         table: &Table,
@@ -303,7 +303,7 @@ fn put(item: &mut Item, slot: &FieldPlace, node: u32) {
     }
 }
 
-/// The name of a fact. The error names the nearest one, among `others` too.
+/// Finds a fact by name. The error suggests the nearest fact or name in `others`.
 fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Result<&'static str, ItemFault> {
     facts().find(|known| *known == name).ok_or_else(|| {
         let hint = suggestion(name, others.copied().chain(facts()));

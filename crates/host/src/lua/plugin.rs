@@ -1,4 +1,4 @@
-//! One plugin that runs: its machine, what it registered, and how often it failed.
+//! A running plugin: its VM, what it registered, and its failures.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -22,42 +22,42 @@ use crate::plugin::journal::{Journal, LEFT_OUT, Warning};
 use crate::plugin::pack::{Pack, PluginLayer};
 use crate::settings::group;
 
-/// So many limits are run into before a plugin is off for the run.
+/// Limit violations after which a plugin is disabled for the rest of the run.
 pub(super) const MOST_TRIPS: u32 = 3;
-/// So many failures of any kind.
+/// Failures of any kind after which a plugin is disabled for the rest of the run.
 pub(super) const MOST_FAILURES: u32 = 20;
-/// Roles of its own that are remembered, to look at each once.
+/// Most custom roles of a plugin that are remembered, so that each is checked once.
 const MOST_ROLES: usize = 256;
 
-/// A plugin that runs.
+/// A running plugin.
 pub(crate) struct Running {
     layer: PluginLayer,
     pack: Arc<Pack>,
     vm: Vm,
     plugin: Rc<Plugin>,
     registered: Registered,
-    /// Its `ctx`.
+    /// The table that its functions receive as `ctx`.
     pub(super) context: Table,
     state: Table,
     meter: Rc<Meter>,
     trips: Cell<u32>,
     failures: Cell<u32>,
-    /// Whether any of its files may ask for `default()`.
-    asks_below: bool,
-    /// Roles of its own that were looked at.
+    /// Whether any of its files mentions `default()`.
+    uses_default: bool,
+    /// The custom roles that were already checked.
     roles: RefCell<BTreeSet<String>>,
 }
 
-/// Why a call of a function came to nothing.
+/// The reason why a function call had no result.
 pub(super) enum CallFailure {
-    /// It was stopped.
+    /// The call was stopped by an error or a limit.
     Stopped(Stop),
-    /// Its answer can't be used, for this reason.
+    /// The function returned a value that can't be used, for this reason.
     Answered(String),
 }
 
 impl CallFailure {
-    /// The limit that stopped it, if one did.
+    /// The limit that stopped the call, if any.
     pub(super) fn trip(&self) -> Option<Trip> {
         if let Self::Stopped(stop) = self { stop.trip } else { None }
     }
@@ -76,7 +76,7 @@ impl From<String> for CallFailure {
 }
 
 impl Running {
-    /// Makes a machine for a plugin and runs its file.
+    /// Creates a VM for a plugin and runs its entry file.
     pub(super) fn load(
         layer: PluginLayer,
         pack: &Arc<Pack>,
@@ -117,7 +117,7 @@ impl Running {
             meter: Rc::clone(meter),
             trips: Cell::new(0),
             failures: Cell::new(0),
-            asks_below: pack.says("default"),
+            uses_default: pack.contains("default"),
             roles: RefCell::default(),
         };
         let (name, source) = pack.entry();
@@ -125,55 +125,55 @@ impl Running {
         loaded.map_err(|stop| refuse(running.name(), stop))?;
         running.plugin.is_loaded.set(true);
         running.registered = running.plugin.registered.take();
-        running.question_roles(journal);
-        running.question_tools(journal);
+        running.warn_of_roles(journal);
+        running.warn_of_tools(journal);
         Ok(running)
     }
 
-    /// How high it stands.
+    /// The layer that it belongs to.
     pub(crate) fn layer(&self) -> PluginLayer {
         self.layer
     }
 
-    /// What it registered.
+    /// Everything that it registered.
     pub(crate) fn registered(&self) -> &Registered {
         &self.registered
     }
 
-    /// What it wants to be masked.
+    /// What it asked to have masked.
     pub(super) fn redaction(&self) -> Redaction {
         self.plugin.redaction.borrow().clone()
     }
 
-    /// Its machine, for making values.
+    /// Its Lua state, for creating values.
     pub(super) fn lua(&self) -> &Lua {
         self.vm.lua()
     }
 
-    /// The name it has in messages.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> String {
         self.plugin.name.borrow().clone().unwrap_or_else(|| self.pack.name.clone())
     }
 
-    /// Whether it failed too often to be asked again.
+    /// Whether it was disabled after too many failures.
     pub(super) fn is_off(&self) -> bool {
         self.trips.get() >= MOST_TRIPS || self.failures.get() >= MOST_FAILURES
     }
 
     /// Calls one of its functions within the limits.
     pub(super) fn call(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
-        self.asked(function, arguments, false)
+        self.apply(function, arguments, false)
     }
 
-    /// Calls one of its functions, which may ask `default()` for what `below` says of the item or, given `true`, of the call
-    /// that it answers.
+    /// Calls a function that may use `default()`. `below` returns what the layers below make of the item or, given `true`, of the
+    /// call that it answers.
     pub(super) fn call_over(
         &self,
         function: &Function,
         arguments: impl IntoLuaMulti,
         below: &dyn Fn(&Lua, bool) -> mlua::Result<Value>,
     ) -> Result<Value, Stop> {
-        if !self.asks_below {
+        if !self.uses_default {
             return self.call(function, arguments);
         }
         if let Some(instead) = self.meter.next(false) {
@@ -192,42 +192,42 @@ impl Running {
         })
     }
 
-    /// Calls one of its functions that may write `ctx.state`.
+    /// Calls a function that may write `ctx.state`.
     pub(super) fn call_hook(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
         self.state.set_readonly(false);
-        let answer = self.asked(function, arguments, true);
+        let answer = self.apply(function, arguments, true);
         self.state.set_readonly(true);
         answer
     }
 
-    /// Calls one of its functions whose answer counts for more than one item.
+    /// Calls a function whose result affects more than one item.
     pub(super) fn call_fold(&self, function: &Function, arguments: impl IntoLuaMulti) -> Result<Value, Stop> {
-        self.asked(function, arguments, true)
+        self.apply(function, arguments, true)
     }
 
-    fn asked(&self, function: &Function, arguments: impl IntoLuaMulti, is_hook: bool) -> Result<Value, Stop> {
+    fn apply(&self, function: &Function, arguments: impl IntoLuaMulti, is_hook: bool) -> Result<Value, Stop> {
         if let Some(instead) = self.meter.next(is_hook) {
             return instead;
         }
         self.vm.run(|| function.call(arguments))
     }
 
-    /// Steps that it took so far.
+    /// The steps that it used so far.
     pub(super) fn spent(&self) -> u64 {
         self.vm.spent()
     }
 
-    /// Its `ctx.state`, with the machine that it is in.
+    /// Its `ctx.state`, with the VM that owns it.
     pub(super) fn state(&self) -> (Lua, Table) {
         (self.lua().clone(), self.state.clone())
     }
 
-    /// Its function for taking over the state of a version before it.
+    /// Its function that converts the state of its previous version.
     pub(super) fn reload(&self) -> Option<Function> {
         self.plugin.reload.borrow().clone()
     }
 
-    /// Makes `ctx.state` what its `reload` makes of the state before.
+    /// Sets `ctx.state` to what its `reload` returns for the previous state.
     pub(super) fn take_over(&self, reload: &Function, before: &Table) -> Result<(), Stop> {
         let lua = self.lua();
         let copied = lua.create_table().map_err(Stop::of)?;
@@ -241,18 +241,18 @@ impl Running {
         taken.map_err(Stop::of)
     }
 
-    /// The file or folder's own name, by which a later version of it is known.
+    /// The name of its file or folder, by which a reloaded version is matched.
     pub(super) fn pack_name(&self) -> &str {
         &self.pack.name
     }
 
-    /// Where a file of it lies on the disk, by its name in messages.
+    /// The path on disk of one of its files, given the file's name in messages.
     pub(crate) fn path_of(&self, file: &str) -> Option<String> {
         self.pack.path_of(file)
     }
 
-    /// Makes a warning of a call that failed, and counts it. Without a place of its own it is at the function.
-    pub(super) fn failed(
+    /// Counts a failed call and creates its warning. Unless the error has a place, the warning points to the function.
+    pub(super) fn count_failure(
         &self,
         function: &Function,
         wrong: CallFailure,
@@ -266,16 +266,16 @@ impl Running {
         failure(&self.pack, self.name(), wrong, self.place(function), doing, outcome)
     }
 
-    /// Tells of roles that it registered and that are probably misspelled.
-    fn question_roles(&self, journal: &Journal) {
+    /// Warns of roles in its registrations that are probably misspelled.
+    fn warn_of_roles(&self, journal: &Journal) {
         for (role, origin) in self.registered().roles() {
-            self.question_role(journal, role, origin.map(|origin| (origin.file.as_str(), origin.line)));
+            self.warn_of_role(journal, role, origin.map(|origin| (origin.file.as_str(), origin.line)));
         }
     }
 
-    /// Warns of tools that it names and that are probably misspelled. A plugin with a dialect of its own knows tools that nobody else
-    /// does, and settings are looked at where they are read.
-    fn question_tools(&self, journal: &Journal) {
+    /// Warns of tools in its registrations that are probably misspelled. A plugin with its own dialect may know tools that are
+    /// known to no one else, and settings are checked where they are read.
+    fn warn_of_tools(&self, journal: &Journal) {
         let registered = self.registered();
         if !registered.dialects.is_empty() || self.pack.is_of_settings() {
             return;
@@ -290,18 +290,18 @@ impl Running {
         }
     }
 
-    /// Tells of a role that one of its functions gave, if it is probably misspelled.
-    pub(super) fn question_role_of(&self, journal: &Journal, role: &str, function: &Function) {
+    /// Warns of a role in a function's result that is probably misspelled.
+    pub(super) fn warn_of_role_by(&self, journal: &Journal, role: &str, function: &Function) {
         if !self.roles.borrow().contains(role) {
             if self.roles.borrow().len() < MOST_ROLES {
                 self.roles.borrow_mut().insert(role.to_owned());
             }
             let place = self.place(function);
-            self.question_role(journal, role, place.as_ref().map(|(file, line)| (file.as_str(), *line)));
+            self.warn_of_role(journal, role, place.as_ref().map(|(file, line)| (file.as_str(), *line)));
         }
     }
 
-    fn question_role(&self, journal: &Journal, role: &str, from: Option<(&str, usize)>) {
+    fn warn_of_role(&self, journal: &Journal, role: &str, from: Option<(&str, usize)>) {
         let Some(message) = wrong_role(role) else { return };
         let place = self.pack.quoted(role, from).or_else(|| from.map(|(file, line)| (file.to_owned(), line)));
         let doing = "uses an unknown role".to_owned();
@@ -309,7 +309,7 @@ impl Running {
         journal.doubt(warning(&self.pack, self.name(), doing, place, message, outcome));
     }
 
-    /// Where a function of it begins.
+    /// The file and line where one of its functions begins.
     fn place(&self, function: &Function) -> Option<(String, usize)> {
         let info = function.info();
         let (file, line) = (info.short_src.or(info.source)?, info.line_defined?);
@@ -319,7 +319,7 @@ impl Running {
     }
 }
 
-/// `require`: the files of the plugin's own folder, each run once.
+/// `require`: runs a file of the plugin's own folder once, and returns its value.
 fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
     let pack = Arc::clone(pack);
     let loaded = lua.create_table()?;
@@ -331,7 +331,7 @@ fn require(lua: &Lua, pack: &Arc<Pack>) -> mlua::Result<Function> {
         let Some((file, source)) = pack.module(&name) else {
             return Err(mlua::Error::runtime(format!("require: the plugin has no module \"{name}\"")));
         };
-        // A module that asks for itself, over however many others, finds this.
+        // A module that requires itself, directly or indirectly, gets this value.
         loaded.raw_set(name.as_str(), false)?;
         let value: Value = vm::chunk(lua, &file, source, pack.bytecodes())?.call(())?;
         let value = if value.is_nil() { Value::Boolean(true) } else { value };
@@ -356,19 +356,19 @@ fn options(lua: &Lua, pack: &Pack) -> mlua::Result<Table> {
 fn context(lua: &Lua, options: Table, shown: OutputContext) -> mlua::Result<(Table, Table)> {
     let OutputContext { limits, is_page } = shown;
     let (context, state) = (lua.create_table()?, lua.create_table()?);
-    let told = lua.create_table()?;
+    let values = lua.create_table()?;
     let names = LIMITS.iter().map(|row| row.key.trim_start_matches("limits.").replace('-', "_"));
     let names: Vec<String> = names.collect();
     for (name, row) in names.iter().zip(LIMITS) {
-        told.raw_set(name.as_str(), limits[row.limit].map(|limit| limit as f64))?;
+        values.raw_set(name.as_str(), limits[row.limit].map(|limit| limit as f64))?;
     }
-    item::close(lua, &told, "ctx.limits", names, "")?;
-    told.set_readonly(true);
+    item::close(lua, &values, "ctx.limits", names, "")?;
+    values.set_readonly(true);
     state.set_readonly(true);
     context.raw_set("session", item::RunFacts)?;
     context.raw_set("state", state.clone())?;
     context.raw_set("options", options)?;
-    context.raw_set("limits", told)?;
+    context.raw_set("limits", values)?;
     context.raw_set("page", is_page)?;
     item::close(lua, &context, "ctx", Vec::new(), "")?;
     context.set_readonly(true);
@@ -393,7 +393,7 @@ fn option(lua: &Lua, value: &toml::Value) -> mlua::Result<Value> {
     }
 }
 
-/// A warning about a plugin, with the line at its place and the path of that file on the disk.
+/// Creates a warning about a plugin, with the source line at `place` and the path of its file on disk.
 fn warning(
     pack: &Pack,
     plugin: String,
@@ -410,7 +410,7 @@ fn warning(
     Warning { place, path, ..Warning::new(plugin, doing, message, outcome) }
 }
 
-/// What is told of a failure. Without a place of its own it is at `place`.
+/// Creates the warning for a failure. Unless the error has a place, the warning points to `place`.
 fn failure(
     pack: &Pack,
     name: String,
@@ -433,7 +433,7 @@ fn failure(
     Warning { is_misuse, ..warning }
 }
 
-/// Where a run was stopped, and why.
+/// The place where a call was stopped, and the message.
 fn stopped(pack: &Pack, stop: &Stop) -> (Option<(String, usize)>, String) {
     let (place, message) = stop.error.as_ref().map_or((None, String::new()), |error| explain(pack, error));
     let mut message = stop.trip.map_or(message, Trip::message);
@@ -444,7 +444,7 @@ fn stopped(pack: &Pack, stop: &Stop) -> (Option<(String, usize)>, String) {
     (place, message)
 }
 
-/// What scripts look for in vain, and what there is instead.
+/// Globals that scripts expect but that don't exist, and what to use instead.
 const ABSENT: [(&str, &str); 8] = [
     (
         "os",
@@ -469,7 +469,7 @@ const NO_INPUT: &str =
 const READ_ONLY: &str =
     " (only functions of sf.on may write ctx.state; nothing of sf, ctx and the libraries can be changed)";
 
-/// What to do instead, where an error of Luau's own comes of something that a plugin hasn't got or mustn't do.
+/// The hint for an error of Luau's own that is caused by a missing or forbidden feature.
 fn hint(message: &str, source: &str) -> Option<&'static str> {
     if message == "attempt to modify a readonly table" {
         return Some(READ_ONLY);
@@ -490,7 +490,7 @@ fn hint(message: &str, source: &str) -> Option<&'static str> {
     ABSENT.iter().find(|(name, _)| is_nil && is_named(name)).map(|(_, hint)| *hint)
 }
 
-/// Where an error came from, and what it says.
+/// The place of an error and its message.
 fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String) {
     let mut error = error;
     let mut traces = Vec::new();
@@ -505,7 +505,7 @@ fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String
         other => other.to_string(),
     };
     let (message, trace) = text.split_once("\nstack traceback:").unwrap_or((&text, ""));
-    // What our own Luau hands on to a library is the plugin's, whose place stands further down.
+    // An error that our own Luau code passes on belongs to the plugin, whose place is further down the trace.
     let message = message.strip_prefix("prelude:").map_or(message, |rest| {
         rest.trim_start_matches(|ch: char| ch.is_ascii_digit() || matches!(ch, ':' | ' '))
     });
@@ -517,7 +517,7 @@ fn explain(pack: &Pack, error: &mlua::Error) -> (Option<(String, usize)>, String
     (place.map(|(file, line, _)| (file, line)), message.to_owned())
 }
 
-/// A wrong argument of a method of the host's, in the words of those who write Lua. `self` is the first for mlua.
+/// The message for a wrong argument of a host method, as a Lua author counts: mlua counts `self` as the first argument.
 fn bad_argument(to: Option<&str>, position: usize, cause: &mlua::Error) -> String {
     let (method, position) = match to.and_then(|name| name.strip_prefix("LuaRegex.")) {
         Some(method) => (format!("re:{method}: "), position.saturating_sub(1)),
@@ -531,7 +531,7 @@ fn bad_argument(to: Option<&str>, position: usize, cause: &mlua::Error) -> Strin
     }
 }
 
-/// Checks the name of a dialect, writer or accumulator: what could stand in an option.
+/// Checks the name of a dialect, writer or accumulator: it must be usable in a command-line option.
 pub(super) fn check_name(name: &str, what: &str) -> Result<(), String> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_name) || name == "auto" {
@@ -541,7 +541,7 @@ pub(super) fn check_name(name: &str, what: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The function that a table has under a key, if there is one.
+/// The function under a key of a table, or `None` if the key is absent.
 pub(super) fn function_of(table: &Table, key: &str) -> Result<Option<Function>, String> {
     match table.raw_get(key) {
         Ok(Value::Function(function)) => Ok(Some(function)),
@@ -551,7 +551,7 @@ pub(super) fn function_of(table: &Table, key: &str) -> Result<Option<Function>, 
     }
 }
 
-/// Checks that a table has no other keys than these.
+/// Checks that a table has no keys but these.
 pub(super) fn check_keys(table: &Table, known: &[&'static str]) -> Result<(), String> {
     for pair in table.pairs::<Value, Value>() {
         let key = pair.and_then(|(key, _)| key.to_string()).map_err(|error| error.to_string())?;

@@ -1,7 +1,6 @@
-//! All plugins of a run, and what became of them.
+//! All plugins of a run, and their failures.
 //!
-//! They are loaded once for each input: what formats items, reads lines of a dialect and writes entries for it
-//! are the same machines.
+//! They are loaded once for each input: its formatter, dialect and writer share the same VMs.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,10 +22,10 @@ use crate::plugin::pack::{Pack, PluginLayer};
 use crate::plugin::{AddedNames, Chosen, OutputContext};
 use crate::tools::rule::ToolRule;
 
-/// Failures that are kept until somebody counts them: nothing that is formatted without end may pile them up.
+/// Most failures that are kept until they are taken, so that an endless stream doesn't collect them without limit.
 const MOST_KEPT: usize = 64;
 
-/// Panics where another thread than theirs uses plugins: a machine stays where it was made.
+/// Panics if plugins are used on another thread than the one that loaded them: a VM can't move.
 pub(super) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
     assert!(
         plugins.valid(),
@@ -36,20 +35,20 @@ pub(super) fn assert_on_thread(plugins: &SendWrapper<Rc<Plugins>>) {
 
 /// All plugins of a run.
 pub(crate) struct Plugins {
-    /// Those in Lua, the lowest first.
+    /// The plugins in Lua, lowest layer first.
     all: Vec<Running>,
     native: NativePlugins,
-    /// What each native plugin formats.
+    /// The groups that each native plugin formats.
     native_registered: Vec<Registered>,
-    /// All layers, the lowest first.
+    /// All layers, lowest first.
     order: Vec<Who>,
-    /// What the profile says of tools. It stands over the plugins of [`Layer::Pack`].
+    /// The profile's rules for tools. Their layer is directly above the plugins of [`PluginLayer::Pack`].
     rules: Registered,
     pub(super) current: Rc<Current>,
     meter: Rc<Meter>,
     journal: Journal,
     failures: RefCell<Vec<FormatError>>,
-    /// What is to be told under the next view.
+    /// Notes to show below the next view.
     notes: RefCell<Vec<Line>>,
 }
 
@@ -61,9 +60,9 @@ impl Drop for Plugins {
 }
 
 impl Plugins {
-    /// What plugins add to the names that may be chosen. They are loaded for it, and nothing is told.
+    /// The names of dialects, writers and accumulators that plugins add. Loads the plugins without reporting anything.
     pub(crate) fn names(chosen: &[Chosen]) -> AddedNames {
-        // A native plugin adds no names, so no code of it need be loaded for them.
+        // A native plugin adds no names, so its code needn't be loaded.
         let scripts: Vec<Chosen> = chosen.iter().filter(|(_, pack)| !pack.is_native()).cloned().collect();
         let plugins = Self::load(&scripts, &[], OutputContext::default(), &Journal::default());
         let (mut dialects, mut writers, mut accumulators) = (Vec::new(), Vec::new(), Vec::new());
@@ -75,7 +74,7 @@ impl Plugins {
         AddedNames { dialects, writers, accumulators }
     }
 
-    /// Loads plugins, the lowest first. One that fails is left out.
+    /// Loads plugins, lowest layer first. One that fails to load is skipped.
     pub(crate) fn load(
         chosen: &[Chosen],
         rules: &[ToolRule],
@@ -103,7 +102,7 @@ impl Plugins {
         let mut below_rules = 0;
         for (layer, pack) in chosen {
             if pack.is_native() {
-                // One that can't be loaded is left out.
+                // A native plugin that can't be loaded is skipped.
                 let native = plugins.native.all().get(natives);
                 if native.is_none_or(|native| !Arc::ptr_eq(native.pack(), pack)) {
                     continue;
@@ -134,7 +133,7 @@ impl Plugins {
         &self.native
     }
 
-    /// The native plugin that `who` is.
+    /// The native plugin of a layer, if it is one.
     pub(crate) fn native(&self, who: Who) -> Option<&dyn NativeLayer> {
         match who {
             Who::Native(index) => self.native.all().get(index).map(|native| &**native),
@@ -142,18 +141,17 @@ impl Plugins {
         }
     }
 
-    /// All layers, the lowest first.
+    /// All layers, lowest first.
     pub(super) fn order(&self) -> &[Who] {
         &self.order
     }
 
-    /// The plugins in Lua, the lowest first.
+    /// The plugins in Lua, lowest layer first.
     pub(crate) fn all(&self) -> &[Running] {
         &self.all
     }
 
-    /// Loads a plugin to see what it registers. What it prints and what is doubtful goes to the journal. The error is
-    /// what it did wrong.
+    /// Loads a plugin to list what it registers. Its prints and warnings go to the journal; the error is why it can't be loaded.
     pub(crate) fn hooks_of(pack: &Arc<Pack>, journal: &Journal) -> Result<Vec<Hook>, Box<Warning>> {
         let shown = OutputContext::default();
         let plugin = Running::load(PluginLayer::Run, pack, &Rc::default(), shown, journal, &Rc::default())?;
@@ -173,7 +171,7 @@ impl Plugins {
         height(one) < height(other)
     }
 
-    /// The plugin that `who` is.
+    /// The Lua plugin of a layer, if it is one.
     pub(crate) fn get(&self, who: Who) -> Option<&Running> {
         match who {
             Who::Plugin(index) => self.all.get(index),
@@ -181,12 +179,12 @@ impl Plugins {
         }
     }
 
-    /// The plugin that `who` is, unless it is off.
+    /// The Lua plugin of a layer, unless it is disabled.
     pub(super) fn running(&self, who: Who) -> Option<&Running> {
         self.get(who).filter(|plugin| !plugin.is_off())
     }
 
-    /// What all layers say, the lowest first.
+    /// All layers with what they registered, lowest first.
     pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = (Who, &Registered)> {
         self.order.iter().map(|who| match *who {
             Who::Plugin(index) => (*who, self.all[index].registered()),
@@ -195,36 +193,36 @@ impl Plugins {
         })
     }
 
-    /// Adds what plugins want to be masked.
+    /// Adds what the plugins asked to have masked.
     pub(crate) fn redact(&self, redaction: &mut Redaction) {
         for plugin in &self.all {
             redaction.add(&plugin.redaction());
         }
     }
 
-    /// The calls of them all.
+    /// Counts the calls of all plugins.
     pub(super) fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// Whether no layer says anything of items.
+    /// Whether no layer affects items or records.
     pub(super) fn is_silent(&self) -> bool {
         self.native.all().is_empty() && self.layers().all(|(_, registered)| registered.is_silent())
     }
 
-    /// Whether there are native plugins and no script.
+    /// Whether there are native plugins and no scripts.
     pub(crate) fn are_native_alone(&self) -> bool {
         self.all.is_empty() && !self.native.all().is_empty()
     }
 
-    /// Takes in the roles that a function of a plugin gave and that are its own.
-    pub(super) fn question_roles(&self, plugin: &Running, function: &Function, roles: &[String]) {
+    /// Checks the custom roles in a function's result.
+    pub(super) fn check_roles(&self, plugin: &Running, function: &Function, roles: &[String]) {
         for role in roles {
-            plugin.question_role_of(&self.journal, role, function);
+            plugin.warn_of_role_by(&self.journal, role, function);
         }
     }
 
-    /// Takes in that a call of a plugin failed: it is counted, and told if it is new.
+    /// Counts a failed call of a plugin, and reports it if it is new.
     pub(super) fn fail(
         &self,
         plugin: &Running,
@@ -235,7 +233,7 @@ impl Plugins {
     ) {
         let wrong = wrong.into();
         let trip = wrong.trip();
-        let warning = plugin.failed(function, wrong, doing, outcome);
+        let warning = plugin.count_failure(function, wrong, doing, outcome);
         let mut failures = self.failures.borrow_mut();
         if failures.len() < MOST_KEPT {
             failures.push(error_of(&warning));
@@ -254,7 +252,7 @@ impl Plugins {
         }
     }
 
-    /// A view with what is to be told under it.
+    /// Adds the pending notes below a view.
     pub(super) fn with_notes(&self, mut view: View) -> View {
         let notes = self.take_notes();
         if !notes.is_empty() {
@@ -263,14 +261,14 @@ impl Plugins {
         view
     }
 
-    /// Takes what is to be told under the next view.
+    /// Takes the notes for the next view.
     fn take_notes(&self) -> Vec<Line> {
         let mut notes = std::mem::take(&mut *self.notes.borrow_mut());
         notes.extend(self.native.all().iter().flat_map(|native| native.take_notes()));
         notes
     }
 
-    /// Takes what went wrong since this was last asked.
+    /// Takes the failures since the last call.
     pub(super) fn take_failures(&self) -> Vec<FormatError> {
         let native = self.native.all().iter().flat_map(|native| native.take_failures());
         if self.failures.borrow().is_empty() {

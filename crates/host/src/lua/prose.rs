@@ -1,20 +1,20 @@
-//! Parts Markdown into what a writer in Lua may spell by itself and the rest.
+//! Splits Markdown into the parts that a writer in Lua may format itself, and the rest.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use streamfmt_core::text::Text;
 
-/// A part of Markdown.
+/// A part of a Markdown text.
 pub(super) enum MarkdownPart {
-    /// A heading that stands by itself, not in a list or a quotation.
+    /// A heading at the top level, not in a list or a quotation.
     Heading { level: u8, text: Text, source: Text },
-    /// A block of code that stands by itself.
+    /// A code block at the top level.
     Code { lang: Option<Text>, text: Text, source: Text },
-    /// All else, as it is written.
+    /// All else, as Markdown.
     Other(Text),
 }
 
 impl MarkdownPart {
-    /// The part as it is written.
+    /// The Markdown of this part.
     pub(super) fn source(&self) -> &Text {
         match self {
             Self::Heading { source, .. } | Self::Code { source, .. } | Self::Other(source) => source,
@@ -22,7 +22,7 @@ impl MarkdownPart {
     }
 }
 
-/// The parts of a text, in order.
+/// Splits a text into its parts, in order.
 pub(super) fn parts(text: &Text) -> Vec<MarkdownPart> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut parts = Vec::new();

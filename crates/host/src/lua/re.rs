@@ -7,13 +7,13 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::api::{Plugin, wrong};
 
-/// Longest text that a regular expression is run on, in bytes.
+/// Size of the longest text that a regular expression is applied to, in bytes.
 pub(super) const MOST_SUBJECT: usize = 1 << 20;
-/// Regular expressions of one plugin.
+/// Most regular expressions of one plugin.
 pub(super) const MOST_PATTERNS: usize = 64;
-/// Longest pattern, in bytes.
+/// Size of the longest pattern, in bytes.
 pub(super) const MOST_PATTERN: usize = 256;
-/// Bytes that a compiled pattern may take.
+/// Largest size of a compiled pattern, in bytes.
 const MOST_COMPILED: usize = 128 << 10;
 
 /// The function behind `sf.re`.
@@ -80,12 +80,12 @@ impl UserData for LuaRegex {
     }
 }
 
-/// A text that isn't too long for a regular expression.
+/// Checks that a text isn't too long for a regular expression.
 fn subject(text: &[u8]) -> mlua::Result<&[u8]> {
     if text.len() > MOST_SUBJECT { Err(wrong("sf.re: the text is longer than 1 MiB")) } else { Ok(text) }
 }
 
-/// What a match found: `[0]` the whole, `[1]` … the groups, also by name.
+/// The groups of a match as a table: `[0]` is the whole match, `[1]` and so on are the groups, which are also stored by name.
 fn groups(lua: &Lua, regex: &Regex, found: &regex::bytes::Captures<'_>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (index, name) in regex.capture_names().enumerate() {

@@ -1,11 +1,12 @@
-//! Accumulators in Lua: the records of a thread are folded into a state, and what is said of the state is shown in their place.
+//! Accumulators in Lua: the records of a thread are folded into a state, and a view of the state is shown in their place.
 //!
 //! ```text
 //! begin(ctx) ─▶ state
-//! record ─────▶ add(state, record, ctx) ─▶ state ─▶ view(state, ctx) ─▶ what is shown
+//! record ─────▶ add(state, record, ctx) ─▶ state ─▶ view(state, ctx) ─▶ view
 //! ```
 //!
-//! A record that a script doesn't know, or fails at, stays in the text of its reply. Where `view` fails, the records are shown as they are.
+//! A record that a script passes over or fails at stays in the text of its reply. If `view` fails, the records are shown
+//! unchanged.
 
 use std::rc::Rc;
 
@@ -22,11 +23,11 @@ use super::item::a_type;
 use super::layers::Who;
 use super::plugin::{CallFailure, Running, check_keys, check_name, function_of};
 use super::plugins::Plugins;
-use super::spell::spelled;
+use super::spell::to_json;
 use super::vm::Stop;
 use crate::tools::amend::About;
 
-/// The word for drawing no records, which is no name.
+/// The name that disables record views, and that no accumulator may have.
 const NONE: &str = "none";
 
 const IN_TEXT: &str = "the record stays in the text of its reply";
@@ -36,7 +37,7 @@ const NO_STATE: &str = "begin returns the state that records are added to, not n
 const NOTHING: &str =
     "what it returns shows nothing: return false to hide the records, or nil to show them as they are";
 
-/// What a plugin registered as an accumulator.
+/// An accumulator that a plugin registered.
 #[derive(Clone)]
 pub(super) struct RecordsRegistration {
     pub(super) name: String,
@@ -66,7 +67,7 @@ impl RecordsRegistration {
     }
 }
 
-/// A new accumulator of this name, of the highest plugin that has one.
+/// Creates an accumulator by name, from the highest plugin that has one.
 pub(super) fn accumulator(plugins: &Rc<Plugins>, name: &str) -> Option<Box<dyn Accumulator>> {
     let (who, functions) = plugins.layers().rev().find_map(|(who, registered)| {
         let found = registered.accumulators.iter().find(|known| known.name == name)?;
@@ -83,15 +84,15 @@ struct ScriptedRecords {
     plugins: Rc<Plugins>,
     who: Who,
     functions: RecordsRegistration,
-    /// What the records so far came to. Nothing before the first.
+    /// The state after the records so far. `None` before the first.
     state: Option<Value>,
-    /// What was said of the state, until it changes: a look at it costs nothing, and what fails fails once.
+    /// The last view of the state, until the state changes: repeated views cost nothing, and a failure is reported once.
     shown: Option<Verdict>,
 }
 
 impl ScriptedRecords {
-    /// The state that records are added to.
-    fn begun(&self, plugin: &Running, doing: &str) -> Option<Value> {
+    /// The current state, or the initial one before the first record.
+    fn current(&self, plugin: &Running, doing: &str) -> Option<Value> {
         if let Some(state) = &self.state {
             return Some(state.clone());
         }
@@ -102,7 +103,8 @@ impl ScriptedRecords {
         self.state_of(plugin, begin, answer, Some(NO_STATE), doing)
     }
 
-    /// The state that a function gave. `nil` and `false` are none, which is a fault if there are words for it.
+    /// Checks the state that a function returned. `nil` and `false` mean no state, which is a failure if `none` has a message for
+    /// it.
     fn state_of(
         &self,
         plugin: &Running,
@@ -129,13 +131,13 @@ impl ScriptedRecords {
         None
     }
 
-    /// The state with a record; `None` if it isn't one of its own.
+    /// The state after adding a record. Returns `None` if the script rejects the record or fails.
     fn added(&self, item: &Item, session: &Session) -> Option<Value> {
         let (plugin, record) = (self.plugins.running(self.who)?, item.record.as_deref()?);
         let doing = format!("adding a record to {} (line {})", self.functions.name, item.line);
         let about = About { item, session, call: None };
         self.plugins.current.show(about, || {
-            let state = self.begun(plugin, &doing)?;
+            let state = self.current(plugin, &doing)?;
             let add = &self.functions.add;
             let answer = match Handle::item().value(plugin.lua(), record.root()) {
                 Ok(record) => plugin.call_fold(add, (state, record, &plugin.context)),
@@ -145,8 +147,8 @@ impl ScriptedRecords {
         })
     }
 
-    /// What is said of the state.
-    fn viewed(&self, session: &Session) -> Verdict {
+    /// The view of the current state.
+    fn verdict(&self, session: &Session) -> Verdict {
         let (Some(plugin), Some(state)) = (self.plugins.running(self.who), &self.state) else {
             return Verdict::Pass;
         };
@@ -158,10 +160,10 @@ impl ScriptedRecords {
             Ok(value) => {
                 let label = Line::default;
                 let reader = AnswerReader::new(plugin.lua(), session.facts(), &label);
-                let said = reader.view(&value, &Item::new("records", Kind::Record, 0));
-                self.plugins.question_roles(plugin, view, &reader.own_roles.take());
-                match said {
-                    Ok(said) if !said.is_blank() => return Verdict::Show(self.plugins.with_notes(said)),
+                let answer = reader.view(&value, &Item::new("records", Kind::Record, 0));
+                self.plugins.check_roles(plugin, view, &reader.own_roles.take());
+                match answer {
+                    Ok(view) if !view.is_blank() => return Verdict::Show(self.plugins.with_notes(view)),
                     Ok(_) => NOTHING.to_owned().into(),
                     Err(wrong) => wrong.into(),
                 }
@@ -185,7 +187,7 @@ impl Accumulator for ScriptedAccumulator {
     fn view(&mut self, session: &Session) -> Result<Verdict, FormatError> {
         let records = &mut *self.0;
         if records.shown.is_none() {
-            records.shown = Some(records.viewed(session));
+            records.shown = Some(records.verdict(session));
         }
         Ok(records.shown.clone().unwrap_or(Verdict::Pass))
     }
@@ -195,7 +197,7 @@ impl Accumulator for ScriptedAccumulator {
         let (Some(plugin), Some(state)) = (records.plugins.running(records.who), &records.state) else {
             return Ok(None);
         };
-        match spelled(state) {
+        match to_json(state) {
             Ok(json) => Ok(Some(json)),
             Err(wrong) => {
                 let doing = format!("writing the state of {} as JSON", records.functions.name);

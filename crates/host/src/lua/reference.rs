@@ -1,4 +1,4 @@
-//! The interface as types for editors, made of the one table in [`api`](super::api).
+//! The interface as types for editors, generated from the tables in [`api`](super::api).
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use streamfmt_core::theme;
 
 use super::api::{CLASSES, FIELDS, FUNCTIONS, OLD};
 
-/// The types for editors (`LuaLS`).
+/// The type declarations for editors (`LuaLS`).
 pub fn types() -> String {
     let mut out = String::from(
         "---@meta\n-- Made by streamfmt. The interface that plugins see.\n\n---@class sf\n---@field api integer the level of the interface\n---@field options table the plugin's options, while it is loaded\nsf = {}\nsf.item = {}\n",
@@ -40,7 +40,7 @@ pub fn types() -> String {
     roles.sort_unstable();
     alias(&mut out, "what a text is; a role of your own goes below a known one", "Role", &roles, "string");
     out.push_str("\n---Typed facts, as far as they are known; docs/facts.md has the items they stand on.\n---@class sf.Data\n");
-    // Some names are in machine output alone.
+    // Some facts occur only in machine output.
     for (name, fact) in FACTS.iter().filter(|(_, fact)| !fact.on.is_empty()) {
         let _ = writeln!(out, "---@field {name}? {} {}", type_of(fact.shape), fact.doc);
     }
@@ -50,7 +50,7 @@ pub fn types() -> String {
     out
 }
 
-/// The type of a fact, as editors have it.
+/// The type of a fact for editors.
 fn type_of(shape: FactShape) -> &'static str {
     match shape {
         FactShape::Text => "string",
@@ -67,14 +67,14 @@ fn type_of(shape: FactShape) -> &'static str {
     }
 }
 
-/// An alias for one of these texts, or something else.
+/// Declares an alias for these texts, or for `or` if that isn't empty.
 fn alias(out: &mut String, about: &str, name: &str, texts: &[&str], or: &str) {
     let texts: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
     let or = if or.is_empty() { String::new() } else { format!("|{or}") };
     let _ = write!(out, "\n---{about}\n---@alias sf.{name} {}{or}\n", texts.join("|"));
 }
 
-/// The type of a parameter or field as editors have it: narrower than what is checked when a script runs.
+/// The type of a parameter or field for editors: narrower than the one checked at run time.
 fn refined(name: &str, kind: &str) -> String {
     let narrow = match (name, kind) {
         ("kind", "string") => "sf.Kind",
@@ -104,5 +104,5 @@ fn declare(out: &mut String, name: &str, params: &[(&str, &str)], gives: &str) {
     let _ = writeln!(out, "function sf.{name}({}) end", names.join(", "));
 }
 
-/// What isn't in the table of the interface: the inputs of common tools, and what functions of `sf` make.
+/// Types that the tables don't contain: the inputs of common tools, and the values that functions of `sf` create.
 const OTHERS: &str = include_str!("other_types.d.lua");

@@ -1,4 +1,4 @@
-//! The formatter that asks plugins and the profile, one layer after the other, and the built-in one below them.
+//! The formatter that calls the layers from the top down: plugins and the profile, and below them the built-in formatter.
 
 mod answers;
 mod resting;
@@ -38,25 +38,25 @@ use resting::RestingFunctions;
 
 pub(crate) use answers::plain;
 
-/// What plugins and profiles say of items, over what the built-in formatter says.
+/// Formats items with the plugins and the profile's rules, on top of the built-in formatter.
 pub(crate) struct Scripts {
     plugins: SendWrapper<Rc<Plugins>>,
     amender: Amender,
     ladders: SendWrapper<PerTool<Rc<Ladder>>>,
     views: SendWrapper<Vec<(Kind, Rc<Ladder>)>>,
-    /// The walk of whole records.
+    /// The ladder for whole records.
     frames: SendWrapper<Rc<Ladder>>,
     resting: RestingFunctions,
 }
 
-/// The state of each plugin by the plugin's name, with the machine that it is in.
+/// The state of each plugin with the VM that owns it, by the plugin's name.
 type KeptStates = Vec<(String, (Lua, Table))>;
 
-/// The item that is being told.
+/// The item being formatted.
 struct ScriptItem<'a> {
     about: About<'a>,
     ladder: Rc<Ladder>,
-    /// Whether the item only stands for a whole record: nothing below the plugins says anything of it then.
+    /// Whether the item represents a whole record. Then there is no layer below the plugins.
     is_frame: bool,
 }
 
@@ -72,7 +72,7 @@ impl ScriptItem<'_> {
         format!("formatting {result}{what} (line {})", item.line)
     }
 
-    /// Whether the call that it is about has an input: while that is being written, whether there is something in it.
+    /// Whether the call has an input. While the input is being written, it must have at least one entry.
     fn has_input(&self) -> bool {
         let call = self.about.call.unwrap_or(self.about.item);
         let is_begun = |input: json::Value<'_>| call.growing.is_none() || input.entries().next().is_some();
@@ -92,12 +92,12 @@ struct LayerAnswers<'a> {
 }
 
 impl LayerAnswers<'_> {
-    /// What the built-in formatter says, with these answers.
+    /// The built-in formatting, amended by these answers.
     fn amended(&self) -> Amended<'_> {
         self.scripts.amender.amend(self.asked.about, self)
     }
 
-    /// The first answer to a field: made of the text of a template, or of what a function gives.
+    /// The first answer for a field, converted from the text of a template or from the value that a function returned.
     fn first<T>(
         &self,
         field: ToolField,
@@ -116,7 +116,7 @@ impl LayerAnswers<'_> {
                     Some(text) => Given::Use(of_text(text)),
                     None => Given::Nothing,
                 },
-                // It is promised an input: of one that is being written there must be something.
+                // The function expects an input, so it isn't called while the input is still empty.
                 FieldAnswer::Function(_) if field == ToolField::Arg && !asked.has_input() => Given::Nothing,
                 FieldAnswer::Function(function)
                     if asked.is_open() && scripts.resting.rests(&asked.about.item.id, function) =>
@@ -168,7 +168,7 @@ impl Answers for LayerAnswers<'_> {
                 return Ok(Some(line));
             }
             let view = View { title: line, ..View::default() };
-            Ok(seen(self.asked, view, shown_as(&value))?.map(|view| view.title))
+            Ok(visible(self.asked, view, blank_name(&value))?.map(|view| view.title))
         })
     }
 
@@ -188,24 +188,24 @@ impl Answers for LayerAnswers<'_> {
         })
     }
 
-    /// Of a function it isn't known whether it said something.
-    fn retells_call(&self) -> bool {
+    /// A function counts even if it returns nothing for this call.
+    fn changes_call(&self) -> bool {
         let about = self.asked.about;
         if about.item.kind != Kind::Result || about.call.is_none() {
             return false;
         }
-        let is_said = |step: &LadderStep| match &step.answer {
+        let is_used = |step: &LadderStep| match &step.answer {
             FieldAnswer::Template(template) => about.fills_call(template),
             FieldAnswer::Native => !self.scripts.plugins.native(step.who).is_some_and(NativeLayer::is_off),
             FieldAnswer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(Running::is_off),
             FieldAnswer::Word(_) => false,
         };
-        self.asked.ladder.retells_call().any(is_said)
+        self.asked.ladder.call_steps().any(is_used)
     }
 }
 
 impl Scripts {
-    /// A formatter that asks all layers; `None` if none of them says anything of items or records.
+    /// Creates the formatter. Returns `None` if no layer affects items or records.
     pub(crate) fn new(plugins: &Rc<Plugins>, profile: &Profile) -> Option<Self> {
         if plugins.is_silent() {
             return None;
@@ -233,7 +233,7 @@ impl Scripts {
         self.ladders.get(tool, action, find)
     }
 
-    /// What is said of the item from step `from` of its walk on.
+    /// Formats the item, starting at step `from` of its ladder.
     fn whole(&self, asked: &ScriptItem<'_>, from: usize) -> Verdict {
         let steps = match asked.about.item.kind {
             Kind::Call => asked.ladder.field(ToolField::Call),
@@ -260,8 +260,8 @@ impl Scripts {
         if asked.is_frame { Verdict::Pass } else { LayerAnswers { scripts: self, asked }.amended().verdict() }
     }
 
-    /// What plugins and the layers below them say.
-    fn asked(&self, asked: &ScriptItem<'_>) -> Verdict {
+    /// Formats the item with all layers.
+    fn verdict(&self, asked: &ScriptItem<'_>) -> Verdict {
         match self.plugins.current.show(asked.about, || self.whole(asked, 0)) {
             Verdict::Show(view) => Verdict::Show(self.plugins.with_notes(view)),
             verdict => verdict,
@@ -280,11 +280,11 @@ impl Scripts {
             return Given::Nothing;
         }
         let below = |lua: &Lua, of_call: bool| {
-            let said = match asked.about.call.filter(|_| of_call) {
+            let verdict = match asked.about.call.filter(|_| of_call) {
                 Some(call) => self.below_of_call(call, asked.about.session, step.who),
                 None => self.whole(asked, next),
             };
-            match said {
+            match verdict {
                 Verdict::Show(view) => to_lua(lua, &view),
                 Verdict::Hide | Verdict::Pass => Ok(Value::Boolean(false)),
             }
@@ -295,8 +295,8 @@ impl Scripts {
             _ => plugin.call_over(function, (Handle::item(), context), &below),
         };
         self.used(asked, plugin, function, answer, |reader, value| {
-            let what = shown_as(&value);
-            seen(asked, reader.view(&value, asked.about.item)?, what)
+            let what = blank_name(&value);
+            visible(asked, reader.view(&value, asked.about.item)?, what)
         })
     }
 
@@ -314,7 +314,7 @@ impl Scripts {
         }
     }
 
-    /// What the layers below `who` say of the call that the result at hand answers.
+    /// Formats the call of the current result with the layers below `who`.
     fn below_of_call(&self, call: &Item, session: &Session, who: Who) -> Verdict {
         let about = About { item: call, session, call: None };
         let asked = ScriptItem { about, ladder: self.ladder(about), is_frame: false };
@@ -323,8 +323,8 @@ impl Scripts {
         self.plugins.current.show(about, || self.whole(&asked, from))
     }
 
-    /// Makes use of an answer; one that can't be used is reported, and as good as none. `read` gives `None` for one that
-    /// leaves the item to the layer below.
+    /// Reads the value that a function returned. One that can't be used is reported and then ignored. `read` returns `None` to
+    /// leave the item to the layer below.
     fn used<T>(
         &self,
         asked: &ScriptItem<'_>,
@@ -340,7 +340,7 @@ impl Scripts {
                 let label = || LayerAnswers { scripts: self, asked }.amended().label();
                 let reader = AnswerReader::new(plugin.lua(), asked.about.session.facts(), &label);
                 let answer = read(&reader, value);
-                self.plugins.question_roles(plugin, function, &reader.own_roles.take());
+                self.plugins.check_roles(plugin, function, &reader.own_roles.take());
                 match answer {
                     Ok(used) => return used.map_or(Given::Nothing, Given::Use),
                     Err(wrong) => CallFailure::from(wrong),
@@ -351,7 +351,7 @@ impl Scripts {
         if asked.is_open() {
             self.resting.rest(&asked.about.item.id, function);
         }
-        // What fails of what isn't whole may well do of the whole. A limit is one all the same.
+        // An error in an incomplete item may not occur in the complete one, so only a limit is reported now.
         if !asked.is_open() || wrong.trip().is_some() {
             self.plugins.fail(plugin, function, wrong, &asked.doing(), BELOW);
         }
@@ -374,7 +374,7 @@ impl Formatter for Scripts {
             self.resting.wake(&item.id);
         }
         self.plugins.meter().enter(&item.id, || self.frames.views.is_empty() && ladder.is_lone(item));
-        Ok(self.asked(&ScriptItem { about, ladder, is_frame: false }))
+        Ok(self.verdict(&ScriptItem { about, ladder, is_frame: false }))
     }
 
     fn frames(&self) -> Option<&dyn FrameFormatter> {
@@ -396,7 +396,7 @@ impl FrameFormatter for Scripts {
         self.plugins.meter().enter(&frame.id, || false);
         let ladder = Rc::clone(&self.frames);
         let about = About { item: frame, session, call: None };
-        Ok(self.asked(&ScriptItem { about, ladder, is_frame: true }))
+        Ok(self.verdict(&ScriptItem { about, ladder, is_frame: true }))
     }
 }
 
@@ -408,10 +408,10 @@ impl Observer for Scripts {
             Observation::End => HookEvent::End,
             Observation::Complete(item) => HookEvent::Item(item.kind),
         };
-        let mut said = Vec::new();
+        let mut blocks = Vec::new();
         for who in self.plugins.order() {
             if let Some(native) = self.plugins.native(*who) {
-                said.extend(native.observed_moment(moment, session));
+                blocks.extend(native.observed_moment(moment, session));
             }
             let Some(plugin) = self.plugins.get(*who) else { continue };
             let mut functions = plugin.registered().hooks(event).peekable();
@@ -420,7 +420,7 @@ impl Observer for Scripts {
             }
             let hooks = || {
                 for function in functions {
-                    said.extend(self.hook(plugin, function, event, moment, session));
+                    blocks.extend(self.hook(plugin, function, event, moment, session));
                 }
             };
             if let Observation::Complete(item) = moment {
@@ -431,7 +431,7 @@ impl Observer for Scripts {
                 hooks();
             }
         }
-        said
+        blocks
     }
 }
 
@@ -444,7 +444,7 @@ impl PluginFormatter for Scripts {
 
     fn resume(&self, memory: Option<Box<dyn Any>>, session: &Session) {
         for native in self.plugins.natives().all() {
-            // What it shows at a beginning was shown at the beginning.
+            // What it shows at the beginning was already shown.
             drop(native.observed_moment(Observation::Begin, session));
         }
         let kept = memory.and_then(|memory| memory.downcast::<KeptStates>().ok());
@@ -457,7 +457,7 @@ impl PluginFormatter for Scripts {
                     self.plugins.fail(plugin, &reload, stop, "taking over its state", BELOW);
                 }
             } else {
-                // What it says at a beginning was said at the beginning.
+                // What it shows at the beginning was already shown.
                 for function in plugin.registered().hooks(HookEvent::Start) {
                     self.hook(plugin, function, HookEvent::Start, Observation::Begin, session);
                 }
@@ -503,24 +503,24 @@ impl Scripts {
             reader.body(&value).map(|body| Some(View::of(body)))
         });
         match used {
-            Given::Use(said) if !said.is_blank() => said.body,
+            Given::Use(view) if !view.is_blank() => view.body,
             Given::Use(_) | Given::Hide | Given::Nothing => Vec::new(),
         }
     }
 }
 
-/// What functions for the beginning and the end of a session are given.
+/// The argument of functions for the beginning and the end of a session.
 fn event_table(lua: &Lua, event: HookEvent) -> mlua::Result<Table> {
     let table = lua.create_table_from([("kind", event.name())])?;
     close(lua, &table, "event", Vec::new(), " (it has a kind and nothing else)")?;
     Ok(table)
 }
 
-/// A view if there is something to see in it; `what` came back. If there isn't, it is an error, since `false` is the word for
-/// hiding. But not where the item has no text itself, such as the result of a command without output: then blanks
-/// are shown as they are, and of nothing at all the layer below knows more.
-fn seen(asked: &ScriptItem<'_>, view: View, what: &str) -> Result<Option<View>, AnswerFault> {
-    // What a view of frames gives may be all that a format has of a record: an empty line is one.
+/// Checks that a view has visible content. A blank view is an error, since `false` is the way to hide an item; `what` names the
+/// value in the message. The exception is an item without text, such as the result of a command without output: then blanks are
+/// shown unchanged, and an empty view leaves the item to the layer below.
+fn visible(asked: &ScriptItem<'_>, view: View, what: &str) -> Result<Option<View>, AnswerFault> {
+    // The view of a frame may be all that shows the record, so an empty line counts.
     if asked.is_frame && !view.body.is_empty() {
         return Ok(Some(view));
     }
@@ -532,8 +532,8 @@ fn seen(asked: &ScriptItem<'_>, view: View, what: &str) -> Result<Option<View>, 
     Ok((!view.is_empty()).then_some(view))
 }
 
-/// An answer in words, if there is nothing to see in it.
-fn shown_as(answer: &Value) -> &'static str {
+/// Describes a blank answer.
+fn blank_name(answer: &Value) -> &'static str {
     match answer {
         Value::Table(table) if table.is_empty() => "an empty table",
         Value::Table(table) if kind_of(table).is_some() => "a block without content",

@@ -1,4 +1,4 @@
-//! Lua values as text: as JSON, and as they would be written in Lua.
+//! Lua values as text: as JSON, or as Lua source.
 
 use std::fmt::Write;
 
@@ -6,29 +6,29 @@ use mlua::{Table, Value};
 
 use super::item;
 
-/// Tables inside one another.
+/// Deepest nesting of tables in JSON.
 const DEEPEST: usize = 64;
-/// Values of one text.
+/// Most values in one JSON text.
 const MOST_VALUES: usize = 100_000;
-/// Bytes of one text.
+/// Size limit of one JSON text, in bytes.
 const MOST_BYTES: usize = 8 << 20;
 
 const TOO_LARGE: &str = "the value is too large";
 
-/// Tables inside one another that are inspected.
+/// Deepest nesting of tables that is inspected.
 const DEEPEST_SHOWN: usize = 6;
-/// Longest text of a value that is inspected, in characters.
+/// Longest text of an inspected value, in characters.
 const LONGEST_SHOWN: usize = 4_000;
 
-/// A value as JSON: a table with elements from 1 is an array, another one an object with its keys in order. The
-/// error says why it has none. No script runs.
-pub(super) fn spelled(value: &Value) -> Result<String, String> {
+/// Converts a value to JSON without running any script. A table with elements from 1 on becomes an array, any other table an
+/// object with sorted keys. The error says why the value can't be converted.
+pub(super) fn to_json(value: &Value) -> Result<String, String> {
     let mut json = JsonText::default();
     json.push(value, 0)?;
     Ok(json.out)
 }
 
-/// JSON that is being written.
+/// JSON text under construction.
 #[derive(Default)]
 struct JsonText {
     out: String,
@@ -36,7 +36,7 @@ struct JsonText {
 }
 
 impl JsonText {
-    /// Writes a value that is inside of `depth` tables.
+    /// Appends a value that is nested in `depth` tables.
     fn push(&mut self, value: &Value, depth: usize) -> Result<(), String> {
         self.values += 1;
         if self.values > MOST_VALUES || self.out.len() > MOST_BYTES {
@@ -106,11 +106,11 @@ fn json_parts(table: &Table) -> Result<Vec<(Option<String>, Value)>, String> {
 }
 
 fn push_string(out: &mut String, text: &str) {
-    // A text can always be spelled.
+    // Serializing a string can't fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-/// A value as it would be written in Lua, in one line: for people, so that it is cut where it is long or deep.
+/// A value as Lua source, in one line. It is meant for people, so it is cut where it is long or deeply nested.
 pub(super) fn inspected(value: &Value) -> String {
     let mut out = String::new();
     inspect(value, DEEPEST_SHOWN, &mut out);
@@ -121,7 +121,7 @@ pub(super) fn inspected(value: &Value) -> String {
     out
 }
 
-/// Goes no deeper than `depth` tables.
+/// Appends a value, with at most `depth` levels of tables.
 fn inspect(value: &Value, depth: usize, out: &mut String) {
     // Writing to a string can't fail.
     let _ = match value {
@@ -151,12 +151,12 @@ fn inspect(value: &Value, depth: usize, out: &mut String) {
     };
 }
 
-/// The parts of a table, each with what stands before its value: the elements first, then by key, since the order of a Lua
-/// table may differ from run to run.
+/// The entries of a table, each with the text before its value. Elements come first, the others are sorted by key: the order of a
+/// Lua table may differ between runs.
 fn pairs(table: &Table) -> Vec<(String, Value)> {
     let length = table.raw_len();
     let mut parts = Vec::new();
-    // A key that can't be written as a text is written as its type.
+    // A key that isn't plain text is written as its type.
     let _ = table.for_each(|key: Value, value: Value| {
         let place = key.as_usize().filter(|place| (1..=length).contains(place));
         let is_name = |name: &str| {

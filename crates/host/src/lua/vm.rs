@@ -1,11 +1,11 @@
-//! One virtual machine for one plugin: its sandbox, and its limits of steps, time and memory.
+//! A virtual machine (VM) for one plugin: its sandbox, and its limits on steps, time and memory.
 //!
-//! Luau without its doors: no files, clock, loader or debugger. A script that runs too long is stopped by a
-//! count of steps, which is the same on every machine, with a time limit behind it. Once it is stopped, each
-//! further step raises too, so that no `pcall` can go on.
+//! The sandbox is Luau without access to files, clock, loader or debugger. A script that runs too long is stopped after a number
+//! of steps, which is the same on every machine, or after a time limit. Every later step of that run fails too, so a `pcall`
+//! can't continue it.
 //!
-//! Memory is limited while a script runs. Under a limit each value that the host makes costs a guarded call, so
-//! that [`unlimited`] lifts it for one value at a time.
+//! Memory is limited while a script runs. Under this limit, each value that the host creates costs a protected call;
+//! [`unlimited`] avoids that by lifting the limit for one value at a time.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -20,20 +20,20 @@ use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
 use super::{item, spell};
 use crate::plugin::pack::Bytecodes;
 
-/// Steps (loop turns and calls) that one run of a script may take.
+/// Most steps (loop iterations and calls) in one run of a script.
 pub(super) const FUEL: u64 = 1_000_000;
-/// How long one run of a script may take, if its steps are slow.
+/// Time limit of one run of a script, in case its steps are slow.
 pub(super) const TIME: Duration = Duration::from_millis(250);
-/// The clock is read once in so many steps.
+/// Number of steps between two readings of the clock.
 const CLOCK: u64 = 16;
-/// Bytes that a machine may use beyond what it has when it is new.
+/// Memory limit of a VM, in bytes, on top of what a new VM uses.
 pub(super) const MEMORY: usize = 32 << 20;
-/// Parts that a text may be split into at once.
+/// Most parts that a text can be split into.
 const MOST_PARTS: usize = 1_000_000;
 
 static PRELUDE: Compiled = Compiled::new("=prelude", || include_str!("prelude.luau").to_owned());
 
-/// Luau of our own, compiled once for all machines.
+/// Luau source of our own, compiled once for all VMs.
 pub(super) struct Compiled {
     name: &'static str,
     source: fn() -> String,
@@ -45,7 +45,7 @@ impl Compiled {
         Self { name, source, bytecode: OnceLock::new() }
     }
 
-    /// Makes a function of it in a machine.
+    /// Loads it into a VM as a function.
     pub(super) fn load(&self, lua: &Lua) -> mlua::Result<Function> {
         let bytecode = if let Some(known) = self.bytecode.get() {
             known
@@ -57,17 +57,17 @@ impl Compiled {
     }
 }
 
-/// A limit that a script ran into.
+/// A limit that stopped a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trip {
-    /// It took too many steps, or too long: which of them comes first may differ from run to run.
+    /// Too many steps, or too much time: which limit is reached first may differ between runs.
     Fuel,
-    /// It used too much memory.
+    /// Too much memory.
     Memory,
 }
 
 impl Trip {
-    /// What is told of it.
+    /// The message for users.
     pub(super) fn message(self) -> String {
         match self {
             Self::Fuel => format!("stopped after {FUEL} steps or {} ms", TIME.as_millis()),
@@ -76,39 +76,39 @@ impl Trip {
     }
 }
 
-/// Why a run of a script gave nothing.
+/// The reason why a script was stopped.
 #[derive(Debug)]
 pub(super) struct Stop {
-    /// The limit that it ran into, if it did.
+    /// The limit that stopped it, if any.
     pub(super) trip: Option<Trip>,
-    /// The error that it ended in, if any came through.
+    /// The error that it ended with, if any.
     pub(super) error: Option<mlua::Error>,
 }
 
 impl Stop {
-    /// A stop by nothing but an error.
+    /// A stop by an error, without any limit.
     pub(super) fn of(error: mlua::Error) -> Self {
         Self { trip: None, error: Some(error) }
     }
 }
 
-/// Counts the steps of a run and says when it must stop.
+/// Counts the steps of a run and decides when it must stop.
 #[derive(Default)]
 struct Guard {
-    /// Runs inside one another: a view may ask for what the layers below say.
+    /// Nesting depth of runs: a view function may call `default()`, which runs others.
     depth: Cell<u32>,
     steps: Cell<u64>,
-    /// Steps of all runs before.
+    /// Steps of all earlier runs.
     spent: Cell<u64>,
-    /// When the clock was first read.
+    /// The time of the first reading of the clock.
     since: Cell<Option<Instant>>,
-    /// What the thread had computed when the run was first seen to take long.
+    /// The thread's CPU time when the run first exceeded its time limit.
     computed: Cell<Option<Duration>>,
     tripped: Cell<Option<Trip>>,
 }
 
 impl Guard {
-    /// Takes one step.
+    /// Counts one step. Returns the limit if it was reached.
     fn step(&self) -> Option<Trip> {
         if self.tripped.get().is_some() {
             return self.tripped.get();
@@ -121,8 +121,8 @@ impl Guard {
         trip
     }
 
-    /// Whether the run took too long. On a busy machine an innocent one waits for its turn: past the limit only
-    /// what it computes counts, up to the limit again.
+    /// Whether the run exceeded its time limit. On a busy system, a short run may wait long for the CPU, so past the limit only
+    /// CPU time counts, up to the same limit again.
     fn is_late(&self) -> bool {
         let Some(since) = self.since.get() else {
             self.since.set(Some(Instant::now()));
@@ -138,32 +138,32 @@ impl Guard {
     }
 }
 
-/// How long this thread has computed, where the system tells. Asking costs more than the time of day.
+/// The CPU time of this thread, if the system reports it. Reading it costs more than reading the clock.
 #[cfg(unix)]
 fn computed() -> Option<Duration> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(now).ok()
 }
 
-/// How long this thread has computed, where the system tells.
+/// The CPU time of this thread, if the system reports it.
 #[cfg(not(unix))]
 fn computed() -> Option<Duration> {
     None
 }
 
-/// A machine with nothing in it but what a formatter may use.
+/// A VM that contains only what a formatter may use.
 pub(super) struct Vm {
     lua: Lua,
     guard: Rc<Guard>,
-    /// The table that was last raised as an error: its address, which is all that a message has of it, and what is in it.
+    /// The last table raised as an error: its address, which is all that the error message has of it, and its contents as text.
     raised: Rc<RefCell<Option<(usize, String)>>>,
-    /// Bytes that it may use while a script runs.
+    /// Bytes that may be in use while a script runs.
     memory: usize,
 }
 
 impl Vm {
-    /// Makes a machine. `log` takes what scripts print. `open` may put things into it before it is closed off; what it gives comes
-    /// along.
+    /// Creates a VM. `log` receives what scripts print. `open` may add globals before the sandbox is closed; its result is
+    /// returned along with the VM.
     pub(super) fn new<T>(
         log: impl Fn(&[u8]) + 'static,
         open: impl FnOnce(&Lua, &Table) -> mlua::Result<T>,
@@ -205,12 +205,12 @@ impl Vm {
         Ok((Self { lua, guard, raised, memory }, opened))
     }
 
-    /// The machine itself, for making values. What runs in it must go through [`Vm::run`].
+    /// The Lua state, for creating values. Scripts must be run through [`Vm::run`].
     pub(super) fn lua(&self) -> &Lua {
         &self.lua
     }
 
-    /// Does `work`, in which scripts may run, within the limits.
+    /// Runs `work`, which may run scripts, within the limits.
     pub(super) fn run<R>(&self, work: impl FnOnce() -> mlua::Result<R>) -> Result<R, Stop> {
         let guard = &self.guard;
         let depth = guard.depth.get();
@@ -229,7 +229,7 @@ impl Vm {
         }
         let trip = guard.tripped.get();
         if trip == Some(Trip::Memory) {
-            // What it filled the memory with is garbage by now.
+            // Frees what it filled the memory with.
             let _ = self.lua.gc_collect();
         }
         match done {
@@ -238,7 +238,7 @@ impl Vm {
         }
     }
 
-    /// The error, with what is in the table that was raised in place of the table's address.
+    /// Replaces the address of a raised table in an error message by the contents of the table.
     fn with_fields(&self, error: mlua::Error) -> mlua::Error {
         let mlua::Error::RuntimeError(text) = &error else { return error };
         let Some((address, fields)) = self.raised.borrow_mut().take() else { return error };
@@ -251,7 +251,7 @@ impl Vm {
         mlua::Error::RuntimeError(format!("{fields}{}", &digits[end..]))
     }
 
-    /// Steps that scripts took in it so far.
+    /// Steps that all its scripts used so far.
     pub(super) fn spent(&self) -> u64 {
         self.guard.spent.get() + self.guard.steps.get()
     }
@@ -262,7 +262,7 @@ impl Vm {
     }
 }
 
-/// Does `work` in a machine that may use no more than so many bytes, or than it already may.
+/// Runs `work` with a memory limit of so many bytes, or the current limit if that is lower.
 fn limited<R>(lua: &Lua, bytes: usize, work: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
     let before = lua.set_memory_limit(bytes)?;
     if before > 0 {
@@ -273,13 +273,13 @@ fn limited<R>(lua: &Lua, bytes: usize, work: impl FnOnce() -> mlua::Result<R>) -
     done
 }
 
-/// Makes as much in a machine as a script could, where none runs.
+/// Runs `make` with the memory limit of a script, outside of any run.
 pub(super) fn bounded<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
     limited(lua, lua.used_memory() + MEMORY, make)
 }
 
-/// Makes a value for a script without the memory limit; what is in use is looked at before, so that no more than
-/// this value goes beyond.
+/// Creates a value for a script without the memory limit. Memory use is checked before, so only this one value can exceed the
+/// limit.
 pub(super) fn unlimited<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) -> mlua::Result<R> {
     let limit = lua.set_memory_limit(0)?;
     let is_over = limit > 0 && lua.used_memory() > limit;
@@ -288,26 +288,26 @@ pub(super) fn unlimited<R>(lua: &Lua, make: impl FnOnce() -> mlua::Result<R>) ->
     done
 }
 
-/// A file of a plugin as a function. Only source text is taken.
+/// Compiles a file of a plugin to a function. Bytecode is rejected.
 pub(super) fn chunk(lua: &Lua, name: &str, source: &str, known: &Bytecodes) -> mlua::Result<Function> {
     if source.as_bytes().first().is_some_and(|byte| *byte < b'\t') {
         return Err(mlua::Error::runtime(format!("{name}:1: compiled Lua is not loaded, only its source")));
     }
-    // Luau knows no `#!`; the line stays, so that the others keep their numbers.
+    // Luau doesn't support `#!` lines. The line becomes a comment, so line numbers stay the same.
     let source = if source.starts_with("#!") { Cow::from(format!("--{source}")) } else { Cow::from(source) };
     let bytecode = known.of(name, || Compiler::new().compile(&*source).ok());
     let chunk = match &bytecode {
         Some(bytecode) => lua.load(&bytecode[..]).set_mode(ChunkMode::Binary),
-        // This tells what is wrong with it, and where.
+        // Compiling the text again reports the error and its place.
         None => lua.load(&*source).set_mode(ChunkMode::Text),
     };
     chunk.set_name(format!("={name}")).into_function()
 }
 
-/// The names of what is written in Luau by ourselves.
+/// The chunk names of our own Luau code.
 const OWN: [&str; 2] = ["prelude", "sf"];
 
-/// Where a script is: the file and the line.
+/// The file and line that a script is currently at.
 pub(super) fn place(lua: &Lua) -> Option<(String, usize)> {
     (0..6).find_map(|level| {
         lua.inspect_stack(level, |frame| {
@@ -317,7 +317,7 @@ pub(super) fn place(lua: &Lua) -> Option<(String, usize)> {
     })
 }
 
-/// Whether an error is that memory ran out, or comes of it.
+/// Whether an error was caused by a lack of memory.
 fn is_out_of_memory(error: &mlua::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(mlua::Error::MemoryError(_))))
         || matches!(error, mlua::Error::MemoryError(_))

@@ -1,11 +1,11 @@
-//! Writers in Lua, on top of one that exists.
+//! Writers in Lua, on top of a built-in one.
 //!
 //! ```text
-//! node ─▶ what the script says of its parts, as spans that are spelled already ─▶ base ─▶ out
+//! node ─▶ the parts written by the script, as spelled spans ─▶ base ─▶ out
 //! ```
 //!
-//! So the base decides where things stand, whatever its format is. What a script says is cleaned like all foreign
-//! text, and where it fails the base spells that part.
+//! The base writer still decides the layout, whatever its format. Text from a script is cleaned like any foreign text, and a part
+//! that the script fails to write is written by the base.
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -32,35 +32,35 @@ use super::vm::bounded;
 use crate::plugin::WriterName;
 use crate::writers;
 
-/// What a script may spell beside blocks, which it spells by their type: a heading of Markdown, and what stands around blocks.
+/// The parts that a script may write besides blocks: a heading of Markdown, and the parts around blocks.
 const OTHER_PARTS: [&str; 5] = ["begin", "finish", "entry", "title", "heading"];
-/// `w:block` inside of what `w:block` asks for.
+/// Deepest nesting of `w:block` calls.
 const DEEPEST: usize = 8;
 const BY_BASE: &str = "written by the base writer";
 const EMPTY: &str =
     "an empty text shows nothing: return false to leave the entry out, or nil to leave it to the base";
 
-/// The names of all that a script may spell.
+/// The names of all parts that a script may write.
 fn parts() -> impl Iterator<Item = &'static str> {
     OTHER_PARTS.into_iter().chain(Block::TYPES.iter().copied())
 }
 
-/// What a plugin registered as a writer.
+/// A writer that a plugin registered.
 #[derive(Clone)]
 pub(crate) struct Registration {
-    /// What others know it by.
+    /// Its name and properties, as other modules see them.
     pub(super) known: WriterName,
     parts: Vec<(&'static str, Function)>,
     spans: Vec<(String, Function)>,
 }
 
 impl Registration {
-    /// The roles whose texts it spells.
+    /// The roles whose spans it writes.
     pub(super) fn roles(&self) -> impl Iterator<Item = &str> {
         self.spans.iter().map(|(role, _)| role.as_str())
     }
 
-    /// The function that was written first, if there is one.
+    /// Its first function in the source, if any.
     pub(super) fn first(&self) -> Option<&Function> {
         let spans = self.spans.iter().map(|(_, function)| function);
         let line = |function: &&Function| function.info().line_defined;
@@ -108,7 +108,7 @@ impl Registration {
         self.parts.iter().find(|(known, _)| *known == name).map(|(_, function)| function)
     }
 
-    /// The function for a role: its own, else that of the nearest role above it.
+    /// The function for a role, or else for its nearest parent role.
     fn span(&self, role: &str) -> Option<&Function> {
         let mut role = role;
         loop {
@@ -126,21 +126,22 @@ pub(crate) struct ScriptedWriter {
     inner: SendWrapper<Rc<WriterState>>,
 }
 
-/// What `w` reaches.
+/// The state that the functions of `w` access.
 struct WriterState {
     plugins: Rc<Plugins>,
     who: Who,
     spec: Registration,
-    /// Spells blocks that are asked for with `w:block`.
+    /// Writes the blocks passed to `w:block`.
     scratch: RefCell<Box<dyn Writer>>,
-    /// The parts that are being spelled: inside of one the base spells its like.
+    /// The parts being written: a part inside one of the same name is left to the base.
     active: RefCell<Vec<&'static str>>,
-    /// What the functions get as `w`.
+    /// The table that the functions receive as `w`.
     handle: OnceCell<Table>,
 }
 
 impl ScriptedWriter {
-    /// The writer `name` of a plugin, on top of `base`, of which `scratch` is another one; `base` if no plugin that runs has it.
+    /// Creates the writer `name` of a plugin on top of `base`; `scratch` is another writer like `base`. Returns `base` if no
+    /// running plugin has this writer.
     pub(crate) fn over(
         plugins: &Rc<Plugins>,
         name: &str,
@@ -168,21 +169,21 @@ impl ScriptedWriter {
 
     fn edge(&self, part: &'static str, out: &mut dyn fmt::Write) -> fmt::Result {
         let Some(function) = self.inner.spec.part(part) else { return Ok(()) };
-        match self.inner.ask(part, function, Value::Nil) {
-            Some(said) => out.write_str(&said),
+        match self.inner.call_part(part, function, Value::Nil) {
+            Some(text) => out.write_str(&text),
             None => Ok(()),
         }
     }
 
-    /// Writes one entry as the script spells it whole, or as the base does.
+    /// Writes one entry, either as a whole by the script's `entry` function, or by the base.
     fn entry(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
-        if let Some(said) = self.inner.say("entry", |lua| entry_table(lua, node)) {
-            return out.write_str(&said);
+        if let Some(text) = self.inner.part_text("entry", |lua| entry_table(lua, node)) {
+            return out.write_str(&text);
         }
         self.base.node(&self.spelled(node), out)
     }
 
-    /// The node, in which what the script spells is spelled.
+    /// Replaces all parts of a node that the script writes.
     fn spelled(&self, node: &Node) -> Node {
         let spelled = |entry: &Entry| {
             let view = self.inner.spelled(&entry.view, entry);
@@ -253,14 +254,14 @@ impl Writer for ScriptedWriter {
 }
 
 impl WriterState {
-    /// What a function says for a part; `None` if it leaves that to the base, or fails.
-    fn ask(&self, part: &'static str, function: &Function, argument: Value) -> Option<Text> {
+    /// Calls the function for a part. Returns `None` if it leaves the part to the base, or fails.
+    fn call_part(&self, part: &'static str, function: &Function, argument: Value) -> Option<Text> {
         let plugin = self.plugins.running(self.who)?;
         if self.active.borrow().len() >= DEEPEST {
             return None;
         }
         self.active.borrow_mut().push(part);
-        // A text of a span is all that its function gets.
+        // The function for a span receives only the text.
         let w = self.handle.get().filter(|_| part != "span");
         let answer = plugin.call(function, (argument, w));
         self.active.borrow_mut().pop();
@@ -278,33 +279,32 @@ impl WriterState {
         None
     }
 
-    /// What a function says for a part that `table` makes; `None` if there is none, or it leaves the part to the base.
-    fn say(&self, part: &'static str, table: impl FnOnce(&Lua) -> mlua::Result<Table>) -> Option<Text> {
-        let (function, plugin) = (self.asked(part)?, self.plugins.running(self.who)?);
+    /// Writes a part, which `table` converts for the script. Returns `None` if the part is left to the base.
+    fn part_text(&self, part: &'static str, table: impl FnOnce(&Lua) -> mlua::Result<Table>) -> Option<Text> {
+        let (function, plugin) = (self.function_for(part)?, self.plugins.running(self.who)?);
         let table = bounded(plugin.lua(), || table(plugin.lua())).ok()?;
-        self.ask(part, function, Value::Table(table))
+        self.call_part(part, function, Value::Table(table))
     }
 
-    /// A view in which what the script spells is spelled.
+    /// Replaces the parts of a view that the script writes.
     fn spelled(&self, view: &View, entry: &Entry) -> View {
         let is_titled = !view.title.is_empty();
-        let said = is_titled.then(|| self.say("title", |lua| title_table(lua, entry))).flatten();
-        let goes_on = view.goes_on && said.is_none();
+        let text = is_titled.then(|| self.part_text("title", |lua| title_table(lua, entry))).flatten();
+        let goes_on = view.goes_on && text.is_none();
         let mut title = view.title.clone();
-        match said {
-            Some(said) => title = spelled_line(said.trimmed_end()),
+        match text {
+            Some(text) => title = spelled_line(text.trimmed_end()),
             None => self.spell_line(&mut title),
         }
         View { mark: view.mark, title, body: self.spelled_blocks(&view.body), goes_on }
     }
 
-    /// Blocks in which what the script spells is spelled. Details inside one another are few: `clip` and the
-    /// reader of answers see to that.
+    /// Replaces the blocks that the script writes. Nesting is bounded, by `clip` and by the reader of answers.
     fn spelled_blocks(&self, blocks: &[Block]) -> Vec<Block> {
         let mut out = Vec::with_capacity(blocks.len());
         for block in blocks {
             match block {
-                Block::Prose { text, role } if self.asked("prose").is_none() => {
+                Block::Prose { text, role } if self.function_for("prose").is_none() => {
                     self.spelled_prose(text, role, &mut out);
                 }
                 block => out.extend(self.spelled_block(block)),
@@ -313,10 +313,10 @@ impl WriterState {
         out
     }
 
-    /// A block in which what the script spells is spelled; `None` if that is nothing.
+    /// Replaces what the script writes of a block. Returns `None` if nothing is left of it.
     fn spelled_block(&self, block: &Block) -> Option<Block> {
-        if let Some(said) = self.say(block.type_name(), |lua| view_to_lua::block(lua, block)) {
-            return as_block(said);
+        if let Some(text) = self.part_text(block.type_name(), |lua| view_to_lua::block(lua, block)) {
+            return as_block(text);
         }
         let mut block = block.clone();
         match &mut block {
@@ -333,26 +333,26 @@ impl WriterState {
         Some(block)
     }
 
-    /// Markdown of which the script spells headings or code.
+    /// Replaces the headings and code blocks of a Markdown text that the script writes.
     fn spelled_prose(&self, text: &Text, role: &Role, out: &mut Vec<Block>) {
-        if self.asked("heading").is_none() && self.asked("code").is_none() {
+        if self.function_for("heading").is_none() && self.function_for("code").is_none() {
             out.push(Block::Prose { text: text.clone(), role: role.clone() });
             return;
         }
         for part in prose::parts(text) {
-            let said = match &part {
+            let text = match &part {
                 prose::MarkdownPart::Heading { level, text, .. } => {
-                    self.say("heading", |lua| view_to_lua::heading(lua, *level, text, role))
+                    self.part_text("heading", |lua| view_to_lua::heading(lua, *level, text, role))
                 }
                 prose::MarkdownPart::Code { lang, text, .. } => {
                     let (text, lang) = (text.clone(), lang.clone());
                     let block = Block::Code { text, lang, start: None, role: role.clone() };
-                    self.say("code", |lua| view_to_lua::block(lua, &block))
+                    self.part_text("code", |lua| view_to_lua::block(lua, &block))
                 }
                 prose::MarkdownPart::Other(_) => None,
             };
-            match said {
-                Some(said) => out.extend(as_block(said)),
+            match text {
+                Some(text) => out.extend(as_block(text)),
                 None if part.source().trim().is_empty() => {}
                 None => {
                     out.push(Block::Prose { text: part.source().clone().trimmed_end(), role: role.clone() });
@@ -361,32 +361,32 @@ impl WriterState {
         }
     }
 
-    /// The function for a part, unless that is being spelled just now.
-    fn asked(&self, part: &str) -> Option<&Function> {
+    /// The function for a part, unless that part is being written already.
+    fn function_for(&self, part: &str) -> Option<&Function> {
         self.spec.part(part).filter(|_| !self.active.borrow().contains(&part))
     }
 
-    /// Spells the spans of a line whose roles the script paints.
+    /// Replaces the spans of a line that the script writes.
     fn spell_line(&self, line: &mut Line) {
         if self.spec.spans.is_empty() {
             return;
         }
         for span in &mut line.spans {
-            if let Some(said) = self.painted(span) {
-                *span = span.spelled(said);
+            if let Some(text) = self.painted(span) {
+                *span = span.spelled(text);
             }
         }
     }
 
-    /// What the script makes of a span, if it paints its role.
+    /// The script's text for a span, if it has a function for the role.
     fn painted(&self, span: &Span) -> Option<Text> {
         let function = self.spec.span(span.role.name()).filter(|_| !span.text.is_empty())?;
         let text = self.plugins.running(self.who)?.lua().create_string(span.text.as_str()).ok()?;
-        let said = self.ask("span", function, Value::String(text))?;
-        Some(if said.contains('\n') { Text::clean_owned(said.replace('\n', "␊")) } else { said })
+        let text = self.call_part("span", function, Value::String(text))?;
+        Some(if text.contains('\n') { Text::clean_owned(text.replace('\n', "␊")) } else { text })
     }
 
-    /// What `w:block` gives.
+    /// `w:block`: writes blocks to a string.
     fn block(&self, lua: &Lua, value: &Value) -> mlua::Result<String> {
         let facts = Facts::default();
         let blocks =
@@ -401,7 +401,7 @@ impl WriterState {
         Ok(dedented(&text))
     }
 
-    /// What `w:inlines` gives.
+    /// `w:inlines`: writes a line to a string.
     fn inlines(&self, lua: &Lua, value: &Value) -> mlua::Result<String> {
         let facts = Facts::default();
         let reader = AnswerReader::new(lua, &facts, &Line::default);
@@ -416,10 +416,10 @@ impl WriterState {
     }
 }
 
-/// What a function of `w` does.
+/// The implementation of a function of `w`.
 type SpelledBy = fn(&WriterState, &Lua, &Value) -> mlua::Result<String>;
 
-/// The functions of `w`.
+/// Creates the table `w`.
 fn handle(lua: &Lua, inner: &Weak<WriterState>) -> mlua::Result<Table> {
     let w = lua.create_table()?;
     let functions: [(_, SpelledBy); 2] = [("block", WriterState::block), ("inlines", WriterState::inlines)];
@@ -435,28 +435,28 @@ fn handle(lua: &Lua, inner: &Weak<WriterState>) -> mlua::Result<Table> {
     Ok(w)
 }
 
-/// A line of nothing but what was said.
-fn spelled_line(said: Text) -> Line {
-    Line { spans: vec![Span::new("text", Text::EMPTY).spelled(said)] }
+/// A line that consists of a text by the script.
+fn spelled_line(text: Text) -> Line {
+    Line { spans: vec![Span::new("text", Text::EMPTY).spelled(text)] }
 }
 
-/// A block of nothing but what was said; `None` if that is nothing.
-fn as_block(mut said: Text) -> Option<Block> {
-    said.truncate(said.strip_suffix('\n').unwrap_or(&said).len());
-    (!said.is_empty()).then(|| Block::line(spelled_line(said)))
+/// A block that consists of a text by the script, or `None` if the text is empty.
+fn as_block(mut text: Text) -> Option<Block> {
+    text.truncate(text.strip_suffix('\n').unwrap_or(&text).len());
+    (!text.is_empty()).then(|| Block::line(spelled_line(text)))
 }
 
-/// A text without the margin that all its lines have, and without blank lines around it.
+/// Removes the common indentation of all lines, and blank lines at both ends.
 fn dedented(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let is_said = |line: &&str| !line.trim().is_empty();
+    let is_text = |line: &&str| !line.trim().is_empty();
     let margin = lines
         .iter()
         .copied()
-        .filter(is_said)
+        .filter(is_text)
         .map(|line| line.len() - line.trim_start_matches(' ').len())
         .min();
-    let (Some(first), Some(last)) = (lines.iter().position(&is_said), lines.iter().rposition(is_said)) else {
+    let (Some(first), Some(last)) = (lines.iter().position(&is_text), lines.iter().rposition(is_text)) else {
         return String::new();
     };
     let mut out = String::with_capacity(text.len());
@@ -467,7 +467,7 @@ fn dedented(text: &str) -> String {
     out
 }
 
-/// The title of an entry as a script sees it.
+/// The title of an entry, for scripts.
 fn title_table(lua: &Lua, entry: &Entry) -> mlua::Result<Table> {
     let table = view_to_lua::line_to_lua(lua, &entry.view.title)?;
     table.raw_set("type", "title")?;
@@ -475,7 +475,7 @@ fn title_table(lua: &Lua, entry: &Entry) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// An entry as a script sees it.
+/// An entry, for scripts.
 fn entry_table(lua: &Lua, node: &Node) -> mlua::Result<Table> {
     let Node { entry, relation, .. } = node;
     let of = match relation {

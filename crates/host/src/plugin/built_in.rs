@@ -1,9 +1,9 @@
-//! The plugins that come with the program, as the files they are.
+//! The built-in plugins, as embedded files.
 //!
-//! They lie in `plugins/`, in the form that users write, and are read by the same code. One that has a profile of
-//! its own name is used with `--profile NAME`; any with `--plugin NAME` or in a profile's `plugins`.
+//! Their sources are in `plugins/`, in the form that users write, and are read by the same code. One that has a profile of the
+//! same name is used with `--profile NAME`; any can be used with `--plugin NAME` or in a profile's `plugins`.
 
-/// A plugin's files: name in its folder, and text.
+/// A plugin's files: the path inside its folder, and the text.
 type PluginFiles = &'static [(&'static str, &'static str)];
 
 macro_rules! plugin {
@@ -12,7 +12,7 @@ macro_rules! plugin {
     };
 }
 
-/// All of them, by name. Without Lua there are none.
+/// All built-in plugins, by name. Without Lua there are none.
 pub static BUILT_IN: &[(&str, PluginFiles)] = if cfg!(feature = "lua") { ALL } else { &[] };
 
 const ALL: &[(&str, PluginFiles)] = &[
@@ -33,10 +33,10 @@ mod tests {
     use crate::plugin::pack::Pack;
 
     #[test]
-    fn all_plugins_of_the_folder_come_with_the_program() {
+    fn all_scripted_plugins_in_the_folder_are_built_in() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins");
         let entries = fs::read_dir(&root).unwrap();
-        // Native plugins are examples, and come with no program.
+        // Native plugins are examples and aren't built in.
         let is_script = |name: &String| {
             let about = fs::read_to_string(root.join(name).join(crate::plugin::manifest::FILE)).unwrap();
             !crate::plugin::manifest::Manifest::parse(&about).unwrap().is_native()

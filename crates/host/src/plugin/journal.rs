@@ -1,4 +1,4 @@
-//! What plugins did wrong, and what they print: kept until somebody asks, each thing told once.
+//! The failures and prints of plugins, kept until they are taken, each failure once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -11,18 +11,18 @@ use streamfmt_core::text::clean;
 use crate::files::lock;
 use crate::problem::{FilePosition, Problem, one_line};
 
-/// Different failures that are remembered, to tell each once.
+/// Most distinct failures that are remembered, so that each is reported once.
 const MOST_KNOWN: usize = 1_000;
-/// Lines that plugins may print in one run.
+/// Most lines that plugins may print in one run.
 pub(crate) const MOST_PRINTED: usize = 1_000;
 /// Longest message, in characters.
 const LONGEST: usize = 200;
-/// Longest line that is printed, in characters.
+/// Longest printed line, in characters.
 pub(crate) const LONGEST_PRINT: usize = 400;
 
-/// What one plugin did wrong.
+/// A failure or doubtful use by a plugin.
 ///
-/// It is displayed as it should be told, in several lines, cleaned.
+/// `Display` writes the message to the user: several clean lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The plugin.
@@ -31,13 +31,13 @@ pub struct Warning {
     pub doing: String,
     /// The file of the plugin, the number of the line, and the line itself.
     pub place: Option<(String, usize, String)>,
-    /// Where that file lies on the disk, if it does.
+    /// The path of that file on disk, if it has one.
     pub path: Option<String>,
-    /// What went wrong.
+    /// The error message.
     pub message: String,
-    /// Whether it is wrong whatever the stream says: a name that nothing has, an answer of no use.
+    /// Whether it is a mistake for any input: an unknown name, or a value that can't be used.
     pub is_misuse: bool,
-    /// What became of it.
+    /// The consequence, for the user.
     pub outcome: &'static str,
 }
 
@@ -60,7 +60,7 @@ impl Warning {
         Self { plugin, doing, place: None, path: None, message, is_misuse: false, outcome }
     }
 
-    /// The same as what is wrong with a set-up.
+    /// Converts it to a problem of the setup.
     pub fn problem(&self) -> Problem {
         let Some((file, line, text)) = &self.place else { return Problem::of(&self.plugin, &self.message) };
         let column = text.chars().take_while(|ch| ch.is_whitespace()).count() + 1;
@@ -70,7 +70,7 @@ impl Warning {
         Problem { origin, place: Some(place), message: self.message.clone() }
     }
 
-    /// The same wherever the plugin lies, for whoever compares it.
+    /// Removes the path of the file, to compare warnings independent of where the plugin is.
     pub(crate) fn anywhere(self) -> Self {
         Self { path: None, ..self }
     }
@@ -96,7 +96,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What is to be told of plugins.
+/// A message from or about a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginMessage {
     /// Something went wrong.
@@ -105,41 +105,41 @@ pub enum PluginMessage {
     Printed(String, String),
 }
 
-/// What is to become of one call of a plugin's function. The first call of a run has the number 1.
+/// A fault to inject into calls of plugins' functions. The first call of a run has the number 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It raises an error.
+    /// This call raises an error.
     Fails(u64),
-    /// It gives `nil`.
+    /// This call returns `nil`.
     Passes(u64),
     /// Every call raises an error.
     AllFail,
 }
 
-/// The call that a fault met.
+/// The call that a fault was injected into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Met {
-    /// Whether it was one that may write its plugin's state.
+    /// Whether it may write the plugin's state.
     pub(crate) is_hook: bool,
-    /// The item that it was to tell, if nothing else of any plugin had a say in that.
+    /// The item that it formats, if no other function of any plugin formats it.
     pub(crate) lone: Option<Id>,
 }
 
-/// What plugins did wrong and printed, over all inputs of a run.
+/// The failures and prints of plugins, in all inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     inner: Arc<Mutex<JournalState>>,
-    /// Whether failures of calls are told in the output, where they happened.
+    /// Whether failures of calls are shown in the output, at the item concerned.
     pub(crate) is_inline: bool,
-    /// Of an output beside the main one.
+    /// Set for a further output beside the main one.
     beside: Option<Arc<Beside>>,
 }
 
-/// How an output writes into the journal of the main one: what both have to tell is told once.
+/// A further output that writes into the journal of the main one. What occurs in both is reported once.
 #[derive(Debug)]
 struct Beside {
     number: u64,
-    /// Plugins of the main output: what they print is told there.
+    /// The plugins of the main output, whose prints are reported there.
     heard: BTreeSet<String>,
 }
 
@@ -149,55 +149,55 @@ struct JournalState {
     /// The failures, each with the number of the output in which it happened first.
     known: BTreeMap<(String, String), u64>,
     failures: u64,
-    /// What was questioned: the plugin and the message.
+    /// The doubtful uses: the plugin and the message.
     doubts: BTreeSet<(String, String)>,
     printed: usize,
-    /// How many outputs write beside the main one.
+    /// The number of further outputs.
     besides: u64,
-    /// Failures that such outputs told where they happened, each with the output's number.
-    told_beside: BTreeSet<(u64, (String, String))>,
-    /// Steps that plugins took, by name.
+    /// The failures that further outputs showed inline, each with the output's number.
+    shown_beside: BTreeSet<(u64, (String, String))>,
+    /// The steps that plugins used, by name.
     spent: BTreeMap<String, u64>,
-    /// Calls of plugins' functions.
+    /// The number of calls of plugins' functions.
     calls: u64,
-    /// Which call is to be met by what.
+    /// The fault to inject, if any.
     fault: Option<Fault>,
-    /// The call that was met.
+    /// The call that it was injected into.
     met: Option<Met>,
 }
 
 impl Journal {
-    /// What is new since this was last asked.
+    /// Takes the messages since the last call.
     pub fn take(&self) -> Vec<PluginMessage> {
         self.inner().fresh.drain(..).collect()
     }
 
-    /// How often plugins failed.
+    /// The number of failures.
     pub fn failures(&self) -> u64 {
         self.inner().failures
     }
 
-    /// Failures that were not told since they were like others: how many.
-    pub fn untold(&self) -> u64 {
+    /// The number of failures that weren't reported because they repeat others.
+    pub fn unreported(&self) -> u64 {
         let inner = self.inner();
         inner.failures - inner.known.len() as u64
     }
 
-    /// Steps that plugins took, by name: loop turns and calls, the same on every machine. A plugin's are known
-    /// when its run has ended.
+    /// The steps (loop iterations and calls) that plugins used, by name, which are the same on every machine. Available when the
+    /// run has ended.
     pub fn spent(&self) -> BTreeMap<String, u64> {
         self.inner().spent.clone()
     }
 
-    /// A journal of runs in which a call is met by a fault.
+    /// A journal for runs with an injected fault.
     pub(crate) fn with_fault(fault: Fault) -> Self {
         let journal = Self::default();
         journal.inner().fault = Some(fault);
         journal
     }
 
-    /// This journal for one more output of the same input. Failures that another output had first are not counted again,
-    /// and what the plugins `heard` print is left out.
+    /// This journal for a further output of the same input. Failures that occurred in another output first aren't counted again,
+    /// and prints of the plugins `heard` are dropped.
     pub(crate) fn beside(&self, heard: BTreeSet<String>) -> Self {
         let mut inner = self.inner();
         inner.besides += 1;
@@ -205,15 +205,15 @@ impl Journal {
         Self { beside: Some(beside), ..self.clone() }
     }
 
-    /// Whether what a plugin prints is told by another output.
+    /// Whether another output reports the prints of a plugin.
     pub(crate) fn is_heard(&self, pack: &str) -> bool {
         self.beside.as_ref().is_some_and(|beside| beside.heard.contains(pack))
     }
 
-    /// Takes in what another journal has to tell.
+    /// Adds the messages of another journal.
     pub(crate) fn take_in(&self, other: &Self) {
-        for told in other.take() {
-            match told {
+        for message in other.take() {
+            match message {
                 PluginMessage::Warning(warning) => {
                     self.fail(warning, false);
                 }
@@ -226,17 +226,17 @@ impl Journal {
         self.inner().fault
     }
 
-    /// How many calls there were of plugins' functions.
+    /// The number of calls of plugins' functions.
     pub(crate) fn calls(&self) -> u64 {
         self.inner().calls
     }
 
-    /// The call that a fault met, if it met one.
+    /// The call that the fault was injected into, if any.
     pub(crate) fn met(&self) -> Option<Met> {
         self.inner().met.clone()
     }
 
-    /// Takes in what plugins did in one run.
+    /// Adds the counts of one run.
     pub(crate) fn note_run(&self, calls: u64, met: Option<Met>, spent: impl Iterator<Item = (String, u64)>) {
         let mut inner = self.inner();
         inner.calls += calls;
@@ -246,7 +246,7 @@ impl Journal {
         }
     }
 
-    /// Takes in a failure. `quietly`: it is told elsewhere. Whether it is the first of its kind.
+    /// Records a failure. `quietly`: it is reported elsewhere. Returns whether it is the first of its kind.
     pub(crate) fn fail(&self, warning: Warning, quietly: bool) -> bool {
         let mut inner = self.inner();
         let place =
@@ -262,8 +262,8 @@ impl Journal {
             inner.known.insert(key.clone(), output);
         }
         if quietly && output > 0 {
-            // Each output has a place of its own to tell it.
-            return inner.told_beside.len() < MOST_KNOWN && inner.told_beside.insert((output, key));
+            // Each output shows it once, at its own item.
+            return inner.shown_beside.len() < MOST_KNOWN && inner.shown_beside.insert((output, key));
         }
         if is_new && !quietly {
             inner.fresh.push_back(PluginMessage::Warning(warning));
@@ -271,13 +271,13 @@ impl Journal {
         is_new
     }
 
-    /// Takes in that a plugin can't be read.
+    /// Records that a plugin can't be read.
     pub(crate) fn note_unread(&self, path: &Path, message: String) {
         let plugin = path.file_name().map_or_else(|| path.to_string_lossy(), |name| name.to_string_lossy());
         self.fail(Warning::new(plugin, "failed while loading", message, LEFT_OUT), false);
     }
 
-    /// Takes in what is probably a mistake, but keeps nothing from being shown.
+    /// Records a probable mistake that doesn't affect the output.
     pub(crate) fn doubt(&self, warning: Warning) {
         let mut inner = self.inner();
         let key = (warning.plugin.clone(), warning.message.clone());
@@ -286,7 +286,7 @@ impl Journal {
         }
     }
 
-    /// Takes in a line that a plugin printed.
+    /// Records a line that a plugin printed.
     pub(crate) fn print(&self, plugin: &str, text: &[u8]) {
         let mut inner = self.inner();
         inner.printed += 1;
@@ -306,7 +306,7 @@ impl Journal {
     }
 }
 
-/// Foreign text as a part of one line, cleaned and cut.
+/// Cleans and shortens foreign text for use within a line.
 pub(crate) fn short(text: &str) -> String {
     cut(text, LONGEST)
 }

@@ -6,8 +6,8 @@
 //! an installed folder         ─┘   library/file.rs       never unloaded
 //! ```
 //!
-//! What is loaded is what was read, however the disk changes meanwhile. A library is never unloaded: threads, thread-local values and
-//! functions of it may live as long as the process. So the same bytes are loaded once, whoever asks for them.
+//! The bytes that were read are loaded, even if the file changes meanwhile. A library is never unloaded: its threads,
+//! thread-local values and functions may exist as long as the process. So the same bytes are loaded only once.
 
 #![expect(unsafe_code, reason = "libraries are loaded, and their tables read, by pointer")]
 
@@ -26,11 +26,11 @@ use streamfmt_plugin::table::{Entry, MAJOR, SfHost, SfPlugin, SfStr};
 use super::manifest::{self, NAMES};
 use crate::files::lock;
 
-/// Longest text of a table, in bytes.
+/// Longest text in a table, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
-/// Most groups of items that a plugin may be for.
+/// Most groups of items that a plugin can handle.
 const MOST_GROUPS: usize = 256;
-/// Later versions of the interface that are recognised, to say what is wrong.
+/// Later versions of the interface that are recognised, for a better message.
 const LATER: std::ops::RangeInclusive<u32> = MAJOR + 1..=16;
 
 /// A library that was read.
@@ -41,10 +41,10 @@ pub(crate) struct NativeCode {
     bytes: Arc<[u8]>,
 }
 
-/// The table of a library, or why it can't be loaded.
+/// The table of a library, or the reason why it can't be loaded.
 type LoadedTable = Result<&'static NativeTable, String>;
 
-/// What was loaded in this process, each with its bytes.
+/// The tables of all libraries loaded in this process, each with the library's bytes.
 static LOADED: Mutex<Vec<(Arc<[u8]>, LoadedTable)>> = Mutex::new(Vec::new());
 
 impl fmt::Debug for NativeCode {
@@ -60,17 +60,17 @@ pub(crate) struct NativeTable {
     pub(crate) name: String,
     /// Its version, if it has one.
     pub(crate) version: Option<String>,
-    /// What it formats.
+    /// The groups that it formats.
     pub(crate) formats: Vec<Selector>,
-    /// What it observes.
+    /// The groups that it observes.
     pub(crate) observes: Vec<Selector>,
-    /// Its functions. What an older plugin doesn't have is null.
+    /// Its functions. Those that an older plugin doesn't have are null.
     pub(crate) functions: SfPlugin,
 }
 
 impl NativeCode {
-    /// Reads a library from a path without following links. Nobody but the user and root may be able to change it. The error says what is
-    /// wrong.
+    /// Reads a library from a path without following links. It must not be writable by anyone but the user and root. The error is
+    /// a message.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         Ok(Self { file: clean(&name).into_owned(), bytes: file::read(path)?.into() })
@@ -81,7 +81,7 @@ impl NativeCode {
         &self.bytes
     }
 
-    /// Its table. The library is loaded when this is first asked for, which runs its constructors. The error says what is wrong.
+    /// Its table. The first call loads the library, which runs its constructors. The error is a message.
     pub(crate) fn table(&self, host: &'static SfHost) -> Result<&'static NativeTable, String> {
         let mut loaded = lock(&LOADED);
         let known = loaded.iter().find(|(bytes, _)| *bytes == self.bytes);
@@ -107,14 +107,14 @@ fn load(bytes: &[u8], host: &'static SfHost) -> Result<NativeTable, String> {
         let source = source.replace(&*place.path().to_string_lossy(), "").replace('\n', " ");
         format!("it can't be loaded ({})", clean(source.trim_start_matches([':', ' '])))
     })?;
-    // It stays: functions and thread-local values of it may be in use until the process ends.
+    // It is never unloaded: its functions and thread-local values may be in use until the process ends.
     let library: &'static Library = Box::leak(Box::new(library));
     place.keep();
     let symbol = |major: u32| format!("streamfmt_plugin_v{major}");
-    // SAFETY: the name stands for the type: another interface has another name.
+    // SAFETY: the name implies the type: another interface has another name.
     let entry = unsafe { library.get::<Entry>(symbol(MAJOR).as_bytes()) };
     let Ok(entry) = entry else {
-        // SAFETY: it is looked for and never called.
+        // SAFETY: the symbol is only looked up, never called.
         let later = LATER
             .into_iter()
             .find(|major| unsafe { library.get::<Entry>(symbol(*major).as_bytes()).is_ok() });
@@ -126,27 +126,27 @@ fn load(bytes: &[u8], host: &'static SfHost) -> Result<NativeTable, String> {
             None => format!("not a plugin of streamfmt (it has no function {})", symbol(MAJOR)),
         });
     };
-    // SAFETY: the function has this type by its name, and the host's table lives as long as the process.
+    // SAFETY: the name implies the function's type, and the host's table lives as long as the process.
     let table = unsafe { entry(host) };
     // SAFETY: the interface promises a table that lives as long as the library.
     unsafe { read_table(table) }
 }
 
 /// # Safety
-/// `table` is null or points to a table of at least as many bytes as it says, whose texts are there.
+/// `table` is null or points to a table of at least as many bytes as its size field, with valid texts.
 unsafe fn read_table(table: *const SfPlugin) -> Result<NativeTable, String> {
     if table.is_null() || !table.is_aligned() {
         return Err("its table is missing".to_owned());
     }
     // SAFETY: every table begins with its size.
     let size = unsafe { table.cast::<u32>().read() } as usize;
-    // What the first version had.
+    // The size of the first version.
     let least = std::mem::offset_of!(SfPlugin, observes);
     if !(least..=1 << 16).contains(&size) {
         return Err(format!("its table has a size of {size} bytes, which no version has"));
     }
     let mut functions = std::mem::MaybeUninit::<SfPlugin>::zeroed();
-    // SAFETY: both sides have so many bytes. What isn't copied is zero, which is null for texts and functions.
+    // SAFETY: both sides have this many bytes. What isn't copied is zero, which is null for texts and functions.
     let functions = unsafe {
         let copied = size.min(size_of::<SfPlugin>());
         std::ptr::copy_nonoverlapping(table.cast::<u8>(), functions.as_mut_ptr().cast(), copied);
@@ -177,7 +177,7 @@ unsafe fn read_table(table: *const SfPlugin) -> Result<NativeTable, String> {
     Ok(NativeTable { name, version, formats, observes, functions })
 }
 
-/// Reads a list of groups.
+/// Parses a list of groups.
 fn groups(json: &str) -> Result<Vec<Selector>, String> {
     if json.is_empty() {
         return Ok(Vec::new());
@@ -195,10 +195,10 @@ fn groups(json: &str) -> Result<Vec<Selector>, String> {
     names.iter().map(read).collect()
 }
 
-/// The text that a plugin gave; the error completes a sentence about it.
+/// A text of a plugin. The error completes a sentence about it.
 ///
 /// # Safety
-/// If it isn't null and has at most `longest` bytes, so many are there for `'a`.
+/// If it isn't null and has at most `longest` bytes, they are valid for `'a`.
 pub(crate) unsafe fn text_of<'a>(text: SfStr, longest: usize) -> Result<&'a str, String> {
     if text.len > longest {
         return Err(format!("is longer than {longest} bytes"));

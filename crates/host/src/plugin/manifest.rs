@@ -1,4 +1,4 @@
-//! What a plugin tells of itself: its `plugin.toml`.
+//! A plugin's manifest, `plugin.toml`.
 //!
 //! ```toml
 //! name = "github"
@@ -6,9 +6,9 @@
 //! api = 1                          # the level of the interface that it needs
 //! about = "Issues and pull requests on one line"
 //! license = "MIT"
-//! entry = "init.lua"               # what is run; this is the default
+//! entry = "init.lua"               # the file to run; this is the default
 //! min-features = ["table"]         # functions of `sf` that it can't do without
-//! tools = ["mcp__github__*"]       # what it is for
+//! tools = ["mcp__github__*"]       # the tools that it formats
 //!
 //! [library]                        # of a native plugin, in place of `entry`: its library for each platform
 //! x86_64-linux = "target/release/libgithub.so"
@@ -29,13 +29,13 @@ use toml::{Spanned, Value};
 
 use crate::problem::{Problem, Problems, suggestion};
 
-/// Its file in the plugin's folder.
+/// The name of the manifest in a plugin's folder.
 pub const FILE: &str = "plugin.toml";
 
-/// The level of the interface: a plugin that needs a higher one is told so.
+/// The level of the interface. A plugin that requires a higher one is rejected.
 pub const API: u32 = 1;
 
-/// What `min-features` may ask for: the functions of `sf`.
+/// The features that `min-features` may require: the functions of `sf`.
 pub(crate) static FEATURES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let registering = "plugin tool view on dialect writer records has";
     let showing = "text span line prose code diff patch table kv list details path link note header";
@@ -54,22 +54,22 @@ const KEYS: &[&str] =
 const OPTION_KEYS: &[&str] = &["about", "type", "default"];
 const TYPES: &[&str] = &["string", "number", "boolean", "list"];
 
-/// What a plugin tells of itself.
+/// The manifest of a plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
-    /// Its name: letters, digits, `-`, `_` and `.`, the first a letter or a digit.
+    /// Its name: letters, digits, `-`, `_` and `.`; the first character is a letter or digit.
     pub name: String,
     /// Its version.
     pub version: Option<String>,
-    /// What it is for, in a few words.
+    /// A short description.
     pub about: Option<String>,
-    /// Under which licence it is.
+    /// Its licence.
     pub license: Option<String>,
     /// The file that is run.
     pub entry: String,
     /// The tools that it is for.
     pub tools: Vec<String>,
-    /// The libraries of a native plugin by platform, as `x86_64-linux`; empty for one in Lua.
+    /// The libraries of a native plugin by platform, such as `x86_64-linux`. Empty for one in Lua.
     pub library: BTreeMap<String, String>,
     /// Its options, by name.
     pub options: BTreeMap<String, PluginOption>,
@@ -78,14 +78,14 @@ pub struct Manifest {
 /// An option of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginOption {
-    /// What it is for.
+    /// Its description.
     pub about: String,
-    /// What it is: the default until something else is chosen. Its type is that of the default.
+    /// Its value: the default, unless another was chosen. The default determines the type.
     pub value: Value,
 }
 
 impl PluginOption {
-    /// The name of its type, as `plugin.toml` has it.
+    /// The name of its type in `plugin.toml`.
     pub fn type_name(&self) -> &'static str {
         match self.value {
             Value::String(_) | Value::Datetime(_) => "string",
@@ -96,11 +96,11 @@ impl PluginOption {
     }
 }
 
-/// What is said of a name that none may have.
+/// The message about an invalid name.
 pub(crate) const NAMES: &str =
     "a plugin's name is made of letters, digits, - _ and . and begins with one of the first two";
 
-/// Whether a plugin may have this name: it becomes the name of a folder, too.
+/// Whether this is a valid name for a plugin, and for its folder.
 pub fn is_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME
         && name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
@@ -109,8 +109,8 @@ pub fn is_name(name: &str) -> bool {
 }
 
 impl Manifest {
-    /// Reads a manifest, and says all that is wrong with it. Keys that aren't known are no reason against it,
-    /// since a later version may know them: [`Manifest::unknown`] tells them.
+    /// Parses a manifest. The error contains all problems. Unknown keys aren't errors, since a later version may define them:
+    /// [`Manifest::unknown`] returns those.
     pub fn parse(source: &str) -> Result<Self, Problems> {
         let mut reader = ManifestReader { source, problems: Problems::default() };
         let (table, found) = SyntaxErrors::parse(source);
@@ -125,18 +125,18 @@ impl Manifest {
     pub fn unknown(source: &str) -> Vec<Problem> {
         let (table, _) = DeTable::parse_recoverable(source);
         let mut found = Vec::new();
-        let mut look = |table: &DeTable<'_>, known: &[&str]| {
+        let mut check = |table: &DeTable<'_>, known: &[&str]| {
             for (key, _) in table.iter().filter(|(key, _)| !known.contains(&&**key.get_ref())) {
                 let hint = suggestion(key.get_ref(), known.iter().copied());
                 let message = format!("unknown key \"{}\" {hint}", key.get_ref());
                 found.push(Problem::at(FILE, source, key.span(), message));
             }
         };
-        look(table.get_ref(), KEYS);
+        check(table.get_ref(), KEYS);
         if let Some(DeValue::Table(options)) = table.get_ref().get("options").map(Spanned::get_ref) {
             for (_, option) in options {
                 if let DeValue::Table(option) = option.get_ref() {
-                    look(option, OPTION_KEYS);
+                    check(option, OPTION_KEYS);
                 }
             }
         }
@@ -194,9 +194,9 @@ impl ManifestReader<'_> {
 
     fn library(&mut self, table: &DeTable<'_>) -> BTreeMap<String, String> {
         let mut library = BTreeMap::new();
-        let Some(told) = table.get("library") else { return library };
-        let DeValue::Table(files) = told.get_ref() else {
-            self.complain(told.span(), "library must be a table of platforms and files");
+        let Some(value) = table.get("library") else { return library };
+        let DeValue::Table(files) = value.get_ref() else {
+            self.complain(value.span(), "library must be a table of platforms and files");
             return library;
         };
         if let Some(entry) = table.get("entry") {
@@ -204,7 +204,7 @@ impl ManifestReader<'_> {
         }
         if files.is_empty() {
             self.complain(
-                told.span(),
+                value.span(),
                 format!("library names no file (as in {} = \"libfoo.so\")", platform()),
             );
         }
@@ -244,12 +244,12 @@ impl ManifestReader<'_> {
 
     fn options(&mut self, table: &DeTable<'_>) -> BTreeMap<String, PluginOption> {
         let mut options = BTreeMap::new();
-        let Some(told) = table.get("options") else { return options };
-        let DeValue::Table(told) = told.get_ref() else {
-            self.complain(told.span(), "options must be a table");
+        let Some(value) = table.get("options") else { return options };
+        let DeValue::Table(named) = value.get_ref() else {
+            self.complain(value.span(), "options must be a table");
             return options;
         };
-        for (name, option) in told {
+        for (name, option) in named {
             let DeValue::Table(table) = option.get_ref() else {
                 let message = format!("the option {} must be a table with a default", name.get_ref());
                 self.complain(option.span(), message);
@@ -268,10 +268,10 @@ impl ManifestReader<'_> {
                 continue;
             };
             let choice = PluginOption { about, value };
-            if let Some(told) = table.get("type") {
-                let name = told.get_ref().as_str().unwrap_or_default();
+            if let Some(kind) = table.get("type") {
+                let name = kind.get_ref().as_str().unwrap_or_default();
                 if !TYPES.contains(&name) {
-                    self.complain(told.span(), "a type is string, number, boolean or list");
+                    self.complain(kind.span(), "a type is string, number, boolean or list");
                 } else if choice.type_name() != name {
                     self.complain(default.span(), format!("the default is not a {name}"));
                 }
@@ -282,23 +282,23 @@ impl ManifestReader<'_> {
     }
 }
 
-/// The platform that this program is built for, as `x86_64-linux`.
+/// The platform that this program was built for, such as `x86_64-linux`.
 pub fn platform() -> String {
     format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)
 }
 
-/// Whether a path leads to a file inside the folder that it is relative to, by its words.
+/// Whether a relative path stays inside its folder, judged lexically.
 fn is_inside(path: &str) -> bool {
     path.split('/').all(|part| !part.is_empty() && part != "." && part != ".." && !part.contains(['\\', ':']))
 }
 
 impl Manifest {
-    /// Whether it is of a native plugin.
+    /// Whether the plugin is native.
     pub fn is_native(&self) -> bool {
         !self.library.is_empty()
     }
 
-    /// The library of a native plugin for this platform; the error says that there is none.
+    /// The library of a native plugin for this platform. The error says that there is none.
     pub fn library_here(&self) -> Result<&str, String> {
         let here = platform();
         self.library.get(&here).map(String::as_str).ok_or_else(|| {
@@ -308,7 +308,7 @@ impl Manifest {
     }
 }
 
-/// A value that an option may have; a list only if `may_nest`.
+/// Converts a value for an option. A list is valid only if `may_nest`.
 fn value_of(value: &DeValue<'_>, may_nest: bool) -> Option<Value> {
     Some(match value {
         DeValue::String(text) => Value::from(&**text),
@@ -341,11 +341,11 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_with_its_place() {
+    fn all_problems_are_reported_with_their_places() {
         let source = "name = '../x'\napi = 2\nversion = 1\nmin-features = ['teleport']\ntools = 'x'\nhook = 1\n\
                       [options.a]\ntype = 'number'\ndefault = 'x'\n[options.b]\n[options.c]\ndefault = {}\n\
                       [options.d]\ntype = 'colour'\ndefualt = 1\ndefault = 1\n[options]\ne = 1\n";
-        let told: Vec<String> = match Manifest::parse(source) {
+        let problems: Vec<String> = match Manifest::parse(source) {
             Err(problems) => problems.0.iter().map(ToString::to_string).collect(),
             Ok(manifest) => panic!("{manifest:?}"),
         };
@@ -360,9 +360,9 @@ mod tests {
             ("12:11", "a default is a text"),
             ("14:8", "a type is string"),
         ] {
-            let is_told =
+            let is_reported =
                 |line: &String| line.starts_with(&format!("plugin.toml:{place}: ")) && line.contains(what);
-            assert!(told.iter().any(is_told), "{place} {what}: {told:#?}");
+            assert!(problems.iter().any(is_reported), "{place} {what}: {problems:#?}");
         }
         let unknown: Vec<String> = Manifest::unknown(source).iter().map(ToString::to_string).collect();
         assert!(unknown.iter().any(|line| line.contains("\"hook\"")), "{unknown:?}");

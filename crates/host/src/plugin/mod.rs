@@ -1,4 +1,4 @@
-//! Plugins as they lie on the disk: what they are made of, what they tell of themselves, and what is told of them.
+//! Plugins on disk: their files, their manifests, and the messages about them.
 
 pub mod built_in;
 pub mod journal;
@@ -13,7 +13,7 @@ use streamfmt_core::profile::Limits;
 
 use pack::{Pack, PluginLayer};
 
-/// What is said to whoever names a plugin, if none can be used.
+/// The message for naming a plugin in a build without Lua.
 pub(crate) const WITHOUT_LUA: Option<&str> = if cfg!(feature = "lua") {
     None
 } else {
@@ -23,16 +23,16 @@ pub(crate) const WITHOUT_LUA: Option<&str> = if cfg!(feature = "lua") {
 /// A plugin that was chosen, and its layer.
 pub(crate) type Chosen = (PluginLayer, Arc<Pack>);
 
-/// What a plugin may know of how that is shown which it says.
+/// What a plugin can know about the output.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OutputContext {
     /// The profile's limits.
     pub(crate) limits: Limits,
-    /// Whether it is a page, not lines.
+    /// Whether the output is a page instead of lines.
     pub(crate) is_page: bool,
 }
 
-/// What plugins add to the names that may be chosen.
+/// The names that plugins add to the choices.
 #[derive(Default)]
 pub(crate) struct AddedNames {
     /// Dialects.
@@ -48,9 +48,9 @@ pub(crate) struct AddedNames {
 pub(crate) struct WriterName {
     /// Its name.
     pub(crate) name: String,
-    /// The one that it stands on.
+    /// The writer that it extends.
     pub(crate) base: String,
-    /// What the name of a file of it ends in.
+    /// The extension of its files.
     pub(crate) ending: String,
     /// Whether it is for the log of a CI service.
     pub(crate) is_log: bool,

@@ -1,7 +1,7 @@
-//! A plugin as it lies on the disk: a lone file, or a folder with a `plugin.toml`.
+//! A plugin on disk: a single file, or a folder with a `plugin.toml`.
 //!
-//! Everything is read once, when the plugin is chosen; what runs later are those bytes. `require` finds the
-//! files of its own folder among them and nothing else.
+//! All files are read once, when the plugin is chosen, and these bytes are what runs. `require` finds only files of the plugin's
+//! own folder among them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,35 +15,35 @@ pub use super::manifest::PluginOption;
 use super::manifest::{self, Manifest};
 use crate::files::{FileError, Files, lock};
 
-/// Largest file of a plugin, and all of them together, in bytes.
+/// Size limit of a file of a plugin, and of all its files together, in bytes.
 const LARGEST: usize = 4 << 20;
 /// Most files of a plugin that are read to run it.
 const MOST_FILES: usize = 256;
 
-/// The file that is made for functions that settings name.
+/// The name of the generated entry file for functions that settings name.
 const OF_SETTINGS: &str = "(rules)";
-/// What is said of a native plugin whose folder is only read.
+/// The message for a native plugin whose folder is read like that of a script.
 const NOT_INSTALLED: &str = "this is a native plugin, and reading its folder loads no code: install it as \
      a native one, or name its library for this run";
-/// What is said of a library that a file names.
+/// The message for a library that is named in a file.
 pub(crate) const NAMED_BY_FILE: &str = "a library can be named for one run only: to use its plugin always, install it as a \
      native one";
 
 const TOO_LARGE: &str = "its files are larger than 4 MiB together";
 
-/// How high a plugin stands: a higher one is asked first.
+/// The layer of a plugin. Higher layers take precedence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PluginLayer {
-    /// One that the profile names. What the profile itself says of tools stands over it.
+    /// A plugin that the profile names. The profile's own rules for tools are above it.
     #[default]
     Pack,
     /// Functions that the profile names for single tools.
     Profile,
     /// The user's own script, over all profiles.
     User,
-    /// One of the project, which the user trusts.
+    /// A plugin of the project, if the user trusts that.
     Project,
-    /// One that was named for this run.
+    /// A plugin that was named for this run.
     Run,
 }
 
@@ -60,12 +60,12 @@ impl PluginLayer {
     }
 }
 
-/// A plugin that was read.
+/// A loaded plugin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pack {
     /// Its name.
     pub name: String,
-    /// Its version, if it tells.
+    /// Its version, if it has one.
     pub version: Option<String>,
     /// Its options, by name.
     pub options: BTreeMap<String, PluginOption>,
@@ -73,24 +73,24 @@ pub struct Pack {
     entry: String,
     /// Its files, by path inside the folder.
     files: BTreeMap<String, String>,
-    /// Its folder on the disk, or that of its one file, if it was read from there.
+    /// Its folder on disk, or that of its single file, if it was read from disk.
     root: Option<PathBuf>,
     is_folder: bool,
     /// Whether `require` finds its other files.
     has_modules: bool,
-    /// What its files were compiled to, for it and all its copies.
+    /// The bytecode of its files, shared with all clones.
     bytecodes: Arc<Bytecodes>,
     /// The library of a native plugin.
     native: Option<Arc<NativeCode>>,
 }
 
-/// What the files of a plugin were compiled to, by name: once for all machines that run them. All of it was
-/// compiled here, from their text.
+/// The bytecode of a plugin's files by name, shared by all VMs that run them. All of it was compiled by this process, from the
+/// source text.
 #[derive(Debug, Default)]
 pub(crate) struct Bytecodes(Mutex<BTreeMap<String, Arc<[u8]>>>);
 
 impl Bytecodes {
-    /// The bytecode of a file, which `compile` makes of its text; `None` if it can't.
+    /// The bytecode of a file, compiled by `compile` when first requested. `None` if that fails.
     pub(crate) fn of(&self, name: &str, compile: impl FnOnce() -> Option<Vec<u8>>) -> Option<Arc<[u8]>> {
         let mut known = lock(&self.0);
         if let Some(made) = known.get(name) {
@@ -102,7 +102,7 @@ impl Bytecodes {
     }
 }
 
-/// It tells nothing that their text doesn't.
+/// The bytecode follows from the source text, so it is ignored.
 impl PartialEq for Bytecodes {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -110,7 +110,7 @@ impl PartialEq for Bytecodes {
 }
 
 impl Pack {
-    /// Reads a plugin: a Lua file, or a folder with a `plugin.toml`. The error says what is wrong with it.
+    /// Reads a plugin: a Lua file, or a folder with a `plugin.toml`. The error is a message.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
         if is_library(path) {
             return Err(NAMED_BY_FILE.to_owned());
@@ -130,7 +130,7 @@ impl Pack {
         }
     }
 
-    /// A plugin of one file, which is called `name` in messages.
+    /// A plugin of one file, named `name` in messages.
     pub fn from_source(name: &str, source: impl Into<String>) -> Self {
         Self {
             name: name.to_owned(),
@@ -140,11 +140,10 @@ impl Pack {
         }
     }
 
-    /// Reads a script that may ask for the others beside it and in the folders there, those with a name in `apart`
-    /// excepted.
+    /// Reads a script that may `require` the others beside it and in folders there, except for those named in `apart`.
     pub(crate) fn read_script(files: &Files, path: &Path, apart: &[&str]) -> Result<Self, String> {
         let script = Self::read(files, path)?;
-        let Some(folder) = path.parent().filter(|_| script.says("require")) else { return Ok(script) };
+        let Some(folder) = path.parent().filter(|_| script.contains("require")) else { return Ok(script) };
         let is_apart = |name: &str| apart.iter().any(|apart| name.strip_suffix('/') == Some(apart));
         let is_script = |name: &str| takes_part(name) && (name.ends_with('/') || is_source(name));
         let names = files.walk(folder, |name| is_script(name) && !is_apart(name));
@@ -152,7 +151,7 @@ impl Pack {
         Ok(Self { files: sources, has_modules: true, ..script })
     }
 
-    /// The same plugin, whose files lie in the folder `root`.
+    /// The same plugin, with its files in the folder `root`.
     #[must_use]
     pub(crate) fn at(self, root: PathBuf) -> Self {
         Self { root: Some(root), ..self }
@@ -187,13 +186,13 @@ impl Pack {
         Ok(sources)
     }
 
-    /// The files of a plugin's folder that take part in a run, by path inside of it.
+    /// The files in a plugin's folder that are needed to run it, by path inside the folder.
     pub(crate) fn names(files: &Files, folder: &Path) -> Result<Vec<String>, FileError> {
         files.walk(folder, takes_part)
     }
 
-    /// A plugin of these files, by path inside its folder with `/` between the parts. What takes no part in a run
-    /// may be among them. The error says what is wrong with it.
+    /// Creates a plugin from its files, by path inside its folder with `/` between the parts. Other files are ignored. The error
+    /// is a message.
     pub fn from_files(mut files: BTreeMap<String, String>) -> Result<Self, String> {
         files.retain(|name, _| takes_part(name));
         if files.values().map(String::len).sum::<usize>() > LARGEST {
@@ -222,7 +221,7 @@ impl Pack {
         })
     }
 
-    /// A native plugin of one library, which the user named. The error says what is wrong with it.
+    /// Reads a native plugin that consists of one library, which the user named. The error is a message.
     pub fn read_library(path: &Path) -> Result<Self, String> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let name = stem.strip_prefix("lib").unwrap_or(&stem).to_owned();
@@ -231,7 +230,7 @@ impl Pack {
         Ok(Self { name, native, root, is_folder: true, ..Self::default() })
     }
 
-    /// A native plugin in a folder that the user named, whose library for this platform is read. The error says what is wrong with it.
+    /// Reads a native plugin from a folder that the user named, with its library for this platform. The error is a message.
     pub fn read_native(files: &Files, folder: &Path) -> Result<Self, String> {
         let about = files.read(&folder.join(manifest::FILE), LARGEST);
         let about = about.map_err(|error| format!("{}: {error}", manifest::FILE))?;
@@ -242,7 +241,7 @@ impl Pack {
         Ok(Self::of_native(about, native)?.at(folder.to_owned()))
     }
 
-    /// A native plugin with this `plugin.toml`; `read` reads its library for this platform.
+    /// Creates a native plugin from its `plugin.toml`. `read` reads its library for this platform.
     pub(crate) fn of_native(
         about: String,
         read: impl FnOnce(&str) -> Result<NativeCode, String>,
@@ -254,7 +253,7 @@ impl Pack {
         Ok(Self { name, version, options, files, native, is_folder: true, ..Self::default() })
     }
 
-    /// Its library, if it is a native one.
+    /// Its library, if it is native.
     pub(crate) fn native(&self) -> Option<&Arc<NativeCode>> {
         self.native.as_ref()
     }
@@ -264,12 +263,12 @@ impl Pack {
         self.native.is_some()
     }
 
-    /// Whether it is made of functions that settings name.
+    /// Whether it consists of functions that settings name.
     pub(crate) fn is_of_settings(&self) -> bool {
         self.entry == OF_SETTINGS
     }
 
-    /// Functions of single files, told by the `entry` that asks for them with `require`.
+    /// Creates a plugin of functions in single files, which the generated `entry` loads with `require`.
     pub(crate) fn of_scripts(name: &str, entry: String, mut files: BTreeMap<String, String>) -> Self {
         let init = OF_SETTINGS.to_owned();
         files.insert(init.clone(), entry);
@@ -281,12 +280,12 @@ impl Pack {
         self.files.get(manifest::FILE).map(String::as_str)
     }
 
-    /// The profiles that it brings along: name, its file's name in messages, and text.
+    /// Its profiles: the name, the file's name in messages, and the text.
     pub fn profiles(&self) -> impl Iterator<Item = (&str, String, &str)> {
         self.parts("profiles/")
     }
 
-    /// The themes that it brings along: name, its file's name in messages, and text.
+    /// Its themes: the name, the file's name in messages, and the text.
     pub fn themes(&self) -> impl Iterator<Item = (&str, String, &str)> {
         self.parts("themes/")
     }
@@ -298,7 +297,7 @@ impl Pack {
         })
     }
 
-    /// Chooses an option; the error says what is wrong.
+    /// Sets an option. The error is a message.
     pub fn choose(&mut self, option: &str, value: Value) -> Result<(), String> {
         if self.options.is_empty() {
             return Err(format!("{} has no options", self.name));
@@ -320,12 +319,12 @@ impl Pack {
         (self.shown(&self.entry), source)
     }
 
-    /// Whether it may ask for files of its own.
+    /// Whether it may `require` its other files.
     pub(crate) fn has_modules(&self) -> bool {
         self.has_modules
     }
 
-    /// The file that `require(name)` means, by its name in messages, and its text.
+    /// The file that `require(name)` refers to: its name in messages, and its text.
     pub(crate) fn module(&self, name: &str) -> Option<(String, &str)> {
         let path = name.strip_prefix("./").unwrap_or(name).replace('.', "/");
         ["lua", "luau"]
@@ -334,13 +333,13 @@ impl Pack {
             .find_map(|file| Some((self.shown(&file), self.files.get(&file)?.as_str())))
     }
 
-    /// What its files were compiled to.
+    /// The bytecode of its files.
     pub(crate) fn bytecodes(&self) -> &Bytecodes {
         &self.bytecodes
     }
 
-    /// Whether a word is in any of its files.
-    pub(crate) fn says(&self, word: &str) -> bool {
+    /// Whether any of its files contains a word.
+    pub(crate) fn contains(&self, word: &str) -> bool {
         self.files.values().any(|source| source.contains(word))
     }
 
@@ -361,12 +360,12 @@ impl Pack {
         })
     }
 
-    /// The first place at which a word stands in quotes, from a line of one of its files on, else anywhere in it.
+    /// The first place of a quoted word: at or after a line of one of its files, or else anywhere.
     pub(crate) fn quoted(&self, word: &str, from: Option<(&str, usize)>) -> Option<(String, usize)> {
         let forms = [format!("\"{word}\""), format!("'{word}'")];
         let find = |file: &str, source: &str, from: usize| {
-            let says = |line: &str| forms.iter().any(|form| line.contains(form));
-            let at = source.lines().skip(from).position(says)?;
+            let has_word = |line: &str| forms.iter().any(|form| line.contains(form));
+            let at = source.lines().skip(from).position(has_word)?;
             Some((self.shown(file), from + at + 1))
         };
         let all = || self.files.iter().filter(|(file, _)| is_source(file));
@@ -377,20 +376,20 @@ impl Pack {
         near.or_else(|| all().find_map(|(file, source)| find(file, source, 0)))
     }
 
-    /// Where a file lies on the disk, by its name in messages, for an editor to open.
+    /// The path of a file on disk, given its name in messages, for opening it in an editor.
     pub(crate) fn path_of(&self, shown: &str) -> Option<String> {
         let file = self.files.keys().find(|file| self.shown(file) == shown)?;
         let path = self.root.as_ref()?.join(file);
         Some(path.strip_prefix(".").unwrap_or(&path).display().to_string())
     }
 
-    /// How a script sees the name of a file, and those who compare what was told: never with a path of the machine.
+    /// The name of a file in messages and scripts. It never contains a path of this machine, so that messages can be compared.
     fn shown(&self, file: &str) -> String {
         if self.is_folder { format!("{}/{file}", self.name) } else { file.to_owned() }
     }
 }
 
-/// Says of a folder that isn't a plugin what would be one.
+/// The message for a folder that isn't a plugin.
 pub(crate) fn no_manifest(folder: &Path) -> String {
     let is_script = |path: &PathBuf| is_source(path);
     let scripts = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -408,7 +407,7 @@ fn is_of_type(value: &Value, like: &Value) -> bool {
     }
 }
 
-/// Whether a file of a plugin, or what is in a folder (its path ends in `/`), takes part in a run.
+/// Whether a file, or a folder (its path ends in `/`) with its contents, is needed to run a plugin.
 fn takes_part(path: &str) -> bool {
     if let Some(folder) = path.strip_suffix('/') {
         return !folder.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
@@ -421,12 +420,12 @@ fn takes_part(path: &str) -> bool {
     path == manifest::FILE || is_source(path) || is_look("profiles/") || is_look("themes/")
 }
 
-/// Whether a path is that of a library, by its ending.
+/// Whether a path is a library, judged by its extension.
 pub(crate) fn is_library(path: &Path) -> bool {
     path.extension().is_some_and(|end| ["so", "dylib", "dll"].iter().any(|known| end == *known))
 }
 
-/// Whether a file is a script; what tells editors of the interface is none.
+/// Whether a file is a script. Type declarations for editors aren't.
 pub(crate) fn is_source(path: impl AsRef<Path>) -> bool {
     let path = path.as_ref();
     let is_lua = |path: &Path| path.extension().is_some_and(|end| end == "lua" || end == "luau");

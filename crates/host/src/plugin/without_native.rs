@@ -1,15 +1,15 @@
-//! What stands for the library of a native plugin where none can be loaded.
+//! The replacement for libraries of native plugins in builds that can't load any.
 
 use std::path::Path;
 use std::sync::Arc;
 
-/// A library: there is none.
+/// A library. It has no values, since none can be loaded.
 #[derive(Debug, PartialEq)]
 pub(crate) enum NoNativeCode {}
 
 pub(crate) use self::NoNativeCode as NativeCode;
 
-/// Why.
+/// The reason why no library can be loaded.
 const WHY: &str = if cfg!(unix) {
     "this program is built without native plugins (build streamfmt with its feature \"native\")"
 } else {

@@ -1,5 +1,5 @@
-//! What the built-in formatter says of calls and results, with what else is said of their tools: another label, another
-//! argument, an icon, a summary.
+//! The built-in formatting of calls and results, amended by rules and plugins: another label, another argument, an icon, a
+//! summary.
 //!
 //! ```text
 //! rules of the profile ─┐
@@ -22,10 +22,10 @@ use super::field::ToolField;
 use super::filled::filled;
 use super::template::Template;
 
-/// Longest argument that stands in a title, in bytes.
+/// Longest argument in a title, in bytes. A longer one is shown below the title.
 pub(crate) const SHORT: usize = 160;
 
-/// An item that is formatted.
+/// An item being formatted.
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
     pub(crate) item: &'a Item,
@@ -35,38 +35,38 @@ pub(crate) struct About<'a> {
 }
 
 impl<'a> About<'a> {
-    /// An item, with the call that it answers if it is a result.
+    /// Looks up the call that the item answers, if it is a result.
     pub(crate) fn of(item: &'a Item, session: &'a Session) -> Self {
         let call = item.call.as_ref().filter(|_| item.kind == Kind::Result).and_then(|id| session.call(id));
         Self { item, session, call }
     }
 
-    /// The tool that it is about.
+    /// The tool of the item or its call.
     pub(crate) fn tool(&self) -> Option<&str> {
         self.item.tool.as_deref().or_else(|| self.call?.tool.as_deref())
     }
 
-    /// What its tool does.
+    /// The action of the tool.
     pub(crate) fn action(&self) -> Option<Action> {
         self.item.action().or_else(|| self.call?.action())
     }
 
-    /// What a template says for a field; `None` if something that it names isn't there.
+    /// Fills a template for a field. Returns `None` if a value that it names is missing.
     pub(crate) fn fill(&self, template: &Template, field: ToolField) -> Option<Text> {
         let item = if field == ToolField::Label { self.call.unwrap_or(self.item) } else { self.item };
         let text = filled(template, field, item, self)?;
-        // An empty summary would be all that is shown of a result.
+        // A blank summary would hide the result's content.
         (field != ToolField::Summary || !text.trim().is_empty()).then_some(text)
     }
 
-    /// Whether a template says an argument of the call that this result answers.
+    /// Whether a template yields an argument for the call that this result answers.
     pub(crate) fn fills_call(&self, template: &Template) -> bool {
         let Some(call) = self.call.filter(|_| self.item.kind == Kind::Result) else { return false };
         filled(template, ToolField::Arg, call, self).is_some()
     }
 }
 
-/// An argument: part of the title, or told under it.
+/// An argument, shown in the title or below it.
 pub(crate) enum Argument {
     Short(Line),
     Long(Text),
@@ -82,32 +82,32 @@ impl Argument {
     }
 }
 
-/// What was answered.
+/// The answer of a layer.
 pub(crate) enum Given<T> {
     Use(T),
     Hide,
     Nothing,
 }
 
-/// Who answers for the fields of a tool: rules alone, or plugins over and under them.
+/// The source of answers for the fields of a tool: rules alone, or plugins and rules.
 pub(crate) trait Answers {
-    /// Whether there may be an answer.
+    /// Whether there may be an answer for a field.
     fn has(&self, field: ToolField) -> bool;
 
-    /// The word for an icon, a role or what is folded.
+    /// The word for an icon, a role, or the part to collapse.
     fn word(&self, field: ToolField) -> Option<&str>;
 
-    /// The first answer, as one line of a role.
+    /// The first answer for a field, as one line in this role.
     fn line(&self, field: ToolField, role: &Role) -> Given<Line>;
 
-    /// The first answer to what a call's argument is.
+    /// The first answer for the argument of a call.
     fn argument(&self, role: &Role) -> Given<Argument>;
 
-    /// Whether they say what the call of a result was asked to do.
-    fn retells_call(&self) -> bool;
+    /// Whether the answers change the argument shown for the call of a result.
+    fn changes_call(&self) -> bool;
 }
 
-/// Puts answers into what the built-in formatter says.
+/// Amends the built-in formatting by answers.
 pub(crate) struct Amender {
     built_in: Standard,
     detail: Detail,
@@ -118,13 +118,13 @@ impl Amender {
         Self { built_in: Standard::of(profile), detail: profile.detail }
     }
 
-    /// An item with the answers for it.
+    /// An item, with the answers for it.
     pub(crate) fn amend<'a>(&'a self, about: About<'a>, answers: &'a dyn Answers) -> Amended<'a> {
         Amended { amender: self, about, answers }
     }
 }
 
-/// An item with the answers for it.
+/// An item, with the answers for it.
 pub(crate) struct Amended<'a> {
     amender: &'a Amender,
     about: About<'a>,
@@ -132,7 +132,7 @@ pub(crate) struct Amended<'a> {
 }
 
 impl Amended<'_> {
-    /// What the built-in formatter says, with the label, the argument or the summary of the answers.
+    /// The built-in formatting with the label, argument or summary of the answers.
     pub(crate) fn verdict(&self) -> Verdict {
         match self.about.item.kind {
             Kind::Result => self.summarised(),
@@ -144,7 +144,7 @@ impl Amended<'_> {
     }
 
     fn built_in_view(&self) -> Option<View> {
-        let verdict = if self.answers.retells_call() {
+        let verdict = if self.answers.changes_call() {
             Ok(self.amender.built_in.format_apart(self.about.item, self.about.session))
         } else {
             self.amender.built_in.format(self.about.item, self.about.session)
@@ -155,18 +155,18 @@ impl Amended<'_> {
         }
     }
 
-    /// A call's view with their label, icon and argument.
+    /// Replaces the label, icon and argument in the view of a call.
     fn titled(&self, mut view: View) -> View {
         let arg = self.answers.argument(&Role::of("call.arg"));
         let icon = self.answers.word(ToolField::Icon);
-        let is_label_said = self.answers.has(ToolField::Label)
+        let has_label = self.answers.has(ToolField::Label)
             || self.answers.has(ToolField::Role)
             || matches!(icon, Some(icon) if theme::mark(icon).is_none());
         if let Some(mark) = icon.and_then(theme::mark) {
             view.mark = Some(mark);
         }
         let mut end = name_end(&view.title);
-        if is_label_said {
+        if has_label {
             let label = self.label().spans;
             let length = label.len();
             view.title.spans.splice(..end, label);
@@ -195,14 +195,14 @@ impl Amended<'_> {
                 }
             }
         }
-        // A mark alone would say that there is a call, but not which.
+        // A mark alone would show that there is a call, but not which.
         if is_blank(&view.title) && view.body.is_empty() {
             view.title = self.amender.built_in.label(self.about.item, self.about.session);
         }
         view
     }
 
-    /// The label of a call: theirs, or the tool's name.
+    /// The label of a call: the answered one, or the tool's name.
     pub(crate) fn label(&self) -> Line {
         let role = self.answers.word(ToolField::Role).and_then(Role::parse);
         let usual = role.clone().unwrap_or(Role::of("tool.name"));
@@ -226,15 +226,15 @@ impl Amended<'_> {
         line
     }
 
-    /// A result's view with their summary: instead of its own words, or behind those of a failure. A blank one says
-    /// nothing, and hides a result that has no more to say.
+    /// Formats a result with the answered summary, which replaces the built-in one or, for a failure, is appended to it. A blank
+    /// summary shows nothing, and hides a result that has no other content.
     fn summarised(&self) -> Verdict {
         let view = match self.answers.line(ToolField::Summary, &Role::of("result.note")) {
             Given::Hide => None,
             Given::Nothing => self.built_in_view(),
             Given::Use(title) => {
                 let is_error = self.about.item.error;
-                // It may speak where the built-in formatter has nothing to say.
+                // A summary also applies if the built-in formatter shows nothing.
                 let mut view = if is_error || self.amender.detail != Detail::Compact {
                     self.built_in_view().unwrap_or_default()
                 } else {
@@ -256,8 +256,8 @@ impl Amended<'_> {
         view.map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(view)))
     }
 
-    /// The view with its body folded away, if they want that. Of a call that is folded with its result one line is left: what the result
-    /// came to is shown only if it failed, or if a summary was asked for.
+    /// Folds the body of a view, if that is answered. A call that is folded with its result takes one line: the content of the
+    /// result is shown only if it failed or has a summary.
     pub(crate) fn collapsed(&self, mut view: View) -> View {
         let Some(wanted) = self.answers.word(ToolField::Collapse) else { return view };
         let item = self.about.item;
@@ -277,13 +277,13 @@ fn is_blank(line: &Line) -> bool {
     line.spans.iter().all(|span| span.text.trim().is_empty())
 }
 
-/// Where the name of the tool ends in a title: after its span.
+/// The index after the span with the tool's name.
 fn name_end(title: &Line) -> usize {
     title.spans.iter().position(|span| span.role.name() == "tool.name").map_or(0, |at| at + 1)
 }
 
-/// Takes out the long form of an argument, which another one replaces; where nothing is left out, everything stays. Gives what
-/// it was.
+/// Removes the long form of an argument, which another one replaces, and returns its language and role. If the detail isn't
+/// compact, everything stays.
 fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>, Role)> {
     if detail != Detail::Compact {
         return None;

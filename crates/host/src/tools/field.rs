@@ -1,4 +1,4 @@
-//! The properties of a tool that can be said anew, and what a text says for each.
+//! The fields of a tool that rules can set, and their values.
 
 use streamfmt_core::entry::Role;
 use streamfmt_core::item::Kind;
@@ -6,7 +6,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::template::Template;
 
-/// A field of what is said of a tool.
+/// A field in the formatting of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum ToolField {
@@ -16,15 +16,15 @@ pub enum ToolField {
     Arg,
     /// The one-line summary of a result: a template.
     Summary,
-    /// All of a call, which only a script can say.
+    /// The whole view of a call, which only a script can set.
     Call,
-    /// All of a result, which only a script can say.
+    /// The whole view of a result, which only a script can set.
     Result,
     /// A glyph of the theme, or a text in front of the name.
     Icon,
     /// The role of the name.
     Role,
-    /// Whose body is folded away: `call`, `result`, `none`, or `both`, which leaves one line of a call and its result.
+    /// The part to fold: `call`, `result`, `none`, or `both`, which leaves one line for a call and its result.
     Collapse,
 }
 
@@ -37,7 +37,7 @@ impl ToolField {
         self.into()
     }
 
-    /// Those that say something of items of a kind.
+    /// The fields that apply to items of a kind.
     pub(crate) fn of_kind(kind: Kind) -> &'static [Self] {
         match kind {
             Kind::Call => &[Self::Label, Self::Arg, Self::Call, Self::Icon, Self::Role, Self::Collapse],
@@ -47,17 +47,17 @@ impl ToolField {
     }
 }
 
-/// What a text says of a field.
+/// A value that a rule sets for a field.
 #[derive(Clone, Debug)]
 pub(crate) enum FieldValue {
-    /// A text with fields in it.
+    /// A text with placeholders.
     Template(Template),
-    /// A word: a glyph, a role, what is folded.
+    /// A word: a glyph, a role, or the part to collapse.
     Word(String),
 }
 
 impl FieldValue {
-    /// What a text says for a field; the error says what is wrong with it.
+    /// Parses a value for a field. The error is a message.
     pub(crate) fn parse(field: ToolField, text: &str) -> Result<Self, String> {
         match field {
             ToolField::Label | ToolField::Arg | ToolField::Summary => {

@@ -8,7 +8,8 @@ use super::field::ToolField;
 use super::template::Template;
 use crate::json;
 
-/// A template with the fields of an item, which is what it is about or its call; `None` if one of them isn't there.
+/// Fills a template with the fields of an item: the one that `about` refers to, or its call. Returns `None` if a value is
+/// missing.
 pub(super) fn filled(template: &Template, field: ToolField, item: &Item, about: &About<'_>) -> Option<Text> {
     let value = |keys: &[String]| {
         let simple = match (field, keys) {
@@ -48,7 +49,7 @@ fn of_result(item: &Item, name: &str) -> Option<String> {
     }
 }
 
-/// The plain value that keys lead to.
+/// The scalar at nested keys.
 fn of_value(value: json::Value<'_>, keys: &[String]) -> Option<String> {
     let value = json::at(value, keys)?;
     match value.kind() {

@@ -1,4 +1,4 @@
-//! The formatter that says of tools what the rules of a profile do, where no plugin takes part.
+//! The formatter for a profile's rules about tools, used without plugins.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use super::field::{FieldValue, ToolField};
 use super::pattern::{PerTool, Rule};
 use super::rule::ToolRule;
 
-/// Says of tools what rules do, over what the built-in formatter says.
+/// Applies rules on top of the built-in formatting.
 pub(crate) struct RuleFormatter {
     rules: Vec<Rule<FieldValue>>,
     amender: Amender,
     known: PerTool<Arc<Values>>,
 }
 
-/// The values of each field for one tool, the one that counts first.
+/// The values of each field for one tool, in order of precedence.
 #[derive(Default)]
 struct Values([Vec<FieldValue>; 8]);
 
 impl Values {
     fn of(rules: &[Rule<FieldValue>], tool: &str, action: Option<Action>) -> Arc<Self> {
         let mut values = Self::default();
-        for (field, value) in Rule::fitting(rules, tool, action).into_iter().flat_map(|rule| &rule.fields) {
+        for (field, value) in Rule::matching(rules, tool, action).into_iter().flat_map(|rule| &rule.fields) {
             values.0[*field as usize].push(value.clone());
         }
         Arc::new(values)
@@ -74,7 +74,7 @@ impl Answers for RuleAnswers<'_> {
         self.text(ToolField::Arg).map_or(Given::Nothing, |text| Given::Use(Argument::of(role, text)))
     }
 
-    fn retells_call(&self) -> bool {
+    fn changes_call(&self) -> bool {
         self.values.field(ToolField::Arg).iter().any(|value| match value {
             FieldValue::Template(template) => self.about.fills_call(template),
             FieldValue::Word(_) => false,
@@ -83,8 +83,8 @@ impl Answers for RuleAnswers<'_> {
 }
 
 impl RuleFormatter {
-    /// The formatter of these rules, later ones over earlier ones; `None` if there are none. What can't be read in them
-    /// says nothing.
+    /// The formatter for these rules, of which later ones take precedence. Returns `None` if there are none. An invalid rule or
+    /// value is ignored.
     pub(crate) fn new(rules: &[ToolRule], profile: &Profile) -> Option<Self> {
         let rules: Vec<_> = rules.iter().filter_map(|rule| Rule::read(rule, |value, _| value)).collect();
         let amender = Amender::new(profile);
@@ -105,10 +105,10 @@ impl Formatter for RuleFormatter {
         let (tool, action) = (about.tool().unwrap_or_default(), about.action());
         let values = self.known.get(tool, action, || Values::of(&self.rules, tool, action));
         let answers = RuleAnswers { values: &values, about };
-        let says = |field: &ToolField| answers.has(*field);
-        // What is said of a call changes what is left to be said of its result.
-        let is_call_retold = item.kind == Kind::Result && says(&ToolField::Arg);
-        if !is_call_retold && !ToolField::of_kind(item.kind).iter().any(says) {
+        let has_field = |field: &ToolField| answers.has(*field);
+        // A different argument of a call changes what remains to be shown of its result.
+        let is_call_changed = item.kind == Kind::Result && has_field(&ToolField::Arg);
+        if !is_call_changed && !ToolField::of_kind(item.kind).iter().any(has_field) {
             return Ok(Verdict::Pass);
         }
         Ok(self.amender.amend(about, &answers).verdict())

@@ -1,5 +1,5 @@
-//! What is said of tools without a script: the tables `[tool.NAME]` of profiles, and how what is said of tools, by them or
-//! by plugins, is put into what the built-in formatter says.
+//! Formatting of tools without a script: the tables `[tool.NAME]` of profiles, and how the answers of rules and plugins amend the
+//! built-in formatting.
 
 pub(crate) mod amend;
 pub(crate) mod field;

@@ -1,4 +1,4 @@
-//! Which tools are meant: one by its name, those of a glob, or those that do a certain thing.
+//! Patterns for tools: an exact name, a glob, or an action.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ use super::field::{FieldValue, ToolField};
 use super::rule::{Origin, ToolRule};
 use crate::problem::suggestion;
 
-/// Which tools are meant.
+/// A pattern for tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
     Exact(String),
@@ -35,7 +35,7 @@ impl Pattern {
         }
     }
 
-    fn fits(&self, tool: &str, action: Option<Action>) -> bool {
+    fn matches(&self, tool: &str, action: Option<Action>) -> bool {
         match self {
             Self::Exact(name) => name == tool,
             Self::Glob(pattern) => glob(pattern, tool),
@@ -43,7 +43,7 @@ impl Pattern {
         }
     }
 
-    /// The more it says, the higher.
+    /// The precedence: more specific patterns rank higher.
     fn rank(&self) -> (u8, usize) {
         match self {
             Self::Exact(_) => (3, 0),
@@ -56,39 +56,39 @@ impl Pattern {
     }
 }
 
-/// What is said of some tools. `A` is an answer for a field.
+/// A rule for some tools. `A` is the type of an answer for a field.
 pub(crate) struct Rule<A> {
     pub(crate) pattern: Pattern,
     pub(crate) fields: Vec<(ToolField, A)>,
 }
 
 impl<A> Rule<A> {
-    /// Reads the rule of a profile: `answer` is made of each value and of where it stands. What can't be read says nothing.
+    /// Reads a rule of a profile. `answer` converts each value and its place. Returns `None` if the pattern is invalid; invalid
+    /// values are ignored.
     pub(crate) fn read(rule: &ToolRule, answer: impl Fn(FieldValue, &Origin) -> A) -> Option<Self> {
-        let fields = rule.fields.iter().filter_map(|(field, told)| {
-            Some((*field, answer(FieldValue::parse(*field, &told.value).ok()?, &told.origin)))
+        let fields = rule.fields.iter().filter_map(|(field, value)| {
+            Some((*field, answer(FieldValue::parse(*field, &value.value).ok()?, &value.origin)))
         });
         Some(Self { pattern: Pattern::parse(&rule.pattern).ok()?, fields: fields.collect() })
     }
 
-    /// Those of `rules` that say something of a tool, the one that counts most first: an exact name goes before a glob, a
-    /// glob with a longer beginning before one with a shorter, then an action, then a glob that begins with `*`; of equals
-    /// the later one.
-    pub(crate) fn fitting<'r>(rules: &'r [Self], tool: &str, action: Option<Action>) -> Vec<&'r Self> {
-        let mut fitting: Vec<(usize, &Self)> =
-            rules.iter().enumerate().filter(|(_, rule)| rule.pattern.fits(tool, action)).collect();
-        fitting.sort_by_key(|(order, rule)| std::cmp::Reverse((rule.pattern.rank(), *order)));
-        fitting.into_iter().map(|(_, rule)| rule).collect()
+    /// The rules that match a tool, in order of precedence: an exact name, then globs, those with a longer prefix first, then an
+    /// action, then globs that start with `*`. Of equals, the later rule comes first.
+    pub(crate) fn matching<'r>(rules: &'r [Self], tool: &str, action: Option<Action>) -> Vec<&'r Self> {
+        let mut matching: Vec<(usize, &Self)> =
+            rules.iter().enumerate().filter(|(_, rule)| rule.pattern.matches(tool, action)).collect();
+        matching.sort_by_key(|(order, rule)| std::cmp::Reverse((rule.pattern.rank(), *order)));
+        matching.into_iter().map(|(_, rule)| rule).collect()
     }
 }
 
-/// Tools that are remembered.
+/// Most tools that are cached.
 const MOST_TOOLS: usize = 1_024;
 
-/// What was found for each thing that a tool does.
+/// The cached value for each action.
 type PerAction<T> = Vec<(Option<Action>, T)>;
 
-/// What was found for each tool: one thing, unless the tool does different things.
+/// A cache of values by tool and action. Most tools have a single action.
 pub(crate) struct PerTool<T>(RefCell<IndexMap<String, PerAction<T>, RandomState>>);
 
 impl<T> Default for PerTool<T> {
@@ -98,7 +98,7 @@ impl<T> Default for PerTool<T> {
 }
 
 impl<T: Clone> PerTool<T> {
-    /// What was found for a tool, or is found now.
+    /// The value for a tool, found now if it isn't cached.
     pub(crate) fn get(&self, tool: &str, action: Option<Action>, find: impl FnOnce() -> T) -> T {
         let mut all = self.0.borrow_mut();
         let known = all.get(tool).and_then(|known| known.iter().find(|(of, _)| *of == action));

@@ -1,12 +1,12 @@
-//! Texts with fields in them: `{command}`, `{owner}/{repo}`, or a JSON pointer alone: `/number`.
+//! Templates: texts with placeholders, such as `{command}` or `{owner}/{repo}`, or a single JSON pointer: `/number`.
 //!
-//! A field may name others to take its place, filters, and what to say if there is nothing: `{url?path|path|"none"}`.
+//! A placeholder may contain alternatives, filters, and a default: `{url?path|path|"none"}`.
 
 use std::fmt;
 
 use crate::problem::suggestion;
 
-/// A text with fields in it.
+/// A text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     source: String,
@@ -22,28 +22,28 @@ enum Piece {
 /// `{a?b.c|first|"none"}`
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Field {
-    /// The keys that lead to a value, and those that lead to others in its place.
+    /// The path of keys to each alternative value, in order.
     alternatives: Vec<Vec<String>>,
-    /// What is done with the value, in this order.
+    /// The filters, in the order in which they are applied.
     filters: Vec<TemplateFilter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TemplateFilter {
-    /// `|path`: relative to the session's folder.
+    /// `|path`: makes a path relative to the session's folder.
     Path,
-    /// `|first`: its first line that isn't blank.
+    /// `|first`: the first line that isn't blank.
     First,
-    /// `|"text"`: this, if there is nothing.
+    /// `|"text"`: the default for a missing or blank value.
     Default(String),
 }
 
-/// The filters that have a name.
+/// The named filters.
 const FILTERS: [(&str, TemplateFilter); 2] =
     [("path", TemplateFilter::Path), ("first", TemplateFilter::First)];
 
 impl Template {
-    /// Reads a template; the error says what is wrong with it, and in which column.
+    /// Parses a template. The error is a message with a column.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
         let pieces = match source.strip_prefix('/') {
             Some(pointer) => {
@@ -55,7 +55,7 @@ impl Template {
         Ok(Self { source: source.to_owned(), pieces })
     }
 
-    /// Whether it says something whatever it is filled with.
+    /// Whether it yields a text for every input.
     pub(crate) fn always_answers(&self) -> bool {
         self.pieces.iter().all(|piece| match piece {
             Piece::Text(_) => true,
@@ -65,8 +65,8 @@ impl Template {
         })
     }
 
-    /// The text with its fields filled in; `None` if one of them isn't there. `value` gives what keys lead to, `relative`
-    /// a path as it is shown.
+    /// Fills in the placeholders. Returns `None` if a value is missing. `value` looks up a value by its keys; `relative` shortens
+    /// a path for display.
     pub(crate) fn fill(
         &self,
         value: impl Fn(&[String]) -> Option<String>,
@@ -83,7 +83,7 @@ impl Template {
 }
 
 impl Field {
-    /// The first value that says something, else the first that is there at all.
+    /// The first value that isn't blank, or else the first that exists.
     fn fill(
         &self,
         value: impl Fn(&[String]) -> Option<String>,
@@ -113,7 +113,7 @@ impl Field {
     }
 }
 
-/// Reads a template from its start to its end.
+/// Parses a template from start to end.
 struct TemplateReader<'s> {
     source: &'s str,
     at: usize,
@@ -147,7 +147,7 @@ impl<'s> TemplateReader<'s> {
         Ok(pieces)
     }
 
-    /// The rest of a field whose brace is at byte `open`.
+    /// Parses the rest of a placeholder whose brace is at byte `open`.
     fn field(&mut self, open: usize) -> Result<Field, String> {
         let mut field = Field { alternatives: Vec::new(), filters: Vec::new() };
         loop {
@@ -197,7 +197,7 @@ impl<'s> TemplateReader<'s> {
         Ok(TemplateFilter::Default(inside[..end].to_owned()))
     }
 
-    /// What stands before the next sign, without the blanks around it, and where it begins.
+    /// The text before the next delimiter, trimmed, and its start.
     fn word(&mut self) -> (usize, &'s str) {
         self.skip_blanks();
         let start = self.at;
@@ -214,7 +214,7 @@ impl<'s> TemplateReader<'s> {
         self.at = self.source.len() - self.rest().trim_start().len();
     }
 
-    /// Goes past `sign`, if it comes next.
+    /// Skips `sign` if it is next. Returns whether it was.
     fn take(&mut self, sign: &str) -> bool {
         let is_next = self.rest().starts_with(sign);
         self.at += if is_next { sign.len() } else { 0 };
@@ -227,7 +227,7 @@ impl<'s> TemplateReader<'s> {
 }
 
 impl fmt::Display for Template {
-    /// As it was written.
+    /// Writes the source text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.source)
     }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_filled_in_or_the_template_says_nothing() {
+    fn fields_are_filled_in_or_the_template_yields_nothing() {
         for (source, expected) in [
             ("plain", Some("plain")),
             ("{a}", Some("A")),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_column() {
+    fn errors_are_reported_with_their_column() {
         for (source, expected) in [
             ("{a", "column 1: unmatched brace (write {{ for a brace)"),
             ("é {a", "column 3: unmatched brace (write {{ for a brace)"),

@@ -1,4 +1,4 @@
-//! What each layer gives for one item, asked one by one: for whoever wonders why it looks as it does.
+//! What each layer answers for one item, for tools that explain its formatting.
 
 use std::rc::Rc;
 
@@ -16,8 +16,8 @@ use crate::tools::amend::{About, Answers, Given};
 use crate::tools::field::ToolField;
 
 impl Scripts {
-    /// What each step of a walk gives for an item, in the order of the walk: of the field, or of a kind's views.
-    /// Nothing for what stands there whatever the item is.
+    /// The answers of all steps of a ladder for an item, in order: of the steps for `field`, or for the views of the item's kind.
+    /// `None` for a step whose answer is constant.
     pub(crate) fn answers(
         &self,
         item: &Item,
@@ -29,11 +29,11 @@ impl Scripts {
         let ladder = self.ladder(about);
         let steps = field.map_or(&ladder.views[..], |field| ladder.field(field));
         let asked = ScriptItem { about, ladder: Rc::clone(&ladder), is_frame: false };
-        let give = |(at, step)| self.plugins.current.show(about, || self.given(&asked, field, at, step));
+        let give = |(at, step)| self.plugins.current.show(about, || self.answer(&asked, field, at, step));
         steps.iter().enumerate().map(give).collect()
     }
 
-    fn given(
+    fn answer(
         &self,
         asked: &ScriptItem<'_>,
         field: Option<ToolField>,
@@ -52,7 +52,7 @@ impl Scripts {
             _ => None,
         };
         if let Some(given) = whole {
-            return Some(self.told(given, |view| drawn(asked.about.item, view)));
+            return Some(self.describe(given, |view| to_text(asked.about.item, view)));
         }
         let role = Role::of(match field? {
             ToolField::Summary => "result.note",
@@ -61,10 +61,10 @@ impl Scripts {
         });
         let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*asked };
         let given = LayerAnswers { scripts: self, asked: &alone }.line(field?, &role);
-        Some(self.told(given, |line| line.spans.iter().map(|span| span.text.as_str()).collect()))
+        Some(self.describe(given, |line| line.spans.iter().map(|span| span.text.as_str()).collect()))
     }
 
-    fn told<T>(&self, given: Given<T>, spell: impl FnOnce(T) -> String) -> String {
+    fn describe<T>(&self, given: Given<T>, spell: impl FnOnce(T) -> String) -> String {
         match (given, self.plugins.take_failures().first()) {
             (Given::Use(used), _) => spell(used),
             (Given::Hide, _) => "false: nothing is shown".to_owned(),
@@ -74,8 +74,8 @@ impl Scripts {
     }
 }
 
-/// A view as text.
-fn drawn(item: &Item, view: View) -> String {
+/// Formats a view as text.
+fn to_text(item: &Item, view: View) -> String {
     let entry = Entry {
         tool: item.tool.as_deref().map(Text::clean),
         action: item.action(),
@@ -83,12 +83,12 @@ fn drawn(item: &Item, view: View) -> String {
         ..Entry::new(item.id.clone(), item.kind, view)
     };
     let (mut out, mut writer) = (String::new(), plain(0));
-    // Writing to a string doesn't fail.
+    // Writing to a string can't fail.
     let _ = writer.node(&entry.into(), &mut out).and_then(|()| writer.end(&mut out));
     out.trim_end().to_owned()
 }
 
-/// A writer of plain text without gaps, with so many blanks in front of what has no mark.
+/// A plain-text writer without blank lines between entries, with a margin of `margin` blanks for entries without a mark.
 pub(crate) fn plain(margin: usize) -> Terminal {
     let layout = Layout { gap: 0, margin, ..Layout::default() };
     Terminal::new(Look {

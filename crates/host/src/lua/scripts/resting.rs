@@ -1,4 +1,4 @@
-//! Functions that failed at an item while it was open: until it is whole they aren't asked of it again.
+//! Remembers functions that failed for an open item; they aren't called for it again until it is complete.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -6,25 +6,25 @@ use std::collections::VecDeque;
 use mlua::Function;
 use streamfmt_core::item::Id;
 
-/// Items that are remembered: more than may be open at the same time. Of those that were given up nobody hears.
+/// Most items that are remembered: more than are open at the same time. An item that never completes is dropped this way.
 const MOST_ITEMS: usize = 512;
 
-/// Functions that failed at open items, by item.
+/// The functions that failed, by open item.
 #[derive(Default)]
 pub(super) struct RestingFunctions(RefCell<VecDeque<(Id, Vec<FunctionAddress>)>>);
 
-/// Where a function of a machine lies. Registered ones stay there as long as the machine.
+/// The address of a function in its VM. Registered functions keep theirs as long as the VM exists.
 type FunctionAddress = usize;
 
 impl RestingFunctions {
-    /// Whether a function failed at an item.
+    /// Whether a function failed for an item.
     pub(super) fn rests(&self, item: &Id, function: &Function) -> bool {
         let items = self.0.borrow();
         let mut of_item = items.iter().filter(|(id, _)| id == item);
         of_item.any(|(_, functions)| functions.contains(&address(function)))
     }
 
-    /// A function has failed at an item that is open.
+    /// Records that a function failed for an open item.
     pub(super) fn rest(&self, item: &Id, function: &Function) {
         let mut items = self.0.borrow_mut();
         if let Some((_, functions)) = items.iter_mut().find(|(id, _)| id == item) {
@@ -36,7 +36,7 @@ impl RestingFunctions {
         items.push_back((item.clone(), vec![address(function)]));
     }
 
-    /// An item is whole: all are asked of it.
+    /// Forgets the failures of an item that is now complete.
     pub(super) fn wake(&self, item: &Id) {
         let mut items = self.0.borrow_mut();
         if !items.is_empty() {

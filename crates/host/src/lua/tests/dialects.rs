@@ -45,7 +45,7 @@ fn run_from(from: &str, plugins: &[(&str, &str)], writer: &str, lines: &[&str]) 
 }
 
 #[test]
-fn objects_become_items_and_are_told_as_those_of_any_agent() {
+fn objects_become_items_like_those_of_any_agent() {
     for from in ["auto", "acme-agent"] {
         let ran = run_from(from, &[("acme.lua", ACME)], "roles", &LINES);
         assert_eq!(ran.warnings, []);
@@ -86,7 +86,7 @@ fn programs_get_the_items_with_ids_parents_times_and_facts() {
     assert_eq!(of("a")["input"]["command"], "make");
     assert_eq!(of("a")["at"], "2026-01-02T03:04:05Z");
     assert_eq!((&of("b")["action"], &of("b")["parent"]), (&"mcp".into(), &"a".into()));
-    // What comes from the line is passed on as it is written there.
+    // A value from the line keeps its original JSON.
     assert!(ran.text.contains(r#""input":{"z":1,"a":[1.50]}"#), "{}", ran.text);
     assert_eq!((&of("a/result")["data"]["exit"], &of("a/result")["tool"]), (&0.into(), &"Bash".into()));
     assert_eq!((&of("line-5")["kind"], &of("line-5/2")["text"]), (&"thinking".into(), &"two".into()));
@@ -120,7 +120,7 @@ fn a_raw_item_is_its_line_and_hooks_share_the_state() {
 }
 
 #[test]
-fn the_surest_speaks_and_a_known_agent_goes_before_a_guess() {
+fn the_surest_dialect_wins_and_a_known_agent_beats_a_guess() {
     let guess = |weight: &str| {
         format!(
             "sf.dialect('guess', {{ detect = function() return {weight} end, parse = function() return sf.item.reply {{ text = 'guessed' }} end }})"
@@ -132,14 +132,14 @@ fn the_surest_speaks_and_a_known_agent_goes_before_a_guess() {
     }
     let ran = run_from("auto", &[("guess.lua", &guess("0.1")), ("acme.lua", ACME)], "text", &LINES);
     assert!(ran.text.contains("Hello."), "{}", ran.text);
-    // A line that nobody knows is held back until somebody is sure.
+    // Lines of an unknown format are held back until a dialect is detected.
     let late = "sf.dialect('late', { detect = function(s) return #s == 3 end, parse = function(o) return sf.item.reply { text = `got {o.n}` } end })";
     let ran = run_from("auto", &[("late.lua", late)], "text", &[r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#]);
     assert!(["got 1", "got 2", "got 3"].iter().all(|part| ran.text.contains(part)), "{}", ran.text);
 }
 
 #[test]
-fn failures_keep_the_line_and_are_told_once() {
+fn failures_keep_the_line_and_are_reported_once() {
     for (parse, message) in [
         ("error('no')", "no"),
         ("while true do end", "stopped after"),
@@ -161,8 +161,8 @@ fn failures_keep_the_line_and_are_told_once() {
         let ran = run_from("d", &[("d.lua", &source)], "text", &[line, line]);
         assert!(ran.text.contains("kept"), "{parse}: {}", ran.text);
         assert_eq!(ran.warnings.len(), 1, "{parse}: {:?}", ran.warnings);
-        let told = ran.warnings[0].to_string();
-        assert!(told.contains(message) && told.contains("the line is kept unchanged"), "{parse}: {told}");
+        let error = ran.warnings[0].to_string();
+        assert!(error.contains(message) && error.contains("the line is kept unchanged"), "{parse}: {error}");
     }
 }
 
@@ -177,7 +177,7 @@ fn gaps_between_items_are_skipped() {
 }
 
 #[test]
-fn a_name_nobody_has_is_a_mistake_and_the_nearest_is_named() {
+fn an_unknown_name_is_an_error_that_suggests_the_nearest() {
     let build =
         |name: &str| Engine::builder().dialect(name).pack(Pack::from_source("acme.lua", ACME)).build();
     let problem = build("acme-agen").err().unwrap().to_string();

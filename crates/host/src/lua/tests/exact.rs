@@ -1,15 +1,15 @@
-//! `sf.raw`, `sf.cut` and `sf.redact`: what must be said to the letter, and what must not be said.
+//! `sf.raw`, `sf.cut` and `sf.redact`: exact text, and text that must not be shown.
 
 use super::*;
 
-/// What a reply becomes with a function that says something of it.
+/// The output for a reply that is formatted by a function with this body.
 fn of_reply(says: &str, text: &str) -> String {
     let ran = run(&format!("sf.view('reply', function(reply) {says} end)"), &[&reply(text)]);
     assert_eq!(ran.warnings, []);
     trimmed(&ran.text)
 }
 
-/// What is wrong with a plugin.
+/// The warnings about a plugin.
 #[track_caller]
 fn wrong(source: &str) -> String {
     let ran = run(source, &[&reply("x")]);
@@ -42,15 +42,15 @@ fn raw_is_the_json_as_it_was_written() {
 }
 
 #[test]
-fn raw_is_for_what_was_handed_over() {
+fn raw_accepts_only_parts_of_items() {
     for what in ["{}", "'text'", "nil"] {
-        let told = wrong(&format!("sf.view('reply', function() return sf.raw({what}, 'z') end)"));
-        assert!(told.contains("sf.raw: expected a part of an item, such as call.input"), "{what}: {told}");
+        let error = wrong(&format!("sf.view('reply', function() return sf.raw({what}, 'z') end)"));
+        assert!(error.contains("sf.raw: expected a part of an item, such as call.input"), "{what}: {error}");
     }
 }
 
 #[test]
-fn cut_measures_as_it_is_told_and_never_parts_a_character() {
+fn cut_measures_in_the_given_unit_and_never_splits_a_character() {
     // In bytes 1, 2, 4, 1; in UTF-16 1, 1, 2, 1.
     let text = "aä🦀z";
     for (arguments, expected) in [
@@ -76,12 +76,12 @@ fn cut_measures_as_it_is_told_and_never_parts_a_character() {
 
 #[test]
 fn cut_knows_three_units() {
-    let told = wrong("sf.view('reply', function(reply) return sf.cut(reply.text, 1, 'words') end)");
-    assert!(told.contains("sf.cut: the unit is bytes, utf16 or characters, not \"words\""), "{told}");
+    let error = wrong("sf.view('reply', function(reply) return sf.cut(reply.text, 1, 'words') end)");
+    assert!(error.contains("sf.cut: the unit is bytes, utf16 or characters, not \"words\""), "{error}");
 }
 
 #[test]
-fn redact_masks_what_anybody_says() {
+fn redact_masks_all_output() {
     let source = "sf.redact({ emails = true, patterns = { ticket = 'T-(\\\\d+)' } })
         sf.view('reply', function(reply) return { sf.text(reply.text), sf.text('see T-' .. 77) } end)";
     let lines = [reply("ask ada@example.com of T-12"), call("c-1", "Bash", r#"{"command":"show T-34"}"#)];
@@ -90,7 +90,7 @@ fn redact_masks_what_anybody_says() {
         let ran = run_with("default", writer, &[("p.lua", source)], &lines);
         assert_eq!(ran.warnings, [], "{writer}");
         for secret in ["ada@", "T-12", "T-77", "T-34"] {
-            assert!(!ran.text.contains(secret), "{writer} tells {secret}: {}", ran.text);
+            assert!(!ran.text.contains(secret), "{writer} shows {secret}: {}", ran.text);
         }
         assert!(ran.text.contains("redacted"), "{writer}: {}", ran.text);
     }
@@ -107,7 +107,7 @@ fn redact_adds_to_what_others_mask() {
 }
 
 #[test]
-fn redact_says_what_is_wrong_with_it() {
+fn redact_reports_wrong_arguments() {
     for (what, expected) in [
         ("{ secrts = true }", "sf.redact: there is no \"secrts\" (did you mean \"secrets\"?)"),
         ("{ secrets = 'yes' }", "sf.redact: secrets is true or false, not a string"),
@@ -115,12 +115,12 @@ fn redact_says_what_is_wrong_with_it() {
         ("{ patterns = { true } }", "sf.redact: a pattern is a text"),
         ("{ patterns = { x = '(' } }", "sf.redact: the pattern \"(\": "),
     ] {
-        let told = Engine::builder()
+        let error = Engine::builder()
             .pack(Pack::from_source("p.lua", format!("sf.redact({what})")))
             .build()
             .map(|engine| ran(&engine, &[&reply("x")]).warnings);
-        let told = format!("{told:?}").replace("\\\"", "\"");
-        assert!(told.contains(expected), "{what}: {told}");
+        let error = format!("{error:?}").replace("\\\"", "\"");
+        assert!(error.contains(expected), "{what}: {error}");
     }
     let late = wrong("sf.view('reply', function() sf.redact({ secrets = true }) end)");
     assert!(late.contains("sf.redact: only while the plugin is loaded"), "{late}");

@@ -1,23 +1,23 @@
-//! What fails: told once, with its line, and nothing is lost.
+//! Failures of plugins: each is reported once, with its line, and nothing is lost.
 
 use super::*;
 
 #[test]
-fn a_failure_is_told_once_with_its_line_and_loses_nothing() {
+fn a_failure_is_reported_once_with_its_line_and_loses_nothing() {
     let plugin = "sf.tool('Bash', {\n\tcall = function(call)\n\t\treturn call.input.nope .. 'x'\n\tend,\n})";
     let lines = [bash(), bash().map(|line| line.replace("\"1\"", "\"2\""))].concat();
     let ran = run(plugin, &strs(&lines));
     assert_eq!(trimmed(&ran.text).matches("<<call.command::cargo test>>").count(), 2);
     assert_eq!((ran.warnings.len(), ran.failures), (1, 2));
-    let told = ran.warnings[0].to_string();
+    let warning = ran.warnings[0].to_string();
     assert_eq!(
-        told,
+        warning,
         "warning[plugin]: p.lua failed while formatting Bash (line 1)\n  --> p.lua:3\n  |\n3 |         return \
          call.input.nope .. 'x'\n  |         ^ attempt to concatenate nil with string\n  = shown as without the plugin \
          (reported once)"
     );
     assert_eq!(ran.report.failures.values().sum::<u64>(), 2);
-    assert!(!told.contains('/'), "no path of the machine");
+    assert!(!warning.contains('/'), "no path of the machine");
 }
 
 #[test]
@@ -30,16 +30,16 @@ fn an_error_that_is_a_table_is_reported_with_its_fields() {
         ("error(setmetatable({}, { __tostring = function() return 'own words' end }))", "own words"),
     ] {
         let ran = run(&format!("sf.tool('Bash', {{ call = function()\n{raise}\nend }})"), &strs(&bash()));
-        let told = &ran.warnings[0];
-        assert_eq!(told.message, message, "{raise}");
-        assert_eq!(told.place.as_ref().map(|place| place.1), Some(2), "{raise}: {told}");
+        let warning = &ran.warnings[0];
+        assert_eq!(warning.message, message, "{raise}");
+        assert_eq!(warning.place.as_ref().map(|place| place.1), Some(2), "{raise}: {warning}");
     }
     let caught = "sf.tool('Bash', { label = function() local _, e = pcall(error, { code = 7 }) return 'code ' .. e.code end })";
     check(caught, &strs(&bash()), &BASH.replace("Bash", "code 7"));
 }
 
 #[test]
-fn failures_may_be_told_where_they_happen() {
+fn failures_may_be_shown_where_they_happen() {
     let engine = Engine::builder()
         .writer("roles")
         .pack(Pack::from_source("p.lua", "sf.tool('Bash', { label = function() error('o\\27no') end })"))
@@ -72,14 +72,14 @@ fn a_plugin_that_does_not_load_is_left_out_and_the_others_run() {
         let ran = run_with("default", "roles", &[("bad.lua", bad), ("good.lua", good)], &strs(&bash()));
         assert!(ran.text.contains("<<tool.name::sh>>"), "{bad}");
         assert_eq!(ran.warnings.len(), 1, "{bad}");
-        let told = &ran.warnings[0];
-        assert!(told.message.contains(message), "{bad}: {told}");
-        assert_eq!(told.place.as_ref().map(|place| place.1), line, "{bad}: {told}");
+        let warning = &ran.warnings[0];
+        assert!(warning.message.contains(message), "{bad}: {warning}");
+        assert_eq!(warning.place.as_ref().map(|place| place.1), line, "{bad}: {warning}");
     }
 }
 
 #[test]
-fn wrong_answers_are_refused_at_the_function_that_gave_them() {
+fn wrong_answers_are_refused_at_the_function_that_returned_them() {
     for (answer, message) in [
         ("{ function() end }", "expected a text, not a function"),
         ("0/0", "without a value"),
@@ -175,7 +175,7 @@ fn an_answer_without_content_is_refused_and_hides_nothing() {
             ("sf.tool('Bash', { summary = function(it)\nreturn ANSWER end })", "summary"),
             ("sf.view('reply', function(it)\nreturn ANSWER end)", "reply"),
         ] {
-            // A summary is one line, where some of these can't stand in the first place.
+            // A summary is one line, so some of these are refused earlier, with another message.
             let refused = if kind == "summary" && (answer.contains("sf.") || answer.contains("{ {")) {
                 ""
             } else {
@@ -202,7 +202,7 @@ fn an_answer_without_content_is_refused_and_hides_nothing() {
 }
 
 #[test]
-fn what_may_be_empty_leaves_the_rest_to_be_seen() {
+fn an_empty_part_leaves_the_rest_visible() {
     let call =
         "<<mark.call::●>> <<tool.name::Bash>>\n<<mark.output::└>> <<result.text::fine>>\n<<reply::Bye.>>";
     for nothing in ["''", "{}", "{ nil }", "false"] {
@@ -216,13 +216,13 @@ fn what_may_be_empty_leaves_the_rest_to_be_seen() {
         check(&after, &strs(&bash()), BASH);
     }
     check("sf.tool('Bash', { label = '', arg = '', summary = '' })", &strs(&bash()), call);
-    // Where there is nothing to say of, an empty answer is no fault, and what is below says so.
+    // If the item has no text, a blank answer is no fault, and the layer below shows the item.
     let silent = [self::call("1", "Bash", r#"{"command":"cargo test"}"#), result("1", "", false)];
     for hook in
         ["result = function(it) return sf.code(it.text) end", "summary = function(it) return it.text end"]
     {
-        let said = "<<mark.call::●>> <<tool.name::Bash>> <<call.command::cargo test>>\n<<mark.output::└>> <<result.note::no output>>";
-        check(&format!("sf.tool('Bash', {{ {hook} }})"), &strs(&silent), said);
+        let expected = "<<mark.call::●>> <<tool.name::Bash>> <<call.command::cargo test>>\n<<mark.output::└>> <<result.note::no output>>";
+        check(&format!("sf.tool('Bash', {{ {hook} }})"), &strs(&silent), expected);
     }
 }
 
@@ -249,7 +249,7 @@ fn gaps_in_answers_are_skipped() {
 }
 
 #[test]
-fn a_plugin_that_fails_again_and_again_is_off() {
+fn a_plugin_that_fails_repeatedly_is_disabled() {
     let calls: Vec<String> = (0..40).map(|n| call(&n.to_string(), "Bash", "{}")).collect();
     let stopped =
         run("sf.tool('Bash', { label = function() print('asked') while true do end end })", &strs(&calls));
@@ -264,7 +264,7 @@ fn a_plugin_that_fails_again_and_again_is_off() {
 }
 
 #[test]
-fn what_a_plugin_says_of_its_failure_is_short_and_names_no_path() {
+fn the_message_of_a_failure_is_short_and_contains_no_path() {
     for body in [
         "error(('x'):rep(1000000))",
         "error({ ('y'):rep(1000) })",
@@ -272,8 +272,8 @@ fn what_a_plugin_says_of_its_failure_is_short_and_names_no_path() {
     ] {
         let ran = run(&format!("sf.tool('Bash', {{ label = function() {body} end }})"), &strs(&bash()));
         assert_eq!(trimmed(&ran.text), BASH, "{body}");
-        let told = ran.warnings[0].to_string();
-        assert!(told.lines().all(|line| line.chars().count() < 500), "{body}: {told}");
-        assert!(!told.contains('/'), "{body}: {told}");
+        let warning = ran.warnings[0].to_string();
+        assert!(warning.lines().all(|line| line.chars().count() < 500), "{body}: {warning}");
+        assert!(!warning.contains('/'), "{body}: {warning}");
     }
 }

@@ -61,7 +61,7 @@ fn a_folder_has_modules_and_options() {
 }
 
 #[test]
-fn what_is_wrong_with_a_folder_is_told() {
+fn errors_in_a_folder_are_reported() {
     for (about, message) in [
         ("name = ", "plugin.toml:1:"),
         ("api = 1", "no name"),

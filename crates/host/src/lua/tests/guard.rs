@@ -1,9 +1,9 @@
-//! What no script can do.
+//! Restrictions that no script can evade.
 
 use super::*;
 
 #[test]
-fn what_is_returned_is_cleaned() {
+fn returned_text_is_cleaned() {
     let plugin = r#"sf.tool("Bash", { label = "\27[2Jsh\r", call = function(call)
         return { sf.header(call, sf.link("a\7b", "http://\27x")), sf.code("x\27]0;t\7\nb"), sf.prose("\226\128\174evil") }
       end })"#;
@@ -34,13 +34,13 @@ fn endless_scripts_are_stopped_wherever_they_run() {
 }
 
 #[test]
-fn memory_is_limited_and_comes_back() {
+fn memory_is_limited_and_freed() {
     for body in [
         "local t = {} while true do t[#t + 1] = table.create(10000, 1) end",
         "local s = 'x' while true do s = s .. s end",
         "local t = {} while true do t[#t + 1] = ('x'):rep(1000000) .. #t end",
         "return table.create(2 ^ 26, 1)",
-        // What the host makes for a script counts too.
+        // Values that the host creates for a script count too.
         "local text = '[' .. ('[],'):rep(340000) .. '1]' return sf.json(text), sf.json(text)",
     ] {
         let source = format!(
@@ -49,7 +49,7 @@ fn memory_is_limited_and_comes_back() {
         let lines = [call("1", "Bash", "{}"), call("2", "Bash", "{}")];
         let ran = run(&source, &strs(&lines));
         assert_eq!((ran.warnings.len(), ran.failures), (1, 1), "{body}");
-        // On a busy machine the time may be over before a loop has filled the memory.
+        // On a busy machine, time may run out before a loop has filled the memory.
         let (memory, time) = ("32 MiB", "stopped after");
         let message = &ran.warnings[0].message;
         let is_limit = message.contains(memory) || body.contains("while") && message.contains(time);
@@ -59,7 +59,7 @@ fn memory_is_limited_and_comes_back() {
 }
 
 #[test]
-fn nothing_is_there_that_a_formatter_has_no_use_for() {
+fn only_what_a_formatter_needs_exists() {
     let plugin = r#"
         for _, name in { "io", "os", "package", "debug", "buffer", "vector", "require", "load", "loadstring", "dofile", "loadfile",
             "getfenv", "setfenv", "newproxy", "gcinfo", "collectgarbage" } do
@@ -79,7 +79,7 @@ fn nothing_is_there_that_a_formatter_has_no_use_for() {
 }
 
 #[test]
-fn no_name_that_can_be_reached_reads_like_a_way_out() {
+fn no_reachable_name_looks_like_an_escape() {
     let plugin = r#"
         local bad = { load = 1, open = 1, exec = 1, execute = 1, popen = 1, system = 1, spawn = 1, fetch = 1, connect = 1, socket = 1,
           getenv = 1, environ = 1, remove = 1, rename = 1, exit = 1, dofile = 1, loadfile = 1, loadstring = 1, require = 1,
@@ -128,7 +128,7 @@ fn plugins_and_inputs_know_nothing_of_each_other() {
 }
 
 #[test]
-fn what_is_printed_is_cleaned_and_bounded() {
+fn prints_are_cleaned_and_bounded() {
     let ran = run("print('a\\27[2J', 1, nil) for i = 1, 5000 do print(i) end print(('x'):rep(10000))", &[]);
     assert_eq!(ran.printed[0], "p.lua: a␛[2J\t1\tnil");
     assert_eq!(ran.printed.len(), 1001);

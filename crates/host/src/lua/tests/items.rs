@@ -1,4 +1,4 @@
-//! What scripts are given: items, hooks, the facts of the run, and the functions of `sf`.
+//! What scripts receive: items, hooks, the facts of the run, and the functions of `sf`.
 
 use super::*;
 use crate::lua::{api, reference};
@@ -29,7 +29,7 @@ fn inputs_are_read_lazily_and_walked_like_tables() {
 }
 
 #[test]
-fn a_view_of_frames_takes_the_place_of_all_items_of_a_record() {
+fn a_view_of_frames_replaces_all_items_of_a_record() {
     let plugin = r#"
         sf.view("frame", function(item)
           local frame = item.frame
@@ -42,7 +42,7 @@ fn a_view_of_frames_takes_the_place_of_all_items_of_a_record() {
     let [call, result, reply] = bash();
     let retry = r#"{"type":"system","subtype":"api_retry","attempt":1}"#;
     let status = r#"{"type":"system","subtype":"status"}"#;
-    let two = said(r#"{"type":"text","text":"One."},{"type":"text","text":"Two."}"#);
+    let two = assistant(r#"{"type":"text","text":"One."},{"type":"text","text":"Two."}"#);
     let message = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"x"}]}}"#;
     let outcome = r#"{"type":"result","subtype":"success","result":"x"}"#;
     let lines = [&call, &result, &reply, retry, retry, status, &two, message, message, outcome, "no JSON"]
@@ -57,7 +57,7 @@ fn a_view_of_frames_takes_the_place_of_all_items_of_a_record() {
 }
 
 #[test]
-fn what_is_said_of_a_frame_is_filtered_like_its_first_item() {
+fn a_view_of_frames_is_filtered_like_the_first_item() {
     let plugin = r#"sf.view("frame", function(item) return sf.text("frame " .. item.line) end)"#;
     let [call, result, reply] = bash();
     let lines = [&call, &result, &reply, r#"{"type":"system","subtype":"status"}"#, &call, &reply];
@@ -115,7 +115,7 @@ fn what_a_call_does_has_the_same_names_for_every_tool() {
 }
 
 #[test]
-fn an_item_that_was_kept_is_no_longer_good() {
+fn a_kept_item_is_no_longer_valid() {
     let plugin = r#"
         local kept
         sf.on("call", function(call) kept = kept or call.input end)
@@ -126,7 +126,7 @@ fn an_item_that_was_kept_is_no_longer_good() {
 }
 
 #[test]
-fn results_know_their_facts_and_patches() {
+fn results_have_facts_and_patches() {
     let plugin = r#"
         sf.tool("Edit", { result = function(result, call)
           return { sf.text(call.name .. " " .. result.data.path), sf.patch(result.data.patch) }
@@ -143,7 +143,7 @@ fn results_know_their_facts_and_patches() {
 }
 
 #[test]
-fn facts_options_and_helpers_are_at_hand() {
+fn facts_options_and_helpers_are_available() {
     let plugin = r#"
         sf.view("reply", function(reply, ctx)
           local re = sf.re("(?P<word>B)y(e)")
@@ -165,7 +165,7 @@ fn facts_options_and_helpers_are_at_hand() {
 }
 
 #[test]
-fn hooks_see_each_item_once_and_say_things_at_the_end() {
+fn hooks_see_each_item_once_and_add_blocks_at_the_end() {
     let plugin = r#"
         local M = sf.plugin { name = "cost-meter", api = 1 }
         M.on("session.start", function(ev, ctx) ctx.state.calls, ctx.state.by = 0, {} end)
@@ -193,7 +193,7 @@ fn hooks_see_each_item_once_and_say_things_at_the_end() {
 }
 
 #[test]
-fn blocks_of_hooks_stand_under_their_item_and_views_may_not_write() {
+fn blocks_of_hooks_follow_their_item_and_views_may_not_write() {
     let plugin = r#"
         sf.on("result", function(result, ctx)
           ctx.state.n = (ctx.state.n or 0) + 1
@@ -210,7 +210,7 @@ fn blocks_of_hooks_stand_under_their_item_and_views_may_not_write() {
     assert!(ran.warnings[0].message.contains("readonly"), "{}", ran.warnings[0]);
 }
 
-/// What is wrong with a script, and the line of it.
+/// The message and line of the one warning about a script.
 fn misused(source: &str) -> (String, usize) {
     let lines = bash();
     let init = r#"{"type":"system","subtype":"init","model":"m-1","session_id":"s"}"#;
@@ -222,7 +222,7 @@ fn misused(source: &str) -> (String, usize) {
 }
 
 #[test]
-fn a_field_that_nothing_has_is_an_error_with_the_one_that_may_be_meant() {
+fn an_unknown_field_is_an_error_with_a_suggestion() {
     for (hook, read, message) in [
         (
             "sf.tool('Bash', { result = function(it, call, ctx)",
@@ -296,14 +296,14 @@ fn a_field_that_nothing_has_is_an_error_with_the_one_that_may_be_meant() {
     ] {
         let end = if hook.contains("sf.tool") { "})" } else { ")" };
         let source = format!("{hook}\nlocal x = {read}\nend {end}");
-        let (told, line) = misused(&source);
-        assert!(told.starts_with(message), "{source}: {told}");
+        let (warning, line) = misused(&source);
+        assert!(warning.starts_with(message), "{source}: {warning}");
         assert_eq!(line, 2, "{source}");
     }
 }
 
 #[test]
-fn inputs_and_facts_stay_open_and_kinds_share_functions() {
+fn inputs_and_facts_may_have_any_name_and_kinds_share_functions() {
     let plugin = r#"
         local seen = {}
         local function see(item, ctx)
@@ -317,7 +317,7 @@ fn inputs_and_facts_stay_open_and_kinds_share_functions() {
 }
 
 #[test]
-fn arguments_are_refused_in_the_words_of_lua() {
+fn arguments_are_refused_in_the_terms_of_lua() {
     for (call, message) in [
         ("sf.first_line(nil)", "sf.first_line: argument 1 must be a string, got nil"),
         ("sf.first_line({})", "sf.first_line: argument 1 must be a string, got table"),
@@ -336,9 +336,9 @@ fn arguments_are_refused_in_the_words_of_lua() {
         ("string.split(nil, ',')", "invalid argument #1 to 'split' (string expected, got nil)"),
         ("string.find(nil, 'a', 1, true)", "invalid argument #1 to 'find' (string expected, got nil)"),
     ] {
-        let (told, line) =
+        let (warning, line) =
             misused(&format!("sf.tool('Bash', {{ label = function(it)\nlocal x = {call}\nend }})"));
-        assert_eq!((told.as_str(), line), (message, 2), "{call}");
+        assert_eq!((warning.as_str(), line), (message, 2), "{call}");
     }
     for (call, message) in [
         ("sf.tool({}, 'Bash')", "sf.tool: argument 1 must be a string, got table"),
@@ -354,7 +354,7 @@ fn arguments_are_refused_in_the_words_of_lua() {
 }
 
 #[test]
-fn what_is_missing_or_forbidden_says_what_to_do_instead() {
+fn missing_and_forbidden_features_have_hints() {
     for (line, message) in [
         ("local x = os.time()", "there is no `os`"),
         ("local x = io.open('x')", "there is no `io`"),
@@ -372,15 +372,15 @@ fn what_is_missing_or_forbidden_says_what_to_do_instead() {
             "attempt to index nil with 'command': only a call has an input",
         ),
     ] {
-        let (told, place) =
+        let (warning, place) =
             misused(&format!("sf.tool('Bash', {{ call = function(call, ctx)\n{line}\nend }})"));
-        assert!(told.contains(message), "{line}: {told}");
+        assert!(warning.contains(message), "{line}: {warning}");
         assert_eq!(place, 2, "{line}");
     }
-    // A nil of the script's own is not taken for one of these.
-    let (told, _) =
+    // A nil of the script's own gets no such hint.
+    let (warning, _) =
         misused("sf.tool('Bash', { call = function(call)\nlocal chaos = nil return chaos.time end })");
-    assert_eq!(told, "attempt to index nil with 'time'");
+    assert_eq!(warning, "attempt to index nil with 'time'");
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn values_are_written_as_json_and_as_lua() {
 }
 
 #[test]
-fn results_know_how_long_they_took_and_changes_their_lines() {
+fn results_have_durations_and_changes_have_line_counts() {
     let at =
         |line: &str, time: &str| format!(r#"{},"timestamp":"{time}"}}"#, line.strip_suffix('}').unwrap());
     let plugin = r#"sf.tool("*", { summary = function(r, c)
@@ -459,7 +459,7 @@ fn every_function_and_field_is_described() {
 }
 
 #[test]
-fn an_old_name_goes_on_working_and_tells_once() {
+fn an_old_name_still_works_and_prints_one_hint() {
     let plugin = "sf.view('reply', function(r)\nreturn sf.markdown(r.text .. '!') end)";
     let ran = run(plugin, &strs(&[reply("a"), reply("b")]));
     assert_eq!(ran.warnings, []);
@@ -468,13 +468,13 @@ fn an_old_name_goes_on_working_and_tells_once() {
 }
 
 #[test]
-fn a_first_line_for_the_shell_keeps_the_numbers_of_the_others() {
+fn a_shebang_line_keeps_the_line_numbers() {
     let ran = run("#!/usr/bin/env luau\n\nerror('x')", &[]);
     assert_eq!(ran.warnings[0].place.as_ref().map(|place| place.1), Some(3));
 }
 
 #[test]
-fn a_manifest_may_ask_for_each_function() {
+fn a_manifest_may_require_each_function() {
     let names: Vec<&str> = api::FUNCTIONS.iter().map(|row| row.name).collect();
     assert_eq!(names, *crate::plugin::manifest::FEATURES);
 }

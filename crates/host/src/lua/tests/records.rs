@@ -1,4 +1,4 @@
-//! Accumulators in Lua: the same however the text arrives, each thread for itself, and nothing is lost where they fail.
+//! Accumulators in Lua: the same result however the text arrives, a state for each thread, and nothing lost when they fail.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ A late one.
 {"type": "vote", "who": "Bo", "for": "tea"}
 Done."#;
 
-/// What the page on plugins shows: the script, a reply, and what is written of it.
+/// The example in the page on plugins: the script, a reply, and the output.
 fn page() -> [String; 3] {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/plugins.md");
     let page = fs::read_to_string(page).unwrap();
@@ -42,14 +42,14 @@ fn engine(source: &str, writer: &str) -> Engine {
     builder.pack(Pack::from_source("p.lua", source)).build().unwrap()
 }
 
-/// The set-up of one whose records are drawn by the accumulator `poll`.
+/// The setup of an engine whose records are shown by the accumulator `poll`.
 fn drawn(engine: &Engine) -> Setup {
     let mut setup = engine.setup();
     setup.profile.records = Some(DrawnRecords::Accumulator("poll".to_owned()));
     setup
 }
 
-/// What came of an input, with one plugin.
+/// Runs one plugin on an input.
 fn of(source: &str, writer: &str, lines: &[String]) -> Ran {
     let engine = engine(source, writer);
     let (mut pipeline, mut text) = (Pipeline::new(drawn(&engine)), String::new());
@@ -57,7 +57,7 @@ fn of(source: &str, writer: &str, lines: &[String]) -> Ran {
         pipeline.push(line.as_bytes(), &mut text).unwrap();
     }
     pipeline.finish(&mut text).unwrap();
-    let warnings = engine.journal().take().into_iter().filter_map(|told| match told {
+    let warnings = engine.journal().take().into_iter().filter_map(|message| match message {
         PluginMessage::Warning(warning) => Some(warning),
         PluginMessage::Printed(..) => None,
     });
@@ -74,7 +74,7 @@ fn whole(id: &str, text: &str, parent: Option<&str>) -> String {
     format!("{line}\n")
 }
 
-/// The lines of a message that streams its text in pieces of so many characters, and doesn't end.
+/// The lines of a message that streams its text in pieces of `length` characters and doesn't end.
 fn streamed(id: &str, text: &str, length: usize) -> Vec<String> {
     let begin = [
         json!({"type": "message_start", "message": {"id": id, "content": []}}),
@@ -91,7 +91,7 @@ fn streamed(id: &str, text: &str, length: usize) -> Vec<String> {
         .collect()
 }
 
-/// What a sink that can change what it shows gets of each line, and of the end.
+/// The updates after each line, and at the end.
 fn updates(source: &str, lines: &[String]) -> Vec<Vec<EntryChange>> {
     let engine = engine(source, "json").updating();
     let mut pipeline = Pipeline::new(drawn(&engine));
@@ -154,7 +154,7 @@ fn records_are_folded_the_same_however_the_text_arrives() {
 }
 
 #[test]
-fn a_record_more_is_one_put_of_one_entry() {
+fn each_new_record_is_one_update_of_one_entry() {
     let poll = poll();
     let mut ids = Vec::new();
     for changes in updates(&poll, &streamed("m", REPLY, 7)) {
@@ -218,21 +218,21 @@ fn machine_output_has_the_records_and_the_state() {
         let (all, ran) = items(&source);
         assert_eq!(all.len(), 6, "{add}");
         assert_eq!(all[5]["data"]["tree"], Value::Null, "{add}");
-        let told: Vec<String> = ran.warnings.iter().map(ToString::to_string).collect();
-        assert_eq!(told.len(), 1, "{told:?}");
+        let warnings: Vec<String> = ran.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
         for part in [
             "p.lua failed while writing the state of poll as JSON",
             "--> p.lua:2",
             message,
             "= machine output has the records, and nothing of the state (reported once)",
         ] {
-            assert!(told[0].contains(part), "{part}: {}", told[0]);
+            assert!(warnings[0].contains(part), "{part}: {}", warnings[0]);
         }
         assert_eq!(ran.report.failures.values().sum::<u64>(), 1, "{:?}", ran.report.failures);
     }
 }
 
-/// A plugin with an accumulator that has these bodies.
+/// A plugin with an accumulator whose functions have these bodies.
 fn bodies(begin: &str, add: &str, view: &str) -> String {
     format!(
         "sf.records('poll', {{\nbegin = function(ctx) {begin} end,\nadd = function(state, record, ctx) {add} end,\nview = function(state, ctx) {view} end }})"
@@ -268,10 +268,10 @@ fn a_record_at_which_a_script_fails_stays_in_the_text() {
         ),
     ] {
         let ran = of(&bodies(begin, add, VIEW), "text", &[whole("m", REPLY, None)]);
-        let told = ran.warnings[0].to_string();
-        assert!(told.contains(message) && told.contains(&format!("--> p.lua:{line}")), "{add}: {told}");
-        assert!(told.contains("p.lua failed while adding a record to poll (line 1)"), "{told}");
-        assert!(told.contains("= the record stays in the text of its reply (reported once)"), "{told}");
+        let error = ran.warnings[0].to_string();
+        assert!(error.contains(message) && error.contains(&format!("--> p.lua:{line}")), "{add}: {error}");
+        assert!(error.contains("p.lua failed while adding a record to poll (line 1)"), "{error}");
+        assert!(error.contains("= the record stays in the text of its reply (reported once)"), "{error}");
         assert!(ran.failures >= 3, "{begin} {add}: {}", ran.failures);
         let is_off =
             ran.warnings.len() == 2 && ran.warnings[1].outcome == "it is off for the rest of the run";
@@ -297,14 +297,14 @@ fn a_failure_costs_one_record_and_no_other() {
   Bo drinks tea
 ";
     assert_eq!((ran.text.as_str(), ran.warnings.len(), ran.failures), (expected, 1, 1));
-    // The others of the plugin go on.
+    // The plugin's other functions still run.
     let source =
         bodies(BEGIN, "error('no')", VIEW) + "\nsf.view('reply', function(r) return r.text:upper() end)";
     assert!(of(&source, "text", &lines).text.contains("DONE."));
 }
 
 #[test]
-fn where_nothing_can_be_said_of_the_state_the_records_are_shown() {
+fn if_the_state_has_no_view_the_records_are_shown() {
     let votes: Vec<&str> = REPLY.lines().filter(|line| line.contains("\"vote\"")).collect();
     for (view, message) in [
         ("return nil", ""),
@@ -329,14 +329,14 @@ fn where_nothing_can_be_said_of_the_state_the_records_are_shown() {
             if message.is_empty() {
                 assert_eq!(ran.warnings, []);
             } else {
-                let told = ran.warnings[0].to_string();
+                let error = ran.warnings[0].to_string();
                 for part in [
                     message,
                     "p.lua failed while viewing the records of poll",
                     "--> p.lua:4",
                     "= its records are shown as they are (reported once)",
                 ] {
-                    assert!(told.contains(part), "{part}: {told}");
+                    assert!(error.contains(part), "{part}: {error}");
                 }
                 assert_eq!(ran.failures, 1, "it is asked once of a state");
             }
@@ -348,7 +348,7 @@ fn where_nothing_can_be_said_of_the_state_the_records_are_shown() {
 }
 
 #[test]
-fn what_is_hidden_is_taken_back_and_comes_again() {
+fn a_hidden_view_is_dropped_and_may_return() {
     let view = "if state.Bo == 'coffee' then return false end return 'Bo: ' .. (state.Bo or '?')";
     let source = bodies(BEGIN, ADD, view);
     let changes: Vec<EntryChange> = updates(&source, &streamed("m", REPLY, 1_000)).concat();
@@ -365,7 +365,7 @@ fn what_is_hidden_is_taken_back_and_comes_again() {
 }
 
 #[test]
-fn a_plugin_that_fills_the_memory_is_off_and_loses_nothing() {
+fn a_plugin_that_fills_the_memory_is_disabled_and_loses_nothing() {
     let add = "for i = 1, 6 do state[#state + 1] = string.rep(record.who, 1e5) .. i end return state";
     let vote = |number: usize| json!({"type": "vote", "who": format!("voter{number:03}")}).to_string();
     let lines: Vec<String> =
@@ -379,8 +379,8 @@ fn a_plugin_that_fills_the_memory_is_off_and_loses_nothing() {
 }
 
 #[test]
-fn states_may_be_texts_and_numbers_and_begin_knows_the_context() {
-    for (begin, add, view, said) in [
+fn states_may_be_texts_and_numbers_and_begin_gets_the_context() {
+    for (begin, add, view, expected) in [
         ("return 0", "return state + 1", "return 'n ' .. state", "n 4"),
         ("return ''", "return state .. record.type:sub(1, 1)", "return state", "vvwv"),
         ("return true", "return state", "return tostring(state)", "true"),
@@ -393,7 +393,7 @@ fn states_may_be_texts_and_numbers_and_begin_knows_the_context() {
     ] {
         let ran = of(&bodies(begin, add, view), "text", &[whole("m", REPLY, None)]);
         assert_eq!(ran.warnings, []);
-        assert!(ran.text.contains(&format!("\n  {said}\n")), "{said}: {}", ran.text);
+        assert!(ran.text.contains(&format!("\n  {expected}\n")), "{expected}: {}", ran.text);
     }
 }
 
@@ -420,8 +420,8 @@ fn a_wrong_accumulator_is_refused_with_its_line() {
     ] {
         let ran = run(&format!("sf.records({spec})"), &strs(&bash()));
         assert_eq!(ran.warnings.len(), 1, "{spec}");
-        let told = ran.warnings[0].to_string();
-        assert!(told.contains(message) && told.contains("--> p.lua:"), "{spec}: {told}");
+        let error = ran.warnings[0].to_string();
+        assert!(error.contains(message) && error.contains("--> p.lua:"), "{spec}: {error}");
     }
 }
 
@@ -436,7 +436,7 @@ fn plugins_name_their_accumulators() {
 }
 
 #[test]
-fn the_highest_plugin_with_the_name_draws_the_records_and_without_one_they_stay() {
+fn the_highest_plugin_shows_the_records_and_without_one_they_stay_in_the_text() {
     let lines = whole("m", REPLY, None);
     let text = |plugins: &[(&str, &str)]| {
         let mut builder = Engine::builder().dialect("claude").writer("text").profile("default");
@@ -475,19 +475,19 @@ fn the_key_records_names_an_accumulator() {
     pipeline.push(whole("m", REPLY, None).as_bytes(), &mut text).unwrap();
     pipeline.finish(&mut text).unwrap();
     assert_eq!(text, SHOWN);
-    // A schema goes before an accumulator of its name.
+    // A schema takes precedence over an accumulator of the same name.
     let project = poll.replace("\"poll\"", "\"project\"");
     let engine = with("project", &[("p.lua", &project)]).unwrap();
     assert!(matches!(engine.settings().profile.records, Some(DrawnRecords::Schema(_))));
     assert_eq!(with("none", &[("p.lua", &poll)]).unwrap().settings().profile.records, None);
-    for (name, plugins, told) in [
+    for (name, plugins, message) in [
         ("pol", &[("p.lua", poll.as_str())][..], "unknown schema \"pol\" (did you mean \"poll\"?)"),
         ("weather", &[("p.lua", poll.as_str())], "unknown schema \"weather\" (one of: project, poll, none; "),
         ("poll", &[], "unknown schema \"poll\" (one of: project, none; "),
         ("poll", &[("p.lua", "sf.records('poll', {})")], "there is no add"),
     ] {
         let problems = with(name, plugins).err().unwrap().to_string();
-        assert!(problems.contains(told), "{problems}");
+        assert!(problems.contains(message), "{problems}");
         assert!(problems.contains(":1:11: unknown schema"), "{problems}");
     }
 }

@@ -1,4 +1,4 @@
-//! The page of the Lua interface, `docs/lua.md`, made of the table of what scripts get and of the limits that hold.
+//! The reference page `docs/lua.md`, generated from the table of the interface and the actual limits.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn the_page_is_fresh() {
     );
 }
 
-/// The chapters about the functions of `sf`, each with what is said of them and the first one in it.
+/// The chapters about the functions of `sf`: each with its introduction and its first function.
 const CHAPTERS: [(&str, &str, &str); 4] = [
     (
         "Saying how things are told",
@@ -41,7 +41,7 @@ const CHAPTERS: [(&str, &str, &str); 4] = [
     ("Helpers", "", "redact"),
 ];
 
-/// What there is besides `sf`, with the limits that hold.
+/// The language and its libraries, with the limits.
 fn language() -> String {
     let (steps, time, memory) = (figures::count(vm::FUEL), vm::TIME.as_millis(), vm::MEMORY >> 20);
     let (subject, pattern, patterns) = (re::MOST_SUBJECT >> 20, re::MOST_PATTERN, re::MOST_PATTERNS);
@@ -118,7 +118,7 @@ What `detail` and filters hide is decided apart. Items that `only`, `hide` or a 
     )
 }
 
-/// What becomes of what functions return.
+/// The meaning of returned values.
 const ANSWERS: &str = r#"
 ## What a function may return
 
@@ -144,7 +144,7 @@ So is any name that isn't in an `input` or in `data`: they are data. `streamfmt 
 sample with every kind of item, and on a call of each tool that it names, and reports such errors.
 "#;
 
-/// The page of the whole interface, in Markdown.
+/// The whole page, in Markdown.
 fn page() -> String {
     let mut out = format!(
         "# The Lua interface\n\n<!-- Made from the table in crates/host/src/lua/api.rs. -->\n\nLevel {API}. A plugin finds all of this in `sf`, \

@@ -1,9 +1,9 @@
-//! How calls and results are told: fields, whole views, layers, and what is below.
+//! Formatting of calls and results: single fields, whole views, layers, and defaults.
 
 use super::*;
 
 #[test]
-fn three_lines_change_how_a_tool_is_told() {
+fn a_few_fields_change_how_a_tool_is_shown() {
     check(
         r#"sf.tool("Bash", { label = "sh", arg = function(input) return input.command end })"#,
         &strs(&bash()),
@@ -18,7 +18,7 @@ fn three_lines_change_how_a_tool_is_told() {
 }
 
 #[test]
-fn a_result_that_stands_apart_names_its_call_as_that_was_told() {
+fn a_separate_result_names_its_call_as_that_was_shown() {
     let lines =
         [call("1", "A", "{}"), call("2", "A", "{}"), result("1", "one", false), result("2", "two", false)];
     check(
@@ -31,7 +31,7 @@ fn a_result_that_stands_apart_names_its_call_as_that_was_told() {
 }
 
 #[test]
-fn a_call_and_a_result_are_the_same_whoever_asks() {
+fn handles_of_one_item_are_equal() {
     let plugin = r#"
         local last
         sf.tool("A", {
@@ -54,7 +54,7 @@ fn a_call_and_a_result_are_the_same_whoever_asks() {
 }
 
 #[test]
-fn a_failure_keeps_its_own_words_beside_a_summary() {
+fn a_failure_keeps_its_message_beside_a_summary() {
     let plugin = r#"sf.tool("Bash", { summary = "{lines} lines" })"#;
     let failed = result("1", "Exit code 101\nerror: no", true);
     check(
@@ -74,7 +74,7 @@ fn a_failure_keeps_its_own_words_beside_a_summary() {
 }
 
 #[test]
-fn a_family_of_tools_is_told_and_nil_falls_through() {
+fn a_pattern_matches_several_tools_and_nil_falls_through() {
     let plugin = r##"
         sf.tool("mcp__github__*", {
           label = function(call) return "gh " .. call.tool end,
@@ -138,7 +138,7 @@ fn a_whole_view_has_blocks_and_an_empty_result_is_hidden() {
 }
 
 #[test]
-fn each_field_is_answered_by_the_layer_that_says_something() {
+fn each_field_is_answered_by_the_highest_layer_that_has_an_answer() {
     let low = r#"sf.tool("Bash", { label = "low", arg = "low {command}" })"#;
     let high = r#"
         sf.tool("B*", { label = "glob" })
@@ -165,7 +165,7 @@ fn rule(pattern: &str, fields: &[(&str, &str)]) -> ToolRule {
 }
 
 #[test]
-fn a_profile_says_how_tools_are_told_without_a_script() {
+fn a_profile_formats_tools_without_a_script() {
     let shell =
         [("label", "sh"), ("arg", "/command"), ("summary", "{lines}: {text}"), ("role", "tool.shell")];
     let engine = Engine::builder()
@@ -184,7 +184,7 @@ fn a_profile_says_how_tools_are_told_without_a_script() {
 }
 
 #[test]
-fn layers_go_from_plugins_over_the_profile_to_the_users_and_the_projects_scripts() {
+fn layers_rank_plugins_profile_user_project_and_run() {
     let label = |name: &str| Pack::from_source(name, format!("sf.tool('Bash', {{ label = '{name}' }})"));
     let expected = [(None, "pack"), (Some("profile"), "profile"), (Some("user"), "user")];
     let mut builder = Engine::builder().writer("roles").pack(label("pack"));
@@ -195,7 +195,7 @@ fn layers_go_from_plugins_over_the_profile_to_the_users_and_the_projects_scripts
             Some("profile") => builder.tool(rule("*", &[("label", "profile")])),
             Some("user") => builder.pack_at(PluginLayer::User, label("user")),
             Some("project") => builder.pack_at(PluginLayer::Project, label("project")),
-            // Whatever is named before, the order of the layers counts.
+            // Layers take precedence over the order of additions.
             _ => builder.pack_at(PluginLayer::Run, label("run")).pack(label("pack2")),
         };
         let text = written(&builder.clone().build().unwrap(), &strs(&bash()));
@@ -213,7 +213,7 @@ fn written(engine: &Engine, lines: &[&str]) -> String {
 }
 
 #[test]
-fn default_is_what_the_layers_below_say() {
+fn default_is_the_view_of_the_layers_below() {
     let low = r#"sf.tool("Bash", { call = function(call) return { sf.header(call, "low"), "body" } end })"#;
     let high = r#"
         sf.tool("*", { call = function(call)
@@ -228,7 +228,7 @@ fn default_is_what_the_layers_below_say() {
     for part in ["body", "<<details.summary::more>>", "x = 1"] {
         assert!(lines.contains(part), "{part} in {lines}");
     }
-    // Given back as it is, everything looks as it did.
+    // Returned unchanged, the default looks the same.
     let same = r#"
         local same = function(item) return item:default() end
         sf.tool("*", { call = same, result = same })
@@ -262,7 +262,7 @@ fn default_of_a_call_inside_its_result_is_that_of_the_call() {
             "<<tool.name::Bash>> <<call.arg::call>>"
         )
     );
-    // What a plugin below says of calls is below a plugin above, and not the other way round.
+    // A plugin above sees the call as formatted by the plugin below, but not the other way round.
     let low_title = "<<tool.name::Bash>> <<call.arg::call low>>";
     let both = run_with("default", "roles", &[("low", low), ("high", high)], &strs(&bash()[..2]));
     assert!(both.text.contains(&format!("was:\n    {low_title}\n")), "{}", both.text);
@@ -292,7 +292,7 @@ fn a_list_in_one_line_gets_no_blank_that_it_has_or_does_not_want() {
 }
 
 #[test]
-fn links_lead_somewhere_in_every_output() {
+fn links_keep_their_address_in_every_output() {
     let plugin = r#"
         sf.tool("Bash", { summary = function() return { sf.link("docs", "https://a.example/x?a=1&b=2"), "ok" } end })
         sf.view("reply", function() return {

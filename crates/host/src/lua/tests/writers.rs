@@ -20,7 +20,7 @@ fn run_to(plugins: &[(&str, &str)], writer: &str, lines: &[&str]) -> Ran {
 }
 
 #[test]
-fn parts_are_spelled_by_the_script_and_the_rest_by_the_base() {
+fn parts_are_written_by_the_script_and_the_rest_by_the_base() {
     let edit = call("1", "Edit", r#"{"file_path":"/a.rs","old_string":"1\n2","new_string":"1\n3"}"#);
     let prose = "## What *now*?\n\nSome text.\n\n```rust\nlet x = 1;\n```\n\n- a\n- b\n";
     let structured = r#","tool_use_result":{"filePath":"/a.rs","oldString":"1","newString":"2","structuredPatch":[{"oldStart":7,"oldLines":2,"newStart":7,"newLines":2,"lines":[" 1","-2","+3"]}]}}"#;
@@ -56,7 +56,7 @@ fn parts_are_spelled_by_the_script_and_the_rest_by_the_base() {
 }
 
 #[test]
-fn a_writer_may_stand_on_markdown() {
+fn a_writer_may_extend_markdown() {
     let source = JIRA.replace("base = \"text\"", "base = \"markdown\"");
     let prose = "## What *now*?\n\nSome text.\n\n```rust\nlet x = 1;\n```\n";
     let edit = call("e", "Edit", r#"{"file_path":"/a.rs","old_string":"1\n2","new_string":"1\n3"}"#);
@@ -78,7 +78,7 @@ fn a_writer_may_stand_on_markdown() {
 }
 
 #[test]
-fn whole_entries_titles_and_edges_may_be_said() {
+fn whole_entries_titles_and_edges_may_be_written() {
     let plugin = r#"sf.writer("csv", {
       begin = function() return "kind,what\n" end,
       finish = function() return "end\n" end,
@@ -94,7 +94,7 @@ fn whole_entries_titles_and_edges_may_be_said() {
 }
 
 #[test]
-fn what_a_span_becomes_stands_for_the_marks_of_the_base() {
+fn a_written_span_replaces_the_marks_of_the_base() {
     let plugin = |base: &str| {
         format!(
             "sf.writer('w', {{ base = '{base}', span = {{ ['tool.name'] = function(s) return '*' .. s .. '*' end,
@@ -113,16 +113,16 @@ fn what_a_span_becomes_stands_for_the_marks_of_the_base() {
 }
 
 #[test]
-fn an_entry_is_left_out_by_false_alone() {
-    for (said, text) in [("''", "  Bye.\n"), ("' \\n'", "  Bye.\n"), ("false", "")] {
-        let plugin = format!("sf.writer('w', {{ entry = function() return {said} end }})");
+fn only_false_leaves_an_entry_out() {
+    for (answer, text) in [("''", "  Bye.\n"), ("' \\n'", "  Bye.\n"), ("false", "")] {
+        let plugin = format!("sf.writer('w', {{ entry = function() return {answer} end }})");
         let ran = run_to(&[("w.lua", &plugin)], "w", &[&reply("Bye.")]);
-        assert_eq!((ran.text.as_str(), ran.warnings.is_empty()), (text, text.is_empty()), "{said}");
+        assert_eq!((ran.text.as_str(), ran.warnings.is_empty()), (text, text.is_empty()), "{answer}");
     }
 }
 
 #[test]
-fn what_is_said_is_cleaned_and_failures_fall_back_to_the_base() {
+fn returned_text_is_cleaned_and_failures_fall_back_to_the_base() {
     for (body, message) in [
         ("error('no')", "no"),
         ("while true do end", "stopped after"),
@@ -136,8 +136,8 @@ fn what_is_said_is_cleaned_and_failures_fall_back_to_the_base() {
         let plain = run_to(&[], "text", &strs(&bash()));
         assert_eq!(ran.text, plain.text, "{body}");
         assert_eq!(ran.warnings.len(), 1, "{body}: {:?}", ran.warnings);
-        let told = ran.warnings[0].to_string();
-        assert!(told.contains(message) && told.contains("written by the base writer"), "{body}: {told}");
+        let error = ran.warnings[0].to_string();
+        assert!(error.contains(message) && error.contains("written by the base writer"), "{body}: {error}");
     }
     let plugin = r#"sf.writer("w", { code = function(b) return "a\27[2J\r\226\128\174b" end })"#;
     let ran = run_to(&[("w.lua", plugin)], "w", &strs(&bash()));
@@ -145,7 +145,7 @@ fn what_is_said_is_cleaned_and_failures_fall_back_to_the_base() {
 }
 
 #[test]
-fn a_block_inside_of_its_like_is_spelled_by_the_base_and_false_hides() {
+fn a_block_inside_its_own_function_is_written_by_the_base_and_false_hides() {
     let plugin = r#"sf.writer("w", {
       code = function(b, w) return "<" .. w:block(b) .. ">" end,
       prose = function() return false end,
@@ -156,7 +156,7 @@ fn a_block_inside_of_its_like_is_spelled_by_the_base_and_false_hides() {
 }
 
 #[test]
-fn only_what_the_script_said_is_written_as_it_is() {
+fn only_text_of_the_script_is_written_unchanged() {
     let text = "<b>*x*</b> <<path::x>> \u{1a}0\u{1a}";
     let reply = reply("TEXT").replace("\"TEXT\"", &serde_json::to_string(&format!("# A\n\n{text}")).unwrap());
     let plugin = |base: &str| {
@@ -167,9 +167,9 @@ fn only_what_the_script_said_is_written_as_it_is() {
              sf.writer('w', {{ base = '{base}', span = {{ muted = function(s) return s end }} }})"
         )
     };
-    let said = "<b>*x*</b> <<path::x>> ␚0␚";
+    let raw = "<b>*x*</b> <<path::x>> ␚0␚";
     for (base, other) in [
-        ("text", said),
+        ("text", raw),
         ("markdown", "`<b>*x*</b> <<path::x>> ␚0␚`"),
         ("roles", "<<path::<<b>*x*<</b> <<<<path::x>> ␚0␚>>"),
     ] {
@@ -177,12 +177,12 @@ fn only_what_the_script_said_is_written_as_it_is() {
         assert_eq!(ran.warnings, []);
         let lines: Vec<&str> = ran.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let bare: Vec<&str> = lines.iter().map(|line| line.trim_start_matches("- ")).collect();
-        assert!(bare.ends_with(&[other, said]), "{base}: {}", ran.text);
+        assert!(bare.ends_with(&[other, raw]), "{base}: {}", ran.text);
     }
 }
 
 #[test]
-fn what_is_spelled_in_several_lines_stands_as_far_in_as_it_begins() {
+fn text_of_several_lines_keeps_the_indentation_of_its_first() {
     let title =
         "sf.writer('w', { base = 'BASE', title = function(t, w) return w:inlines(t) .. '\\n\\nmore' end,
         code = function(b) return '{\\n' .. b.text .. '\\n}' end })";
@@ -202,7 +202,7 @@ fn what_is_spelled_in_several_lines_stands_as_far_in_as_it_begins() {
 }
 
 #[test]
-fn a_row_never_ends_in_what_is_spelled() {
+fn a_row_never_breaks_inside_written_text() {
     let source = "
         sf.view('reply', function(item)
             return sf.line(sf.span(item.text, 'path'), sf.span('tail', 'muted'), sf.span('more', 'muted'))
@@ -221,10 +221,10 @@ fn a_row_never_ends_in_what_is_spelled() {
 }
 
 #[test]
-fn what_a_script_says_of_foreign_text_is_no_command_to_ci() {
+fn a_script_makes_no_ci_command_of_foreign_text() {
     let source = "sf.view('reply', function(item) return sf.line(sf.span(item.text, 'muted')) end)
         sf.writer('said', { base = 'text', LOG span = { muted = function(s) return s end } })";
-    // Of a writer for logs, what stands within what the base writes is none either.
+    // Even in a writer for logs, a span's text can't be a command: the base writes the line around it.
     for log in ["", "log = true,"] {
         let looks = Looks { ci: Ci::Github, ..Looks::default() };
         let pack = Pack::from_source("said.lua", source.replace("LOG", log));
@@ -236,7 +236,7 @@ fn what_a_script_says_of_foreign_text_is_no_command_to_ci() {
 }
 
 #[test]
-fn wrong_names_and_specs_are_told() {
+fn wrong_names_and_specs_are_reported() {
     for (source, message) in [
         ("sf.writer('x', { base = 'json' })", "can't be based on"),
         ("sf.writer('x', { haeding = print })", "did you mean \"heading\"?"),

@@ -1,6 +1,6 @@
-//! Reads the file of a library, if nobody but the user and root can change it.
+//! Reads the file of a library, if only the user and root can change it.
 //!
-//! The folders are opened one inside the other, and no step follows a link, so what is checked is what is read.
+//! Each folder is opened relative to the one above it, and no step follows a link, so what is checked is what is read.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,17 +16,17 @@ use streamfmt_core::text::clean;
 /// Largest library, in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// How folders are opened: reading them isn't needed.
+/// The flags for opening folders, which needn't be readable.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const FOLDER: OFlags = OFlags::DIRECTORY;
 
-/// Reads the library at `path`. The error says what is wrong.
+/// Reads the library at `path`. The error is a message.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let name = path.file_name().ok_or("not a file")?;
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Links on the way to the folder are the user's: they are resolved once, and what they lead to is checked.
+    // Links in the path of the folder are the user's: they are resolved once, and the result is checked.
     let folder = folder.canonicalize().map_err(|error| reason(&error))?;
     let folder = open_folder(&folder)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Opens an absolute path, checking each folder on the way.
+/// Opens the folder at an absolute path, checking each folder of the path.
 fn open_folder(path: &Path) -> Result<OwnedFd, String> {
     let mut open: Option<OwnedFd> = None;
     let mut seen = Path::new("").to_owned();
@@ -72,7 +72,8 @@ fn about(file: std::os::fd::BorrowedFd<'_>) -> Result<Stat, String> {
     fstat(file).map_err(|error| reason(&error.into()))
 }
 
-/// Whether only the user and root can change a file or folder. In a folder with the sticky bit nobody can replace what another user has.
+/// Checks that only the user and root can change a file or folder. In a folder with the sticky bit, no one can replace files of
+/// another user.
 fn check(about: &Stat, what: &str) -> Result<(), String> {
     let (owner, group, mode) = (about.st_uid, about.st_gid, Mode::from_raw_mode(about.st_mode));
     let me = geteuid().as_raw();
@@ -81,7 +82,7 @@ fn check(about: &Stat, what: &str) -> Result<(), String> {
     }
     let is_sticky =
         FileType::from_raw_mode(about.st_mode) == FileType::Directory && mode.contains(Mode::SVTX);
-    // A group of the user alone has the user's number where such groups are the custom.
+    // Where each user has a private group, it has the user's number.
     let is_own_group = group == owner;
     let by_group = mode.contains(Mode::WGRP) && !is_own_group;
     if (by_group || mode.contains(Mode::WOTH)) && !is_sticky {
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_nobody_else_can_change_is_read() {
+    fn only_files_that_no_one_else_can_change_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("inner");
         fs::create_dir(&inner).unwrap();

@@ -1,8 +1,8 @@
-//! Puts the bytes of a library where they can be loaded from and nobody can change them.
+//! Copies the bytes of a library to a place from which they can be loaded and where no one can change them.
 
 use std::path::{Path, PathBuf};
 
-/// Where the bytes are.
+/// The place of the bytes.
 pub(super) struct LibraryPlace {
     path: PathBuf,
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -17,20 +17,20 @@ impl LibraryPlace {
         &self.path
     }
 
-    /// Keeps the place as long as the process: another library under the same path would be taken for this one.
+    /// Keeps the file open as long as the process lives: another library under the same path would be mistaken for this one.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn keep(self) {
         std::mem::forget(self.file);
     }
 
-    /// Removes the copy, which isn't needed once it is loaded.
+    /// Removes the copy, which isn't needed after loading.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub(super) fn keep(self) {
         drop(self.folder);
     }
 }
 
-/// A file in memory that is sealed: nobody can write to it any more, through whatever path.
+/// Creates a sealed file in memory, which can't be written to any more.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn place(bytes: &[u8]) -> Result<LibraryPlace, String> {
     use std::io::Write;
@@ -40,7 +40,7 @@ pub(super) fn place(bytes: &[u8]) -> Result<LibraryPlace, String> {
 
     let complain = |error: std::io::Error| format!("there is no memory for it ({error})");
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 don't know the flag, and allow without it.
+    // Kernels before 6.3 reject the flag, and don't need it.
     let file = memfd_create("streamfmt-plugin", flags | MemfdFlags::EXEC)
         .or_else(|_| memfd_create("streamfmt-plugin", flags))
         .map_err(|error| complain(error.into()))?;
@@ -52,7 +52,7 @@ pub(super) fn place(bytes: &[u8]) -> Result<LibraryPlace, String> {
     Ok(LibraryPlace { path, file: file.into() })
 }
 
-/// A copy in a folder of our own, which nobody else may enter.
+/// Creates a copy in a private folder.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn place(bytes: &[u8]) -> Result<LibraryPlace, String> {
     let complain = |error: std::io::Error| format!("there is no place for a copy of it ({error})");
