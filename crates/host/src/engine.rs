@@ -1,4 +1,4 @@
-//! Turns a user's choices into the set-up of pipelines.
+//! Turns a user's choices into the setup of pipelines.
 //!
 //! ```text
 //! Builder ─▶ build: settings, plugins, profile, theme, writer ─▶ Engine ─▶ setup ─▶ a pipeline for each input
@@ -53,13 +53,13 @@ use plugins::Plugins;
 #[derive(Clone)]
 pub struct Engine {
     chosen: ChosenProfile,
-    /// The profiles of the user's switches: the first one that fits the stream is used instead.
+    /// The profiles of the user's switches: the first one that matches the stream replaces `chosen`.
     by_stream: Arc<Vec<(Switch, ChosenProfile)>>,
     folders: Option<Folders>,
     config: Arc<Config>,
     warnings: Problems,
     keep: Option<KeepPicture>,
-    /// Whether the output is updates, whatever the format.
+    /// Whether the output is updates, regardless of the format.
     gives_updates: bool,
     inline_errors: bool,
     /// Whether calls of plugins are counted, so that a fault can be injected into one.
@@ -69,7 +69,7 @@ pub struct Engine {
     budget: Budget,
 }
 
-/// A profile, and what was chosen with it.
+/// A profile, and the choices that depend on it.
 #[derive(Clone)]
 struct ChosenProfile {
     settings: Settings,
@@ -99,7 +99,7 @@ impl Engine {
         Builder::default()
     }
 
-    /// The set-up of a pipeline for one input.
+    /// The setup of a pipeline for one input.
     ///
     /// # Panics
     /// A pipeline with plugins in Lua does, if it is used or dropped on another thread than this.
@@ -127,8 +127,9 @@ impl Engine {
         }
     }
 
-    /// An output of this engine for an input that another engine's pipeline reads. It equals the output of this engine's own pipeline, as
-    /// long as both have the same dialects and limit of a line. `take` receives the text in pieces, and returns whether to continue.
+    /// An output of this engine for an input that another engine's pipeline reads. It equals the output of this engine's own
+    /// pipeline, as long as both have the same dialects and line limit. `take` receives the text in pieces, and returns whether
+    /// to continue.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -163,7 +164,7 @@ impl Engine {
         Sink { profile, output, settle, take: Box::new(take), take_head: None }
     }
 
-    /// An output with a summary of the input in Markdown, whatever this engine's own output is. The same is masked.
+    /// An output with a summary of the input in Markdown, regardless of this engine's own format. It masks the same secrets.
     ///
     /// # Panics
     /// As [`Self::sink`] does.
@@ -180,7 +181,7 @@ impl Engine {
         Sink { profile, output, settle, take: Box::new(take), take_head: None }
     }
 
-    /// The parts of an output.
+    /// The profile, output and switches of a pipeline or sink.
     fn parts(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>) {
         let mut profile = self.chosen.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
@@ -195,7 +196,7 @@ impl Engine {
         (profile, output, self.settle())
     }
 
-    /// The output format's own writer, without a plugin's. `None`: the output is the items themselves.
+    /// The output format's own writer, without a plugin's. Returns `None` if the output is the items themselves.
     fn made(&self) -> Option<Box<dyn Writer>> {
         let format = Format {
             layout: &self.chosen.settings.profile.layout,
@@ -208,7 +209,7 @@ impl Engine {
         self.chosen.row.make.map(|make| make(&format))
     }
 
-    /// The writer that was added, or a plugin's over the one that it extends, if one was chosen.
+    /// The chosen writer: an added one, or a plugin's on top of `base`. Returns `base` if none was chosen.
     fn over(&self, base: Box<dyn Writer>, plugins: &Rc<Plugins>) -> Box<dyn Writer> {
         let Some(chosen) = &self.chosen.writer else { return base };
         let writer = match (self.additions.writer(&chosen.name), self.made()) {
@@ -216,12 +217,12 @@ impl Engine {
             (None, Some(scratch)) => plugins.writer(&chosen.name, base, scratch),
             (None, None) => return base,
         };
-        // A writer for logs may write commands, and keeps foreign ones out itself.
+        // A writer for logs may write commands, and neutralizes foreign ones itself.
         let may_command = chosen.is_log || self.chosen.settings.profile.layout.ci == Ci::None;
         if may_command { writer } else { Box::new(CiSafe::new(writer)) }
     }
 
-    /// Chooses, by the stream, between the profile in use and those of the user's switches.
+    /// Chooses between the profile in use and those of the user's switches, once the stream is known.
     fn settle(&self) -> Option<Settle> {
         if self.by_stream.is_empty() {
             return None;
@@ -238,7 +239,7 @@ impl Engine {
                         return Settled::Use(Box::new((profile, output)));
                     }
                     Some(false) => {}
-                    // A later one counts only if this one doesn't fit.
+                    // A later switch counts only if this one doesn't match.
                     None => return Settled::Wait,
                 }
             }
@@ -246,7 +247,7 @@ impl Engine {
         }))
     }
 
-    /// The settings that were found.
+    /// The settings that were loaded.
     pub fn config(&self) -> &Config {
         &self.config
     }
@@ -281,14 +282,14 @@ impl Engine {
         &self.warnings
     }
 
-    /// The same choices with a journal of their own.
+    /// The same choices with a separate journal.
     #[must_use]
     pub fn apart(&self) -> Self {
         self.with_journal(Journal::default())
     }
 
-    /// The same choices for a further output of the input of `main`. Failures of plugins go to the journal of `main`, once for all
-    /// outputs.
+    /// The same choices for a further output of the input of `main`. Failures of plugins go to the journal of `main`, once for
+    /// all outputs.
     #[must_use]
     pub fn beside(&self, main: &Self) -> Self {
         let heard = main.chosen.plugins.iter().map(|active| active.pack.name.clone()).collect();
@@ -319,7 +320,7 @@ impl Engine {
         self.with_journal(Journal::with_fault(fault))
     }
 
-    /// The same choices without plugins, with a journal of their own.
+    /// The same choices without plugins, with a separate journal.
     #[must_use]
     pub fn without_plugins(&self) -> Self {
         let mut engine = self.apart();
@@ -328,7 +329,7 @@ impl Engine {
         engine
     }
 
-    /// The name of the chosen writer of a plugin, or of the added one, and the ending of its files.
+    /// The name and the file extension of the chosen plugin writer or added writer.
     pub fn plugin_writer(&self) -> Option<(&str, &str)> {
         self.chosen.writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
     }
@@ -343,23 +344,23 @@ impl Engine {
         self.chosen.writer.is_none().then_some(self.chosen.row)
     }
 
-    /// Whether the output is one document, which needs one writer from beginning to end, rather than lines.
+    /// Whether the output is one document, written by one writer from beginning to end, rather than separate lines.
     pub fn is_document(&self) -> bool {
         self.own_writer().is_none_or(|writer| writer.is_document)
     }
 
-    /// Whether the output is a document whose head is known last: its title, the answer, the totals. Where it can be put first, ask
-    /// for it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
+    /// Whether the output is a document whose head is known last: its title, the answer, the totals. If the head can be put
+    /// first, request it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
     pub fn has_head(&self) -> bool {
         !self.gives_updates && self.own_writer().is_some_and(|writer| writer.has_head)
     }
 
-    /// The settings, with everything decided.
+    /// The final settings.
     pub fn settings(&self) -> &Settings {
         &self.chosen.settings
     }
 
-    /// The formatters before the standard one. Each call loads the plugins again, so no input sees state of another.
+    /// The formatters before the standard one. Each call loads the plugins again, so no input sees the state of another.
     ///
     /// # Panics
     /// Formatters of plugins do, if they are used or dropped on another thread than this.

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::settings::themes::Themes;
 use crate::writers;
 
-/// All additions.
+/// Everything that a program added.
 #[derive(Clone, Default)]
 pub(super) struct Additions {
     formatters: Vec<Factory<dyn Formatter>>,
@@ -25,7 +25,7 @@ pub(super) struct Additions {
     themes: Vec<(String, String)>,
 }
 
-/// Makes one for each pipeline.
+/// Creates an instance for each pipeline.
 type Factory<T> = Arc<dyn Fn() -> Box<T> + Send + Sync>;
 
 impl fmt::Debug for Additions {
@@ -76,7 +76,7 @@ impl Builder {
         self
     }
 
-    /// A writer in Rust, chosen by its name: with [`Builder::writer`], or as the `writer` of a profile. `make` makes one for
+    /// A writer in Rust, chosen by its name: with [`Builder::writer`], or as the `writer` of a profile. `make` creates one for
     /// each output of each pipeline.
     ///
     /// ```
@@ -106,8 +106,8 @@ impl Builder {
         self
     }
 
-    /// A dialect in Rust: a stream is read as one of it if [`Decoder::weigh`] is sure enough, or if [`Builder::dialect`] chooses
-    /// it by name. `make` makes a decoder for each pipeline.
+    /// A dialect in Rust. A stream is read in it if [`Decoder::weigh`] returns a high enough weight, or if [`Builder::dialect`]
+    /// chooses it by name. `make` creates a decoder for each pipeline.
     ///
     /// ```
     /// use streamfmt::Engine;
@@ -141,8 +141,8 @@ impl Builder {
         self
     }
 
-    /// A theme, in the form of a theme's file. It is found by its name, before those of the user, of plugins and of the
-    /// program: with [`Builder::theme`], or as the `theme` of a profile.
+    /// A theme, in the format of a theme file. It is chosen by its name, with [`Builder::theme`] or as the `theme` of a profile,
+    /// and takes precedence over the themes of the user, of plugins and of the program.
     ///
     /// ```
     /// use streamfmt::theme::ColorDepth;
@@ -165,7 +165,7 @@ impl Builder {
 }
 
 impl Additions {
-    /// Problems of names that can't be chosen, since they are taken.
+    /// The problems of names that are already taken.
     pub(super) fn problems(&self) -> Vec<Problem> {
         let is_dialect = |name: &str| name == "auto" || DIALECTS.find(name).is_some();
         let dialects = self.dialects.iter().map(|(name, _)| ("dialect", name, is_dialect(name)));
@@ -180,17 +180,17 @@ impl Additions {
             .collect()
     }
 
-    /// New formatters, in the order in which they are asked.
+    /// Creates the formatters, in the order in which they are called.
     pub(super) fn formatters(&self) -> impl Iterator<Item = Box<dyn Formatter>> {
         self.formatters.iter().map(|make| make())
     }
 
-    /// A new writer of this name.
+    /// Creates the writer of this name, if there is one.
     pub(super) fn writer(&self, name: &str) -> Option<Box<dyn Writer>> {
         self.writers.iter().find(|(known, _)| known == name).map(|(_, make)| make())
     }
 
-    /// The writers. What holds for lines of text holds for them.
+    /// The names of the writers. They are treated like writers of plain text.
     pub(super) fn writer_names(&self) -> impl Iterator<Item = WriterName> {
         self.writers.iter().map(|(name, _)| WriterName {
             name: name.clone(),
@@ -200,7 +200,7 @@ impl Additions {
         })
     }
 
-    /// New decoders of the dialects.
+    /// Creates the decoders of the dialects.
     pub(super) fn dialects(&self) -> impl Iterator<Item = DialectPlugin> {
         self.dialects.iter().map(|(name, make)| DialectPlugin { name: name.as_str().into(), decoder: make() })
     }

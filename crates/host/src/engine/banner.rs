@@ -15,7 +15,7 @@ use crate::settings::Project;
 pub(crate) struct Banner(String);
 
 impl Banner {
-    /// A line about what `project` changes; `changes` is not empty.
+    /// Creates the line about what `project` changes. `changes` must not be empty.
     pub(crate) fn new(project: Option<&Project>, changes: &[String]) -> Self {
         let file = project.map_or("the project", |project| project.file.as_str());
         let list = some_of(changes);

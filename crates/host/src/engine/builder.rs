@@ -17,14 +17,14 @@ use crate::settings::Request;
 use crate::tools::rule::ToolRule;
 use crate::writers::Looks;
 
-/// A requested plugin.
+/// A plugin that was requested.
 #[derive(Clone, Debug)]
 enum PluginRequest {
     Path(PathBuf),
     Pack(PluginLayer, Arc<Pack>),
 }
 
-/// Collects choices; each is checked when the engine is built.
+/// Collects choices. They are checked when the engine is built.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Builder {
@@ -37,20 +37,20 @@ pub struct Builder {
     pub(super) additions: Additions,
 }
 
-/// Which settings are read, and from where.
+/// The settings to read, and their sources.
 #[derive(Clone, Debug, Default)]
 struct SettingsSources {
     profile: Option<String>,
     environment_profile: Option<String>,
     set: Vec<String>,
     is_strict: bool,
-    /// What is loaded, but for the plugins of this run.
+    /// The files to load, except for the plugins of this run.
     request: Request,
-    /// Whether messages name options of the command line, not methods.
+    /// Whether messages name command-line options instead of methods.
     names_options: bool,
 }
 
-/// Which items are shown, and how their tools are named.
+/// The items to show, and the names of their tools.
 #[derive(Clone, Debug, Default)]
 struct ItemChoice {
     only: Vec<String>,
@@ -59,7 +59,7 @@ struct ItemChoice {
     redaction: Redaction,
 }
 
-/// How the output looks.
+/// The appearance of the output.
 #[derive(Clone, Debug, Default)]
 struct LookChoice {
     writer: Option<String>,
@@ -70,7 +70,7 @@ struct LookChoice {
     keep: Option<KeepPicture>,
 }
 
-/// The plugins that were asked for.
+/// The requested plugins.
 #[derive(Clone, Debug, Default)]
 struct PluginRequests {
     requested: Vec<PluginRequest>,
@@ -97,7 +97,7 @@ impl Builder {
         self
     }
 
-    /// A profile in TOML, as in a file of its own, chosen with [`Builder::profile`] or named in the `extends` of another. It takes
+    /// A profile in TOML, as in a separate file, chosen with [`Builder::profile`] or named in the `extends` of another. It takes
     /// precedence over a built-in one of the same name.
     ///
     /// ```
@@ -146,13 +146,13 @@ impl Builder {
         self
     }
 
-    /// The folders of settings, plugins and records of trust. Without them nothing is searched.
+    /// The folders of settings, plugins and trust records. By default nothing is searched.
     pub fn folders(mut self, folders: Folders) -> Self {
         self.sources.request.folders = Some(folders);
         self
     }
 
-    /// The reader of all files, which records the files that were read, even if the build fails.
+    /// The reader of all files. It records the files that were read, even if the build fails.
     pub fn files(mut self, files: Files) -> Self {
         self.sources.request.files = files;
         self
@@ -194,7 +194,7 @@ impl Builder {
         self
     }
 
-    /// Masks this in all output, in addition to the profile's.
+    /// Masks these secrets in all output, in addition to the profile's.
     pub fn redact(mut self, redaction: &Redaction) -> Self {
         self.items.redaction.add(redaction);
         self
@@ -207,7 +207,7 @@ impl Builder {
         self
     }
 
-    /// A plugin in Lua, as in a file of this name. It takes precedence over those before.
+    /// A plugin in Lua, as if read from a file of this name. It takes precedence over those added before.
     ///
     /// ```
     /// # #[cfg(feature = "lua")] {
@@ -225,12 +225,12 @@ impl Builder {
         self.pack_at(PluginLayer::Run, Pack::from_source(name, source))
     }
 
-    /// A plugin that was read already, in the layer of those that the profile names. It takes precedence over those before.
+    /// A loaded plugin, in the layer of those that the profile names. It takes precedence over those added before.
     pub fn pack(self, pack: impl Into<Arc<Pack>>) -> Self {
         self.pack_at(PluginLayer::Pack, pack)
     }
 
-    /// A plugin that was read already. It takes precedence over those before in its layer.
+    /// A loaded plugin, in this layer. It takes precedence over those added before in the same layer.
     pub fn pack_at(mut self, layer: PluginLayer, pack: impl Into<Arc<Pack>>) -> Self {
         self.plugins.requested.push(PluginRequest::Pack(layer, pack.into()));
         self
@@ -256,8 +256,8 @@ impl Builder {
         self
     }
 
-    /// Makes [`Problems`](crate::problem::Problems) name a wrong choice by its option of the command line (`--to`, `--from`), for a program that has these options,
-    /// instead of by the method of this builder (`writer`, `dialect`).
+    /// Makes [`Problems`](crate::problem::Problems) name a wrong choice by its command-line option (`--to`, `--from`) instead of
+    /// by the method of this builder (`writer`, `dialect`). For programs that have these options.
     pub fn names_options(mut self, on: bool) -> Self {
         self.sources.names_options = on;
         self

@@ -1,4 +1,4 @@
-//! Calls that format an input at once.
+//! Methods that format an input at once.
 
 use std::fmt::{self, Write};
 use std::fs::File;
@@ -12,7 +12,7 @@ use crate::follow::read_some;
 use crate::side_files::subagents;
 use crate::spool::Spool;
 
-/// Bytes that are read at once.
+/// Number of bytes read at once.
 const CHUNK: usize = 64 * 1024;
 
 impl Engine {
@@ -30,7 +30,7 @@ impl Engine {
     /// ```
     pub fn format_line(&self, line: &str) -> String {
         let mut text = String::new();
-        // Neither writing to a string nor reading from memory fails.
+        // Neither writing to a string nor reading from memory can fail.
         let _ = self.format(line.as_bytes(), &mut text);
         text
     }
@@ -61,8 +61,9 @@ impl Engine {
         format(self.setup(), self.spool(), input, out)
     }
 
-    /// Reads a file as [`Engine::format`] does, and for a history, below its calls, also the files of their sub-agents, as the program
-    /// does. For the file alone, open it and use [`Engine::format`]. Errors of reading the file begin with its path.
+    /// Formats a file like [`Engine::format`]. For a history, it also reads the files of the sub-agents and shows them below
+    /// their calls, as the program does. For the file alone, open it and use [`Engine::format`]. Errors of reading the file start
+    /// with its path.
     ///
     /// ```
     /// use streamfmt::{Engine, Tail};
@@ -84,13 +85,14 @@ impl Engine {
 }
 
 impl Engine {
-    /// Holds the text back until its head is known, if it has one and there is room for that.
+    /// A buffer for the text of a document until its head is known. `None` if the output has no head, or the buffer can't be
+    /// created.
     fn spool(&self) -> Option<Spool> {
         self.has_head().then(Spool::new).flatten()
     }
 }
 
-/// A file whose errors have its path.
+/// A file whose read errors start with its path.
 struct NamedInput<'a> {
     file: File,
     path: &'a Path,
@@ -125,7 +127,7 @@ fn format(setup: Setup, spool: Option<Spool>, input: impl Read, out: &mut dyn Wr
     written.and(is_taken.map_err(io::Error::other))
 }
 
-/// Reads all of an input through a pipeline.
+/// Formats a whole input with a pipeline.
 pub(crate) fn read(pipeline: &mut Pipeline, mut input: impl Read, out: &mut dyn Write) -> io::Result<()> {
     let failed = |error: fmt::Error| io::Error::other(error);
     let mut buffer = vec![0; CHUNK];

@@ -1,4 +1,4 @@
-//! The parts that the plugins of one input have in its pipeline.
+//! The parts of a pipeline that come from the plugins of one input.
 
 use std::rc::Rc;
 
@@ -16,14 +16,14 @@ use crate::problem::Problem;
 use crate::tools::rule::ToolRule;
 
 impl Plugins {
-    /// The problems that keep plugins from being loaded.
+    /// The errors of plugins that can't be loaded.
     pub(super) fn problems(chosen: &[Chosen]) -> Vec<Problem> {
         let scripts = chosen.iter().filter(|(_, pack)| !pack.is_native());
         let failed = scripts.filter_map(|(_, pack)| Self::hooks_of(pack, &Journal::default()).err());
         failed.map(|warning| warning.problem()).collect()
     }
 
-    /// Their dialects.
+    /// The dialects of the plugins.
     pub(super) fn dialects(self: &Rc<Self>) -> Vec<DialectPlugin> {
         lua::dialect_plugins(self)
     }
@@ -42,7 +42,8 @@ impl Plugins {
         Some(Box::new(Scripts::new(self, profile)?))
     }
 
-    /// Their writer `name` over `base`, of which `scratch` is a second one; `base` if none of them has it.
+    /// The plugin writer `name` on top of `base`; `scratch` is another writer like `base`. Returns `base` if no plugin has this
+    /// writer.
     pub(super) fn writer(
         self: &Rc<Self>,
         name: &str,

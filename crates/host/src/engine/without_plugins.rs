@@ -1,4 +1,4 @@
-//! Plugins in a build without Lua: only native ones. Naming a script is an error before this is used.
+//! Plugins in a build without Lua: only native ones. Naming a script is reported as an error earlier.
 
 use streamfmt_core::dialect::DialectPlugin;
 use streamfmt_core::formatter::Formatter;
@@ -14,7 +14,7 @@ use crate::tools::rule::ToolRule;
 
 pub(crate) use self::NoScripts as Plugins;
 
-/// No scripts, but maybe native plugins.
+/// The native plugins, if any, without scripts.
 pub(crate) struct NoScripts(NativePlugins);
 
 #[expect(clippy::unused_self, reason = "the same calls as with scripts")]

@@ -1,4 +1,4 @@
-//! The native plugins of one output, and the formatter that asks them where no script takes part.
+//! The native plugins of one output, and their formatter for runs without scripts.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::tools::amend::{About, Given};
 use crate::tools::formatter::RuleFormatter;
 use crate::tools::rule::ToolRule;
 
-/// The native plugins of one output, loaded, the lowest first.
+/// The loaded native plugins of one output, lowest layer first.
 #[derive(Clone, Default)]
 pub(crate) struct NativePlugins(Arc<Vec<Box<dyn NativeLayer>>>);
 
 impl NativePlugins {
-    /// Loads the native ones of these plugins. One that fails is reported and left out.
+    /// Loads the native plugins among `chosen`. One that fails to load is reported and skipped.
     pub(crate) fn load(chosen: &[Chosen], journal: &Journal) -> Self {
         let mut layers = Vec::new();
         for (layer, pack) in chosen {
@@ -34,12 +34,12 @@ impl NativePlugins {
         Self(Arc::new(layers))
     }
 
-    /// The plugins, the lowest first.
+    /// The plugins, lowest layer first.
     pub(crate) fn all(&self) -> &[Box<dyn NativeLayer>] {
         &self.0
     }
 
-    /// The formatter that asks them over these rules; `None` if there are none.
+    /// The formatter for these plugins and the rules below them, or `None` without plugins.
     pub(crate) fn formatter(&self, rules: &[ToolRule], profile: &Profile) -> Option<Box<dyn Formatter>> {
         if self.0.is_empty() {
             return None;
@@ -53,7 +53,7 @@ impl NativePlugins {
     }
 }
 
-/// Asks native plugins, the highest first; below them are the rules of the profile and the built-in formatter.
+/// Calls native plugins, highest first. Below them are the rules of the profile and the built-in formatter.
 struct NativeChain {
     plugins: NativePlugins,
     rules: Option<RuleFormatter>,
@@ -61,7 +61,7 @@ struct NativeChain {
 }
 
 impl NativeChain {
-    /// What the lowest `count` plugins and the layers below them show.
+    /// The verdict of the lowest `count` plugins and the layers below them.
     fn below(&self, about: About<'_>, count: usize) -> Verdict {
         let plugins = self.plugins.all()[..count].iter().enumerate().rev();
         for (at, plugin) in plugins.filter(|(_, plugin)| plugin.is_for(about.item)) {
@@ -93,7 +93,7 @@ impl Formatter for NativeChain {
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
         let plugins = self.plugins.all();
-        // Where no plugin is asked, the rules alone decide, as if there were no plugins.
+        // If no plugin formats this item, the rules alone decide, as without plugins.
         if !plugins.iter().any(|plugin| plugin.is_for(item)) {
             return self.rules.as_ref().map_or(Ok(Verdict::Pass), |rules| rules.format(item, session));
         }
@@ -125,7 +125,7 @@ impl Observer for NativeChain {
 impl PluginFormatter for NativeChain {
     fn resume(&self, _: Option<Box<dyn std::any::Any>>, session: &Session) {
         for plugin in self.plugins.all() {
-            // What it shows at a beginning was shown at the beginning.
+            // What it shows at the beginning was already shown.
             drop(plugin.observed_moment(Observation::Begin, session));
         }
     }

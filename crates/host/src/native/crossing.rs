@@ -1,7 +1,7 @@
-//! The functions that plugins call, and what they are called with.
+//! The functions that plugins call, and the data behind their arguments.
 //!
-//! An item crosses as the address of a [`CrossingItem`], a sink as that of a [`Crossing`]. Both are on the stack of the call of the
-//! plugin and are good until it returns. Texts that plugins get are kept until then, under a limit.
+//! An item is passed as the address of a [`CrossingItem`], a sink as the address of a [`Crossing`]. Both are on the stack of the
+//! call to the plugin, and valid until it returns. Texts passed to the plugin are kept until then, up to a limit.
 
 #![expect(unsafe_code, reason = "plugins pass pointers: to items and sinks of ours, and to texts of theirs")]
 
@@ -24,25 +24,25 @@ use super::RestOf;
 use super::pointer::{Scalar, find};
 use crate::plugin::library::text_of;
 
-/// Most bytes of texts that are made for one call of a plugin.
+/// Most bytes of text that are created for one call to a plugin.
 const MOST_ASKED: usize = 64 << 20;
-/// What a shorter text counts as, since it costs more than its bytes.
+/// The least size that a text counts as, since even a short one has overhead.
 const LEAST_COUNTED: usize = 512;
-/// Most bytes that one call of a plugin may answer.
+/// Largest answer of one call to a plugin, in bytes.
 const MOST_ANSWERED: usize = 16 << 20;
-/// Most parts of an answer.
+/// Most parts in an answer.
 const MOST_PARTS: usize = 10_000;
 /// Longest pointer, role or name, in bytes.
 const LONGEST_NAME: usize = 4 << 10;
-/// Longest line of a log, in bytes.
+/// Longest line in a log, in bytes.
 const LONGEST_LOG: usize = 64 << 10;
-/// Most lines that one call of a plugin may log.
+/// Most lines that a plugin may log during one call.
 const MOST_LOGGED: usize = 1_000;
 
-/// What plugins may ask for by `has`.
+/// The features for which `has` returns true.
 const FEATURES: &[&str] = &["observe"];
 
-/// The table that all plugins get.
+/// The table that all plugins receive.
 pub(super) static HOST: SfHost = SfHost {
     size: size_of::<SfHost>() as u32,
     minor: MINOR,
@@ -61,44 +61,44 @@ pub(super) static HOST: SfHost = SfHost {
     sink_view,
 };
 
-/// One call of a plugin's function: what it asks for, and what it answers.
+/// The arguments and the answer of one call to a plugin's function.
 pub(super) struct Crossing<'a> {
     item: Option<CrossingItem<'a>>,
     call: Option<CrossingItem<'a>>,
     answer: RefCell<View>,
     parts: Cell<usize>,
     answered: Cell<usize>,
-    /// Why the answer can't be used.
+    /// The reason why the answer can't be used.
     refused: RefCell<Option<String>>,
 }
 
-/// An item as plugins see it.
+/// An item as passed to plugins.
 struct CrossingItem<'a> {
     item: &'a Item,
     rest: &'a dyn Fn(RestOf) -> Verdict,
     which: RestOf,
     json: OnceCell<Result<SfStr, i32>>,
     default: OnceCell<Result<SfStr, i32>>,
-    /// The texts that were made for the plugin.
+    /// The texts that were created for the plugin.
     kept: RefCell<Vec<String>>,
     asked: Cell<usize>,
-    /// The call that it answers, once this is where it stays.
+    /// The call that it answers. Set once its address no longer changes.
     call: Cell<*const SfItem>,
 }
 
-/// What a plugin logged while one of its functions ran.
+/// The lines that a plugin logged during one call.
 #[derive(Default)]
 pub(super) struct Logged {
-    /// Each with whether it may be a reason.
+    /// Each line, with whether it may be the reason of a failure.
     pub(super) lines: Vec<(bool, String)>,
 }
 
 thread_local! {
-    /// What plugins log: of each call that runs, the innermost last.
+    /// The logs of all calls in progress, innermost last.
     static LOGS: RefCell<Vec<Logged>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs a function of a plugin, and gives what it logged.
+/// Runs a function of a plugin, and returns what it logged.
 pub(super) fn logged<T>(run: impl FnOnce() -> T) -> (T, Logged) {
     LOGS.with_borrow_mut(|logs| logs.push(Logged::default()));
     let done = run();
@@ -107,7 +107,7 @@ pub(super) fn logged<T>(run: impl FnOnce() -> T) -> (T, Logged) {
 }
 
 impl<'a> Crossing<'a> {
-    /// A call about an item; `call` is the one that it answers. `rest` gives what the layers below show.
+    /// A call about an item; `call` is the call that the item answers. `rest` returns the verdict of the layers below.
     pub(super) fn new(
         item: Option<&'a Item>,
         call: Option<&'a Item>,
@@ -133,7 +133,7 @@ impl<'a> Crossing<'a> {
         }
     }
 
-    /// Calls the plugin with the addresses of the item, which may be null, and of the sink.
+    /// Calls the plugin with the addresses of the item, which may be null, and the sink.
     pub(super) fn cross<T>(&self, call: impl FnOnce(*const SfItem, *mut SfSink) -> T) -> T {
         let address = |item: &CrossingItem<'a>| std::ptr::from_ref(item).cast::<SfItem>();
         let item = self.item.as_ref().map_or(std::ptr::null(), address);
@@ -143,7 +143,7 @@ impl<'a> Crossing<'a> {
         call(item, std::ptr::from_ref(self).cast_mut().cast())
     }
 
-    /// What was answered, or why it can't be used.
+    /// The answer, or the reason why it can't be used.
     pub(super) fn into_answer(self) -> Result<View, String> {
         match self.refused.into_inner() {
             None => Ok(self.answer.into_inner()),
@@ -151,13 +151,13 @@ impl<'a> Crossing<'a> {
         }
     }
 
-    /// Refuses a part of the answer, and all of it with that.
+    /// Rejects a part of the answer, and thereby the whole answer.
     fn refuse(&self, code: i32, why: impl Into<String>) -> i32 {
         self.refused.borrow_mut().get_or_insert_with(|| why.into());
         code
     }
 
-    /// Counts a part of the answer.
+    /// Counts a part of the answer against the limits.
     fn count(&self, bytes: usize) -> Result<(), i32> {
         self.parts.set(self.parts.get() + 1);
         self.answered.set(self.answered.get().saturating_add(bytes));
@@ -170,7 +170,7 @@ impl<'a> Crossing<'a> {
         Ok(())
     }
 
-    /// A text of the plugin.
+    /// Reads a text of the plugin.
     ///
     /// # Safety
     /// See [`text_of`].
@@ -182,7 +182,7 @@ impl<'a> Crossing<'a> {
 }
 
 impl CrossingItem<'_> {
-    /// Keeps a text until the call returns, if there is room.
+    /// Keeps a text until the call returns, if the limit allows.
     fn keep(&self, text: String) -> Result<SfStr, i32> {
         self.asked.set(self.asked.get().saturating_add(text.len().max(LEAST_COUNTED)));
         if self.asked.get() > MOST_ASKED {
@@ -205,7 +205,7 @@ impl CrossingItem<'_> {
         self.keep(json)
     }
 
-    /// What the layers below show, as JSON.
+    /// The view of the layers below as JSON.
     fn default(&self) -> Result<SfStr, i32> {
         let Verdict::Show(view) = (self.rest)(self.which) else { return Err(ABSENT) };
         let json = ViewJson { mark: view.mark, title: &view.title, body: &view.body };
@@ -213,7 +213,7 @@ impl CrossingItem<'_> {
     }
 }
 
-/// Runs a host function. A panic must not get into a plugin's frames.
+/// Runs a host function. A panic must not unwind into a plugin's frames.
 fn guarded<T>(otherwise: T, run: impl FnOnce() -> Result<T, T>) -> T {
     catch_unwind(AssertUnwindSafe(run)).map_or(otherwise, |done| done.unwrap_or_else(|code| code))
 }
@@ -244,7 +244,7 @@ unsafe fn put<T>(out: *mut T, value: T) -> Result<i32, i32> {
 }
 
 extern "C" fn has(feature: SfStr) -> i32 {
-    // SAFETY: the interface asks for a text that is there.
+    // SAFETY: the interface requires a valid text.
     let feature = unsafe { text_of(feature, LONGEST_NAME) };
     i32::from(feature.is_ok_and(|feature| FEATURES.contains(&feature)))
 }
@@ -258,7 +258,7 @@ extern "C" fn log(level: i32, message: SfStr) {
         let bytes: &[u8] = if message.len == 0 {
             b""
         } else {
-            // SAFETY: the interface asks for a text that is there.
+            // SAFETY: the interface requires a valid text.
             unsafe { std::slice::from_raw_parts(message.ptr, message.len) }
         };
         let line = String::from_utf8_lossy(bytes).into_owned();
@@ -273,10 +273,10 @@ extern "C" fn log(level: i32, message: SfStr) {
 
 extern "C" fn item_json(item: *const SfItem, out: *mut SfStr) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for an item of the running call.
+        // SAFETY: the interface requires an item of the running call.
         let item = unsafe { item_at(item) }?;
         let json = *item.json.get_or_init(|| item.json());
-        // SAFETY: the interface asks for a place to write to.
+        // SAFETY: the interface requires a writable address.
         unsafe { put(out, json?) }
     })
 }
@@ -284,7 +284,7 @@ extern "C" fn item_json(item: *const SfItem, out: *mut SfStr) -> i32 {
 /// The scalar at a pointer.
 ///
 /// # Safety
-/// As the interface asks: an item of the running call, and a text that is there.
+/// As the interface requires: an item of the running call, and a valid text.
 unsafe fn scalar<'a>(item: &'a CrossingItem<'a>, pointer: SfStr) -> Result<Scalar<'a>, i32> {
     // SAFETY: the caller promises it.
     let pointer = unsafe { text_of(pointer, LONGEST_NAME) }.map_err(|_| INVALID)?;
@@ -293,36 +293,36 @@ unsafe fn scalar<'a>(item: &'a CrossingItem<'a>, pointer: SfStr) -> Result<Scala
 
 extern "C" fn item_str(item: *const SfItem, pointer: SfStr, out: *mut SfStr) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for an item of the running call.
+        // SAFETY: the interface requires an item of the running call.
         let item = unsafe { item_at(item) }?;
-        // SAFETY: as the interface asks.
+        // SAFETY: as the interface requires.
         let text = match unsafe { scalar(item, pointer) }? {
             Scalar::Text(Cow::Borrowed(text)) => SfStr::of(text),
             Scalar::Text(Cow::Owned(text)) => item.keep(text)?,
             Scalar::Number(_) => return Err(ABSENT),
         };
-        // SAFETY: the interface asks for a place to write to.
+        // SAFETY: the interface requires a writable address.
         unsafe { put(out, text) }
     })
 }
 
 extern "C" fn item_num(item: *const SfItem, pointer: SfStr, out: *mut f64) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for an item of the running call.
+        // SAFETY: the interface requires an item of the running call.
         let item = unsafe { item_at(item) }?;
-        // SAFETY: as the interface asks.
+        // SAFETY: as the interface requires.
         let Scalar::Number(number) = unsafe { scalar(item, pointer) }? else { return Err(ABSENT) };
-        // SAFETY: the interface asks for a place to write to.
+        // SAFETY: the interface requires a writable address.
         unsafe { put(out, number) }
     })
 }
 
 extern "C" fn item_call(item: *const SfItem) -> *const SfItem {
-    // SAFETY: the interface asks for an item of the running call.
+    // SAFETY: the interface requires an item of the running call.
     unsafe { item_at(item) }.map_or(std::ptr::null(), |item| item.call.get())
 }
 
-/// A view as plugins read it.
+/// A view, in the form that plugins receive.
 #[derive(Serialize)]
 struct ViewJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -331,7 +331,7 @@ struct ViewJson<'a> {
     body: &'a [Block],
 }
 
-/// A view as plugins write it.
+/// A view, in the form that plugins return.
 #[derive(Deserialize)]
 struct AnswerJson {
     mark: Option<String>,
@@ -343,17 +343,17 @@ struct AnswerJson {
 
 extern "C" fn item_default(item: *const SfItem, out: *mut SfStr) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for an item of the running call.
+        // SAFETY: the interface requires an item of the running call.
         let item = unsafe { item_at(item) }?;
         let json = *item.default.get_or_init(|| item.default());
-        // SAFETY: the interface asks for a place to write to.
+        // SAFETY: the interface requires a writable address.
         unsafe { put(out, json?) }
     })
 }
 
 extern "C" fn sink_default(sink: *mut SfSink) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for a sink of the running call.
+        // SAFETY: the interface requires a sink of the running call.
         let sink = unsafe { sink_at(sink) }?;
         sink.count(0)?;
         let item = sink.item.as_ref().ok_or(ABSENT)?;
@@ -365,7 +365,7 @@ extern "C" fn sink_default(sink: *mut SfSink) -> i32 {
 
 extern "C" fn sink_clear(sink: *mut SfSink, parts: i32) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for a sink of the running call.
+        // SAFETY: the interface requires a sink of the running call.
         let sink = unsafe { sink_at(sink) }?;
         sink.count(0)?;
         if parts & !(TITLE | BODY) != 0 {
@@ -383,17 +383,17 @@ extern "C" fn sink_clear(sink: *mut SfSink, parts: i32) -> i32 {
     })
 }
 
-/// The role of this name; that of plain text if it is none.
+/// Parses a role. An invalid name counts as the role of plain text.
 fn role(name: &str) -> Role {
     Role::parse(name).unwrap_or(Role::of("text"))
 }
 
 extern "C" fn sink_span(sink: *mut SfSink, text: SfStr, name: SfStr) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for a sink of the running call.
+        // SAFETY: the interface requires a sink of the running call.
         let sink = unsafe { sink_at(sink) }?;
         sink.count(text.len)?;
-        // SAFETY: the interface asks for texts that are there.
+        // SAFETY: the interface requires valid texts.
         let (text, name) =
             unsafe { (sink.text(text, "title", MOST_ANSWERED)?, sink.text(name, "role", LONGEST_NAME)?) };
         sink.answer.borrow_mut().title.spans.push(Span::new(role(name), Text::clean(text)));
@@ -403,10 +403,10 @@ extern "C" fn sink_span(sink: *mut SfSink, text: SfStr, name: SfStr) -> i32 {
 
 extern "C" fn sink_code(sink: *mut SfSink, text: SfStr, lang: SfStr, name: SfStr) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for a sink of the running call.
+        // SAFETY: the interface requires a sink of the running call.
         let sink = unsafe { sink_at(sink) }?;
         sink.count(text.len)?;
-        // SAFETY: the interface asks for texts that are there.
+        // SAFETY: the interface requires valid texts.
         let (text, lang, name) = unsafe {
             (
                 sink.text(text, "code", MOST_ANSWERED)?,
@@ -421,7 +421,7 @@ extern "C" fn sink_code(sink: *mut SfSink, text: SfStr, lang: SfStr, name: SfStr
     })
 }
 
-/// The text of a plugin's JSON.
+/// Counts and reads a JSON text of the plugin.
 ///
 /// # Safety
 /// See [`text_of`].
@@ -431,7 +431,7 @@ unsafe fn json_text<'t>(sink: &Crossing<'_>, text: SfStr) -> Result<&'t str, i32
     unsafe { sink.text(text, "JSON", MOST_ANSWERED) }
 }
 
-/// Reads JSON of a plugin.
+/// Parses JSON of a plugin.
 fn read_json<T: for<'de> Deserialize<'de>>(sink: &Crossing<'_>, text: &str) -> Result<T, i32> {
     let read = serde_json::from_str(text);
     read.map_err(|error| sink.refuse(INVALID, format!("the JSON of its answer can't be read: {error}")))
@@ -439,9 +439,9 @@ fn read_json<T: for<'de> Deserialize<'de>>(sink: &Crossing<'_>, text: &str) -> R
 
 extern "C" fn sink_blocks(sink: *mut SfSink, text: SfStr) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for a sink of the running call.
+        // SAFETY: the interface requires a sink of the running call.
         let sink = unsafe { sink_at(sink) }?;
-        // SAFETY: the interface asks for a text that is there.
+        // SAFETY: the interface requires a valid text.
         let text = unsafe { json_text(sink, text) }?;
         let body = &mut sink.answer.borrow_mut().body;
         if text.trim_start().starts_with('[') {
@@ -455,9 +455,9 @@ extern "C" fn sink_blocks(sink: *mut SfSink, text: SfStr) -> i32 {
 
 extern "C" fn sink_view(sink: *mut SfSink, text: SfStr) -> i32 {
     guarded(INVALID, || {
-        // SAFETY: the interface asks for a sink of the running call.
+        // SAFETY: the interface requires a sink of the running call.
         let sink = unsafe { sink_at(sink) }?;
-        // SAFETY: the interface asks for a text that is there.
+        // SAFETY: the interface requires a valid text.
         let AnswerJson { mark, title, body } = read_json(sink, unsafe { json_text(sink, text) }?)?;
         let mark = mark.as_deref().and_then(theme::mark);
         sink.answer.replace(View { mark, body, ..View::default() }.retitled(title));
@@ -475,7 +475,7 @@ mod tests {
 
     use super::*;
 
-    /// Says what it is told of an item, and panics where it is told to.
+    /// Repeats an item's text in its answer, and panics if the text is "panic".
     struct Parrot;
 
     impl NativePlugin for Parrot {
@@ -501,13 +501,13 @@ mod tests {
         }
     }
 
-    fn asked(text: &str) -> (i32, Result<View, String>, Logged) {
+    fn formatted(text: &str) -> (i32, Result<View, String>, Logged) {
         let table = table_of::<Parrot>();
         let mut item = Item::new("m/0", Kind::Reply, 7);
         item.text = Content::Own(text.to_owned());
         let below = |_| Verdict::Show(View::titled("call", Line::of("text", Text::own("below "))));
         let crossing = Crossing::new(Some(&item), None, &below);
-        let (code, said) = logged(|| {
+        let (code, log) = logged(|| {
             // SAFETY: the table is that of a plugin in this crate; the host's table is static, the options live as long as the call.
             let instance: *mut c_void = unsafe { table.create.unwrap()(&raw const HOST, SfStr::of("{}")) };
             // SAFETY: the instance is from the same table, and nobody else has it.
@@ -516,14 +516,14 @@ mod tests {
             unsafe { table.destroy.unwrap()(instance) };
             code
         });
-        (code, crossing.into_answer(), said)
+        (code, crossing.into_answer(), log)
     }
 
     #[test]
     fn both_sides_of_the_interface_agree() {
-        let (code, view, said) = asked("Hello\u{1b}[2J");
+        let (code, view, log) = formatted("Hello\u{1b}[2J");
         let view = view.unwrap();
-        assert_eq!((code, said.lines.as_slice()), (SHOW, &[(false, "{}".to_owned())][..]));
+        assert_eq!((code, log.lines.as_slice()), (SHOW, &[(false, "{}".to_owned())][..]));
         let title: String = view.title.spans.iter().map(|span| span.text.as_str()).collect();
         assert_eq!((title.as_str(), view.body.len(), view.mark), ("below Hello␛[2J", 3, Some("call")));
         let code = |at: usize| match &view.body[at] {
@@ -539,9 +539,9 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_failure_with_its_place() {
-        let (code, _, said) = asked("panic");
+        let (code, _, log) = formatted("panic");
         assert_eq!(code, FAILED);
-        let (is_reason, line) = said.lines.last().unwrap();
+        let (is_reason, line) = log.lines.last().unwrap();
         assert!(*is_reason && line.contains("crossing.rs:") && line.ends_with(": on purpose"), "{line}");
     }
 
@@ -549,16 +549,16 @@ mod tests {
     fn a_plugin_that_refuses_has_no_instance() {
         let table = table_of::<Parrot>();
         // SAFETY: the host's table is static, the options live as long as the call.
-        let (instance, said) = logged(|| unsafe { table.create.unwrap()(&raw const HOST, SfStr::of("no")) });
+        let (instance, log) = logged(|| unsafe { table.create.unwrap()(&raw const HOST, SfStr::of("no")) });
         assert!(instance.is_null());
-        assert_eq!(said.lines.last(), Some(&(true, "no".to_owned())));
+        assert_eq!(log.lines.last(), Some(&(true, "no".to_owned())));
         // SAFETY: the texts of a table are static.
         let formats = unsafe { text_of(table.formats, 100) };
         assert_eq!(formats, Ok(r#"["reply","a \"quoted\" name"]"#));
     }
 
     #[test]
-    fn what_is_out_of_place_is_refused() {
+    fn invalid_arguments_are_refused() {
         assert_eq!(item_json(std::ptr::null(), std::ptr::null_mut()), INVALID);
         assert!(item_call(std::ptr::null()).is_null());
         assert_eq!(sink_clear(std::ptr::null_mut(), 1), INVALID);

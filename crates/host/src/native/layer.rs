@@ -1,4 +1,4 @@
-//! One native plugin that runs: its instance, what it is for, and how often it failed.
+//! A running native plugin: its instance and its failures.
 
 #![expect(unsafe_code, reason = "functions of a library are called by pointer")]
 
@@ -21,9 +21,9 @@ use crate::plugin::library::{NativeCode, NativeTable};
 use crate::plugin::pack::{Pack, PluginLayer};
 use crate::tools::amend::{About, Given};
 
-/// So many failures before a plugin is off for the run.
+/// Failures after which a plugin is disabled for the rest of the run.
 const MOST_FAILURES: u32 = 20;
-/// Failures that are kept until somebody counts them.
+/// Most failures that are kept until they are taken.
 const MOST_KEPT: usize = 64;
 
 /// A native plugin whose library is loaded.
@@ -36,7 +36,7 @@ struct LoadedPlugin {
     journal: Journal,
 }
 
-/// What became of the calls of a plugin.
+/// The failures of a plugin and its pending notes.
 #[derive(Default)]
 struct LayerState {
     failures: u32,
@@ -44,25 +44,25 @@ struct LayerState {
     notes: Vec<Line>,
 }
 
-/// What a plugin made for one output of one session.
+/// An instance of a plugin, for one output of one session.
 struct Instance {
     functions: SfPlugin,
     address: *mut c_void,
 }
 
-// SAFETY: the interface lets an instance move between threads, as long as one at a time calls it: it is behind a mutex.
+// SAFETY: the interface lets an instance move between threads, as long as calls don't overlap, which the mutex ensures.
 unsafe impl Send for Instance {}
 
 impl Drop for Instance {
     fn drop(&mut self) {
         if let Some(destroy) = self.functions.destroy {
-            // SAFETY: `create` of the same plugin made it, and nothing of it is called any more.
+            // SAFETY: `create` of the same plugin returned it, and no other call uses it any more.
             let ((), _) = logged(|| unsafe { destroy(self.address) });
         }
     }
 }
 
-/// Loads the library of a plugin, unless it is loaded already, and makes an instance.
+/// Loads the library of a plugin, unless it is loaded already, and creates an instance.
 pub(super) fn load(
     layer: PluginLayer,
     pack: &Arc<Pack>,
@@ -76,7 +76,7 @@ pub(super) fn load(
     let table = code.table(&HOST).map_err(|message| refuse(&pack.name, message))?;
     let functions = &table.functions;
     let options = options(pack);
-    let (address, said) = match functions.create {
+    let (address, log) = match functions.create {
         // SAFETY: the host's table lives as long as the process, the options until the call returns.
         Some(create) => logged(|| unsafe { create(&raw const HOST, SfStr::of(&options)) }),
         None => (std::ptr::null_mut(), Logged::default()),
@@ -85,7 +85,7 @@ pub(super) fn load(
         layer,
         pack: Arc::clone(pack),
         table,
-        // One without an address is not to be destroyed.
+        // A null instance must not be destroyed.
         instance: Mutex::new(Instance {
             functions: SfPlugin { destroy: functions.destroy.filter(|_| !address.is_null()), ..*functions },
             address,
@@ -93,7 +93,7 @@ pub(super) fn load(
         state: Mutex::default(),
         journal: journal.clone(),
     };
-    let reason = this.take_log(said, address.is_null());
+    let reason = this.take_log(log, address.is_null());
     if address.is_null() {
         let why = reason.unwrap_or_else(|| "without giving a reason".to_owned());
         return Err(refuse(&table.name, format!("it refuses to start: {why}")));
@@ -135,7 +135,7 @@ impl NativeLayer for LoadedPlugin {
         });
         match called.and_then(|(code, reason)| view(item, code, reason, crossing)) {
             Ok(given) => given,
-            // What fails for an item that still grows may well work once it is whole.
+            // An error for an incomplete item may not occur for the complete one.
             Err(_) if item.status == Status::Open => Given::Nothing,
             Err(why) => {
                 self.fail(&doing(item, about.tool()), why);
@@ -172,24 +172,24 @@ impl LoadedPlugin {
         lock(&self.state)
     }
 
-    /// Calls one of its functions. Gives the code and the last reason that it logged; the error says why it can't be called.
+    /// Calls one of its functions. Returns the code and the last reason that it logged; the error is why it can't be called.
     fn call(
         &self,
         function: impl FnOnce(&SfPlugin, *mut c_void) -> Option<i32>,
     ) -> Result<(i32, Option<String>), String> {
-        // Asking the layers below never leads back here, unless the plugin calls itself on another thread.
+        // The layers below never call it again, unless the plugin calls itself on another thread.
         let Ok(instance) = self.instance.try_lock() else {
             return Err("it is called while it is still being asked".to_owned());
         };
-        let (code, said) = logged(|| function(&instance.functions, instance.address));
+        let (code, log) = logged(|| function(&instance.functions, instance.address));
         let code = code.unwrap_or(PASS);
-        Ok((code, self.take_log(said, code < 0)))
+        Ok((code, self.take_log(log, code < 0)))
     }
 
-    /// Prints what was logged; if the call failed, all but the reason, which is given back.
-    fn take_log(&self, said: Logged, is_failed: bool) -> Option<String> {
+    /// Prints the logged lines. If the call failed, the last reason is returned instead of printed.
+    fn take_log(&self, log: Logged, is_failed: bool) -> Option<String> {
         let mut reason = None;
-        for (is_reason, line) in said.lines {
+        for (is_reason, line) in log.lines {
             let before = if is_failed && is_reason { reason.replace(line) } else { Some(line) };
             if let Some(line) = before.filter(|_| !self.journal.is_heard(&self.pack.name)) {
                 self.journal.print(&self.table.name, line.as_bytes());
@@ -198,7 +198,7 @@ impl LoadedPlugin {
         reason
     }
 
-    /// Tells it that the session begins or ends; gives the blocks that it shows there.
+    /// Calls its `session` function at the beginning or the end. Returns the blocks to show there.
     fn session(&self, is_end: bool, session: &Session) -> Vec<Block> {
         let facts = session_json(session);
         let moment = if is_end { END } else { BEGIN };
@@ -209,7 +209,7 @@ impl LoadedPlugin {
         })
     }
 
-    /// Tells it about a whole item, if it observes such; gives the blocks that it shows after it.
+    /// Passes a complete item to it if it observes such items. Returns the blocks to show after the item.
     fn observe(&self, item: &Item, session: &Session) -> Vec<Block> {
         if !self.table.observes.iter().any(|group| group.matches(item)) {
             return Vec::new();
@@ -240,12 +240,12 @@ impl LoadedPlugin {
         let called = self.call(|functions, instance| {
             crossing.cross(|item, sink| function(functions, instance, item, sink))
         });
-        let said = called.and_then(|(code, reason)| match (code, crossing.into_answer()) {
+        let answer = called.and_then(|(code, reason)| match (code, crossing.into_answer()) {
             (_, Err(why)) => Err(why),
             (code, _) if code < 0 => Err(reason.unwrap_or_else(|| coded(code))),
             (_, Ok(view)) => Ok(view),
         });
-        match said {
+        match answer {
             Ok(mut view) if !view.is_blank() => {
                 if !view.title.is_empty() {
                     view.body.insert(0, Block::line(view.title));
@@ -260,7 +260,7 @@ impl LoadedPlugin {
         }
     }
 
-    /// Takes in a failure: it is counted, and reported if it is new.
+    /// Counts a failure, and reports it if it is new.
     fn fail(&self, doing: &str, why: String) {
         let name = &self.table.name;
         let mut state = self.state();
@@ -282,8 +282,8 @@ impl LoadedPlugin {
     }
 }
 
-/// What the library of a native plugin has in its table: name, version, and what it is for, as `format Bash` and `observe call`. The
-/// library is loaded.
+/// Loads the library of a native plugin and returns its name, its version, and the groups that it handles, such as `format Bash`
+/// or `observe call`.
 #[cfg(feature = "lua")]
 pub(crate) fn described(pack: &Pack) -> Result<(String, Option<String>, Vec<String>), String> {
     let code = pack.native().ok_or_else(|| "it has no library".to_owned())?;
@@ -302,7 +302,7 @@ pub(crate) fn described(pack: &Pack) -> Result<(String, Option<String>, Vec<Stri
     Ok((table.name.clone(), table.version.clone(), groups))
 }
 
-/// What a code and an answer come to.
+/// Interprets a return code and an answer.
 fn view(
     item: &Item,
     code: i32,
@@ -336,7 +336,7 @@ fn doing(item: &Item, tool: Option<&str>) -> String {
     format!("formatting {of}{} (line {})", tool.unwrap_or(item.kind.name()), item.line)
 }
 
-/// The options that were chosen for a plugin, as JSON.
+/// The options of a plugin as JSON.
 fn options(pack: &Pack) -> String {
     let options: Map<String, Value> = pack
         .options
@@ -346,12 +346,12 @@ fn options(pack: &Pack) -> String {
     Value::Object(options).to_string()
 }
 
-/// The facts of a session, as JSON.
+/// The facts of a session as JSON.
 fn session_json(session: &Session) -> String {
     let facts = session.facts();
-    let told =
+    let facts =
         [("agent", &facts.agent), ("model", &facts.model), ("cwd", &facts.cwd), ("id", &facts.session)];
     let known =
-        told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value.as_deref()?))));
+        facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value.as_deref()?))));
     Value::Object(known.collect()).to_string()
 }

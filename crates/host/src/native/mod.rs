@@ -1,14 +1,14 @@
-//! Plugins that are shared libraries: how items cross to them, what comes back, and the formatters made of them.
+//! Plugins that are shared libraries: how items are passed to them, how answers are read, and the formatters made of them.
 //!
 //! ```text
-//! an item that a plugin is for ─▶ NativeLayer ─▶ format(instance, item, sink) ─▶ a view, hidden, or the layer below
+//! an item that a plugin formats ─▶ NativeLayer ─▶ format(instance, item, sink) ─▶ a view, hidden, or the layer below
 //!                                                  │ host functions (crossing.rs):
 //!                                                  │ values by pointer, the item as JSON, the view of the layers below
-//!                                                  ▼ blocks and spans, copied and checked as they come
+//!                                                  ▼ blocks and spans, copied and checked as they arrive
 //! ```
 //!
-//! Other items never cross. What a plugin does wrong costs its own words alone and is reported once. That it aborts, crashes or never
-//! returns can't be helped: a native plugin has all rights of the program.
+//! Other items are never passed. A plugin's error costs only its own output and is reported once. Nothing protects against one
+//! that aborts, crashes or never returns: a native plugin has all rights of the program.
 
 mod chain;
 #[cfg(all(feature = "native", unix))]
@@ -33,50 +33,50 @@ pub(crate) use chain::NativePlugins;
 #[cfg(feature = "lua")]
 pub(crate) use layer::described;
 
-/// What the layers below are asked for.
+/// What a plugin can request from the layers below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(all(feature = "native", unix)), expect(dead_code, reason = "nobody asks"))]
+#[cfg_attr(not(all(feature = "native", unix)), expect(dead_code, reason = "nothing requests it"))]
 pub(crate) enum RestOf {
-    /// What they show of the item.
+    /// Their view of the item.
     Item,
-    /// What they show of the call that it answers.
+    /// Their view of the call that the item answers.
     Call,
 }
 
-/// A native plugin that runs.
+/// A running native plugin.
 pub(crate) trait NativeLayer: Send + Sync {
-    /// How high it is in the chain.
+    /// The layer that it belongs to.
     fn layer(&self) -> PluginLayer;
 
     /// Its name.
     fn name(&self) -> &str;
 
-    /// What it was read from.
+    /// The pack that it was loaded from.
     fn pack(&self) -> &Arc<Pack>;
 
-    /// What it formats.
+    /// The groups of items that it formats.
     fn formats(&self) -> &[Selector];
 
-    /// Whether it may have something to say about an item.
+    /// Whether it formats this item, unless it passes.
     fn is_for(&self, item: &Item) -> bool {
         self.formats().iter().any(|group| group.matches(item))
     }
 
-    /// Whether it failed too often to be asked again.
+    /// Whether it was disabled after too many failures.
     fn is_off(&self) -> bool;
 
-    /// What it shows of an item. `rest` gives what the layers below show.
+    /// Formats an item. `rest` returns the verdict of the layers below.
     fn ask(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View>;
 
-    /// Fails instead of being asked, to test what comes of it.
+    /// Fails instead of being called, to test the fallback.
     fn fail_on_purpose(&self, about: About<'_>) -> Given<View>;
 
-    /// Tells it about a moment of the session; gives the blocks that it shows there.
+    /// Passes a moment of the session to it. Returns the blocks to show there.
     fn observed_moment(&self, moment: Observation<'_>, session: &Session) -> Vec<Block>;
 
-    /// Takes what is to be shown under the next view.
+    /// Takes the notes to show below the next view.
     fn take_notes(&self) -> Vec<Line>;
 
-    /// Takes what went wrong since this was last asked.
+    /// Takes the failures since the last call.
     fn take_failures(&self) -> Vec<FormatError>;
 }

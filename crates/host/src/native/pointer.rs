@@ -1,4 +1,4 @@
-//! Finds a value of an item by its place in the item's JSON, without making that JSON.
+//! Finds a value of an item by a JSON pointer, without creating the JSON.
 
 use std::borrow::Cow;
 
@@ -6,9 +6,9 @@ use streamfmt_core::item::{FactRef, Item, Status};
 
 use crate::json::{self, Value, ValueKind};
 
-/// A value that was found.
+/// The value at a pointer.
 pub(super) enum Scalar<'a> {
-    /// A text, as it came.
+    /// A text, unmodified.
     Text(Cow<'a, str>),
     /// A number; true is 1 and false is 0.
     Number(f64),
@@ -20,7 +20,7 @@ impl Scalar<'static> {
     }
 }
 
-/// The scalar at a JSON pointer, as `/input/edits/0/new_string`.
+/// The scalar at a JSON pointer, such as `/input/edits/0/new_string`.
 pub(super) fn find<'a>(item: &'a Item, pointer: &str) -> Option<Scalar<'a>> {
     let mut keys = pointer.strip_prefix('/')?.split('/').map(unescaped);
     let first = keys.next()?;
@@ -52,7 +52,7 @@ pub(super) fn find<'a>(item: &'a Item, pointer: &str) -> Option<Scalar<'a>> {
     found.filter(|_| keys.next().is_none())
 }
 
-/// A part of a pointer in which `~1` stands for a slash and `~0` for a tilde.
+/// Unescapes a part of a pointer: `~1` means a slash, `~0` a tilde.
 fn unescaped(key: &str) -> Cow<'_, str> {
     if key.contains('~') { Cow::Owned(key.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(key) }
 }
@@ -79,7 +79,7 @@ fn of_fact<'a, 'k>(mut fact: FactRef<'a>, keys: impl Iterator<Item = Cow<'k, str
     fact.str().map(Scalar::Text).or_else(|| fact.float().map(Scalar::Number))
 }
 
-/// The same apart from what it was read from.
+/// Detaches a value from the fact that it was read from.
 fn owned(found: Scalar<'_>) -> Scalar<'static> {
     match found {
         Scalar::Text(text) => Scalar::Text(Cow::Owned(text.into_owned())),

@@ -1,4 +1,4 @@
-//! What stands for native plugins that run where none can be loaded: there is no code of any.
+//! The replacement for running native plugins in builds that can't load any: there is no native code, so nothing is ever loaded.
 
 use std::sync::Arc;
 

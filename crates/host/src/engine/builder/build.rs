@@ -1,4 +1,4 @@
-//! Builds an engine of the choices: reads the settings and checks everything.
+//! Builds an engine from the choices: reads the settings and checks everything.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::settings::profile::Settings;
 use crate::settings::{Active, Config, ProfileChoice, Request, SettingsProblems, tree};
 use crate::writers::{self, CiUse, Looks, WRITERS, WriterColors, WriterRow};
 
-/// The common parts of all profiles of a build.
-struct Begun<'a> {
+/// The inputs that all profiles of a build have in common.
+struct BuildInputs<'a> {
     config: &'a Arc<Config>,
     plugins: &'a [(PluginLayer, Arc<Pack>)],
     journal: &'a Journal,
@@ -44,29 +44,29 @@ impl Builder {
     }
 
     fn read(self) -> Result<Engine, Problems> {
-        let mut told = SettingsProblems::default();
-        told.errors.0.extend(self.additions.problems());
+        let mut found = SettingsProblems::default();
+        found.errors.0.extend(self.additions.problems());
         let journal = Journal::default();
-        let plugins = self.plugins_of_run(&journal, &mut told);
+        let plugins = self.plugins_of_run(&journal, &mut found);
         let packs = plugins.iter().map(|(_, pack)| Arc::clone(pack)).collect();
         let config = Arc::new(Config::load(&Request { packs, ..self.sources.request.clone() }));
-        told.extend(config.problems().clone());
+        found.extend(config.problems().clone());
         let otherwise =
             self.look.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
-        let choices = config.choices(self.asked(), otherwise);
-        let begun = Begun { config: &config, plugins: &plugins, journal: &journal };
-        let mut make = |choice| self.chosen_profile(&begun, choice, &mut told);
+        let choices = config.choices(self.requested(), otherwise);
+        let begun = BuildInputs { config: &config, plugins: &plugins, journal: &journal };
+        let mut make = |choice| self.chosen_profile(&begun, choice, &mut found);
         let chosen = choices.profiles.into_iter().find_map(&mut make);
         let by_stream = choices.by_stream.into_iter();
         let by_stream = by_stream.filter_map(|(switch, choice)| Some((switch, make(choice)?))).collect();
         if self.sources.is_strict {
-            let warnings = std::mem::take(&mut told.warnings);
-            told.errors.0.extend(warnings.0);
+            let warnings = std::mem::take(&mut found.warnings);
+            found.errors.0.extend(warnings.0);
         }
-        told.errors.sort();
-        told.warnings.sort();
-        let (Some(chosen), true) = (chosen, told.errors.0.is_empty()) else { return Err(told.errors) };
-        let mut warnings = told.warnings;
+        found.errors.sort();
+        found.warnings.sort();
+        let (Some(chosen), true) = (chosen, found.errors.0.is_empty()) else { return Err(found.errors) };
+        let mut warnings = found.warnings;
         // They aren't certainly mistakes, so `strict` doesn't make them errors.
         warnings.0.extend(self.group_hints(&chosen));
         Ok(Engine {
@@ -102,16 +102,16 @@ impl Builder {
         named("--hide", &self.items.hide)
     }
 
-    /// The requested profile, if any.
-    fn asked(&self) -> Option<ProfileChoice> {
+    /// The explicitly requested profile, if any.
+    fn requested(&self) -> Option<ProfileChoice> {
         let choice = |name: &String, by| ProfileChoice { profile: Named::of_option(name, by), by };
         let of_option = self.sources.profile.as_ref().map(|name| choice(name, "--profile"));
         let name = self.sources.environment_profile.as_ref();
         of_option.or_else(|| Some(choice(name?, "STREAMFMT_PROFILE")))
     }
 
-    /// Reads the plugins that were named for this run.
-    fn plugins_of_run(&self, journal: &Journal, told: &mut SettingsProblems) -> Vec<Chosen> {
+    /// Reads the plugins that were requested for this run.
+    fn plugins_of_run(&self, journal: &Journal, found: &mut SettingsProblems) -> Vec<Chosen> {
         let Request { files, folders, .. } = &self.sources.request;
         let installed = Installed::new(&folders.clone().unwrap_or_default());
         let home_of = |name: &str| installed.home(name).map_or("", Home::name);
@@ -122,7 +122,7 @@ impl Builder {
                 PluginRequest::Pack(_, pack) => (pack.is_native(), pack.name.clone()),
             };
             if let Some(why) = WITHOUT_LUA.filter(|_| !is_native) {
-                told.errors.0.push(Problem::of(origin, why));
+                found.errors.0.push(Problem::of(origin, why));
                 continue;
             }
             let path = match chosen {
@@ -132,7 +132,8 @@ impl Builder {
                 }
                 PluginRequest::Path(path) => path,
             };
-            // A folder of this name doesn't replace a plugin that the user has, whether it is here by chance or on purpose.
+            // An installed or built-in plugin takes precedence over a folder of the same name, whether that is there by accident
+            // or on purpose.
             if let Some(name) = path.to_str().filter(|name| installed.home(name).is_some()) {
                 match installed.find(files, name) {
                     Ok(pack) => plugins.push((PluginLayer::Run, Arc::new(pack))),
@@ -140,7 +141,7 @@ impl Builder {
                 }
                 if path.join(manifest::FILE).is_file() {
                     let message = format!("the {} plugin is used, not the folder ./{name}", home_of(name));
-                    told.warnings.0.push(Problem::of(origin, message));
+                    found.warnings.0.push(Problem::of(origin, message));
                 }
                 continue;
             }
@@ -152,7 +153,7 @@ impl Builder {
                         .to_str()
                         .filter(|name| manifest::is_name(name) && !is_source(path) && !is_native);
                     let message = name.map_or(message, |name| installed.no_such(name));
-                    told.errors.0.push(Problem::of(origin, message));
+                    found.errors.0.push(Problem::of(origin, message));
                 }
                 // A broken plugin is left out; the others and the stream still work.
                 Err(message) => journal.note_unread(path, message),
@@ -161,22 +162,22 @@ impl Builder {
         plugins
     }
 
-    /// Reads one profile and what is chosen with it, if that exists.
+    /// Reads one profile and the choices that depend on it. Returns `None` if the profile doesn't exist.
     fn chosen_profile(
         &self,
-        begun: &Begun<'_>,
+        begun: &BuildInputs<'_>,
         choice: ProfileChoice,
-        told: &mut SettingsProblems,
+        found: &mut SettingsProblems,
     ) -> Option<ChosenProfile> {
         let mut resolved = begun.config.resolve(&choice.profile);
-        told.extend(resolved.problems.clone());
+        found.extend(resolved.problems.clone());
         if !resolved.is_found {
             return None;
         }
         for assignment in &self.sources.set {
             match tree::read_assignment(assignment) {
-                Ok(said) => resolved.tree.assign(&said),
-                Err(problem) => told.tell(SettingsLayer::Option, [problem]),
+                Ok(setting) => resolved.tree.assign(&setting),
+                Err(problem) => found.tell(SettingsLayer::Option, [problem]),
             }
         }
         let mut settings = Settings::of(&resolved.tree);
@@ -195,41 +196,41 @@ impl Builder {
         let option = SettingsLayer::Option;
         let filter = &mut settings.profile.filter;
         if !self.items.only.is_empty() {
-            filter.only = selectors(&self.only_list(), "--only", told);
+            filter.only = selectors(&self.only_list(), "--only", found);
         }
         if !self.items.hide.is_empty() {
-            filter.hide.extend(selectors(&self.hide_list(), "--hide", told));
+            filter.hide.extend(selectors(&self.hide_list(), "--hide", found));
         }
-        let mut plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, told);
+        let mut plugins = begun.config.all_plugins(&settings, &resolved, begun.plugins, begun.journal, found);
         let mut left_out = Vec::new();
         if self.plugins.without_native {
             let natives = plugins.extract_if(.., |active| active.pack.is_native());
             left_out = natives.map(|active| active.pack.name.clone()).collect();
         }
         let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
-        // A plugin that can't be loaded may be why something isn't known.
+        // If something is unknown, the cause may be a plugin that can't be loaded.
         let with_plugins = |problems: Vec<Problem>| Plugins::problems(&chosen).into_iter().chain(problems);
         let accumulators = || Some(Plugins::names(&chosen).accumulators);
         match (begun.config.records_of(&settings, accumulators), &settings.records) {
             (Ok(drawn), _) => settings.profile.records = drawn,
             (Err(problems), named) => {
                 let layer = named.as_ref().map_or(option, |named| named.spot.document.layer);
-                told.tell(layer, with_plugins(problems.0));
+                found.tell(layer, with_plugins(problems.0));
             }
         }
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
-            told.tell(option, with_plugins(vec![problem]));
+            found.tell(option, with_plugins(vec![problem]));
             None
         });
         let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
-            told.tell(layer, with_plugins(vec![problem]));
+            found.tell(layer, with_plugins(vec![problem]));
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
         if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
             let message = "\"lines\" is now the output format log: set writer = \"log\", or use --to log";
-            told.warnings.0.push(Problem::of("detail", message.to_owned()));
+            found.warnings.0.push(Problem::of("detail", message.to_owned()));
             writer = writers::find("log").unwrap_or(writer);
         }
         let mut themes = begun.config.themes(plugins.iter().rev().map(|active| &active.pack));
@@ -248,7 +249,7 @@ impl Builder {
         } else {
             (None, begun.config.check_theme(&settings.theme, &themes).err())
         };
-        told.extend(wrong.unwrap_or_default());
+        found.extend(wrong.unwrap_or_default());
         settings.tools.extend(self.items.tools.iter().cloned());
         settings.profile.layout.ci = self.ci_of(&settings, writer, plugin_writer.as_ref());
         let mut looks = self.look.looks.clone();
@@ -270,7 +271,7 @@ impl Builder {
         })
     }
 
-    /// The requested dialect, if it is a known one or a plugin's.
+    /// The requested dialect, if it is built in, added, or a plugin's.
     fn dialect_of(&self, plugins: &[Chosen]) -> Result<Option<String>, Problem> {
         let Some(name) = self.dialect.as_deref().filter(|name| *name != "auto") else { return Ok(None) };
         if DIALECTS.find(name).is_some() {
@@ -286,8 +287,8 @@ impl Builder {
         Err(Problem::of(format!("--from {name}"), format!("unknown dialect {hint}")))
     }
 
-    /// Chooses the output format: the requested one, else the profile's, else by the destination. A plugin's writer is returned beside the
-    /// one that it extends.
+    /// Chooses the output format: the requested one, else the profile's, else the default for the destination. For a plugin's
+    /// writer or an added one, also returns its name, beside the format that it extends.
     fn writer_of(
         &self,
         settings: &Settings,
@@ -322,8 +323,8 @@ impl Builder {
         })
     }
 
-    /// The CI service whose log is written. Only a format with one line for each event has room for commands of ours; in other formats,
-    /// foreign commands are made harmless. Formats for programs are never changed.
+    /// The CI service whose commands may be written. Only a format with one line for each event can contain our commands;
+    /// in other formats, foreign commands are neutralized. Formats for programs are never changed.
     fn ci_of(&self, settings: &Settings, writer: &WriterRow, scripted: Option<&WriterName>) -> Ci {
         let wanted = match (settings.ci, self.look.looks.ci, writer.ci) {
             (Some(chosen), _, _) => chosen,
@@ -339,7 +340,7 @@ impl Builder {
     }
 }
 
-/// Options of the command line, with the methods of [`Builder`] that make the same choice.
+/// Command-line options and the methods of [`Builder`] that make the same choice.
 const METHODS: [(&str, &str); 9] = [
     ("--config", "config"),
     ("--from", "dialect"),
@@ -352,7 +353,7 @@ const METHODS: [(&str, &str); 9] = [
     ("--to", "writer"),
 ];
 
-/// Replaces options by methods. Problems of a file are unchanged.
+/// Replaces options by methods. Problems in files are left unchanged.
 fn name_methods(problems: &mut Problems) {
     for problem in &mut problems.0 {
         for (option, method) in METHODS {
@@ -371,21 +372,21 @@ fn name_methods(problems: &mut Problems) {
     }
 }
 
-/// The names in an option, each as typed. A superfluous comma is ignored.
+/// The names in an option, each as typed. A stray comma is ignored.
 fn named(option: &str, groups: &[String]) -> Vec<Named> {
     let names = groups.iter().map(|group| group.trim()).filter(|group| !group.is_empty());
     names.map(|name| Named::of_option(name, format!("{option} {name}"))).collect()
 }
 
-/// The groups that an option names. At least one is required.
-fn selectors(list: &[Named], option: &str, told: &mut SettingsProblems) -> Vec<Selector> {
+/// Parses the groups in an option. At least one is required.
+fn selectors(list: &[Named], option: &str, found: &mut SettingsProblems) -> Vec<Selector> {
     if list.is_empty() {
         let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
-        told.tell(SettingsLayer::Option, [Problem::of(option, message)]);
+        found.tell(SettingsLayer::Option, [Problem::of(option, message)]);
     }
     for named in list {
         let wrong = group::wrong_with(&named.name).map(|wrong| named.spot.problem(wrong));
-        told.tell(SettingsLayer::Option, wrong);
+        found.tell(SettingsLayer::Option, wrong);
     }
     list.iter().map(|named| Selector::parse(&named.name)).collect()
 }
