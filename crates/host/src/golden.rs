@@ -1,11 +1,11 @@
-//! Golden cases: an input, and what is to come out of it.
+//! Golden cases: an input and its expected output.
 //!
 //! ```text
 //! tests/golden/
-//!   golden.toml                     what all cases start from
+//!   golden.toml                     the settings that all cases start from
 //!   claude/a-failed-command/
 //!     input.ndjson
-//!     case.toml                     optional: what is different here
+//!     case.toml                     optional: the settings that differ here
 //!     expected/default.text.txt     <profile>.<writer>.<ending>
 //!
 //! find (suite) ─▶ cells ─▶ Checker ─▶ outcomes ─▶ report
@@ -13,8 +13,8 @@
 //!                          laws, faults
 //! ```
 //!
-//! A case is tried once for each profile and writer that is wanted of it: that is a [`Cell`]. Besides
-//! comparing what came out, checking a cell tries the laws that hold for every input.
+//! A case is checked once for each combination of profile and writer that it asks for; each combination is a [`Cell`]. Besides
+//! comparing the output, a check verifies the laws that hold for every input.
 //!
 //! ```no_run
 //! use streamfmt::golden::Suite;
@@ -23,8 +23,8 @@
 //! let differing = suite.cells.iter().filter(|cell| !cell.check().is_good()).count();
 //! ```
 //!
-//! Nothing here prints or reads the environment: outcomes are data, and [`Diff`] displays itself.
-//! Only `main`, with the feature `libtest`, is a program.
+//! Nothing here prints or reads the environment: outcomes are data, and [`Diff`] implements `Display`. Only `main`, with the
+//! feature `libtest`, is a program.
 
 pub mod add;
 pub mod case;

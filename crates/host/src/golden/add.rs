@@ -1,4 +1,4 @@
-//! Makes a case of a recorded session, or of a part of it.
+//! Creates a case from a recorded session, or from a part of it.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,10 +13,10 @@ use streamfmt_core::redact::{CustomPattern, Redaction, Redactor};
 use super::suite::is_case;
 use crate::files::FileError;
 
-/// Most bytes of a case: it is to be the smallest input that shows something.
+/// Largest input of a case, in bytes. A case should be the smallest input that shows something.
 const LARGEST: usize = 16 << 20;
 
-/// Lines of a recording, by number from 1.
+/// A range of lines in a recording, numbered from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineRange(RangeInclusive<u64>);
 
@@ -29,7 +29,7 @@ impl Default for LineRange {
 impl FromStr for LineRange {
     type Err = String;
 
-    /// Reads `10..20`, both included; either may be left out, and `7` is that line alone.
+    /// Parses `10..20`, which includes both ends. Either end may be omitted, and `7` is that line alone.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || "expected line numbers from 1, as in 10..20".to_owned();
         let number = |text: &str, without: u64| match text.trim() {
@@ -45,19 +45,19 @@ impl FromStr for LineRange {
     }
 }
 
-/// A case that was made.
+/// A newly created case.
 #[derive(Debug)]
 pub struct NewCase {
-    /// Its input.
+    /// The path of its input.
     pub input: PathBuf,
-    /// How many lines it has.
+    /// The number of lines in its input.
     pub lines: usize,
-    /// What was taken out.
+    /// The number of redactions, by kind.
     pub taken: BTreeMap<String, u64>,
 }
 
-/// Makes the case `name` in the folder `root` of these lines of a recording, which is called `from`; `redacts`: without
-/// what is nobody's business, as far as its shape tells. The error says why not.
+/// Creates the case `name` in the folder `root` from these lines of a recording, named `from` in messages. With `redacts`,
+/// secrets and personal data of known shapes are masked.
 pub fn add(
     root: &Path,
     name: &str,
@@ -78,22 +78,22 @@ pub fn add(
     if let Some(case) = inside {
         return Err(format!("{}: this is a case; a case can't contain another", case.display()));
     }
-    let told = |path: &dyn Display| {
+    let file_error = |path: &dyn Display| {
         let path = path.to_string();
         move |error: io::Error| format!("{path}: {}", FileError::from(error))
     };
     let mut redactor = if redacts { Redactor::new(&private()) } else { None };
     let (mut kept, mut count) = (Vec::new(), 0);
     for _ in 1..*lines.0.start() {
-        if recording.skip_until(b'\n').map_err(told(&from))? == 0 {
+        if recording.skip_until(b'\n').map_err(file_error(&from))? == 0 {
             break;
         }
     }
     for _ in lines.0.clone() {
         let mut line = Vec::new();
-        // One byte more than may be kept is enough to know.
+        // Reading one byte over the limit is enough to detect that it is exceeded.
         let most = (LARGEST - kept.len() + 1) as u64;
-        if recording.by_ref().take(most).read_until(b'\n', &mut line).map_err(told(&from))? == 0 {
+        if recording.by_ref().take(most).read_until(b'\n', &mut line).map_err(file_error(&from))? == 0 {
             break;
         }
         match &mut redactor {
@@ -115,14 +115,14 @@ pub fn add(
     if count == 0 {
         return Err(format!("{from}: no such line"));
     }
-    fs::create_dir_all(&folder).map_err(told(&folder.display()))?;
+    fs::create_dir_all(&folder).map_err(file_error(&folder.display()))?;
     let input = folder.join("input.ndjson");
-    fs::write(&input, kept).map_err(told(&input.display()))?;
+    fs::write(&input, kept).map_err(file_error(&input.display()))?;
     let taken = redactor.map(|mut redactor| redactor.take_counts()).unwrap_or_default();
     Ok(NewCase { input, lines: count, taken })
 }
 
-/// What is nobody's business. Names of projects' folders in histories have the user's name in them too.
+/// The secrets and personal data to mask. The names of project folders in histories contain the user's name, too.
 fn private() -> Redaction {
     let folder = CustomPattern::new("user", r"-(?:home|Users)-([A-Za-z0-9_.]+)");
     Redaction { secrets: true, emails: true, home: true, own: folder.into_iter().collect() }

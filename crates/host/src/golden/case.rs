@@ -1,4 +1,4 @@
-//! A case, and a case as one profile and one writer show it.
+//! A case, and a cell: a case with one profile and one writer.
 
 use std::fs;
 use std::io;
@@ -11,26 +11,26 @@ use super::outcome::Outcome;
 use crate::files::{FileError, read_plain_text};
 use crate::writers::{self, WriterRow};
 
-/// Most bytes of a file that takes part in a case.
+/// Largest file of a case, in bytes.
 pub(super) const LARGEST: usize = 64 << 20;
 
-/// An input, and what it is formatted with.
+/// An input, and the choices that it is formatted with.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Where it is below the folder of all cases: `claude/a-failed-command`.
+    /// Its path below the folder of all cases: `claude/a-failed-command`.
     pub name: String,
     /// Its folder.
     pub path: PathBuf,
-    /// What it is formatted with.
+    /// The choices that it is formatted with.
     pub choices: Arc<CaseChoices>,
-    /// What it is fed with.
+    /// The input.
     pub input: CaseInput,
 }
 
-/// A case as one profile and one writer show it.
+/// A case with one profile and one writer.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// `<case>/<profile>.<writer>`: unlike that of any other cell.
+    /// `<case>/<profile>.<writer>`, which is unique.
     pub name: String,
     /// The case.
     pub case: Arc<Case>,
@@ -38,68 +38,68 @@ pub struct Cell {
     pub profile: String,
     /// The output format.
     pub writer: String,
-    /// Whether it is the first of its case: then it is tried what doesn't depend on the writer.
+    /// Whether it is the first of its case. Only the first one is checked for what doesn't depend on the writer.
     pub is_first: bool,
-    /// The file that holds the expected text.
+    /// The file with the expected output.
     pub file: PathBuf,
 }
 
 impl Cell {
-    /// The output format, unless it is a plugin's.
+    /// The row of the output format, or `None` for a plugin's.
     pub(super) fn row(&self) -> Option<&'static WriterRow> {
         writers::find(&self.writer)
     }
 
-    /// What the case is about, in its own words.
+    /// The title of the case.
     pub fn title(&self) -> &str {
         &self.case.choices.title
     }
 
-    /// What is to come out, if that was ever said. The error says why it can't be known.
+    /// The expected output, or `None` if there is none yet. Fails if the file can't be read.
     pub fn expected(&self) -> Result<Option<String>, String> {
         kept(&self.file)
     }
 
-    /// What plugins are expected to be told of, if anything.
-    pub(super) fn expected_told(&self) -> Result<Option<String>, String> {
-        if self.is_first { kept(&self.told_file()) } else { Ok(None) }
+    /// The expected messages of plugins, if any.
+    pub(super) fn expected_messages(&self) -> Result<Option<String>, String> {
+        if self.is_first { kept(&self.messages_file()) } else { Ok(None) }
     }
 
-    /// Makes what came out the expected text. The error says why that is refused.
+    /// Accepts the output as the expected one, unless there is a reason to refuse.
     ///
-    /// Nothing is accepted that failed: a law that is broken, an input that is no stream, a plugin's error that is
-    /// not expected. And nothing is written over a conflict or outside of the case's folder.
+    /// Refuses an outcome that failed: a violated law, an input that isn't a stream, or an unexpected plugin error. It also
+    /// refuses to overwrite a merge conflict, or to write outside of the case's folder.
     pub fn bless(&self, outcome: &Outcome) -> Result<(), String> {
         if let Some(reason) = outcome.refusal(&self.case.choices.expect) {
             return Err(reason);
         }
-        let told = |error: io::Error| format!("{}: {}", self.file.display(), FileError::from(error));
-        let told_file = self.is_first.then(|| self.told_file());
-        for file in [Some(&self.file), told_file.as_ref()].into_iter().flatten() {
+        let file_error = |error: io::Error| format!("{}: {}", self.file.display(), FileError::from(error));
+        let messages_file = self.is_first.then(|| self.messages_file());
+        for file in [Some(&self.file), messages_file.as_ref()].into_iter().flatten() {
             if let Some(old) = kept(file)?
                 && let Some(line) = conflict(&old)
             {
                 return Err(format!("{}:{line}: unresolved merge conflict", file.display()));
             }
         }
-        fs::create_dir_all(self.file.parent().unwrap_or(&self.file)).map_err(told)?;
-        self.stays_inside(&self.file)?;
-        fs::write(&self.file, &outcome.text).map_err(told)?;
-        let Some(file) = told_file else { return Ok(()) };
-        if !outcome.told.is_empty() {
-            self.stays_inside(&file)?;
-            return fs::write(file, &outcome.told).map_err(told);
+        fs::create_dir_all(self.file.parent().unwrap_or(&self.file)).map_err(file_error)?;
+        self.check_inside(&self.file)?;
+        fs::write(&self.file, &outcome.text).map_err(file_error)?;
+        let Some(file) = messages_file else { return Ok(()) };
+        if !outcome.messages.is_empty() {
+            self.check_inside(&file)?;
+            return fs::write(file, &outcome.messages).map_err(file_error);
         }
-        if file.exists() { fs::remove_file(file).map_err(told) } else { Ok(()) }
+        if file.exists() { fs::remove_file(file).map_err(file_error) } else { Ok(()) }
     }
 
-    /// The file that holds what plugins are told of.
-    fn told_file(&self) -> PathBuf {
+    /// The file with the expected messages of plugins.
+    fn messages_file(&self) -> PathBuf {
         self.file.with_file_name("stderr.txt")
     }
 
-    /// Refuses a file that a link leads out of the case's folder.
-    fn stays_inside(&self, file: &Path) -> Result<(), String> {
+    /// Refuses a file that is outside of the case's folder because of a symbolic link.
+    fn check_inside(&self, file: &Path) -> Result<(), String> {
         let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
         let case = self.case.path.canonicalize().ok();
         let is_inside = folder.zip(case).is_some_and(|(folder, case)| folder.starts_with(case));
@@ -111,7 +111,7 @@ impl Cell {
     }
 }
 
-/// The text of a file, if there is one.
+/// The text of a file, or `None` if it doesn't exist.
 fn kept(path: &Path) -> Result<Option<String>, String> {
     match read_plain_text(path, LARGEST) {
         Ok(text) => Ok(Some(text)),
@@ -123,7 +123,7 @@ fn kept(path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-/// The line where the marks of a conflict begin, if there are such marks.
+/// The line at which a merge conflict begins, if there is one.
 fn conflict(text: &str) -> Option<usize> {
     let begin = text.lines().position(|line| line.starts_with("<<<<<<< "))?;
     text.lines().skip(begin).any(|line| line.starts_with(">>>>>>> ")).then_some(begin + 1)

@@ -1,4 +1,4 @@
-//! Checks cells: one, or all of them on several threads, reported in their order.
+//! Checks cells: one, or several on threads, reported in order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,10 +17,10 @@ use super::suite::Suite;
 use crate::problem::Problem;
 use crate::writers::WriterRow;
 
-/// More threads than this help on no machine.
+/// Most threads. More than this aren't faster on any machine.
 const MOST_THREADS: usize = 256;
 
-/// Checks cells. They share engines, and with them plugins.
+/// Checks cells. They share engines, and thereby loaded plugins.
 #[derive(Default)]
 pub struct Checker {
     chunks: Chunks,
@@ -33,11 +33,11 @@ pub struct Checker {
 pub struct CheckSummary {
     /// Cells by state.
     pub states: BTreeMap<State, usize>,
-    /// Set-up errors because of which there is no cell.
+    /// Setup errors that prevented cells.
     pub problems: usize,
     /// Expected files that no case refers to.
     pub orphans: usize,
-    /// Whether these are a failure.
+    /// Whether orphans count as failures.
     pub is_strict: bool,
     /// Whether plugins may fail if the output is as expected.
     pub allows_plugin_errors: bool,
@@ -71,15 +71,15 @@ impl CheckSummary {
         self.count(State::Skipped)
     }
 
-    /// The number of failures: cells, set-up errors, and unused files if they are a failure.
+    /// The number of failures: cells, setup errors, and orphans if they count as failures.
     pub fn failed(&self) -> usize {
         let cells: usize = self.states.values().sum();
         let orphans = if self.is_strict { self.orphans } else { 0 };
         cells - self.passed() - self.skipped() + self.problems + orphans
     }
 
-    /// The exit code of a program that checked: 0 all equal, 1 some differ, 2 a set-up error, 3 a plugin failed, 4 some
-    /// are only new, 5 no case was run.
+    /// The exit code of a checking program: 0 all equal, 1 some differ, 2 a setup error, 3 a plugin failed, 4 some have no
+    /// expected output yet, 5 no case was run.
     pub fn exit_code(&self) -> u8 {
         let tried: usize = self.states.values().sum::<usize>() - self.skipped();
         if self.problems > 0 || self.count(State::Wrong) > 0 {
@@ -106,8 +106,8 @@ impl Cell {
 }
 
 impl Checker {
-    /// A checker that reads each input once more in these pieces; with `faults` each plugin call is made to fail in
-    /// turn, to verify that only its own text is lost.
+    /// A checker that reads each input once more in these pieces. With `faults`, each plugin call is made to fail in turn, to
+    /// verify that only its own output is lost.
     pub fn new(chunks: Chunks, faults: bool) -> Self {
         Self { chunks, faults, ..Self::default() }
     }
@@ -132,12 +132,12 @@ impl Checker {
             Err(problems) => return located(&problems, cell),
         };
         if matches!(cell.case.input, CaseInput::Live(_)) && cell.row().is_some_and(WriterRow::is_items) {
-            let told = "a live case needs the writer text, ansi, roles or json; items are only written when complete";
-            return Outcome::wrong([told.to_owned()]);
+            let message = "a live case needs the writer text, ansi, roles or json; items are only written when complete";
+            return Outcome::wrong([message.to_owned()]);
         }
-        let (expected, expected_told) = match (cell.expected(), cell.expected_told()) {
-            (Ok(expected), Ok(told)) => (expected, told),
-            (expected, told) => return Outcome::wrong([expected.err(), told.err()].into_iter().flatten()),
+        let (expected, expected_messages) = match (cell.expected(), cell.expected_messages()) {
+            (Ok(expected), Ok(messages)) => (expected, messages),
+            (one, other) => return Outcome::wrong([one.err(), other.err()].into_iter().flatten()),
         };
         let run = CaseRun::of_input(&engine, &cell.case.input);
         let mut broken = laws::broken(cell, &engine, &run, self.chunks);
@@ -152,13 +152,13 @@ impl Checker {
             broken.extend(faults::broken(&engine, &cell.case.input.bytes()));
         }
         let kept = |text: String| choices.redact(text);
-        let is_expected = choices.expect.warnings.is_some() || expected_told.is_some();
+        let is_expected = choices.expect.warnings.is_some() || expected_messages.is_some();
         let text = if cell.row().is_some_and(WriterRow::has_escapes) { visible(&run.text) } else { run.text };
         Outcome {
             text: kept(text),
             expected,
-            told: kept(run.told),
-            expected_told,
+            messages: kept(run.messages),
+            expected_messages,
             broken,
             failures: if is_expected { Vec::new() } else { run.failures },
             damage: damage(&run.report),
@@ -166,8 +166,7 @@ impl Checker {
         }
     }
 
-    /// Checks cells on this many threads, 256 at most, and passes their outcomes to `each` in order, until it returns
-    /// false.
+    /// Checks cells on this many threads, 256 at most. Passes the outcomes to `each` in order, until it returns false.
     pub fn check_all(&self, cells: &[Cell], threads: usize, mut each: impl FnMut(&Cell, Outcome) -> bool) {
         let threads = threads.clamp(1, MOST_THREADS.min(cells.len().max(1)));
         let next = AtomicUsize::new(0);
@@ -187,35 +186,35 @@ impl Checker {
             }
             drop(send);
             let mut early: BTreeMap<usize, Outcome> = BTreeMap::new();
-            let mut told = 0;
+            let mut next_reported = 0;
             for (index, outcome) in receive {
                 early.insert(index, outcome);
-                while let Some(outcome) = early.remove(&told) {
-                    if !each(&cells[told], outcome) {
+                while let Some(outcome) = early.remove(&next_reported) {
+                    if !each(&cells[next_reported], outcome) {
                         // With the receiver gone, each thread ends after its current cell.
                         return;
                     }
-                    told += 1;
+                    next_reported += 1;
                 }
             }
         });
     }
 }
 
-/// The outcome of a cell whose set-up has these problems.
+/// The outcome of a cell whose setup has these problems.
 fn located(problems: &[Problem], cell: &Cell) -> Outcome {
     Outcome::wrong(problems.iter().map(|problem| cell.case.choices.places.locate(problem, cell)))
 }
 
-/// Violated expectations about anything but the text.
+/// Violated expectations, other than about the output.
 fn unexpected(choices: &CaseChoices, run: &CaseRun) -> Vec<String> {
     let mut wrong = Vec::new();
     let warnings = run.failures.len();
     if let Some(expected) = choices.expect.warnings
         && expected != warnings
     {
-        let told = run.failures.join("; ");
-        wrong.push(format!("{warnings} plugin warnings instead of {expected}: {told}"));
+        let failures = run.failures.join("; ");
+        wrong.push(format!("{warnings} plugin warnings instead of {expected}: {failures}"));
     }
     if let Some(expected) = choices.expect.exit {
         let is_strict = choices.expect.is_strict;
@@ -233,17 +232,17 @@ fn unexpected(choices: &CaseChoices, run: &CaseRun) -> Vec<String> {
     wrong
 }
 
-/// Parts of an input that are not events.
+/// Describes the damaged records and raw lines of an input.
 fn damage(report: &streamfmt_core::pipeline::Report) -> Option<String> {
     let counted = |count: u64, one: &str, more: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
         _ => Some(format!("{count} {more}")),
     };
-    let told = [
+    let counts = [
         counted(report.damaged, "damaged record", "damaged records"),
         counted(report.raw_lines, "line that is no event", "lines that are no event"),
     ];
-    let told: Vec<String> = told.into_iter().flatten().collect();
-    (!told.is_empty()).then(|| told.join(" and "))
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    (!counts.is_empty()).then(|| counts.join(" and "))
 }

@@ -1,4 +1,4 @@
-//! What a case is formatted with: what `golden.toml` says, and over it `case.toml`.
+//! The choices of a case: `golden.toml`, overridden by `case.toml`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,84 +17,84 @@ use crate::settings::document::{
 };
 use crate::settings::is_path;
 
-/// What a case is formatted with.
+/// The choices of a case.
 #[derive(Clone, Debug, Default)]
 pub struct CaseChoices {
-    /// What it is about.
+    /// Its title.
     pub title: String,
-    /// Words that it can be found by.
+    /// Tags for selecting it.
     pub tags: Vec<String>,
-    /// Why it is not tried.
+    /// The reason why it is skipped.
     pub skip: Option<String>,
-    /// Where the input is, if not in `input.ndjson`.
+    /// The path of the input, if that isn't `input.ndjson`.
     pub input: Option<PathBuf>,
-    /// The profiles, each with each of the writers.
+    /// The profiles, each to be combined with each writer.
     pub profiles: Vec<String>,
     /// The writers.
     pub writers: Vec<String>,
-    /// Single pairs of a profile and a writer; where there are any, these only.
+    /// Single pairs of a profile and a writer. If there are any, they replace `profiles` and `writers`.
     pub matrix: Vec<(String, String)>,
-    /// How it is formatted.
+    /// The settings that it is formatted with.
     pub formatting: Formatting,
-    /// What is put into the input before it is read.
+    /// Changes to the input before it is read.
     pub patches: Vec<Patch>,
-    /// What is made constant in the output before it is compared.
+    /// Replacements in the output before it is compared.
     pub redactions: Vec<CaseRedaction>,
-    /// What is expected beside the text.
+    /// Expectations other than the output.
     pub expect: Expect,
-    /// Steps that a plugin may take for all of the input.
+    /// Most steps that a plugin may take for the whole input.
     pub fuel: Option<u64>,
-    /// The time that reports of it carry. No output depends on it, nor on the clock.
+    /// The time in reports about it. No output depends on it, nor on the clock.
     pub now: Option<Timestamp>,
-    /// Where all of this was chosen.
+    /// The places where the choices were made.
     pub places: ChoicePlaces,
 }
 
-/// How a case is formatted, beside its profile and writer: cases that agree in it share an engine.
+/// The settings of a case besides its profile and writer. Cases with equal settings share an engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Formatting {
-    /// Plugins, the lowest first.
+    /// Plugins, lowest first.
     pub plugins: Vec<PathBuf>,
-    /// The width of the terminal that `ansi` is written for; 80 if none is set.
+    /// The width of the terminal that `ansi` is written for; 80 by default.
     pub terminal_width: Option<usize>,
-    /// The colours of that terminal; 24 bits if none are set.
+    /// The colours of that terminal; 24 bits by default.
     pub color: Option<ColorDepth>,
-    /// The zone of times; UTC if none is set.
+    /// The time zone; UTC by default.
     pub timezone: Option<TimeZone>,
     /// The dialect.
     pub from: Option<String>,
-    /// Columns to wrap at, for every terminal writer.
+    /// The column at which every terminal writer wraps.
     pub width: Option<usize>,
     /// The theme.
     pub theme: Option<String>,
-    /// No marks beyond ASCII.
+    /// Whether symbols are ASCII only.
     pub ascii: bool,
-    /// Times are shown.
+    /// Whether times are shown.
     pub timestamps: bool,
-    /// Items to be shown alone.
+    /// Groups of items to show exclusively.
     pub only: Vec<String>,
-    /// Items not to be shown.
+    /// Groups of items to hide.
     pub hide: Vec<String>,
-    /// Single keys of the profile.
+    /// Assignments to keys of the profile.
     pub set: Vec<String>,
 }
 
-/// What is expected of a run beside its text.
+/// The expectations about a run other than its output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
     /// The exit code of the run with `--fail`.
     pub exit: Option<usize>,
-    /// Whether that run has `--strict-plugins`, too.
+    /// Whether that run also has `--strict-plugins`.
     pub is_strict: bool,
-    /// How many different warnings there are of plugins.
+    /// The number of distinct plugin warnings.
     pub warnings: Option<usize>,
-    /// Whether lines of the input are damaged, or no event, on purpose.
+    /// Whether the input has damaged records or raw lines on purpose.
     pub damage: bool,
     /// Whether the output is empty on purpose.
     pub empty: bool,
 }
 
-/// Text that is different in every run, or nobody's business, and what stands in its place: `$1` in that is the first group.
+/// A replacement for text that differs in every run, or that is private. `$1` in the replacement is the first group.
 #[derive(Clone, Debug)]
 pub struct CaseRedaction {
     pattern: Regex,
@@ -102,13 +102,13 @@ pub struct CaseRedaction {
 }
 
 impl CaseChoices {
-    /// What holds for a case where no file says otherwise.
-    pub(super) fn usual() -> Self {
+    /// The default choices.
+    pub(super) fn initial() -> Self {
         let (profiles, writers) = (vec!["default".to_owned()], vec!["text".to_owned()]);
         Self { profiles, writers, ..Self::default() }
     }
 
-    /// These choices with those of a file over them, if there is one. Its paths are relative to its folder.
+    /// These choices, overridden by those in a file if it exists. Paths in the file are relative to its folder.
     pub(super) fn with(&self, path: &Path, problems: &mut Problems) -> Self {
         let mut choices = self.clone();
         let file = path.display().to_string();
@@ -125,7 +125,7 @@ impl CaseChoices {
         let (table, syntax) = parse(&Arc::new(document));
         problems.0.extend(syntax);
         if table.get("profiles").or(table.get("writers")).is_some() {
-            // They are as good as the pairs of a file below.
+            // They replace the pairs of a file further up.
             choices.matrix.clear();
             choices.places.0.remove("matrix");
         }
@@ -172,7 +172,7 @@ impl CaseChoices {
         self.matrix.clone()
     }
 
-    /// The output with everything redacted that is to be.
+    /// Applies all redactions to the output.
     pub(super) fn redact(&self, text: String) -> String {
         self.redactions.iter().fold(text, |text, CaseRedaction { pattern, with }| {
             pattern.replace_all(&text, with.as_str()).into_owned()
@@ -180,7 +180,7 @@ impl CaseChoices {
     }
 }
 
-/// Sets one key from a value of a file in this folder, or says which values it takes.
+/// Sets one key from a value in a file of this folder. The error says which values are valid.
 type Set = fn(&mut CaseChoices, &Leaf, &Path) -> Result<(), String>;
 
 /// The keys of `golden.toml` and `case.toml`.
@@ -228,13 +228,13 @@ const KEYS: &[(&str, Set)] = &[
     ("redact", |c, value, _| rows(value, ["regex", "with"], redaction).map(|rows| c.redactions.extend(rows))),
 ];
 
-/// The keys in a table, by the beginning of their names; none if there is no such table.
+/// The keys whose names begin with this prefix. `None` if there are none.
 fn keys_in(table: &str) -> Option<String> {
     let keys: Vec<&str> = KEYS.iter().filter_map(|(known, _)| known.strip_prefix(table)).collect();
     (!keys.is_empty()).then(|| keys.join(", "))
 }
 
-/// The path of a profile's file, relative to the file that names it; a mere name stays.
+/// Makes the path of a profile relative to the file that names it. A plain name is returned unchanged.
 fn located(profile: &str, folder: &Path) -> String {
     if is_path(profile) { folder.join(profile).to_string_lossy().into_owned() } else { profile.to_owned() }
 }
@@ -288,10 +288,10 @@ fn zone(value: &Leaf) -> Result<TimeZone, String> {
     }
 }
 
-/// A moment in RFC 3339, as a string or as TOML's own, which is the same.
+/// A time in RFC 3339, as a string or as a TOML date.
 fn time(value: &Leaf) -> Result<Timestamp, String> {
     let text = match value.value {
-        // It is as it is written.
+        // The date as written.
         SettingValue::Other("a date") => value.spot.document.source[value.spot.span.clone()].to_owned(),
         _ => text(value)?,
     };
@@ -301,7 +301,7 @@ fn time(value: &Leaf) -> Result<Timestamp, String> {
     time.ok_or_else(|| format!("\"{text}\" is not a time with an offset (like 2026-01-01T00:00:00Z)"))
 }
 
-/// The rows of an array of tables that have these two keys.
+/// Reads an array of tables with these two keys.
 fn rows<T>(
     value: &Leaf,
     names: [&str; 2],
@@ -316,7 +316,7 @@ fn rows<T>(
         }
         _ => Err(wanted()),
     };
-    // They have one place together.
+    // All entries share one place, so the message numbers them.
     let numbered = |(index, value)| read(value).map_err(|wrong| format!("entry {}: {wrong}", index + 1));
     match &values[..] {
         [one] => Ok(vec![read(one)?]),

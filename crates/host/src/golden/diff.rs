@@ -1,4 +1,4 @@
-//! The differences of two texts: lines, and the words in them.
+//! The differences between two texts: lines, and the words in them.
 
 mod form;
 
@@ -8,42 +8,42 @@ pub use form::{DiffForm, Spelled};
 use similar::{ChangeTag, TextDiff};
 use streamfmt_core::text::clean;
 
-/// Equal lines that are kept around a change.
+/// Number of equal lines kept around a change.
 const CONTEXT: usize = 3;
-/// Places of change that are kept; the rest is counted.
+/// Most places of change that are kept; the rest is counted.
 const MOST_HUNKS: usize = 3;
-/// Lines of one place that are kept; the rest is counted.
+/// Most lines of one place that are kept; the rest is counted.
 const MOST_LINES: usize = 80;
 
-/// Characters that are kept at either end of a long part of a line: of an equal part, and of a changed one.
+/// Number of characters kept at either end of a long part of a line, for an equal part and for a changed one.
 const EQUAL: usize = 80;
 const CHANGED: usize = 800;
 
-/// The differences of two texts, at the first few places where they differ.
+/// The differences between two texts, at the first few places where they differ.
 ///
-/// It displays itself without colours: `-` lines are old, `+` lines are new, and in a changed line the words
-/// are marked `[-old-]` and `{+new+}`. Spaces at the end of such a line, tabs and control characters are made
-/// visible; of a long part of a line only the ends are kept.
+/// `Display` writes it without colours: `-` lines are old, `+` lines are new, and in a changed line the words are marked
+/// `[-old-]` and `{+new+}`. Spaces at the end of such a line, tabs and control characters are made visible. Of a long part of a
+/// line only the ends are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
     /// The places.
     pub hunks: Vec<DiffHunk>,
-    /// How many places are left out.
+    /// The number of places left out.
     pub more: usize,
 }
 
-/// One place where texts differ, with the lines around it.
+/// One place where the texts differ, with the lines around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffHunk {
     /// The number of its first line in the old text, from 1.
     pub old: usize,
     /// The number of its first line in the new text, from 1.
     pub new: usize,
-    /// How many equal lines there are since the place before.
+    /// The number of equal lines since the previous place.
     pub equal: usize,
     /// Its lines.
     pub lines: Vec<ComparedLine>,
-    /// How many lines are left out at its end.
+    /// The number of lines left out at its end.
     pub more: usize,
 }
 
@@ -52,7 +52,7 @@ pub struct DiffHunk {
 pub struct ComparedLine {
     /// The text that it belongs to.
     pub side: Side,
-    /// Its text in parts, each with whether it differs; control characters are replaced.
+    /// Its text in parts, each with whether it differs. Control characters are replaced.
     pub parts: Vec<(bool, String)>,
 }
 
@@ -68,23 +68,23 @@ pub enum Side {
 }
 
 impl Diff {
-    /// The differences of two texts, at the first few places.
+    /// Compares two texts, keeping the first few places.
     pub fn of(old: &str, new: &str) -> Self {
         Self::limited(old, new, MOST_HUNKS, MOST_LINES)
     }
 
-    /// All differences of two texts.
+    /// Compares two texts, keeping all differences.
     pub fn whole(old: &str, new: &str) -> Self {
         Self::limited(old, new, usize::MAX, usize::MAX)
     }
 
-    /// Whether there are differences that it doesn't show.
+    /// Whether some differences are left out.
     pub fn is_cut(&self) -> bool {
         self.more > 0 || self.hunks.iter().any(|hunk| hunk.more > 0)
     }
 
     fn limited(old: &str, new: &str, most_hunks: usize, most_lines: usize) -> Self {
-        // A lone carriage return ends no line.
+        // A lone carriage return doesn't end a line.
         let [old, new] = [old, new].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
         let diff = TextDiff::from_slices(&old, &new);
         let groups = diff.grouped_ops(CONTEXT);
@@ -130,7 +130,7 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> ComparedLine {
     parts.retain(|(_, part)| !part.is_empty());
     let count = parts.len();
     for (index, (differs, part)) in parts.iter_mut().enumerate() {
-        // A change in the spaces at the end of a line would be invisible.
+        // A change in the spaces at the end of a line would be invisible otherwise.
         let is_end = side != Side::Both && index + 1 == count;
         let kept = if is_end { part.trim_end_matches(' ').len() } else { part.len() };
         let blanks = "·".repeat(part.len() - kept);
@@ -145,7 +145,7 @@ fn line(side: Side, mut parts: Vec<(bool, String)>) -> ComparedLine {
     ComparedLine { side, parts }
 }
 
-/// The text; of a long one only `kept` characters of its beginning and of its end.
+/// Shortens a long text to `kept` characters at its beginning and its end.
 fn folded(text: String, kept: usize) -> String {
     let count = text.chars().count();
     if count <= 4 * kept {

@@ -1,11 +1,11 @@
-//! Finds what recordings hold that no formatter shows: types, blocks, tools and fields.
+//! Finds what recordings contain that no formatter shows: types, blocks, tools and fields.
 //!
-//! Whether something is shown is tried, not declared: a line is formatted once as it is, among those around it,
-//! and once without the part in question, or with another value there. If the same comes out, nobody showed it.
-//! So plugins count, and no table has to be kept.
+//! Whether something is shown is tested, not declared: a line is formatted once unchanged, among the lines around it, and once
+//! without the part in question, or with another value there. If the output is the same, the part isn't shown. So plugins count,
+//! and no table has to be maintained.
 //!
 //! ```text
-//! line ─▶ parts (names, places) ─▶ known to be shown? ─▶ tried without it ─▶ found
+//! line ─▶ parts (names, places) ─▶ known to be shown? ─▶ formatted without it ─▶ found
 //! ```
 
 mod baseline;
@@ -28,20 +28,20 @@ use parts::parts;
 use super::witness::items_of;
 use crate::engine::Engine;
 
-/// Lines around one that decide how it is shown.
+/// Number of lines before a line that may influence how it is shown, and after it.
 const BEFORE: usize = 12;
 const AFTER: usize = 6;
-/// Bytes of those lines: farther ones are left out.
+/// Most bytes of the lines on either side; the farthest are left out.
 const AROUND: usize = 256 << 10;
-/// What is longer than this of a line is left out.
+/// Longest line that is read, in bytes; the rest of it is skipped.
 const MOST_BYTES: u64 = 64 << 20;
-/// A longer line is not tried in parts.
+/// Longest line whose parts are tested, in bytes.
 const LONGEST: usize = 1 << 20;
-/// Bytes of a sample.
+/// Longest sample, in bytes.
 pub const LONGEST_SAMPLE: usize = 60;
-/// A part that is shown nowhere in so many lines counts as one that is not shown.
+/// Number of lines in which a part is tested before it counts as not shown.
 const TRIES: u8 = 4;
-/// Different names that are told.
+/// Most distinct names that are tracked.
 const MOST_NAMES: usize = 20_000;
 
 /// Something that no formatter shows.
@@ -49,22 +49,22 @@ const MOST_NAMES: usize = 20_000;
 pub struct DriftFound {
     /// What it is.
     pub what: What,
-    /// Its name, with where it stands: `assistant.message.content[tool_use].caller`.
+    /// Its qualified name: `assistant.message.content[tool_use].caller`.
     pub name: String,
-    /// In how many lines it is.
+    /// The number of lines that contain it.
     pub count: u64,
-    /// The recording where it is first.
+    /// The recording of its first occurrence.
     pub file: String,
-    /// The line there, from 1.
+    /// The line of its first occurrence, from 1.
     pub line: u64,
-    /// The value that a field has there, as JSON and at most [`LONGEST_SAMPLE`] bytes of it.
+    /// The value of a field at its first occurrence: at most [`LONGEST_SAMPLE`] bytes of its JSON.
     pub sample: Option<String>,
 }
 
-/// What is known of a part by now.
+/// The state of a part so far.
 struct Known {
     is_shown: bool,
-    /// Whether the dialect itself doesn't know it: then it doesn't matter how it is shown.
+    /// Whether the dialect reported it as unknown. Then it is a finding, shown or not.
     is_unknown: bool,
     tries: u8,
     count: u64,
@@ -72,24 +72,24 @@ struct Known {
     sample: Option<String>,
 }
 
-/// Looks for what no formatter shows, in any number of recordings.
+/// Searches any number of recordings for what no formatter shows.
 pub struct Drift {
     engine: Engine,
     files: Vec<String>,
     known: HashMap<(What, String), Known>,
-    /// Lines that were read.
+    /// The number of lines read.
     pub lines: u64,
-    /// Those of them that are events.
+    /// The number of those that are events.
     pub events: u64,
 }
 
 impl Drift {
-    /// Looks with the formatters of an engine, which should be one that shows everything and writes `json`.
+    /// Creates a search with the formatters of `engine`, which should show everything and write `json`.
     pub fn new(engine: Engine) -> Self {
         Self { engine, files: Vec::new(), known: HashMap::new(), lines: 0, events: 0 }
     }
 
-    /// Reads a recording that is called `name`.
+    /// Searches a recording, named `name` in the findings.
     pub fn read(&mut self, name: &str, mut input: impl BufRead) -> io::Result<()> {
         self.files.push(name.to_owned());
         let mut window = Window::default();
@@ -120,9 +120,9 @@ impl Drift {
             if !is_over {
                 window.push(line, number, tool_of);
             }
-            // Each line is looked at when those after it are there, or won't come.
+            // A line is examined when the lines after it are available, or when there are no more.
             while let Some(at) = window.next(is_over) {
-                self.look(&window, at);
+                self.examine(&window, at);
             }
             if is_over {
                 return Ok(());
@@ -130,7 +130,7 @@ impl Drift {
         }
     }
 
-    /// What was found, by what it is and how often.
+    /// The findings, sorted by kind and frequency.
     pub fn found(&self) -> Vec<DriftFound> {
         let is_found = |known: &Known| known.is_unknown || !known.is_shown;
         let found = self.known.iter().filter(|(_, known)| is_found(known));
@@ -144,7 +144,7 @@ impl Drift {
                 sample: known.sample.clone(),
             })
             .collect();
-        // A type that isn't shown has no field that is: the type says it all.
+        // If a type isn't shown, neither are its fields: reporting the type is enough.
         let hidden: Vec<String> =
             found.iter().filter(|it| it.what != What::Field).map(|it| it.name.clone()).collect();
         let is_inside = |name: &str| hidden.iter().any(|whole| parts::is_inside(name, whole));
@@ -159,7 +159,7 @@ impl Drift {
         known(&mut self.known, (what, name.to_owned()), (self.files.len() - 1, line))
     }
 
-    /// Takes in what the dialect didn't know of a line; `before` is what it didn't know of those before.
+    /// Records the parts of a line that the dialect reported as unknown. `before` has the counts of the earlier lines.
     fn note_unknown(&mut self, before: &mut BTreeMap<String, u64>, pipeline: &Pipeline, line: u64) {
         let now = &pipeline.report().unknown;
         if now.values().sum::<u64>() == before.values().sum::<u64>() {
@@ -180,7 +180,7 @@ impl Drift {
         before.clone_from(now);
     }
 
-    /// Takes in calls of tools for which there is no formatter but the general one.
+    /// Records the calls of tools that only the general formatter shows.
     fn note_tools(&mut self, items: &[Item], line: u64) {
         let is_plain = |item: &&Item| {
             item.kind == Kind::Call && item.action().is_none_or(|action| action == Action::Other)
@@ -192,8 +192,8 @@ impl Drift {
         }
     }
 
-    /// Looks at the parts of a line, and tries those of which it isn't known yet whether they are shown.
-    fn look(&mut self, window: &Window, at: usize) {
+    /// Examines the parts of a line, and tests those that aren't known to be shown yet.
+    fn examine(&mut self, window: &Window, at: usize) {
         let DriftLine { bytes, number, tools } = &window.lines[at];
         let Some(record) =
             std::str::from_utf8(bytes).ok().and_then(|text| Record::from_line(text.to_owned()).ok())
@@ -210,7 +210,7 @@ impl Drift {
             if part.what == What::Field && known.sample.is_none() {
                 known.sample = Some(part.sample(record.text(), LONGEST_SAMPLE));
             }
-            // What the dialect didn't know is counted where it said so.
+            // Parts that are unknown to the dialect are counted where it reports them.
             known.count += u64::from(!known.is_unknown);
             if known.is_shown || known.is_unknown || is_hidden {
                 continue;
@@ -228,7 +228,7 @@ impl Drift {
     }
 }
 
-/// What is known of a part, from now on at least that it is there; nothing if there are too many.
+/// The state of a part, created if missing. Returns `None` if there are too many.
 fn known(
     all: &mut HashMap<(What, String), Known>,
     key: (What, String),
@@ -241,24 +241,24 @@ fn known(
     Some(all.entry(key).or_insert_with(fresh))
 }
 
-/// The tool of a result.
+/// The tool of a result, or `None` for another item.
 fn result_of(item: Item) -> Option<String> {
     (item.kind == Kind::Result).then_some(item.tool?.to_string())
 }
 
-/// A line with what is known of it.
+/// A line of a recording.
 struct DriftLine {
     bytes: Vec<u8>,
     number: u64,
-    /// The tools whose results are in it.
+    /// The tools whose results it contains.
     tools: Vec<String>,
 }
 
-/// Some lines of a recording that follow one another.
+/// Consecutive lines of a recording.
 #[derive(Default)]
 struct Window {
     lines: VecDeque<DriftLine>,
-    /// How many of them were looked at.
+    /// How many of them were examined.
     done: usize,
 }
 
@@ -271,7 +271,7 @@ impl Window {
         }
     }
 
-    /// The place of the next line to be looked at: one with lines after it, unless no more will come.
+    /// The index of the next line to examine: one with enough lines after it, unless no more will come.
     fn next(&mut self, is_over: bool) -> Option<usize> {
         let wanted = if is_over { 1 } else { AFTER + 1 };
         if self.lines.len() < self.done + wanted {
@@ -281,7 +281,7 @@ impl Window {
         Some(self.done - 1)
     }
 
-    /// What comes out of these lines, and of those up to the line at `at`, with another line in its place.
+    /// Formats the lines around `at` twice, once up to that line and once to the end, with `other` in place of the line.
     fn formatted(&self, engine: &Engine, at: usize, other: Option<&String>) -> [String; 2] {
         let line = |index: usize| match other {
             Some(other) if index == at => other.as_bytes(),
@@ -302,7 +302,7 @@ impl Window {
         [at, at + after].map(|last| {
             let mut pipeline = Pipeline::new(engine.apart().setup());
             let mut text = String::new();
-            // Writing to a string doesn't fail.
+            // Writing to a string can't fail.
             for index in at - before..=last {
                 let _ = pipeline.push(line(index), &mut text);
             }

@@ -1,7 +1,7 @@
 //! The engines that format cases.
 //!
-//! Cells that agree in profile, writer and formatting share one, on however many threads they are tried, and all
-//! engines share the plugins: each is read once. A run gets a machine of its own and nothing else.
+//! Cells with equal profile, writer and formatting share an engine, across threads, and all engines share the plugins: each
+//! plugin is read once. Only the VM is created for each run.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,37 +25,37 @@ use crate::writers::{self, Looks, WriterRow};
 /// Largest `plugin.toml`, in bytes.
 const LARGEST_MANIFEST: usize = 1 << 20;
 
-/// The engines that were asked for so far.
+/// The engines created so far.
 #[derive(Default)]
 pub(super) struct Engines {
-    /// Whether native code is loaded: that of a plugin whose own cases these are, and no other.
+    /// Whether native code is loaded: only that of a plugin for its own cases.
     pub(super) native: bool,
-    /// A few: cases mostly say nothing of their own.
+    /// Only a few, since most cases have the same settings.
     made: Mutex<Vec<(Wanted, EngineSlot)>>,
-    /// Each with whether it was to be native.
+    /// The plugins read so far, by path and whether native code was to be loaded.
     packs: Mutex<HashMap<(PathBuf, bool), PackRead>>,
 }
 
-/// What an engine is made of.
+/// The parameters of an engine.
 #[derive(Clone, PartialEq)]
 struct Wanted {
     profile: String,
     writer: String,
     formatting: Formatting,
-    /// The settings of the project that the case lies in, where the profile may be one of theirs.
+    /// The settings file of the project that contains the case, if the profile may be defined there.
     settings: Option<PathBuf>,
-    /// The folders of native plugins that are loaded.
+    /// The folders of native plugins to load.
     native: Vec<PathBuf>,
 }
 
-/// A plugin, or what is wrong with it.
+/// A plugin, or the reason why it can't be read.
 type PackRead = Result<Arc<Pack>, String>;
 
-/// An engine, or what is wrong with its set-up, once the first who asked has made it.
+/// An engine or the problems of its setup, initialized by the first caller.
 type EngineSlot = Arc<OnceLock<Result<Arc<Engine>, Vec<Problem>>>>;
 
 impl Engines {
-    /// The engine of a profile and a writer for a case; else what is wrong with its set-up.
+    /// The engine for a case with this profile and writer, or the problems of its setup.
     pub(super) fn get(&self, case: &Case, profile: &str, writer: &str) -> Result<Arc<Engine>, Vec<Problem>> {
         let formatting = &case.choices.formatting;
         let is_own = !is_path(profile) && BUILT_IN.iter().all(|(name, _)| *name != profile);
@@ -70,7 +70,7 @@ impl Engines {
         slot.get_or_init(|| self.make(&wanted).map(Arc::new)).clone()
     }
 
-    /// Where the engine is kept, whether already exists or not.
+    /// The slot of this engine, created if missing.
     fn slot(&self, wanted: &Wanted) -> EngineSlot {
         let mut made = lock(&self.made);
         if let Some((_, slot)) = made.iter().find(|(known, _)| known == wanted) {
@@ -131,7 +131,7 @@ impl Engines {
         packs.entry((path.to_owned(), is_native)).or_insert_with(|| read(&files, path).map(Arc::new)).clone()
     }
 
-    /// Why a case isn't tried: it needs native code, which isn't to be loaded.
+    /// The reason why a case is skipped: it needs native code, which isn't loaded.
     pub(super) fn left_out(&self, formatting: &Formatting) -> Option<String> {
         let native = formatting.plugins.iter().find(|path| is_native(path)).filter(|_| !self.native)?;
         let name = native.file_name().unwrap_or_default().to_string_lossy();
@@ -139,20 +139,20 @@ impl Engines {
     }
 }
 
-/// Whether a path is that of a native plugin, by its `plugin.toml`.
+/// Whether a path is a native plugin, according to its `plugin.toml`.
 fn is_native(path: &Path) -> bool {
     let about = read_plain_text(&path.join(manifest::FILE), LARGEST_MANIFEST);
     about.ok().and_then(|about| Manifest::parse(&about).ok()).is_some_and(|manifest| manifest.is_native())
 }
 
-/// The native plugins whose own cases are those at `place`: nothing that a case names is one of them, unless it is around the case.
+/// The native plugins whose own cases are at `place`. A plugin that a case names isn't one of them unless it contains the case.
 fn own_natives(formatting: &Formatting, place: &Path) -> Vec<PathBuf> {
     let Ok(place) = place.canonicalize() else { return Vec::new() };
     let is_around = |path: &Path| path.canonicalize().is_ok_and(|path| place.starts_with(path));
     formatting.plugins.iter().filter(|path| is_around(path) && is_native(path)).cloned().collect()
 }
 
-/// Whether a profile's name is one of these plugins', or of one that comes with the program.
+/// Whether a profile is built in or comes from one of these plugins.
 fn is_known(profile: &str, packs: &[Arc<Pack>]) -> bool {
     let known = Config::load(&Request { packs: packs.to_vec(), ..Request::default() }).profiles();
     known.iter().any(|(name, ..)| name == profile)

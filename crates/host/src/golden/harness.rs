@@ -1,6 +1,6 @@
-//! Golden cases as tests of `cargo test`: each cell is listed and run as a test of its own.
+//! Golden cases as tests of `cargo test`: each cell is listed and run as a separate test.
 //!
-//! This is the `main` of a test program, so here the environment is read and something is printed.
+//! This is the `main` function of a test program, so it reads the environment and prints.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::check::Checker;
 use super::outcome::{Outcome, State};
 use super::suite::Suite;
 
-/// The `main` of a test program for the cases under `root`.
+/// The `main` function of a test program for the cases under `root`.
 ///
 /// ```toml
 /// [dev-dependencies]
@@ -31,19 +31,19 @@ use super::suite::Suite;
 /// }
 /// ```
 ///
-/// `cargo test --test golden bash` tries the cells with `bash` in their name; with `STREAMFMT_BLESS=1` what comes
-/// out becomes what is expected, except in CI (where `CI` is set; `STREAMFMT_BLESS=force` does it all the same).
-/// A cell that nothing is expected of yet fails, and so does an expected file that no cell asks for.
+/// `cargo test --test golden bash` checks the cells with `bash` in their name. With `STREAMFMT_BLESS=1`, the output becomes the
+/// expected output, except in CI (if `CI` is set; `STREAMFMT_BLESS=force` overrides this). A cell without expected output fails,
+/// and so does an expected file without a cell.
 pub fn main(root: impl AsRef<Path>) -> ExitCode {
     main_of(&Suite::find(root.as_ref()))
 }
 
-/// [`main`] for a suite that was found already, so that several can be joined.
+/// [`main`] for a suite that was already found, so that several suites can be joined.
 pub fn main_of(suite: &Suite) -> ExitCode {
     let blesses = is_set("STREAMFMT_BLESS");
     let is_forced = env::var("STREAMFMT_BLESS").is_ok_and(|value| value == "force");
     if blesses && is_set("CI") && !is_forced {
-        // What a machine accepts nobody has read.
+        // Output that is blessed in CI was reviewed by nobody.
         eprintln!("refusing to bless in CI (use STREAMFMT_BLESS=force to do so anyway)");
         return ExitCode::from(2);
     }
@@ -54,7 +54,7 @@ pub fn main_of(suite: &Suite) -> ExitCode {
         let is_ignored = cell.case.choices.skip.is_some();
         let name = cell.name.clone();
         trials.push(
-            Trial::test(name, move || try_cell(&checker, &cell, blesses)).with_ignored_flag(is_ignored),
+            Trial::test(name, move || check_cell(&checker, &cell, blesses)).with_ignored_flag(is_ignored),
         );
     }
     for problem in suite.problems.0.clone() {
@@ -64,11 +64,11 @@ pub fn main_of(suite: &Suite) -> ExitCode {
         trials.push(Trial::test("there are cases", || Err(Failed::from("no case was found"))));
     }
     let orphans = suite.orphans.clone();
-    trials.push(Trial::test("no expected file is unused", move || nothing_left_over(&orphans)));
+    trials.push(Trial::test("no expected file is unused", move || check_orphans(&orphans)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-fn try_cell(checker: &Checker, cell: &Cell, blesses: bool) -> Result<(), Failed> {
+fn check_cell(checker: &Checker, cell: &Cell, blesses: bool) -> Result<(), Failed> {
     let outcome = checker.check(cell);
     if outcome.is_good() {
         return Ok(());
@@ -76,16 +76,16 @@ fn try_cell(checker: &Checker, cell: &Cell, blesses: bool) -> Result<(), Failed>
     if blesses {
         return cell.bless(&outcome).map_err(Failed::from);
     }
-    Err(told(cell, &outcome).into())
+    Err(failure_message(cell, &outcome).into())
 }
 
-/// Why a cell is not fine, and how its change is accepted.
-fn told(cell: &Cell, outcome: &Outcome) -> String {
+/// The reason why a cell failed, and how to accept the change.
+fn failure_message(cell: &Cell, outcome: &Outcome) -> String {
     let mut message = vec![cell.title().to_owned()];
     message.extend(outcome.problems.iter().map(|problem| format!("wrong: {problem}")));
     message.extend(outcome.broken.iter().map(|law| format!("broken law: {law}")));
     message.extend(outcome.failures.iter().map(|failure| format!("plugin failed: {failure}")));
-    if let Some(diff) = outcome.told_diff() {
+    if let Some(diff) = outcome.messages_diff() {
         message.push(format!("plugin messages:\n{diff}"));
     }
     let is_new = outcome.state() == State::New;
@@ -104,7 +104,7 @@ fn told(cell: &Cell, outcome: &Outcome) -> String {
     clean(&message.join("\n")).into_owned()
 }
 
-fn nothing_left_over(orphans: &[PathBuf]) -> Result<(), Failed> {
+fn check_orphans(orphans: &[PathBuf]) -> Result<(), Failed> {
     if orphans.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! The input of a case: the bytes of a stream, and, in a live case, steps between its lines.
+//! The input of a case: the bytes of a stream and, in a live case, steps between its lines.
 //!
 //! ```text
 //! {"type":"stream_event", …}
@@ -12,29 +12,28 @@ use std::time::Duration;
 
 use crate::json::{self, Record, Value};
 
-/// What a case is fed with.
+/// The input of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaseInput {
-    /// All of it is read, then what came out is looked at.
+    /// The whole input is read, and then the output is compared.
     Whole(Vec<u8>),
-    /// What a sink shows is looked at in between.
+    /// The sink's content is also compared in between.
     Live(Vec<LiveStep>),
 }
 
-/// A step of a live case.
+/// A step in a live case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveStep {
-    /// These bytes are read.
+    /// Bytes to read.
     Read(Vec<u8>),
-    /// The sink takes what has changed.
+    /// The sink takes the updates.
     Take,
-    /// So much time passes.
+    /// Time passes.
     Wait(Duration),
 }
 
 impl CaseInput {
-    /// Reads a case's input: one with an `@take` or `@wait` line of its own is live. The error says what is
-    /// wrong with a step.
+    /// Parses the input of a case. One with an `@take` or `@wait` line is live. The error describes an invalid step.
     pub(super) fn read(bytes: &[u8], patches: &[Patch]) -> Result<Self, String> {
         let mut steps: Vec<LiveStep> = Vec::new();
         for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -52,7 +51,7 @@ impl CaseInput {
         })
     }
 
-    /// All that is read, without the steps.
+    /// The bytes of all steps.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Whole(bytes) => Cow::Borrowed(bytes),
@@ -66,7 +65,7 @@ impl CaseInput {
     }
 }
 
-/// The step that a line is, if it is one.
+/// Parses a line as a step. Returns `None` if it isn't one.
 fn step(line: &[u8]) -> Result<Option<LiveStep>, String> {
     let Some(words) = line.strip_prefix(b"@").and_then(|words| std::str::from_utf8(words).ok()) else {
         return Ok(None);
@@ -89,17 +88,17 @@ fn step(line: &[u8]) -> Result<Option<LiveStep>, String> {
     }
 }
 
-/// A value that is put into each line of the input which has one at its place.
+/// A replacement for a value, in each line that has a value at this pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// The parts of the JSON pointer.
+    /// The parts of the JSON pointer, unescaped.
     pointer: Vec<String>,
-    /// The value, as JSON.
+    /// The new value as JSON.
     value: String,
 }
 
 impl Patch {
-    /// A value, as JSON, for the place of a JSON pointer: `/message/id`.
+    /// Creates a replacement of the value at a JSON pointer such as `/message/id`. `value` is JSON.
     pub fn new(pointer: &str, value: String) -> Result<Self, String> {
         let Some(parts) = pointer.strip_prefix('/') else {
             return Err(format!("\"{pointer}\" is not a JSON pointer (it must begin with /)"));
@@ -113,7 +112,7 @@ impl Patch {
     }
 }
 
-/// The line with all that is to be put into it.
+/// Applies all patches to a line.
 fn patched<'a>(line: &'a [u8], patches: &[Patch]) -> Cow<'a, [u8]> {
     let mut line = Cow::Borrowed(line);
     for patch in patches {
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_put_where_there_are_some() {
+    fn patches_replace_existing_values() {
         let lines = "{\"id\": 7, \"m\":{\"id\":\"x\"}}\nno json\n{\"other\":[1,{\"id\":2}]}\n";
         assert_eq!(patched_with("/id", lines), lines.replace(": 7", ": \"s-1\""));
         assert_eq!(patched_with("/m/id", lines), lines.replace("\"x\"", "\"s-1\""));
@@ -166,7 +165,7 @@ mod tests {
             CaseInput::read(b"@someone said\n", &[]),
             Ok(CaseInput::Whole(b"@someone said\n".to_vec()))
         );
-        let told = CaseInput::read(b"{}\n@wait soon\n", &[]).unwrap_err();
-        assert_eq!(told, "line 2: \"soon\" is not a duration (use one like 50ms or 2s)");
+        let error = CaseInput::read(b"{}\n@wait soon\n", &[]).unwrap_err();
+        assert_eq!(error, "line 2: \"soon\" is not a duration (use one like 50ms or 2s)");
     }
 }

@@ -1,12 +1,13 @@
-//! What holds for every input, whatever it says. Each case tries these for nothing.
+//! The laws that hold for every input, whatever it contains. Each case verifies them.
 //!
-//! - However the bytes arrive, the same comes out; and the same in every run.
-//! - Nothing that comes out could steer a terminal or a log.
-//! - Marked roles are all that `roles` has beyond `text`.
-//! - Every line is read, and every line matters: without it something else would come out or be counted.
+//! - The output is the same however the bytes arrive, and the same in every run.
+//! - The output contains nothing that could control a terminal or a log.
+//! - Marked roles are the only difference between `roles` and `text`.
+//! - Every line is read, and every line matters: without it, the output or the counts differ.
 //! - Every item is written, or counted under the rule that hides it.
-//! - What is shown while it grows ends as what is written of the whole, and is counted so, whenever somebody looks.
-//! - Nothing that is masked in the whole was shown while it grew.
+//! - The final state of growing entries equals the output for the complete input, including the counts, no matter when updates
+//! are taken.
+//! - What is masked in the complete text is never shown while the text grows.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,20 +26,20 @@ use super::{live, marked, pieces};
 use crate::engine::Engine;
 use crate::writers::WriterRow;
 
-/// Inputs with more lines are not tried with each of them left out.
+/// Inputs with more lines aren't checked by leaving out each line.
 const MANY_LINES: usize = 200;
 
-/// In which pieces an input arrives once more.
+/// The sizes of the pieces in which an input is read once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chunks {
-    /// In all of these ways.
+    /// In all ways, with a fixed seed for the pieces of many lengths.
     #[default]
     All,
     /// Line by line.
     Line,
     /// Byte by byte.
     Byte,
-    /// In pieces of many lengths, made from this seed.
+    /// In pieces of many lengths, derived from this seed.
     Random(u64),
 }
 
@@ -57,7 +58,7 @@ impl FromStr for Chunks {
     }
 }
 
-/// The laws that don't hold for `run`, which is what came out of the cell's input.
+/// The laws that are violated by `run`, the output for the cell's input.
 pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks) -> Vec<String> {
     let bytes = cell.case.input.bytes();
     let mut broken = Vec::new();
@@ -79,13 +80,13 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks
     if cell.is_first {
         let bare = engine.without_plugins();
         broken.extend(unseen_line(&bare, &bytes, &CaseRun::of(&bare, [&*bytes])));
-        broken.extend(undrawn(engine.apart().setup(), &bytes));
+        broken.extend(unwritten_item(engine.apart().setup(), &bytes));
     }
     broken
 }
 
-/// The laws that don't hold for `text`, whose engine is `plain`, where `run` came out with marked roles: it is the same without
-/// the marks, and what holds for every output holds for it, too.
+/// The laws that are violated by the output without marked roles. `plain` is the engine for it, and `run` is the output with
+/// marks. Without the marks both must be equal, and the laws for every output apply to it, too.
 pub(super) fn broken_unmarked(
     plain: &Engine,
     input: &CaseInput,
@@ -105,7 +106,7 @@ pub(super) fn broken_unmarked(
     [mismarked, depends, steers].into_iter().flatten().collect()
 }
 
-/// Tells it if what came out could steer a terminal or a log.
+/// Returns a violation if the output contains a control sequence for terminals or logs.
 fn steers(text: &str, is_coloured: bool) -> Option<String> {
     let around = harm(text, is_coloured)?;
     Some(format!("the output contains a terminal control: {}", visible(&around)))
@@ -149,11 +150,11 @@ fn first_difference(way: &str, text: &str, usual: &str) -> String {
     format!("read {way}, line {} is «{}» instead of «{}»", same + 1, line(text), line(usual))
 }
 
-/// What is around the first character of a text that could steer a terminal or a log, if there is one. A text
-/// `is_coloured` if it may have the colours of the `ansi` writer.
+/// The surroundings of the first character that could control a terminal or a log, or `None`. With `is_coloured`, the colours of
+/// the `ansi` writer are allowed.
 pub fn harm(text: &str, is_coloured: bool) -> Option<String> {
     let text = if is_coloured { without_colours(text) } else { Cow::Borrowed(text) };
-    // What is clean is cleaned to itself.
+    // Cleaning changes nothing in clean text.
     let cleaned = clean(&text);
     if cleaned == text {
         return None;
@@ -162,7 +163,7 @@ pub fn harm(text: &str, is_coloured: bool) -> Option<String> {
     Some(cleaned.chars().skip(same.saturating_sub(20)).take(60).collect())
 }
 
-/// The text without the colour sequences that a writer may make: `ESC [ numbers m`.
+/// Removes the colour sequences that a writer may emit: `ESC [ numbers m`.
 fn without_colours(text: &str) -> Cow<'_, str> {
     let mut parts = text.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -176,7 +177,7 @@ fn without_colours(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Tells it if a line of the input was neither read nor accounted for.
+/// Returns a violation if a line of the input was neither read nor accounted for.
 pub fn uncounted(input: &[u8], report: &Report) -> Option<String> {
     let lines = pieces::lines(input).len() as u64;
     let Report { events, blank_lines, raw_lines, damaged, oversized, .. } = report;
@@ -185,17 +186,17 @@ pub fn uncounted(input: &[u8], report: &Report) -> Option<String> {
         .then(|| format!("of {lines} lines, {} were read and {counted} accounted for", report.lines))
 }
 
-/// Finds a line that could as well not be there: then it was lost.
+/// Finds a line without which the output and the counts are the same: it was lost.
 pub(super) fn unseen_line(engine: &Engine, input: &[u8], run: &CaseRun) -> Option<String> {
     let lines = pieces::lines(input);
-    // What is said doesn't depend on colours, and loading grammars for each line takes long.
+    // The content doesn't depend on colours, and loading grammars for each line is slow.
     if lines.len() > MANY_LINES || engine.writer().has_escapes() {
         return None;
     }
     let kinds: Vec<Option<String>> = lines.iter().map(|line| kind(line)).collect();
     let streams = kinds.iter().any(|kind| kind.as_deref() == Some("stream_event"));
     let index = (0..lines.len()).find(|&index| {
-        // What is streamed and then said whole may miss either.
+        // If a message is streamed and also arrives complete, either can be missing.
         let may_miss = match kinds[index].as_deref() {
             Some("stream_event") => true,
             Some("assistant") => streams,
@@ -215,19 +216,19 @@ fn kind(line: &[u8]) -> Option<String> {
     Some(record.root().get("type")?.decode()?.into_owned())
 }
 
-/// The counts that tell what became of a line, not how many there were.
+/// The counts that depend on the content of lines, not on their number.
 fn counts(report: &Report) -> Report {
     Report { lines: 0, events: 0, blank_lines: 0, ..report.clone() }
 }
 
 /// Finds an item that is neither written nor counted as hidden.
-pub(super) fn undrawn(mut setup: Setup, input: &[u8]) -> Option<String> {
+pub(super) fn unwritten_item(mut setup: Setup, input: &[u8]) -> Option<String> {
     let met = items_of(&mut setup);
     let filter = setup.profile.filter.clone();
     let (drawn, report) = entries_of(setup, input)?;
     let mut hidden: BTreeMap<&str, (u64, Id)> = BTreeMap::new();
     for item in met.try_iter() {
-        // An entry in which there is nothing to see is none, unless there is nothing to see in its item.
+        // A blank entry doesn't count as written, unless its item is blank, too.
         if drawn.get(&item.id).is_none_or(|entry| entry.view.is_blank() && !item.is_blank()) {
             let rule = if filter.admits(&item) { item.kind.name() } else { "filter" };
             let (count, _) = hidden.entry(rule).or_insert((0, item.id));

@@ -1,4 +1,4 @@
-//! Live cases: what a sink shows that can change what it shows, step by step, without a clock.
+//! Live cases: the content of a sink that can change what it shows, step by step, without a clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::witness::{EntriesById, entries_of};
 use crate::engine::Engine;
 use crate::problem::one_line;
 
-/// A sink takes what has changed this often, as time passes in a case.
+/// The interval at which the sink takes updates while a case waits.
 const PACE: Duration = Duration::from_millis(50);
 
-/// What comes of the steps: for each that changes something what is put and dropped, and all that is shown then.
+/// Runs the steps. Returns, for each step that changes something, the changes and the sink's content after them.
 pub(super) fn play(engine: &Engine, steps: &[LiveStep]) -> (String, Report) {
     let mut pipeline = updating(engine);
     let mut shown = Shown::default();
@@ -25,7 +25,7 @@ pub(super) fn play(engine: &Engine, steps: &[LiveStep]) -> (String, Report) {
     for step in steps {
         let (name, is_due) = match step {
             LiveStep::Read(bytes) => {
-                // Nothing is written beside the updates.
+                // A pipeline of updates writes nothing else.
                 let _ = pipeline.push(bytes, &mut String::new());
                 continue;
             }
@@ -37,23 +37,23 @@ pub(super) fn play(engine: &Engine, steps: &[LiveStep]) -> (String, Report) {
         };
         let updates = if is_due { pipeline.take_updates() } else { Vec::new() };
         since = if is_due { Duration::ZERO } else { since };
-        shown.tell(&name, updates, engine, &mut text);
+        shown.write_step(&name, updates, engine, &mut text);
     }
     let _ = pipeline.finish(&mut String::new());
-    shown.tell("@end", pipeline.take_updates(), engine, &mut text);
+    shown.write_step("@end", pipeline.take_updates(), engine, &mut text);
     (text, pipeline.report().clone())
 }
 
-/// How a run ended.
+/// The final state of a run.
 struct End {
     entries: EntriesById,
-    /// What was taken back until then.
+    /// The entries that were dropped.
     dropped: BTreeSet<Id>,
     report: Report,
 }
 
-/// Tells what is wrong if the end depends on when something was taken, or is not what is written where nothing can be
-/// changed any more: only what is taken back stays there.
+/// Returns a violation if the final state depends on when updates are taken, or differs from the output of a writer, which can't
+/// change what it has written. Dropped entries may differ: the writer has written them.
 pub(super) fn depends_on_pace(engine: &Engine, bytes: &[u8]) -> Option<String> {
     let (often, once, mut written) =
         (taken(engine, bytes, 1), taken(engine, bytes, usize::MAX), written(engine, bytes)?);
@@ -68,8 +68,8 @@ pub(super) fn depends_on_pace(engine: &Engine, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// Finds what was shown of a growing reply, where secrets are masked, that isn't in the reply once it is complete. Plugins are left
-/// aside, since they may say anything else then.
+/// Finds text of a growing reply that isn't in the complete reply, if secrets are masked. Plugins are ignored, since they may
+/// show anything.
 pub(super) fn unmasked_while_it_grew(engine: &Engine, bytes: &[u8]) -> Option<String> {
     let engine = engine.without_plugins();
     if !engine.settings().profile.redaction.is_on() {
@@ -96,7 +96,7 @@ pub(super) fn unmasked_while_it_grew(engine: &Engine, bytes: &[u8]) -> Option<St
     wrong.map(|wrong| one_line(&wrong)).next()
 }
 
-/// The text of a reply that isn't long.
+/// The text of a reply with a single block of prose.
 fn prose_of(entry: &Entry) -> Option<&str> {
     match &entry.view.body[..] {
         [Block::Prose { text, .. }] if entry.kind == Kind::Reply => Some(text),
@@ -104,7 +104,7 @@ fn prose_of(entry: &Entry) -> Option<&str> {
     }
 }
 
-/// What is shown at the end where it is taken each time that so many lines were read.
+/// The final state of a sink that takes updates after every `pace` lines.
 fn taken(engine: &Engine, bytes: &[u8], pace: usize) -> End {
     let mut pipeline = updating(&engine.apart());
     let mut shown = Shown::default();
@@ -120,7 +120,7 @@ fn taken(engine: &Engine, bytes: &[u8], pace: usize) -> End {
     End { entries, dropped, report: pipeline.report().clone() }
 }
 
-/// Reads an input line by line. What changed is taken each time that so many lines were read, and at the end.
+/// Reads an input line by line. Calls `take` after every `pace` lines, and at the end.
 fn read(pipeline: &mut Pipeline, bytes: &[u8], pace: usize, mut take: impl FnMut(&mut Pipeline)) {
     for (index, line) in super::pieces::lines(bytes).into_iter().enumerate() {
         let _ = pipeline.push(line, &mut String::new());
@@ -132,7 +132,7 @@ fn read(pipeline: &mut Pipeline, bytes: &[u8], pace: usize, mut take: impl FnMut
     take(pipeline);
 }
 
-/// What is written; `None` if that is no entries.
+/// The output of a writer, or `None` if the output has no entries.
 fn written(engine: &Engine, bytes: &[u8]) -> Option<End> {
     let (entries, report) = entries_of(engine.apart().setup(), bytes)?;
     Some(End { entries, dropped: BTreeSet::new(), report })
@@ -147,7 +147,7 @@ fn updating(engine: &Engine) -> Pipeline {
     Pipeline::new(Setup { output, ..setup })
 }
 
-/// What a sink shows.
+/// The content of a sink.
 #[derive(Default)]
 struct Shown(Document);
 
@@ -165,8 +165,8 @@ impl Shown {
         changes
     }
 
-    /// Writes what has changed, and all that is shown now.
-    fn tell(&mut self, step: &str, updates: Vec<Update>, engine: &Engine, text: &mut String) {
+    /// Writes the changes of a step, and the content after them.
+    fn write_step(&mut self, step: &str, updates: Vec<Update>, engine: &Engine, text: &mut String) {
         let changes = self.take(updates);
         let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
         if changes.is_empty() {
@@ -175,7 +175,7 @@ impl Shown {
         }
         text.extend([gap, step, ": ", &changes.join(", "), "\n"]);
         if let Output::Entries { mut writer, .. } = engine.apart().setup().output {
-            // Writing to a string doesn't fail.
+            // Writing to a string can't fail.
             let _ = writer.begin(text);
             for node in self.0.nodes() {
                 let _ = writer.node(&node, text);

@@ -1,14 +1,14 @@
-//! Text with its roles marked (`roles`), held against the same without marks (`text`).
+//! Compares text with marked roles (`roles`) and the same text without marks (`text`).
 
 use std::collections::BTreeSet;
 
-/// A way to read what is marked, up to here: at which byte, and whether inside of a mark.
+/// A state in reading marked text: a byte offset, and whether it is inside a mark.
 type ReadingState = (usize, bool);
 
-/// Where `marked` is not `text` with roles marked: the number of the line of `text`, from 1. `None`: it is.
+/// The first line of `text`, from 1, at which `marked` isn't `text` with marked roles. `None` if there is no difference.
 ///
-/// A mark is `<<role::…>>`, never inside another and never across a line feed, and a `<` of the text is doubled. A `>>`, or what
-/// looks like a mark, may be of the text as well, so all ways to read it are followed beside each other.
+/// A mark is `<<role::…>>`, never inside another mark and never across a line feed, and a `<` in the text is doubled. A `>>`, or
+/// something like a mark, may also be part of the text, so all possible readings are tracked in parallel.
 pub(super) fn first_difference(marked: &str, text: &str) -> Option<usize> {
     let mut ways = BTreeSet::from([(0, false)]);
     let mut line = 1;
@@ -30,7 +30,7 @@ pub(super) fn first_difference(marked: &str, text: &str) -> Option<usize> {
     (!reached(marked, &ways).contains(&(marked.len(), false))).then_some(line)
 }
 
-/// The ways, and those on which the next mark begins or ends right here.
+/// The states, and those after marks that begin or end here.
 fn reached(marked: &str, ways: &BTreeSet<ReadingState>) -> BTreeSet<ReadingState> {
     let mut reached = BTreeSet::new();
     let mut left: Vec<ReadingState> = ways.iter().copied().collect();
@@ -44,7 +44,7 @@ fn reached(marked: &str, ways: &BTreeSet<ReadingState>) -> BTreeSet<ReadingState
     reached
 }
 
-/// The length of the beginning of a mark, if one stands here.
+/// The length of the beginning of a mark, if there is one here.
 fn begin_length(rest: &str) -> Option<usize> {
     let role = rest.strip_prefix("<<")?;
     let length =
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_the_only_difference_that_there_may_be() {
+    fn marks_are_the_only_allowed_difference() {
         for (marked, text, difference) in [
             ("<<tool.name::Bash>> ls\n", "Bash ls\n", None),
             ("<<a::x>><<b.c::y>>", "xy", None),
@@ -70,7 +70,7 @@ mod tests {
             ("one\n", "one\n\n", Some(2)),
             ("one\ntwo\n", "one\n", Some(2)),
             ("a < b", "a < b", Some(1)),
-            // Marks that are not closed, or closed and not begun, are not left out.
+            // Unclosed marks, and ends without a beginning, are text.
             ("a >> b", "a  b", Some(1)),
             ("<<a::x>>>>", "x", Some(1)),
             ("<<a::x", "x", Some(1)),

@@ -8,21 +8,21 @@ use super::diff::Diff;
 /// The outcome of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The output as it is stored: with escapes as `\e`, and redacted.
+    /// The output as it is stored: redacted, with escapes as `\e`.
     pub text: String,
     /// The expected output, if there is any yet.
     pub expected: Option<String>,
     /// The plugin messages as they are stored.
-    pub told: String,
+    pub messages: String,
     /// The expected plugin messages.
-    pub expected_told: Option<String>,
-    /// Errors in the set-up; then there is no output.
+    pub expected_messages: Option<String>,
+    /// Errors in the setup. If there are any, there is no output.
     pub problems: Vec<String>,
     /// The violated laws, each with the reason.
     pub broken: Vec<String>,
     /// Unexpected plugin failures, each in one line.
     pub failures: Vec<String>,
-    /// Why the cell was skipped.
+    /// The reason why the cell was skipped.
     pub skipped: Option<String>,
     /// Lines of the input that are not events: `2 damaged records`.
     pub damage: Option<String>,
@@ -42,7 +42,7 @@ pub enum State {
     PluginFailed,
     /// The output differs, or a law is violated.
     Different,
-    /// Its set-up has an error.
+    /// The setup has an error.
     Wrong,
 }
 
@@ -54,7 +54,7 @@ impl State {
 }
 
 impl Outcome {
-    /// The outcome of a cell whose set-up has these errors.
+    /// The outcome of a cell whose setup has these errors.
     pub(super) fn wrong(problems: impl IntoIterator<Item = String>) -> Self {
         Self { problems: problems.into_iter().collect(), ..Self::default() }
     }
@@ -68,7 +68,7 @@ impl Outcome {
             State::Wrong
         } else if !self.broken.is_empty()
             || differs(&self.expected, &self.text)
-            || differs(&self.expected_told, &self.told)
+            || differs(&self.expected_messages, &self.messages)
         {
             State::Different
         } else if self.expected.is_none() {
@@ -85,7 +85,7 @@ impl Outcome {
         matches!(self.state(), State::Equal | State::Skipped)
     }
 
-    /// How the output differs from the expected one; if there is none, all of it does.
+    /// The difference between the expected and the actual output. Without an expected output, everything differs.
     pub fn diff(&self) -> Diff {
         Diff::of(self.expected.as_deref().unwrap_or_default(), &self.text)
     }
@@ -95,13 +95,13 @@ impl Outcome {
         Diff::whole(self.expected.as_deref().unwrap_or_default(), &self.text)
     }
 
-    /// How the plugin messages differ from the expected ones, if they do.
-    pub fn told_diff(&self) -> Option<Diff> {
-        let expected = self.expected_told.as_deref()?;
-        (expected != self.told).then(|| Diff::of(expected, &self.told))
+    /// The difference between the expected and the actual plugin messages, if any.
+    pub fn messages_diff(&self) -> Option<Diff> {
+        let expected = self.expected_messages.as_deref()?;
+        (expected != self.messages).then(|| Diff::of(expected, &self.messages))
     }
 
-    /// Why the output can't be accepted, if it can't.
+    /// The reason why the output can't be accepted, if any.
     pub fn refusal(&self, expect: &Expect) -> Option<String> {
         if self.skipped.is_some() {
             return Some("it is skipped".to_owned());
@@ -117,7 +117,7 @@ impl Outcome {
         self.suspicion(expect)
     }
 
-    /// Why the output can't be accepted although nothing failed: something that is rarely intended, with the key that
+    /// A reason why the output can't be accepted although nothing failed: something that is rarely intended, and the key that
     /// allows it.
     pub fn suspicion(&self, expect: &Expect) -> Option<String> {
         if let Some(damage) = self.damage.as_ref().filter(|_| !expect.damage) {

@@ -1,4 +1,4 @@
-//! Cuts an input into pieces: however it arrives, the same must come out.
+//! Cuts an input into pieces, to verify that the output doesn't depend on how it arrives.
 
 /// Lines, each with its newline.
 pub fn lines(bytes: &[u8]) -> Vec<&[u8]> {
@@ -10,7 +10,7 @@ pub fn single(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.chunks(1).collect()
 }
 
-/// Pieces of many lengths, the same for a seed in every run.
+/// Pieces of many lengths. A seed always yields the same pieces.
 pub fn odd(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
     let mut state = seed;
     let lengths = std::iter::repeat_with(|| {
@@ -20,7 +20,7 @@ pub fn odd(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
     cut(bytes, lengths)
 }
 
-/// Pieces of these lengths, and one of all that is left then; a length of 0 counts as 1.
+/// Pieces of these lengths, and one with the rest. A length of 0 counts as 1.
 pub fn cut(bytes: &[u8], lengths: impl IntoIterator<Item = usize>) -> Vec<&[u8]> {
     let mut rest = bytes;
     let mut pieces = Vec::new();

@@ -1,4 +1,4 @@
-//! Where the choices of a case were made, so that what is wrong with one is reported there.
+//! The places where the choices of a case were made, so that problems are reported there.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use super::case::Cell;
 use crate::problem::Problem;
 use crate::settings::document::{Leaf, SettingValue};
 
-/// The values of the keys that `golden.toml` and `case.toml` set. A file further down replaces those of one above it.
+/// The values of the keys that `golden.toml` and `case.toml` set. A file in a subfolder overrides those above it.
 #[derive(Clone, Debug, Default)]
 pub struct ChoicePlaces(pub(super) BTreeMap<&'static str, Leaf>);
 
 impl ChoicePlaces {
-    /// The problem of an option, at the key of a case that means this option.
+    /// Reports the problem of an option at the key of the case that sets this option.
     pub(super) fn locate(&self, problem: &Problem, cell: &Cell) -> String {
         let (option, value) = problem.origin.split_once(' ').unwrap_or((&problem.origin, ""));
         let pair = format!("{}.{}", cell.profile, cell.writer);
@@ -27,12 +27,12 @@ impl ChoicePlaces {
             _ => (&[], value),
         };
         let Some((key, leaf)) = keys.iter().find_map(|key| Some((*key, self.0.get(key)?))) else {
-            // The default of a case, which no option sets either.
+            // The value is the default of a case, which no key sets.
             return if option == "--profile" { problem.message.clone() } else { problem.to_string() };
         };
         let value = if key == "matrix" { &pair } else { value };
         let elements: &[Leaf] = if let SettingValue::List(list) = &leaf.value { list } else { &[] };
-        // Paths are relative to the file that they are in.
+        // The value is a path relative to the file, so only its end matches.
         let is_meant = |element: &&Leaf| element.text().is_some_and(|text| value.ends_with(text));
         let place = elements.iter().find(is_meant).unwrap_or(leaf);
         place.spot.problem(&*problem.message).to_string()

@@ -1,4 +1,4 @@
-//! Reports the outcomes of cells: for people, or as `JUnit`'s XML.
+//! Reports the outcomes of cells: for people, or as `JUnit` XML.
 
 mod human;
 #[cfg(feature = "junit")]
@@ -21,7 +21,7 @@ pub enum ReportKind {
     /// For people.
     #[default]
     Human,
-    /// XML as `JUnit` writes it (feature `junit`): a suite for each folder, a test for each cell.
+    /// `JUnit` XML (feature `junit`): a suite for each folder, a test for each cell.
     #[cfg(feature = "junit")]
     Junit,
 }
@@ -40,24 +40,24 @@ impl FromStr for ReportKind {
     }
 }
 
-/// How a report looks.
+/// The appearance of a report.
 #[derive(Clone, Debug, Default)]
 pub struct ReportStyle {
     /// The form of differences.
     pub form: DiffForm,
-    /// Whether there are colours.
+    /// Whether the report uses colours.
     pub has_color: bool,
-    /// The command that accepts a change: `streamfmt golden bless`. The name of the cell is appended.
+    /// The command that accepts a change: `streamfmt golden bless`. The name of the cell is appended to it.
     pub bless: String,
-    /// Whether people see all of a long new text and all places of a long difference.
+    /// Whether a long new text and all places of a long difference are shown in full.
     pub is_whole: bool,
 }
 
-/// A report of cells: each call writes what can be written by then.
+/// A report of cells. Each call writes as much as possible.
 pub struct CheckReport {
     kind: ReportKind,
     style: ReportStyle,
-    /// Suites are written at the end, when their counts are known.
+    /// Suites are written at the end, because they start with their counts.
     #[cfg(feature = "junit")]
     suites: junit::Suites,
 }

@@ -9,25 +9,25 @@ use super::live;
 use crate::engine::Engine;
 use crate::plugin::journal::PluginMessage;
 
-/// What came out of a whole input, and what was counted.
+/// The output and the counts of a whole input.
 pub(super) struct CaseRun {
     pub(super) text: String,
     pub(super) report: Report,
-    /// What was told of plugins.
-    pub(super) told: String,
-    /// What they did wrong: a line for each warning.
+    /// The plugin messages.
+    pub(super) messages: String,
+    /// The plugin failures: a line for each warning.
     pub(super) failures: Vec<String>,
-    /// Steps that they took, by name.
+    /// The steps that each plugin used, by name.
     pub(super) fuel: BTreeMap<String, u64>,
 }
 
 impl CaseRun {
-    /// Formats an input that comes in these pieces.
+    /// Formats an input that arrives in these pieces.
     pub(super) fn of<'a>(engine: &Engine, pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let engine = engine.apart();
         let mut pipeline = Pipeline::new(Setup { holds_head: true, ..engine.setup() });
         let mut text = String::new();
-        // Writing to a string doesn't fail.
+        // Writing to a string can't fail.
         for piece in pieces {
             let _ = pipeline.push(piece, &mut text);
         }
@@ -40,7 +40,7 @@ impl CaseRun {
         Self::end(&engine, text, report)
     }
 
-    /// Formats the input of a case as it wants it.
+    /// Formats the input of a case, whole or step by step.
     pub(super) fn of_input(engine: &Engine, input: &CaseInput) -> Self {
         match input {
             CaseInput::Whole(bytes) => Self::of(engine, [&**bytes]),
@@ -52,10 +52,10 @@ impl CaseRun {
         }
     }
 
-    /// Asks what plugins did.
+    /// Collects the messages and counts of plugins.
     fn end(engine: &Engine, text: String, report: Report) -> Self {
         let journal = engine.journal();
-        let (mut told, mut failures) = (String::new(), Vec::new());
+        let (mut messages, mut failures) = (String::new(), Vec::new());
         for one in journal.take() {
             match one {
                 PluginMessage::Warning(warning) => {
@@ -65,17 +65,17 @@ impl CaseRun {
                         (_, None) => warning.plugin.clone(),
                     };
                     let warning = warning.anywhere();
-                    told.extend([&warning.to_string(), "\n"]);
+                    messages.extend([&warning.to_string(), "\n"]);
                     failures.push(format!("{place}: {}", warning.message.replace('\n', " ")));
                 }
-                PluginMessage::Printed(plugin, line) => told.extend([&plugin, ": ", &line, "\n"]),
+                PluginMessage::Printed(plugin, line) => messages.extend([&plugin, ": ", &line, "\n"]),
             }
         }
-        Self { text, report, told, failures, fuel: journal.spent() }
+        Self { text, report, messages, failures, fuel: journal.spent() }
     }
 }
 
-/// The text with its escapes spelled `\e`, so that showing it steers no terminal. No two texts become one.
+/// Escapes control sequences as `\e`, so that printing the text can't control a terminal. Distinct texts stay distinct.
 pub(super) fn visible(text: &str) -> String {
     text.replace('\\', r"\\").replace('\u{1b}', r"\e")
 }

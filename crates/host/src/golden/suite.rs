@@ -14,24 +14,24 @@ use crate::files::{FileError, read_plain};
 use crate::problem::{Problem, Problems};
 use crate::writers;
 
-/// Folders in which nobody keeps cases, and in which there is much.
+/// Large folders that never contain cases.
 const PASSED_OVER: [&str; 2] = ["target", "node_modules"];
 
-/// What stands for the name of a case's folder in the path of a plugin.
+/// The placeholder for the name of a case's folder in the path of a plugin.
 const CASE: &str = "{case}";
 
-/// All cells of the cases that were found.
+/// All cells of a set of cases.
 #[derive(Clone, Default)]
 pub struct Suite {
     /// The cells, sorted by name.
     pub cells: Vec<Cell>,
-    /// Files of expected text that no cell asks for.
+    /// Files of expected output that belong to no cell.
     pub orphans: Vec<PathBuf>,
-    /// What is wrong with cases that are no cells for that. The others are there all the same.
+    /// The problems of invalid cases. Those have no cells; the other cases are unaffected.
     pub problems: Problems,
 }
 
-/// A place to look for cases in.
+/// A folder to search for cases.
 struct SuiteFolder {
     path: PathBuf,
     name: String,
@@ -39,24 +39,24 @@ struct SuiteFolder {
 }
 
 impl Suite {
-    /// Finds all cases under `root`: a folder of cases, a single one, a plugin's folder (whose cases lie in its `tests`), or a
-    /// folder with any of these.
+    /// Finds all cases under `root`: a folder of cases, a single case, a plugin's folder (with its cases in `tests`), or a folder
+    /// that contains any of these.
     ///
-    /// What a `golden.toml` says is for all cases in its folder and below; those above `root` count too.
-    /// Cases inside a plugin's folder are tried with that plugin.
+    /// A `golden.toml` applies to all cases in its folder and below; files above `root` apply, too. Cases inside a plugin's
+    /// folder are checked with that plugin.
     pub fn find(root: &Path) -> Self {
         let mut suite = Self::default();
         let Ok(real) = root.canonicalize() else {
-            suite.tell(root, "no such file or folder");
+            suite.report(root, "no such file or folder");
             return suite;
         };
         let above: Vec<&Path> = real.ancestors().skip(1).collect();
-        let mut defaults = CaseChoices::usual();
+        let mut defaults = CaseChoices::initial();
         if let Some(pack) = above.iter().find(|folder| is_plugin(folder)) {
             defaults.formatting.plugins = vec![(*pack).to_owned()];
         }
         if !real.is_dir() {
-            suite.tell(root, "not a folder (each case is a folder)");
+            suite.report(root, "not a folder (each case is a folder)");
             return suite;
         }
         let mut top = &*real;
@@ -74,7 +74,7 @@ impl Suite {
         suite
     }
 
-    /// Takes in the cases of another place.
+    /// Adds the cells, orphans and problems of another suite.
     pub fn join(&mut self, other: Self) {
         self.cells.extend(other.cells);
         self.orphans.extend(other.orphans);
@@ -82,33 +82,33 @@ impl Suite {
         self.sort();
     }
 
-    /// Keeps only the cells that are wanted, and says nothing of expected files any more.
+    /// Keeps only some cells, and forgets the orphans.
     pub fn retain(&mut self, is_wanted: impl FnMut(&Cell) -> bool) {
         self.cells.retain(is_wanted);
         self.orphans.clear();
     }
 
-    fn tell(&mut self, path: &Path, wrong: impl Into<String>) {
+    fn report(&mut self, path: &Path, wrong: impl Into<String>) {
         self.problems.0.push(Problem::of(path.display().to_string(), wrong));
     }
 
     fn sort(&mut self) {
         self.cells.sort_by(|a, b| a.name.cmp(&b.name));
         self.orphans.sort();
-        // The same place may have been named twice, and each time otherwise.
+        // The same folder may have been given twice, under different paths.
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         self.cells.dedup_by(|a, b| {
             a.name == b.name && a.profile == b.profile && real(&a.case.path) == real(&b.case.path)
         });
-        let (mut known, mut told) = (HashSet::new(), HashSet::new());
+        let (mut known, mut reported) = (HashSet::new(), HashSet::new());
         self.orphans.retain(|path| known.insert(real(path)));
         let twice = self.cells.windows(2).filter(|pair| pair[0].name == pair[1].name);
         let twice = twice.map(|pair| Problem::of(&pair[0].name, "two cases have this name; rename one"));
         self.problems.0.extend(twice);
-        self.problems.0.retain(|problem| told.insert(problem.to_string()));
+        self.problems.0.retain(|problem| reported.insert(problem.to_string()));
     }
 
-    /// Takes in what is at a place, and gives the places in it that are left to look at.
+    /// Adds the case in a folder, or returns the folders in it to search.
     fn visit(&mut self, place: SuiteFolder, engines: &Engines) -> Vec<SuiteFolder> {
         let SuiteFolder { path, name, mut defaults } = place;
         if !path.is_dir() {
@@ -118,11 +118,11 @@ impl Suite {
             Arc::make_mut(&mut defaults).formatting.plugins = vec![path.clone()];
             let tests = path.join("tests");
             if !tests.is_dir() {
-                let told = format!(
+                let message = format!(
                     "the plugin has no tests; add one: streamfmt golden add NAME --from FILE --root {}",
                     word(&tests.display().to_string())
                 );
-                self.tell(&path, told);
+                self.report(&path, message);
                 return Vec::new();
             }
             return vec![SuiteFolder { path: tests, name, defaults }];
@@ -143,7 +143,7 @@ impl Suite {
             Some(SuiteFolder { path, name, defaults: Arc::clone(&defaults) })
         };
         if let Err(error) = fs::read_dir(&path) {
-            self.tell(&path, FileError::from(error).to_string());
+            self.report(&path, FileError::from(error).to_string());
         }
         children(&path).into_iter().filter_map(below).collect()
     }
@@ -171,18 +171,18 @@ impl Suite {
         let input = match input {
             Ok(input) => input,
             Err(wrong) => {
-                return self.tell(&file, wrong);
+                return self.report(&file, wrong);
             }
         };
         let expected = folder.join("expected");
-        let mut unasked = expected_files(&expected);
+        let mut unused = expected_files(&expected);
         let cells = choices.cells();
-        // What was said wrongly may be what names the cells: it is told, and nothing is tried.
+        // An invalid key may be one that determines the cells, so no cell is added.
         if self.problems.0.len() > before {
             return;
         }
         if cells.is_empty() {
-            self.tell(folder, "no profile or no writer is wanted of it");
+            self.report(folder, "no profile or no writer is wanted of it");
         }
         let name = if name.is_empty() { own_name(folder) } else { name.to_owned() };
         let case = Arc::new(Case { name, path: folder.to_owned(), choices, input });
@@ -190,7 +190,7 @@ impl Suite {
             let short = short_name(&profile);
             let ending = ending(engines, &case, &profile, &writer);
             let file = expected.join(format!("{short}.{writer}.{ending}"));
-            unasked.retain(|path| *path != file);
+            unused.retain(|path| *path != file);
             self.cells.push(Cell {
                 name: format!("{}/{short}.{writer}", case.name),
                 case: Arc::clone(&case),
@@ -200,17 +200,17 @@ impl Suite {
                 file,
             });
         }
-        self.orphans.extend(unasked);
+        self.orphans.extend(unused);
     }
 }
 
-/// Whether a folder is a case: it has what only a case has.
+/// Whether a folder is a case, which is determined by the files that only cases have.
 pub(super) fn is_case(folder: &Path) -> bool {
     ["input.ndjson", "case.toml"].iter().any(|sign| folder.join(sign).exists())
         || !expected_files(&folder.join("expected")).is_empty()
 }
 
-/// The files of a folder that are named like expected text: `<profile>.<writer>.<ending>`. Others are somebody else's.
+/// The files in a folder that are named like expected output: `<profile>.<writer>.<ending>`. All others are ignored.
 fn expected_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = children(folder);
     files.retain(|path| {
@@ -225,14 +225,14 @@ fn is_plugin(folder: &Path) -> bool {
     folder.join("plugin.toml").is_file()
 }
 
-/// A profile's name in the names of cells and files: of one in a file its own, or that of the file.
+/// The name of a profile in the names of cells and files. For a profile in a file, the profile's or the file's name.
 fn short_name(profile: &str) -> String {
     let file = profile.rsplit(['/', '\\']).next().unwrap_or(profile);
     let name = file.split_once('#').map_or(file, |(_, name)| name);
     name.strip_suffix(".toml").unwrap_or(name).to_owned()
 }
 
-/// What the name of a file in this format ends in. That of a plugin's format is the plugin's to say.
+/// The file extension for an output format, which a plugin's format defines itself.
 fn ending(engines: &Engines, case: &Case, profile: &str, writer: &str) -> String {
     if let Some(row) = writers::find(writer) {
         return row.ending.to_owned();
@@ -248,12 +248,12 @@ fn own_name(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// A path as a part of a name.
+/// A path as part of a name, with `/` as the separator.
 fn spelled(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
 }
 
-/// What lies in a folder; links are not followed out of the way, so that a circle of them has an end.
+/// The contents of a folder except for symbolic links, so that a cycle of links can't be entered.
 fn children(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let is_real = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());

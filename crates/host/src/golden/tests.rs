@@ -1,4 +1,4 @@
-//! Cases in folders of their own: how they are found, checked and accepted, and that broken laws are noticed.
+//! Cases in temporary folders: how they are found, checked and accepted, and how violated laws are detected.
 
 #[cfg(feature = "lua")]
 mod plugins;
@@ -16,7 +16,7 @@ use streamfmt_core::session::Session;
 
 use crate::engine::Engine;
 
-/// A folder that is removed again.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -44,7 +44,7 @@ impl Drop for Folder {
 const REPLY: &str = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"Hello"}]}}"#;
 
 #[test]
-fn a_case_is_new_then_accepted_then_good_then_different() {
+fn a_case_is_new_then_accepted_then_equal_then_different() {
     let folder =
         Folder::new("life", &[("golden.toml", "[args]\nfrom = \"claude\""), ("a/b/input.ndjson", REPLY)]);
     let cells = folder.cells();
@@ -65,36 +65,36 @@ fn a_case_is_new_then_accepted_then_good_then_different() {
 }
 
 #[test]
-fn the_same_place_named_twice_is_tried_once() {
+fn the_same_folder_given_twice_is_checked_once() {
     let folder = Folder::new("twice", &[("a/b/input.ndjson", REPLY), ("a/b/expected/full.text.txt", "")]);
     let mut suite = Suite::find(&folder.0.join("a"));
     suite.join(Suite::find(&folder.0.join("a/../a")));
     assert_eq!((suite.cells.len(), suite.orphans.len(), suite.problems.0.len()), (1, 1, 0));
-    // Two profiles that would share a file are not one.
+    // Two profiles that would share a file are distinct.
     fs::write(folder.0.join("a/b/case.toml"), "profiles = [\"x/mine.toml\", \"y/mine.toml\"]").unwrap();
-    let told = Suite::find(&folder.0).problems.to_string();
-    assert_eq!(told, "a/b/mine.text: two cases have this name; rename one");
+    let problems = Suite::find(&folder.0).problems.to_string();
+    assert_eq!(problems, "a/b/mine.text: two cases have this name; rename one");
 }
 
 #[test]
-fn only_what_has_the_files_of_a_case_is_one() {
+fn only_a_folder_with_the_files_of_a_case_is_one() {
     let files =
         [("expected/output.txt", ""), ("other/expected", "a file"), ("real/expected/default.text.txt", "")];
     let folder = Folder::new("signs", &files);
     let suite = Suite::find(&folder.0);
-    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    let problems = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     assert!(
-        told.starts_with("real/input.ndjson: can't read the input (no such file); save the stream there"),
-        "{told}"
+        problems.starts_with("real/input.ndjson: can't read the input (no such file); save the stream there"),
+        "{problems}"
     );
     assert_eq!((suite.problems.0.len(), suite.cells.len()), (1, 0));
-    let told = Suite::find(&folder.0.join("expected/output.txt")).problems.to_string();
-    assert!(told.ends_with("not a folder (each case is a folder)"), "{told}");
+    let problems = Suite::find(&folder.0.join("expected/output.txt")).problems.to_string();
+    assert!(problems.ends_with("not a folder (each case is a folder)"), "{problems}");
 }
 
 #[cfg(unix)]
 #[test]
-fn what_has_no_end_is_not_waited_for() {
+fn endless_files_are_refused() {
     use std::os::unix::fs::symlink;
     let files = [
         ("a/case.toml", ""),
@@ -108,11 +108,11 @@ fn what_has_no_end_is_not_waited_for() {
     }
     let mut suite = Suite::find(&folder.0);
     suite.join(Suite::find(&folder.0.join("d")));
-    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
-    for told_of in
+    let problems = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    for message in
         ["a/input.ndjson: can't read the input (not a file)", "c/case.toml: not a file", "d: not a folder"]
     {
-        assert!(told.contains(told_of), "{told_of} is not in\n{told}");
+        assert!(problems.contains(message), "{message} is not in\n{problems}");
     }
     assert!(suite.cells[0].check().problems[0].contains("can't read the expected output (not a file)"));
 }
@@ -133,17 +133,17 @@ fn profiles_of_the_project_are_known_by_name() {
     ];
     let folder = Folder::new("project", &files);
     let suite = Suite::find(&folder.0.join("tests/golden"));
-    // Both ways to name it give the same name.
+    // Both ways to refer to the profile result in the same name.
     assert_eq!(suite.problems.to_string(), "a/compact.text: two cases have this name; rename one");
     let texts: Vec<String> = suite.cells.iter().map(|cell| cell.check().text).collect();
     let [four, two] = ["    Hello\n\n    you\n", "  Hello\n\n  you\n"];
     assert_eq!(texts, [four, four, two, ""]);
-    let told = suite.cells[3].check().problems.join("\n");
-    assert!(told.contains("unknown profile \"compcat\" (did you mean \"compact\"?)"), "{told}");
+    let problems = suite.cells[3].check().problems.join("\n");
+    assert!(problems.contains("unknown profile \"compcat\" (did you mean \"compact\"?)"), "{problems}");
 }
 
 #[test]
-fn wrong_keys_are_told_with_their_place() {
+fn wrong_keys_are_reported_with_their_place() {
     let folder = Folder::new(
         "keys",
         &[
@@ -157,17 +157,17 @@ fn wrong_keys_are_told_with_their_place() {
         ],
     );
     let suite = Suite::find(&folder.0);
-    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    let problems = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     let expected = "a/case.toml:3:1: unknown key \"args.widht\" (did you mean \"args.width\"?)\n\
                     a/case.toml:4:9: expected true or false\n\
                     b/case.toml:1:10: expected a table with exit, warnings, damage, empty\n\
                     b/case.toml:2:17: expected truecolor, 256 or 16\n\
                     b/case.toml:3:10: entry 2: invalid regex: unclosed group";
-    assert_eq!((told.as_str(), suite.cells.len()), (expected, 0));
+    assert_eq!((problems.as_str(), suite.cells.len()), (expected, 0));
 }
 
 #[test]
-fn a_file_over_another_says_what_counts() {
+fn a_file_overrides_those_above_it() {
     let files = [
         ("golden.toml", "matrix = [\"full.roles\"]\nenv.now = 2026-01-01T00:00:00Z"),
         ("a/input.ndjson", REPLY),
@@ -178,18 +178,18 @@ fn a_file_over_another_says_what_counts() {
     ];
     let folder = Folder::new("over", &files);
     let suite = Suite::find(&folder.0);
-    let told: Vec<(&str, String)> = suite
+    let times: Vec<(&str, String)> = suite
         .cells
         .iter()
         .map(|cell| (cell.name.as_str(), cell.case.choices.now.unwrap().to_string()))
         .collect();
     let [early, late] = ["2025-12-31T23:00:00Z", "2026-01-01T00:00:00Z"].map(str::to_owned);
     let expected = [("a/default.json", early.clone()), ("a/default.text", early), ("b/full.roles", late)];
-    assert_eq!(told, expected);
-    let told = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
+    assert_eq!(times, expected);
+    let problems = suite.problems.to_string().replace(&format!("{}/", folder.0.display()), "");
     let expected = "c/case.toml:1:10: \"text\" is not PROFILE.WRITER (as in default.text)\n\
                     c/case.toml:2:11: \"2026-01-01\" is not a time with an offset (like 2026-01-01T00:00:00Z)";
-    assert_eq!(told, expected);
+    assert_eq!(problems, expected);
 }
 
 #[test]
@@ -207,18 +207,18 @@ fn a_diff_marks_words_and_makes_blanks_visible() {
     assert_eq!(diff, "@@ line 1 → 1 @@\n-a␍b<U+009B>2J<U+202E>c␛[31m␡é\n");
     assert_eq!(Diff::of(&many, &many), Diff::default());
     let long = |word: &str| format!("{}{word} {}\n", "a ".repeat(500), "b ".repeat(5_000));
-    let told = Diff::of(&long("old"), &long("new")).to_string();
+    let diff = Diff::of(&long("old"), &long("new")).to_string();
     let parts = ["…840 characters…", "a [-old-] b", "a {+new+} b", "…9841 characters…"];
-    assert!(parts.iter().all(|part| told.contains(part)) && told.len() < 1_000, "{told}");
+    assert!(parts.iter().all(|part| diff.contains(part)) && diff.len() < 1_000, "{diff}");
 }
 
 #[test]
-fn escapes_are_kept_visibly() {
+fn escapes_are_made_visible() {
     assert_eq!(visible("\u{1b}[1mC:\\e\u{1b}[0m"), r"\e[1mC:\\e\e[0m");
 }
 
 #[test]
-fn laws_that_are_broken_are_noticed() {
+fn broken_laws_are_detected() {
     let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
     let one = format!("{REPLY}\n");
     let two = format!("{one}{}\n", REPLY.replace("\"m\"", "\"n\""));
@@ -229,19 +229,19 @@ fn laws_that_are_broken_are_noticed() {
     assert_eq!(pieces(&two, &run(&two)), None);
     assert_eq!(laws::unseen_line(&engine, two.as_bytes(), &run(&two)), None);
     assert_eq!(laws::uncounted(two.as_bytes(), &run(&two).report), None);
-    // What came of one line of two: then the other was read, and lost.
-    let told = pieces(&two, &run(&one)).unwrap();
-    assert!(told.contains("read again, line 2 is «» instead of «nothing»"), "{told}");
-    let told = laws::uncounted(two.as_bytes(), &run(&one).report).unwrap();
-    assert!(told.contains("of 2 lines, 1 were read and 1 accounted for"), "{told}");
-    let told = laws::unseen_line(&engine, two.as_bytes(), &run(&one)).unwrap();
-    assert!(told.contains("line 1 is neither shown nor counted"), "{told}");
+    // The output of one line for an input of two: the other line was read and lost.
+    let problems = pieces(&two, &run(&one)).unwrap();
+    assert!(problems.contains("read again, line 2 is «» instead of «nothing»"), "{problems}");
+    let problems = laws::uncounted(two.as_bytes(), &run(&one).report).unwrap();
+    assert!(problems.contains("of 2 lines, 1 were read and 1 accounted for"), "{problems}");
+    let problems = laws::unseen_line(&engine, two.as_bytes(), &run(&one)).unwrap();
+    assert!(problems.contains("line 1 is neither shown nor counted"), "{problems}");
     assert_eq!(laws::harm("fine \u{202e} not fine", false).as_deref(), Some("fine <U+202E> not fine"));
     assert_eq!(laws::harm("a\u{1b}[1;31mb\u{1b}[0m", true), None);
     assert_eq!(laws::harm("a\u{1b}[2J", true).as_deref(), Some("a␛[2J"));
 }
 
-/// Says something of everything, in which there is nothing to see.
+/// Shows a blank view for every item.
 struct Blank;
 
 impl Formatter for Blank {
@@ -258,10 +258,10 @@ impl Formatter for Blank {
 fn an_entry_without_content_is_a_lost_item() {
     let engine = Engine::builder().dialect("claude").build().unwrap();
     let mut setup = engine.setup();
-    assert_eq!(laws::undrawn(engine.setup(), REPLY.as_bytes()), None);
+    assert_eq!(laws::unwritten_item(engine.setup(), REPLY.as_bytes()), None);
     if let Output::Entries { formatters, .. } = &mut setup.output {
         formatters.insert(0, Box::new(Blank));
     }
-    let told = laws::undrawn(setup, REPLY.as_bytes()).unwrap();
-    assert!(told.starts_with("1 items (the first is "), "{told}");
+    let problems = laws::unwritten_item(setup, REPLY.as_bytes()).unwrap();
+    assert!(problems.starts_with("1 items (the first is "), "{problems}");
 }

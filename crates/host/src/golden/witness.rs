@@ -1,4 +1,4 @@
-//! What laws and drift learn from a run: a formatter that hands on each item once it is whole, and a writer that hands on each entry.
+//! Observes runs for laws and drift: a formatter that forwards each complete item, and a writer that forwards each entry.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,23 +12,24 @@ use streamfmt_core::pipeline::{Output, Pipeline, Report, Setup};
 use streamfmt_core::session::Session;
 use streamfmt_core::writer::{Wants, Writer};
 
-/// What is written, by id. The title of what an entry is inside of is that other one's.
+/// The written entries by id. If an entry was written several times, the last one counts.
 pub(super) type EntriesById = BTreeMap<Id, Entry>;
 
-/// The entries that come of an input, as sinks get them, and the counts; `None` if no entries are made.
+/// Formats an input. Returns the written entries, in the form that sinks receive, and the counts. `None` if the output has no
+/// entries.
 pub(super) fn entries_of(mut setup: Setup, input: &[u8]) -> Option<(EntriesById, Report)> {
     let Output::Entries { formatters, .. } = setup.output else { return None };
     let (send, entries) = channel();
     setup.output = Output::Entries { formatters, writer: Box::new(Collector(send)) };
     let mut pipeline = Pipeline::new(setup);
-    // The collector doesn't fail.
+    // Neither the collector nor the string can fail.
     let _ = pipeline.push(input, &mut String::new());
     let _ = pipeline.finish(&mut String::new());
     let entries = entries.try_iter().map(|entry| (entry.id.clone(), entry)).collect();
     Some((entries, pipeline.report().clone()))
 }
 
-/// Hands on the entries that are written.
+/// Forwards the entries that are written.
 struct Collector(Sender<Entry>);
 
 impl Writer for Collector {
@@ -41,17 +42,17 @@ impl Writer for Collector {
     }
 }
 
-/// The items of a set-up's pipeline, each once it is whole; none if no entries are made, since nothing stands then between items and
-/// what is written.
+/// Adds a formatter to the setup that forwards each item when it is complete. Nothing is forwarded if the output has no entries,
+/// since it then consists of the items themselves.
 pub(super) fn items_of(setup: &mut Setup) -> Receiver<Item> {
-    let (tell, met) = channel();
+    let (send, met) = channel();
     if let Output::Entries { formatters, .. } = &mut setup.output {
-        formatters.insert(0, Box::new(Witness(tell)));
+        formatters.insert(0, Box::new(Witness(send)));
     }
     met
 }
 
-/// Tells of every item once it is whole, and decides nothing.
+/// Forwards every item when it is complete, and passes all of them on.
 struct Witness(Sender<Item>);
 
 impl Formatter for Witness {
@@ -71,7 +72,7 @@ impl Formatter for Witness {
 impl Observer for Witness {
     fn observe(&self, moment: Observation<'_>, _: &Session) -> Vec<Block> {
         if let Observation::Complete(item) = moment {
-            // Nobody listens any longer once the run is over.
+            // The receiver may be gone once the run is over.
             let _ = self.0.send(item.clone());
         }
         Vec::new()

@@ -15,7 +15,7 @@ const RESET: &str = "\u{1b}[0m";
 /// The form in which differences are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DiffForm {
-    /// One line after the other, with the words marked that differ.
+    /// One line after the other, with differing words marked.
     #[default]
     Inline,
     /// As `diff -u` does.
@@ -46,13 +46,13 @@ impl FromStr for DiffForm {
 }
 
 impl Diff {
-    /// The differences, ready to be displayed, with colours or without.
+    /// The differences in one form, for display, with or without colours.
     pub fn spelled(&self, form: DiffForm, has_color: bool) -> Spelled<'_> {
         Spelled { diff: self, form, has_color }
     }
 }
 
-/// Differences that display themselves in one form.
+/// Differences in one form. `Display` writes them.
 pub struct Spelled<'a> {
     diff: &'a Diff,
     form: DiffForm,

@@ -1,4 +1,4 @@
-//! What is known not to be shown, so that only news is told.
+//! The parts that are known not to be shown, so that only new ones are reported.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,22 @@ use super::DriftFound;
 use crate::json;
 use crate::problem::Problem;
 
-/// The number of the file's shape.
+/// The version of the file format.
 const SCHEMA: u64 = 1;
 
-/// What is known not to be shown.
+/// The parts that are known not to be shown.
 ///
-/// Its file is one JSON object with a line for each name, sorted, so that a change of it can be read.
+/// The file is one JSON object with a line for each name, sorted, so that its changes are readable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Baseline(BTreeSet<String>);
 
 impl Baseline {
-    /// One that knows all of these.
+    /// A baseline with all of these findings.
     pub fn of(found: &[DriftFound]) -> Self {
         Self(found.iter().map(name).collect())
     }
 
-    /// Reads the text of a file that is called `file`.
+    /// Parses a file, named `file` in messages.
     pub fn parse(file: &str, text: &str) -> Result<Self, Problem> {
         let page: serde_json::Value = serde_json::from_str(text).map_err(|error| {
             let place =
@@ -43,12 +43,12 @@ impl Baseline {
         Ok(Self(known.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()))
     }
 
-    /// Whether it knows this.
+    /// Whether it contains this finding.
     pub fn knows(&self, found: &DriftFound) -> bool {
         self.0.contains(&name(found))
     }
 
-    /// The text of its file.
+    /// The contents of its file.
     pub fn to_text(&self) -> String {
         let page = serde_json::json!({ "schema": SCHEMA, "known": self.0 });
         json::pretty(&page) + "\n"

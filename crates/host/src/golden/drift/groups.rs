@@ -1,4 +1,4 @@
-//! Puts the fields of a subtree that is new as a whole into one group, under its root.
+//! Groups the fields of a subtree that is new as a whole, under the subtree's root.
 //!
 //! ```text
 //! result/success.stats.killed.parent, result/success.stats.killed.user ─▶ result/success.stats.*
@@ -9,24 +9,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::parts::is_inside;
 use super::{Drift, DriftFound, What};
 
-/// So many single fields of one parent are a group.
+/// Number of single fields in one parent that make a group.
 const SIBLINGS: usize = 3;
-/// So many of them are named.
+/// Most fields whose names are shown for such a group.
 const NAMES: usize = 4;
 
 /// Findings that are reported in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriftGroup<'a> {
-    /// The name of the only one, of the subtree, `result/success.stats.*`, or of the first of several in one parent,
+    /// The name of the only finding, of the subtree, `result/success.stats.*`, or of several fields in one parent,
     /// `result/success.{mood, tone, …}`.
     pub name: String,
-    /// What is in it, the most frequent first.
+    /// Its findings, most frequent first.
     pub found: Vec<&'a DriftFound>,
 }
 
 impl Drift {
-    /// These findings in groups, in the order of the most frequent one of each. A subtree is a group if none of its
-    /// fields is shown, and all of them are among the findings.
+    /// Groups findings, ordered by the most frequent one of each group. A subtree is a group if none of its fields is shown and
+    /// all of them are among the findings.
     pub fn grouped<'a>(&self, found: &[&'a DriftFound]) -> Vec<DriftGroup<'a>> {
         let new: BTreeSet<(What, &str)> = found.iter().map(|one| (one.what, one.name.as_str())).collect();
         let others: BTreeSet<&str> = self
@@ -56,7 +56,7 @@ impl Drift {
     }
 }
 
-/// Puts single fields of one parent into a group, at the place of the first, if they are at least [`SIBLINGS`].
+/// Groups the single fields of one parent, at the position of the first, if there are at least [`SIBLINGS`].
 fn with_siblings(groups: Vec<DriftGroup<'_>>) -> Vec<DriftGroup<'_>> {
     let mut siblings: BTreeMap<String, Vec<&DriftFound>> = BTreeMap::new();
     for group in &groups {
@@ -83,7 +83,7 @@ fn with_siblings(groups: Vec<DriftGroup<'_>>) -> Vec<DriftGroup<'_>> {
     all
 }
 
-/// What the only field of a group is in.
+/// The parent of the only field in a group.
 fn parent<'a>(group: &'a DriftGroup<'_>) -> Option<&'a str> {
     match &*group.found {
         [one] if one.what == What::Field => Some(group.name.rsplit_once('.')?.0),
@@ -91,9 +91,9 @@ fn parent<'a>(group: &'a DriftGroup<'_>) -> Option<&'a str> {
     }
 }
 
-/// The largest subtree around a field that holds none of the others.
+/// The largest subtree around a field that contains none of `others`.
 fn root<'a>(name: &'a str, others: &BTreeSet<&str>) -> Option<&'a str> {
-    // The type of a line itself is no subtree of it.
+    // The type of a line isn't a subtree.
     let ends = name.match_indices('.').map(|(end, _)| &name[..end]).skip(1);
     let is_free = |root: &str| {
         let near = others.range(root..).take_while(|other| other.starts_with(root));

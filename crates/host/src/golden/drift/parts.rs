@@ -1,4 +1,4 @@
-//! The parts of a line that may be shown or not: itself, typed blocks in it, and single fields.
+//! The parts of a line that may or may not be shown: the line itself, typed blocks in it, and single fields.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,24 +6,24 @@ use std::ops::Range;
 use streamfmt_core::json::{Record, Str, Value, ValueKind};
 use strum::IntoStaticStr;
 
-/// Parts deeper in a line are one with what they are in.
+/// Deepest level of parts; deeper ones belong to the part that contains them.
 const DEEPEST: usize = 10;
-/// Parts of one line that are looked at.
+/// Most parts of one line that are examined.
 const MOST_PARTS: usize = 2_000;
-/// A longer key, or one with other characters than names have, is data.
+/// Longest key, in bytes. A longer one, or one with unusual characters, counts as data.
 const LONGEST_KEY: usize = 40;
-/// Fields in which each tool has a shape of its own.
+/// Fields whose contents depend on the tool.
 const RESULTS: [&str; 2] = ["tool_use_result", "toolUseResult"];
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum What {
-    /// A type of lines.
+    /// A type of line.
     Type,
-    /// A subtype of them.
+    /// A subtype of line.
     Subtype,
-    /// A typed object inside a line: a block of a message.
+    /// A typed object inside a line, such as a block of a message.
     Block,
     /// A tool.
     Tool,
@@ -32,7 +32,7 @@ pub enum What {
 }
 
 impl What {
-    /// Its name for programs.
+    /// The name in machine output.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -45,35 +45,35 @@ pub(super) struct DriftPart {
     edits: Vec<Edit>,
 }
 
-/// How a line is made another one: what of it goes, and what comes in its place.
+/// A change to a line: the range to replace, and its replacement.
 type Edit = (Range<usize>, &'static str);
 
 impl DriftPart {
-    /// The beginning of its value in this line.
+    /// The beginning of its value in `text`.
     pub(super) fn sample(&self, text: &str, most: usize) -> String {
-        // The last edit puts another value in the place of this one.
+        // The last edit replaces the value, so its range is the value's.
         let value = self.edits.last().map_or("", |(range, _)| &text[range.clone()]);
         let end = (0..=most.min(value.len())).rev().find(|&at| value.is_char_boundary(at)).unwrap_or(0);
         if end < value.len() { format!("{}…", &value[..end]) } else { value.to_owned() }
     }
 
-    /// The line without this part, and with something else in its place.
+    /// The line without this part, and the line with another value in its place.
     pub(super) fn variants(&self, text: &str) -> Vec<String> {
         let made = |(range, with): &Edit| [&text[..range.start], with, &text[range.end..]].concat();
         self.edits.iter().map(made).collect()
     }
 }
 
-/// Whether the part called `name` is a part of the one called `whole`.
+/// Whether the part `name` is inside the part `whole`.
 pub(super) fn is_inside(name: &str, whole: &str) -> bool {
     name.strip_prefix(whole).is_some_and(|rest| rest.starts_with('.') || rest.starts_with('['))
 }
 
-/// The parts of a line, each name once, what is inside of another after it. `tools`: whose results are in it.
+/// The parts of a line, each name once, with inner parts after outer ones. `tools` are the tools whose results the line contains.
 pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<DriftPart> {
     let text = record.text();
     let root = record.root();
-    // Not every agent gives its lines a type.
+    // Not every agent's lines have a type.
     let kind = root.get("type").and_then(Value::decode).unwrap_or_default();
     let subtype = root.get("subtype").and_then(Value::decode);
     let name = match &subtype {
@@ -84,7 +84,7 @@ pub(super) fn parts(record: &Record, tools: &[String]) -> Vec<DriftPart> {
     let content = text.trim_end_matches(['\n', '\r']).len();
     let mut walk = PartWalk { text, seen: HashSet::new(), parts: Vec::new() };
     walk.note(what, name.clone(), vec![(0..content, "")]);
-    // What is left to look at: the last one first.
+    // The values still to visit, last one first.
     let mut left = vec![(root, name, 0)];
     while let Some((value, name, depth)) = left.pop() {
         if depth >= DEEPEST || walk.parts.len() >= MOST_PARTS {
@@ -119,7 +119,7 @@ struct PartWalk<'a> {
 }
 
 impl<'a> PartWalk<'a> {
-    /// Takes in a value called `name`; `whole` is its place with its key, if it has one.
+    /// Visits a value called `name`. `whole` is the range of the value with its key, if it has one.
     fn visit(
         &mut self,
         value: Value<'a>,
@@ -172,9 +172,9 @@ impl<'a> PartWalk<'a> {
         start..start + raw.len()
     }
 
-    /// The place of a key and its value, with the comma that parts it from its neighbours.
+    /// The range of a key and its value, including a comma beside it.
     fn entry(&self, key: Str<'_>, value: Value<'_>) -> Range<usize> {
-        // The quotes are around the key.
+        // The key's text excludes its quotes.
         let (start, end) = (self.place(key.raw()).start - 1, self.place(value.raw()).end);
         let after = self.text[end..].trim_start();
         if after.starts_with(',') {
@@ -185,11 +185,11 @@ impl<'a> PartWalk<'a> {
     }
 }
 
-/// A name as a part of another; what is no name but data is `*`.
+/// A key as a part of a name. A key that is data becomes `*`.
 fn word(name: &str) -> &str {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     let is_plain = !name.is_empty() && name.len() <= LONGEST_KEY && name.bytes().all(is_name);
-    // Ids and versions have both digits and dashes.
+    // Ids and versions contain both digits and dashes.
     let is_data = name.contains('-') && name.bytes().any(|byte| byte.is_ascii_digit());
     if is_plain && !is_data { name } else { "*" }
 }
@@ -207,7 +207,7 @@ mod tests {
         );
         let record = Record::from_line(text.to_owned()).unwrap();
         let parts = parts(&record, &["Bash".to_owned()]);
-        let told: Vec<String> =
+        let names: Vec<String> =
             parts.iter().map(|part| format!("{} {}", part.what.name(), part.name)).collect();
         let expected = [
             "type user",
@@ -218,7 +218,7 @@ mod tests {
             "field user.tool_use_result(Bash).code",
             "field user.usage.*.in",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(names, expected);
         let variants = |name: &str| parts.iter().find(|part| part.name == name).unwrap().variants(text);
         assert_eq!(variants("user"), ["\n"]);
         let without = text.replace(r#""command":"ls""#, "");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_begins_with_the_name_of_the_whole() {
+    fn an_inner_part_starts_with_the_name_of_the_whole() {
         assert!(is_inside("system/x.y", "system/x") && is_inside("a.b[c].d", "a.b[c]"));
         assert!(!is_inside("system/xy.z", "system/x") && !is_inside("system/x", "system/x"));
     }

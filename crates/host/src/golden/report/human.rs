@@ -12,7 +12,7 @@ use crate::golden::outcome::{Outcome, State};
 use crate::golden::suite::Suite;
 use crate::problem::one_line;
 
-/// Lines of a new text that are shown by default.
+/// Most lines of a new text that are shown by default.
 const NEW_LINES: usize = 20;
 
 /// Reports a cell, unless its output is as expected.
@@ -52,7 +52,7 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mu
             Some(_) => indented(&outcome.diff(), style, out)?,
         }
     }
-    if let Some(diff) = outcome.told_diff() {
+    if let Some(diff) = outcome.messages_diff() {
         writeln!(out, "  plugin messages:")?;
         indented(&diff, style, out)?;
     }
@@ -65,8 +65,8 @@ pub(super) fn cell(cell: &Cell, outcome: &Outcome, style: &ReportStyle, out: &mu
     writeln!(out)
 }
 
-/// Reports problems outside the cells, and the totals. The last line is always `N passed, N failed`, with
-/// `, N skipped` if there are any.
+/// Reports problems outside the cells, and the totals. The last line is always `N passed, N failed`, with `, N skipped` if N
+/// isn't 0.
 pub(super) fn end(suite: &Suite, summary: &CheckSummary, out: &mut dyn Write) -> fmt::Result {
     for problem in &suite.problems.0 {
         writeln!(out, "wrong {problem}")?;
@@ -109,7 +109,7 @@ fn indented(diff: &Diff, style: &ReportStyle, out: &mut dyn Write) -> fmt::Resul
     spelled.lines().try_for_each(|line| writeln!(out, "  {line}"))
 }
 
-/// Whether parts of a cell are shown only if `ReportStyle::is_whole` is set.
+/// Whether the report of a cell is incomplete unless `ReportStyle::is_whole` is set.
 pub fn is_cut(outcome: &Outcome) -> bool {
     match &outcome.expected {
         None => outcome.text.lines().count() > NEW_LINES,
@@ -118,7 +118,7 @@ pub fn is_cut(outcome: &Outcome) -> bool {
 }
 
 fn new_text(text: &str, style: &ReportStyle, out: &mut dyn Write) -> fmt::Result {
-    // With nothing expected, a diff would mark every word.
+    // Without an expected text, a diff would mark every word.
     let most = if style.is_whole { usize::MAX } else { NEW_LINES };
     for line in text.lines().take(most) {
         writeln!(out, "  +{}", clean(line))?;
@@ -135,13 +135,13 @@ fn after(sign: &str, text: Option<&str>) -> String {
     text.map_or_else(String::new, |text| format!("{sign}{}", one_line(text)))
 }
 
-/// A pattern that matches this name, as a word for a shell. Characters that can't be typed are a `*` in it.
+/// A pattern that matches this name, quoted for a shell. Characters that can't be typed become `*`.
 fn quoted(name: &str) -> String {
     let is_typed = |ch: char| ch != '\n' && clean(ch.encode_utf8(&mut [0; 4])).starts_with(ch);
     word(&name.chars().map(|ch| if is_typed(ch) { ch } else { '*' }).collect::<String>())
 }
 
-/// Text as one word for a shell, on one line and without control characters.
+/// Text quoted as one word for a shell, on one line and without control characters.
 pub fn word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./+@%=:,".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_plain) {

@@ -1,4 +1,4 @@
-//! XML as `JUnit` writes it, which every CI reads.
+//! `JUnit` XML, which every CI service reads.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -52,7 +52,7 @@ impl Suites {
         tests.time = tests.time.max(cell.case.choices.now);
     }
 
-    /// Writes all suites, with those for problems outside the cells.
+    /// Writes all suites, including those for problems outside the cells.
     pub(super) fn write(
         &mut self,
         suite: &Suite,
@@ -85,7 +85,7 @@ impl Suites {
     }
 }
 
-/// Why a cell failed, in one line; `None` if it didn't.
+/// The reason why a cell failed, in one line. `None` if it didn't fail.
 fn reason(outcome: &Outcome) -> Option<String> {
     let first = |what: &str, list: &[String]| match list {
         [] => None,
@@ -106,7 +106,7 @@ fn reason(outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// Everything about a cell that failed.
+/// The full report of a failed cell.
 fn details(cell: &Cell, outcome: &Outcome, style: &ReportStyle) -> String {
     let spelled = |diff: &Diff| diff.spelled(style.form, false).to_string();
     let mut text = String::new();
@@ -123,13 +123,13 @@ fn details(cell: &Cell, outcome: &Outcome, style: &ReportStyle) -> String {
     if outcome.problems.is_empty() && outcome.expected.as_ref() != Some(&outcome.text) {
         text.extend([&cell.file.display().to_string(), "\n", &spelled(&outcome.diff())]);
     }
-    if let Some(diff) = outcome.told_diff() {
+    if let Some(diff) = outcome.messages_diff() {
         text.extend(["plugin messages:\n", &spelled(&diff)]);
     }
     text
 }
 
-/// A test that failed, or that could not be run.
+/// The status of a failed test or, with `is_wrong`, of one that could not run.
 fn failed(is_wrong: bool, kind: &str, message: &str) -> TestCaseStatus {
     let mut status =
         TestCaseStatus::non_success(if is_wrong { NonSuccessKind::Error } else { NonSuccessKind::Failure });
@@ -137,7 +137,7 @@ fn failed(is_wrong: bool, kind: &str, message: &str) -> TestCaseStatus {
     status
 }
 
-/// Text without the characters that XML forbids, even as references; they are replaced visibly.
+/// Replaces the characters that XML forbids, even as references, by visible ones.
 fn allowed(text: &str) -> String {
     clean(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

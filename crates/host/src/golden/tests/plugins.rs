@@ -4,7 +4,7 @@ use super::*;
 use crate::plugin::pack::Pack;
 
 #[test]
-fn cells_that_agree_share_one_engine() {
+fn cells_with_equal_settings_share_one_engine() {
     let files = [
         ("p/plugin.toml", "name = \"p\"\nversion = \"1\"\napi = 1"),
         ("p/init.lua", ""),
@@ -58,7 +58,7 @@ fn a_folder_of_cases_may_have_a_plugin_for_each() {
 }
 
 #[test]
-fn the_files_of_a_plugins_writer_end_as_it_says() {
+fn the_files_of_a_plugins_writer_have_its_extension() {
     let writer = "sf.writer(\"wiki\", { base = \"markdown\", ext = \"wiki\" })";
     let files = [
         ("plugin.toml", "name = \"p\"\nversion = \"1\"\napi = 1"),
@@ -68,22 +68,22 @@ fn the_files_of_a_plugins_writer_end_as_it_says() {
     ];
     let folder = Folder::new("ending", &files);
     assert!(folder.cells()[0].file.ends_with("a/expected/default.wiki.wiki"));
-    // What the plugin did wrong tells more than what is missing for that.
+    // The plugin's error explains more than the missing format that it causes.
     fs::write(folder.0.join("init.lua"), writer.replace("markdown", "markdwon")).unwrap();
-    let told = folder.cells()[0].check().problems;
+    let problems = folder.cells()[0].check().problems;
     let place = folder.0.join("init.lua");
     assert_eq!(
-        told[0],
+        problems[0],
         format!(
             "{}:1:1: sf.writer: a writer can't be based on \"markdwon\" (did you mean \"markdown\"?)",
             place.display()
         )
     );
-    assert!(told[1].contains("a/case.toml:1:12: unknown output format"), "{told:?}");
+    assert!(problems[1].contains("a/case.toml:1:12: unknown output format"), "{problems:?}");
 }
 
 #[test]
-fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
+fn an_item_of_one_function_that_fails_is_formatted_as_without_plugins() {
     let input = r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}},{"type":"text","text":"done"}]}}"#;
     let with = |script: &str| {
         Engine::builder()
@@ -97,19 +97,19 @@ fn a_call_that_fails_is_told_as_without_plugins_where_nothing_else_has_a_say() {
         "sf.tool('Bash', { arg = function() return 'x' end }) sf.redact({ patterns = { word = 'ls' } })",
     );
     assert_eq!(faults::broken(&lone, input.as_bytes()), [""; 0]);
-    // What is told without plugins is what it is held against.
-    let told = faults::entries(&lone.apart(), input.as_bytes()).unwrap();
-    let other = faults::one_fails(&lone, input.as_bytes(), &told, &faults::EntriesById::new(), 1);
+    // The result is compared with the entries without plugins.
+    let entries = faults::entries(&lone.apart(), input.as_bytes()).unwrap();
+    let other = faults::one_fails(&lone, input.as_bytes(), &entries, &faults::EntriesById::new(), 1);
     assert_eq!(other.as_deref(), Some("when plugin call 1 fails, t is not formatted as without plugins"));
-    // The label is data: it stays when the function fails.
+    // The label is data, so it stays when the function fails.
     let both = with("sf.tool('Bash', { label = 'sh', arg = function() return 'x' end })");
     assert_eq!(faults::broken(&both, input.as_bytes()), [""; 0]);
-    let told = faults::entries(&both.apart(), input.as_bytes()).unwrap();
-    assert_eq!(faults::one_fails(&both, input.as_bytes(), &told, &faults::EntriesById::new(), 1), None);
+    let entries = faults::entries(&both.apart(), input.as_bytes()).unwrap();
+    assert_eq!(faults::one_fails(&both, input.as_bytes(), &entries, &faults::EntriesById::new(), 1), None);
 }
 
 #[test]
-fn a_record_at_which_a_call_fails_is_in_the_text() {
+fn a_record_for_which_a_call_fails_stays_in_the_text() {
     let script = "sf.records('poll', { begin = function() return {} end, \
                   add = function(s, r) s[#s + 1] = r.type return s end, \
                   view = function(s) return table.concat(s, ' ') end })";
@@ -119,7 +119,7 @@ fn a_record_at_which_a_call_fails_is_in_the_text() {
     let input = format!(
         r#"{{"type":"assistant","message":{{"id":"m","role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}}}"#
     );
-    let told = faults::entries(&engine.apart(), input.as_bytes()).unwrap();
-    assert_eq!(told.len(), 4, "{told:?}");
+    let entries = faults::entries(&engine.apart(), input.as_bytes()).unwrap();
+    assert_eq!(entries.len(), 4, "{entries:?}");
     assert_eq!(faults::broken(&engine, input.as_bytes()), [""; 0]);
 }
