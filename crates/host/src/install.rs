@@ -54,7 +54,7 @@ impl Home {
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// Where it comes from.
+    /// Its home.
     pub home: Home,
     /// Its folder, or its one file, if it has one.
     pub folder: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub struct Listed {
     pub source: Option<String>,
     /// The hash of its files, if it was installed.
     pub hash: Option<String>,
-    /// Its manifest, or why it can't be loaded.
+    /// Its manifest, or the reason why it can't be loaded.
     pub manifest: Result<Manifest, String>,
 }
 
@@ -75,11 +75,11 @@ pub struct Installation {
     pub version: Option<String>,
     /// The hash of its files.
     pub hash: String,
-    /// How many files it has.
+    /// The number of its files.
     pub files: usize,
-    /// Whether one of that name was installed before, and its version.
+    /// The version of the plugin that it replaced. `Some(None)` if that had no version.
     pub before: Option<Option<String>>,
-    /// Where it lies.
+    /// The folder that it was installed in.
     pub folder: PathBuf,
 }
 
@@ -91,7 +91,7 @@ pub struct Installed {
 }
 
 impl Installed {
-    /// The plugins in these folders and those that are built in.
+    /// The plugins in these folders and the built-in ones.
     pub fn new(folders: &Folders) -> Self {
         Self { own: folders.config.as_ref().map(|folder| folder.join("plugins")), data: folders.data.clone() }
     }
@@ -123,17 +123,17 @@ impl Installed {
         }
     }
 
-    /// All plugins, by name. One that is overridden by another of its name follows that.
+    /// All plugins, sorted by name. A plugin that is overridden follows the one that overrides it.
     pub fn list(&self, files: &Files) -> Vec<Listed> {
         let mut listed = Vec::new();
         let locked = self.data.as_deref().and_then(|data| Lock::read(data).ok()).unwrap_or_default();
         for home in Home::ALL {
             for name in self.names(home) {
-                let told = |pack: Pack| match pack.manifest() {
+                let manifest_of = |pack: Pack| match pack.manifest() {
                     Some(text) => Manifest::parse(text).map_err(|problems| problems.to_string()),
                     None => Ok(Manifest { name: pack.name, ..Manifest::default() }),
                 };
-                let manifest = self.read(files, home, &name).and_then(told);
+                let manifest = self.read(files, home, &name).and_then(manifest_of);
                 let entry = locked.plugin.get(&name).filter(|_| home == Home::Installed);
                 listed.push(Listed {
                     folder: self.folder(home, &name),
@@ -149,8 +149,8 @@ impl Installed {
         listed
     }
 
-    /// Installs a plugin from a folder or a Lua file, a native one only if `is_native`: its code has all rights of the user once it is
-    /// used. One of the same name is replaced, unless it was edited; `discard` replaces that too.
+    /// Installs a plugin from a folder or a Lua file. A native one requires `is_native`: its code has all rights of the user once
+    /// it is used. A plugin of the same name is replaced, unless its files were edited; `discard` replaces it even then.
     pub fn add(&self, source: &Path, discard: bool, is_native: bool) -> Result<Installation, Problem> {
         let complain = |message: String| Problem::of(source.display().to_string(), message);
         let files = Files::default();
@@ -161,7 +161,8 @@ impl Installed {
             (Some(_), false) => Err("this is a native plugin: its code has all your rights once it is used, and nothing contains it; \
                                      if you trust it, add --native"
                 .to_owned()),
-            // Only a folder can hold a library. One that others may change until it is installed isn't what the user chose.
+            // Only a folder can contain a library. If others could change it before it is installed, it might not be what the
+            // user chose.
             (Some(_), true) => tree.native_pack(source),
         };
         let pack = pack.map_err(complain)?;
@@ -187,7 +188,7 @@ impl Installed {
     /// Removes an installed plugin.
     pub fn remove(&self, name: &str) -> Result<(), Problem> {
         match self.home(name) {
-            _ if self.has(Home::Installed, name) => self.take_away(name),
+            _ if self.has(Home::Installed, name) => self.uninstall(name),
             Some(Home::Own) => {
                 let folder = self.folder(Home::Own, name).unwrap_or_default();
                 Err(Problem::of(
@@ -224,12 +225,12 @@ impl Installed {
         };
         tree.write(&target).map_err(failed_at(&target))?;
         if home == Home::Installed {
-            self.take_away(name)?;
+            self.uninstall(name)?;
         }
         Ok(target)
     }
 
-    fn take_away(&self, name: &str) -> Result<(), Problem> {
+    fn uninstall(&self, name: &str) -> Result<(), Problem> {
         let data = self.data()?;
         let _guard = guard(data)?;
         let mut lock = Lock::read(data)?;
@@ -258,7 +259,7 @@ impl Installed {
         }
     }
 
-    /// Where the plugin `name` comes from.
+    /// The home of the plugin `name`.
     pub fn home(&self, name: &str) -> Option<Home> {
         Home::ALL.into_iter().find(|home| self.has(*home, name))
     }
@@ -273,7 +274,7 @@ impl Installed {
         manifest::is_name(name) && self.folder(home, name).map_or_else(is_built_in, is_there)
     }
 
-    /// The folder with the plugins of a home, if they lie on the disk.
+    /// The folder that contains a home's plugins, if they are on disk.
     fn root(&self, home: Home) -> Option<PathBuf> {
         match home {
             Home::Own => self.own.clone(),
@@ -282,7 +283,7 @@ impl Installed {
         }
     }
 
-    /// Where a plugin lies: its folder, or its one file.
+    /// The path of a plugin: its folder, or its only file.
     fn folder(&self, home: Home, name: &str) -> Option<PathBuf> {
         let folder = self.root(home)?.join(name);
         if home != Home::Own || folder.join(manifest::FILE).is_file() {
@@ -347,7 +348,7 @@ fn guard(data: &Path) -> Result<File, Problem> {
     Ok(file)
 }
 
-/// The problem that something can't be done at a path.
+/// Converts an I/O error at a path to a problem.
 fn failed_at(path: &Path) -> impl Fn(io::Error) -> Problem {
     move |error| Problem::of(path.display().to_string(), error.to_string())
 }

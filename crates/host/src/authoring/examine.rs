@@ -1,4 +1,4 @@
-//! Looks a plugin over before it is used or given away.
+//! Checks a plugin before it is used or published.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,27 +19,27 @@ use crate::settings::Config;
 /// Largest manifest, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// What was found out about a plugin.
+/// The result of examining a plugin.
 #[derive(Clone, Debug, Default)]
 pub struct Examined {
-    /// What it tells of itself; a lone file tells nothing.
+    /// Its manifest. A single file has none.
     pub manifest: Option<Manifest>,
-    /// What it registers, if it loads.
+    /// Everything that it registers, if it loads.
     pub hooks: Vec<Hook>,
-    /// Whether it is native code that was not loaded.
+    /// Whether it is native code that wasn't loaded.
     pub is_left_out: bool,
-    /// How many golden cases it has.
+    /// The number of its golden cases.
     pub cases: usize,
-    /// What keeps it from being used.
+    /// Errors that prevent its use.
     pub problems: Vec<Problem>,
-    /// What ought to be better before others get it.
+    /// Flaws to fix before it is published.
     pub flaws: Vec<Problem>,
 }
 
-/// Loads a plugin, a file or a folder, and says what it does and what is wrong with it.
-/// Its profiles may name plugins that are in `folders`.
+/// Loads a plugin, a file or a folder, and reports what it registers and what is wrong with it. Its profiles may name plugins in
+/// `folders`.
 ///
-/// The library of a native plugin is loaded only if `native`; else nothing but its `plugin.toml` is looked at.
+/// The library of a native plugin is loaded only if `native` is set. Otherwise only its `plugin.toml` is examined.
 pub fn examine(files: &Files, folders: &Folders, path: &Path, native: bool) -> Examined {
     let mut found = Examined::default();
     let about = path.join(manifest::FILE);
@@ -90,13 +90,13 @@ pub fn examine(files: &Files, folders: &Folders, path: &Path, native: bool) -> E
         }
     }
     if path.is_dir() {
-        found.look_for_cases(path);
+        found.count_cases(path);
     }
     found
 }
 
 impl Examined {
-    /// What a plugin that was read does.
+    /// Examines a plugin that was already read, without its folder.
     pub fn of(pack: Pack) -> Self {
         let manifest = pack.manifest().and_then(|text| Manifest::parse(text).ok());
         let mut found = Self { manifest, is_left_out: pack.is_native(), ..Self::default() };
@@ -113,7 +113,7 @@ impl Examined {
             Ok(hooks) => self.hooks = hooks,
             Err(warning) => return self.problems.push(warning.problem()),
         }
-        self.flaws.extend(journal.take().into_iter().filter_map(|told| match told {
+        self.flaws.extend(journal.take().into_iter().filter_map(|message| match message {
             PluginMessage::Warning(warning) => Some(warning.problem()),
             PluginMessage::Printed(..) => None,
         }));
@@ -127,7 +127,7 @@ impl Examined {
     fn load_native(&mut self, pack: &Arc<Pack>) {
         match native::described(pack) {
             Ok((name, version, groups)) => {
-                // A library alone says itself what it is.
+                // A single library has no manifest, so its table is used.
                 let manifest = self
                     .manifest
                     .get_or_insert_with(|| Manifest { name: name.clone(), ..Manifest::default() });
@@ -145,7 +145,7 @@ impl Examined {
     }
 
     /// Counts the golden cases.
-    fn look_for_cases(&mut self, folder: &Path) {
+    fn count_cases(&mut self, folder: &Path) {
         let suite = Suite::find(folder);
         let names: BTreeSet<&str> = suite.cells.iter().map(|cell| cell.case.name.as_str()).collect();
         self.cases = names.len();

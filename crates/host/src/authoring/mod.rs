@@ -1,4 +1,4 @@
-//! For those who write plugins: one to begin with, and what is wrong with one.
+//! Tools for plugin authors: starter plugins, and checks.
 
 pub mod examine;
 pub mod starter;

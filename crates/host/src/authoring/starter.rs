@@ -9,7 +9,7 @@ use crate::lua::reference;
 use crate::plugin::manifest::{NAMES, is_name, platform};
 use crate::problem::{Problem, Problems};
 
-/// The files of a new plugin, with `NAME` in the place of its name.
+/// The files of a new plugin, with `NAME` as a placeholder for its name.
 const FILES: &[(&str, &str)] = &[
     ("plugin.toml", include_str!("starter/plugin.toml")),
     ("init.lua", include_str!("starter/init.lua")),
@@ -18,13 +18,14 @@ const FILES: &[(&str, &str)] = &[
     ("tests/a-command/input.ndjson", SAMPLE),
 ];
 
-/// A short stream to try a plugin on.
+/// A short stream to try a plugin with.
 pub const SAMPLE: &str = include_str!("starter/input.ndjson");
 
 /// The path of the expected output.
 const EXPECTED: &str = "tests/a-command/expected/default.text.txt";
 
-/// Creates a plugin in `folder`, which must not exist yet and gives it its name. Returns the paths of its files.
+/// Creates a plugin in `folder`, which must not exist yet. The folder's name becomes the plugin's. Returns the paths of the
+/// files.
 pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
     let name = name_of(folder, |_| true).map_err(complain)?;
@@ -34,7 +35,7 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     let engine = Engine::builder().writer("text").pack(tree.pack().map_err(complain)?).build()?;
     let input = tree.files.get("tests/a-command/input.ndjson").map_or(&b""[..], |bytes| bytes);
     let mut expected = String::new();
-    // Neither reading from memory nor writing to a string fails.
+    // Neither reading from memory nor writing to a string can fail.
     let _ = engine.format(input, &mut expected);
     let more = editor_files().chain([(EXPECTED, expected)]);
     tree.files.extend(more.map(|(path, text)| (path.to_owned(), text.into_bytes().into())));
@@ -42,7 +43,7 @@ pub fn create(folder: &Path) -> Result<Vec<String>, Problems> {
     Ok(tree.files.into_keys().collect())
 }
 
-/// The name that a new folder gives a plugin, if it may have that and the folder doesn't exist yet.
+/// The name of a new plugin, which is its folder's. Fails if that isn't a valid name, or if the folder exists.
 fn name_of(folder: &Path, is_fit: impl Fn(&str) -> bool) -> Result<&str, String> {
     let name = folder.file_name().and_then(|name| name.to_str()).filter(|name| is_name(name)).ok_or(NAMES)?;
     if !is_fit(name) {
@@ -52,7 +53,7 @@ fn name_of(folder: &Path, is_fit: impl Fn(&str) -> bool) -> Result<&str, String>
     if folder.exists() || folder.is_symlink() { Err("already exists".to_owned()) } else { Ok(name) }
 }
 
-/// The files of a new native plugin in Rust. It includes a copy of the crate that it links, so that it builds anywhere.
+/// The files of a new native plugin in Rust. They include a copy of the crate that it links, so that it builds anywhere.
 const NATIVE_FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("starter/native/Cargo.toml.in")),
     (".gitignore", "/target\n"),
@@ -70,10 +71,10 @@ const NATIVE_FILES: &[(&str, &str)] = &[
     ("streamfmt-plugin/include/streamfmt_plugin.h", include_str!("../../sdk/include/streamfmt_plugin.h")),
 ];
 
-/// Creates a native plugin in `folder`, as [`create`] does.
+/// Creates a native plugin in `folder`, in the same way as [`create`].
 pub fn create_native(folder: &Path) -> Result<Vec<String>, Problems> {
     let complain = |message: String| Problems::from(Problem::of(folder.display().to_string(), message));
-    // The name is also that of a crate.
+    // The name is also the name of a crate.
     let is_crate =
         |name: &str| name.starts_with(|first: char| first.is_ascii_alphabetic()) && !name.contains('.');
     let name = name_of(folder, is_crate).map_err(complain)?;
@@ -91,7 +92,7 @@ pub fn create_native(folder: &Path) -> Result<Vec<String>, Problems> {
     Ok(tree.files.into_keys().collect())
 }
 
-/// The files that teach an editor the interface, by name.
+/// The files that describe the interface to an editor, by name.
 pub fn editor_files() -> impl Iterator<Item = (&'static str, String)> {
     [("sf.d.lua", reference::types()), (".luarc.json", include_str!("starter/luarc.json").to_owned())]
         .into_iter()

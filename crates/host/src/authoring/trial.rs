@@ -1,7 +1,7 @@
-//! Tries a plugin on a stream of ours that has items of every kind, to find what is wrong with it whatever a stream says: a
-//! field that no item has, an answer that is of no use.
+//! Tries a plugin on a built-in stream with items of every kind, to find mistakes that don't depend on the input: a field that no
+//! item has, or an answer that can't be used.
 //!
-//! Other failures say nothing of the plugin: what it was made for may not be in the sample.
+//! Other failures are ignored: the sample may lack what the plugin was made for.
 
 use std::fmt::Write;
 
@@ -16,17 +16,17 @@ use crate::problem::{Problem, Problems};
 
 /// Items of every kind, and calls of each action.
 const SAMPLE: &str = include_str!("trial.ndjson");
-/// Tools that are tried beside those of the sample, and accumulators.
+/// Most tools that are tried in addition to those of the sample, and most accumulators.
 const MOST_TOOLS: usize = 100;
-/// What a tool is called with that isn't in the sample: the fields that many have.
+/// The input of calls of tools that aren't in the sample: the fields that many tools have.
 const INPUT: &str = r#"{"command":"ls","description":"List files","file_path":"/work/a.rs","path":"/work","pattern":"a","query":"a","url":"https://example.com/","prompt":"Look","content":"a\nb\n","old_string":"a","new_string":"b","name":"a","title":"A","text":"a","number":1}"#;
 
-/// What is wrong with a plugin that registers `hooks`, as far as a trial shows.
+/// The mistakes that a trial finds in a plugin, given the `hooks` that it registers.
 pub(crate) fn faults(pack: &Pack, hooks: &[Hook]) -> Vec<Problem> {
     let Ok(engine) = Engine::builder().dialect("claude").pack(pack.clone()).build() else {
         return Vec::new();
     };
-    // Each in a run of its own: what fails again and again is off for the rest of a run.
+    // Each part has its own run, because a function that fails repeatedly is disabled for the rest of a run.
     for part in parts(&stream(hooks)) {
         run(&engine, None, &part);
     }
@@ -34,7 +34,7 @@ pub(crate) fn faults(pack: &Pack, hooks: &[Hook]) -> Vec<Problem> {
     for name in accumulators.take(MOST_TOOLS) {
         run(&engine, Some(DrawnRecords::Accumulator(name.to_owned())), SAMPLE);
     }
-    let faults = engine.journal().take().into_iter().filter_map(|told| match told {
+    let faults = engine.journal().take().into_iter().filter_map(|message| match message {
         PluginMessage::Warning(warning) if warning.is_misuse => Some(warning.problem()),
         _ => None,
     });
@@ -47,12 +47,12 @@ fn run(engine: &Engine, records: Option<DrawnRecords>, stream: &str) {
     let mut setup = engine.setup();
     setup.profile.records = records;
     let mut pipeline = Pipeline::new(setup);
-    // Writing to a string doesn't fail.
+    // Writing to a string can't fail.
     let _ = pipeline.push(stream.as_bytes(), &mut String::new());
     let _ = pipeline.finish(&mut String::new());
 }
 
-/// The lines of a stream, those of results together with the one before, where their calls are.
+/// Splits a stream into lines. A line with results stays together with the line before it, which has their calls.
 fn parts(stream: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for line in stream.split_inclusive('\n') {
@@ -64,16 +64,16 @@ fn parts(stream: &str) -> Vec<String> {
     parts
 }
 
-/// The sample, with a call of each tool that is registered, once with success and once with none.
+/// The sample, with two calls of each registered tool: one that succeeds and one that fails.
 fn stream(hooks: &[Hook]) -> String {
     let mut stream = SAMPLE.to_owned();
     let tools =
         hooks.iter().filter_map(|hook| hook.what.strip_prefix("tool ")).filter(|tool| !tool.starts_with('@'));
     for (number, tool) in tools.take(MOST_TOOLS).enumerate() {
-        // A name is a text, which can always be spelled.
+        // Serializing a string can't fail.
         let name = serde_json::to_string(&tool.replace('*', "x")).unwrap_or_default();
         for (id, is_error) in [(format!("own-{number}"), false), (format!("own-{number}-failed"), true)] {
-            // Writing to a string doesn't fail.
+            // Writing to a string can't fail.
             let _ = writeln!(
                 stream,
                 r#"{{"type":"assistant","message":{{"role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":{name},"input":{INPUT}}}]}},"session_id":"s"}}

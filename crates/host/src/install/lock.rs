@@ -1,4 +1,4 @@
-//! The lock file: the installed plugins, their sources, and the hashes of their files.
+//! The lock file, which lists the installed plugins with their sources and the hashes of their files.
 //!
 //! ```toml
 //! version = 1
@@ -25,7 +25,7 @@ const LARGEST: u64 = 4 << 20;
 /// The installed plugins.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Lock {
-    /// Each by its name.
+    /// The plugins by name.
     #[serde(default)]
     pub(super) plugin: BTreeMap<String, Locked>,
 }

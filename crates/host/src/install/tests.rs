@@ -1,11 +1,11 @@
-//! Installing from folders, also hostile ones, and edits of installed files.
+//! Installing from folders, including hostile ones, and edits of installed files.
 
 use super::*;
 
 const ABOUT: &str = "name = 'demo'\nversion = '1.0'\napi = 1\n";
 const SCRIPT: &str = "sf.tool('Bash', { label = 'sh' })\n";
 
-/// A folder with a home in it, removed after the test.
+/// A folder with a home directory in it, removed on drop.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -40,7 +40,7 @@ impl Drop for Disk {
 }
 
 #[test]
-fn a_folder_is_installed_without_hidden_files_and_again_in_its_own_place() {
+fn a_folder_is_installed_without_hidden_files_and_replaces_itself() {
     let disk = Disk::new("same");
     disk.write("source/.secret", "not part of it");
     let first = disk.add("source").unwrap();
@@ -72,7 +72,7 @@ fn nothing_of_a_hostile_folder_is_installed() {
 }
 
 #[test]
-fn what_is_too_large_or_no_plugin_is_refused() {
+fn too_large_plugins_and_other_files_are_refused() {
     let disk = Disk::new("large");
     for number in 0..3 {
         disk.write(&format!("source/zeros-{number}"), vec![0; 12 << 20]);
@@ -87,7 +87,7 @@ fn what_is_too_large_or_no_plugin_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn what_was_installed_is_read_only_and_edits_of_it_are_found() {
+fn installed_files_are_read_only_and_edits_are_detected() {
     use std::os::unix::fs::PermissionsExt;
 
     let disk = Disk::new("edits");
@@ -100,9 +100,9 @@ fn what_was_installed_is_read_only_and_edits_of_it_are_found() {
 
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(folder.join("more.lua"), "return 1").unwrap();
-    let told = find().unwrap_err();
-    assert!(told.contains("streamfmt plugin fork demo") && told.contains("--discard"), "{told}");
-    assert_eq!(disk.add("source").unwrap_err(), told);
+    let error = find().unwrap_err();
+    assert!(error.contains("streamfmt plugin fork demo") && error.contains("--discard"), "{error}");
+    assert_eq!(disk.add("source").unwrap_err(), error);
     disk.installed().add(&disk.0.join("source"), true, false).unwrap();
     assert!(find().is_ok());
 
@@ -111,7 +111,7 @@ fn what_was_installed_is_read_only_and_edits_of_it_are_found() {
 }
 
 #[test]
-fn a_fork_is_the_users_own_and_goes_over_what_is_installed() {
+fn a_fork_is_the_users_own_and_overrides_the_installed_plugin() {
     let disk = Disk::new("fork");
     disk.add("source").unwrap();
     let installed = disk.installed();

@@ -18,7 +18,7 @@ use crate::trust::{disk, hash_of};
 
 /// Largest file of a plugin, in bytes.
 const LARGEST_FILE: usize = 16 << 20;
-/// Most bytes of all files of a plugin.
+/// Total size limit of a plugin's files, in bytes.
 const MOST_BYTES: usize = 32 << 20;
 /// Most files of a plugin.
 const MOST_FILES: usize = 2_000;
@@ -28,7 +28,7 @@ const DEEPEST: usize = 12;
 /// The possible sources of a plugin, for messages.
 const SOURCES: &str = "a plugin is installed from a folder or a Lua file on this computer";
 
-/// The files of a plugin, by path inside its folder with `/` between the parts.
+/// The files of a plugin by their path inside its folder, with `/` between the parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginTree {
     /// The files.
@@ -36,14 +36,14 @@ pub struct PluginTree {
 }
 
 impl PluginTree {
-    /// The files of the built-in plugin `name`, in the form that installed ones have.
+    /// The files of the built-in plugin `name`, in the same form as installed ones.
     pub(super) fn built_in(name: &str) -> Option<Self> {
         let (_, files) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         let file = |(path, text): &(&str, &str)| ((*path).to_owned(), text.as_bytes().into());
         Some(Self { files: files.iter().map(file).collect() })
     }
 
-    /// Reads a plugin from its folder, leaving out names that begin with a dot, or makes one of a lone Lua file.
+    /// Reads a plugin from its folder, without names that begin with a dot, or makes one from a single Lua file.
     pub fn read(files: &Files, path: &Path) -> Result<Self, String> {
         let source = match files.read(path, LARGEST_FILE) {
             Err(FileError::OtherKind(_)) => return Self::read_folder(files, path),
@@ -55,7 +55,7 @@ impl PluginTree {
         if is_source(path) { Self::of_script(path, &source.bytes) } else { Err(SOURCES.to_owned()) }
     }
 
-    /// Makes a plugin of one script, with its name.
+    /// Makes a plugin from one script, named after it.
     fn of_script(path: &Path, source: &[u8]) -> Result<Self, String> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         if !manifest::is_name(&name) {
@@ -72,12 +72,12 @@ impl PluginTree {
             read => read.map(|about| String::from_utf8_lossy(&about.bytes).into_owned()).unwrap_or_default(),
         };
         let names = match Manifest::parse(&about).ok().filter(Manifest::is_native) {
-            // The folder of a crate is full of build products.
+            // The folder of a crate contains many build products.
             Some(manifest) => native_files(files, folder, &manifest),
             None => files.walk(folder, belongs).map_err(|error| error.to_string())?,
         };
         let (mut tree, mut bytes) = (Self::default(), 0);
-        // On some disks two names that differ in case are one.
+        // Some file systems ignore case in names.
         let mut lower = BTreeSet::new();
         for name in names {
             if !is_portable(&name) {
@@ -111,8 +111,8 @@ impl PluginTree {
         Pack::from_files(self.files.iter().map(|(name, bytes)| (name.clone(), text(bytes))).collect())
     }
 
-    /// Loads the native plugin from these files in `folder`. Its library is read again there, where nobody else may be able to change
-    /// it, and must equal the one among the files.
+    /// Loads the native plugin from these files in `folder`. Its library is read again from there, must not be writable by
+    /// others, and must equal the one among the files.
     pub(super) fn native_pack(&self, folder: &Path) -> Result<Pack, String> {
         let about = self.files.get(manifest::FILE).map(|about| String::from_utf8_lossy(about).into_owned());
         Pack::of_native(about.unwrap_or_default(), |file| {
@@ -144,7 +144,7 @@ impl PluginTree {
         Ok(())
     }
 
-    /// Replaces the content of `folder` by these files, read-only, all of them or none.
+    /// Atomically replaces the content of `folder` by these files, read-only.
     pub(super) fn put(&self, folder: &Path) -> io::Result<()> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let beside = |what: &str| folder.with_file_name(format!(".{name}.{}.{what}", std::process::id()));
@@ -163,11 +163,11 @@ impl PluginTree {
     }
 }
 
-/// Files that are installed with the library of a native plugin, if they exist.
+/// Other files of a native plugin that are installed with its library, if they exist.
 const BESIDE: [&str; 6] =
     ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "LICENSE.md", "LICENSE.txt", "README.md"];
 
-/// The existing files of a native plugin in a folder: its `plugin.toml`, the libraries that this names, and `BESIDE`.
+/// The existing files of a native plugin in a folder: its `plugin.toml`, the libraries listed there, and `BESIDE`.
 fn native_files(files: &Files, folder: &Path, manifest: &Manifest) -> Vec<String> {
     let libraries = manifest.library.values().map(String::as_str);
     let names: BTreeSet<&str> =
@@ -175,7 +175,7 @@ fn native_files(files: &Files, folder: &Path, manifest: &Manifest) -> Vec<String
     names.into_iter().chain([manifest::FILE]).map(str::to_owned).collect()
 }
 
-/// Whether a file, or a folder (its path ends in `/`) with its content, belongs to a plugin.
+/// Whether a file, or a folder (its path ends in `/`) with its contents, belongs to a plugin.
 fn belongs(path: &str) -> bool {
     !path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().starts_with('.')
 }
@@ -226,7 +226,7 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }
 
-/// Where folders have no such mode, files alone are made read-only.
+/// On systems without a mode for folders, only files are made read-only.
 #[cfg(not(unix))]
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let mut permissions = fs::metadata(path)?.permissions();
@@ -234,7 +234,7 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// Whether every disk can hold a file with this path.
+/// Whether every file system can store a file with this path.
 fn is_portable(path: &str) -> bool {
     let is_part = |part: &str| {
         part.len() <= 200
