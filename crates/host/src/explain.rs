@@ -1,5 +1,5 @@
-//! Which layers apply to a tool, a kind or the items of a line: each that may say something, where it is defined, what
-//! hides or folds it, and who listens.
+//! Which layers apply to a tool, a kind, or the items of a line: each layer that may have an answer, where it is defined, which
+//! settings hide or fold the items, and which functions observe them.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -31,13 +31,13 @@ use crate::tools::field::ToolField;
 /// Most items of one line that are explained.
 const MOST_ITEMS: usize = 64;
 
-/// What applies to a tool or a kind, for each property.
+/// The layers and settings that apply to a tool or kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The tool, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// What the tool does, as far as its name tells.
+    /// The action of the tool, as far as its name reveals it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<&'static str>,
     /// The kind of item, if it is about one.
@@ -46,113 +46,113 @@ pub struct Explanation {
     /// The id of the item, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Why the tool may not be the one that is meant.
+    /// A suggestion, if the tool's name may be misspelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// The walk for each property.
+    /// The layers for each property.
     pub properties: Vec<Walk>,
-    /// What hides or folds it.
+    /// The settings that hide or fold items.
     pub hiding: Vec<Hiding>,
-    /// The functions that see it, by `sf.on`.
+    /// The functions that observe it through `sf.on`.
     pub listeners: Vec<Listener>,
 }
 
-/// The items that begin at a line, and what comes out of them.
+/// The items that begin at a line, and their output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct At {
-    /// What applies to each of them.
+    /// The explanation of each item.
     pub items: Vec<Explanation>,
-    /// What is shown, as plain text.
+    /// The output as plain text.
     pub shown: String,
-    /// The first line after it at which an item begins, if none does here.
+    /// The next line at which an item begins, if none begins at this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
 
-/// Who is asked for one property, from the top down.
+/// The layers for one property, from the top down.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Walk {
     /// The property: a field of `sf.tool`, or `view`.
     pub name: &'static str,
-    /// The layers that may say something, the first to be asked first.
+    /// The layers that may have an answer, highest first.
     pub candidates: Vec<Candidate>,
-    /// What is said if none of them does.
+    /// The answer if none of them has one.
     pub built_in: &'static str,
 }
 
-/// One layer that may say something.
+/// A layer that may have an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Candidate {
-    /// Whether its turn comes.
+    /// Whether it is reached.
     pub turn: Turn,
-    /// Whose it is: `plugin`, `profile`, `user script`, …
+    /// The kind of layer: `plugin`, `profile`, `user script`, …
     pub layer: &'static str,
-    /// The plugin, if it is one's.
+    /// The plugin, if it is a plugin's layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
-    /// The file in which it is said.
+    /// The file in which it is defined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The line in it, from 1.
+    /// The line in the file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// For which tools it is said.
+    /// The pattern of tools that it is for.
     pub pattern: String,
-    /// What it says: a text in quotes, or `function` with the line where that begins.
+    /// The answer: a text in quotes, or `function` and the line where that begins.
     pub says: String,
-    /// What that gives for the item, if it is about one.
+    /// The result for the item, if the explanation is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gives: Option<String>,
 }
 
-/// A setting that hides or folds something.
+/// A setting that hides or folds items.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hiding {
-    /// `hides`, `folds`, or `shows` where nothing but what it names is shown.
+    /// The effect: `hides`, `folds`, or `shows` if everything else is hidden.
     pub does: &'static str,
-    /// To which items: `calls`, `results`, `failures`, …
+    /// The items affected: `calls`, `results`, `failures`, …
     pub to: String,
-    /// The setting as it is written.
+    /// The setting as written.
     pub says: String,
-    /// Where it is written.
+    /// The place of the setting.
     pub place: String,
 }
 
-/// A function that sees items without saying how they look.
+/// A function that observes items without formatting them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listener {
-    /// What it listens to: `call`.
+    /// The kind that it observes, such as `call`.
     pub kind: &'static str,
-    /// Whose it is: `plugin`, `user script`, …
+    /// The kind of layer: `plugin`, `user script`, …
     pub layer: &'static str,
     /// The plugin.
     pub plugin: String,
-    /// The file in which it begins.
+    /// The file in which it is defined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The line in it, from 1.
+    /// The line in the file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
 }
 
-/// Whether the turn of a candidate comes.
+/// Whether a candidate is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Turn {
-    /// It is asked, and says something or leaves it to the next.
+    /// It is called, and may leave the answer to the next one.
     Asked,
-    /// It says something always.
+    /// It always has an answer.
     Answers,
-    /// Another one answers before.
+    /// A higher one always answers.
     Never,
 }
 
-/// What is asked about.
+/// The subject of an explanation.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
-    /// A tool's name, as the stream has it.
+    /// The tool's name in the stream.
     pub tool: Option<String>,
-    /// A kind of item; for calls and results it chooses among the properties of the tool.
+    /// A kind of item. For calls and results, it selects the properties of the tool that apply.
     pub kind: Option<Kind>,
 }
 
@@ -167,14 +167,14 @@ impl Question {
 }
 
 impl Engine {
-    /// Which layers apply to a tool or a kind. Formatters that were added in Rust aren't among them.
+    /// The layers that apply to a tool or kind. Formatters that were added in Rust aren't included.
     pub fn explain(&self, question: &Question) -> Explanation {
         let action = streamfmt_dialects::action_of(question.tool.as_deref().unwrap_or_default());
         Explanation::of(question, action, &self.load_plugins(), self)
     }
 
-    /// What each layer says of the items that begin at a line of a stream; formatters that were added in Rust aren't asked. The error
-    /// is why it can't be read.
+    /// The answer of each layer for the items that begin at a line of a stream. Formatters that were added in Rust aren't
+    /// included. Fails if the stream can't be read.
     pub fn explain_line(&self, input: &mut dyn Read, line: u64) -> io::Result<At> {
         let plugins = self.load_plugins();
         let mut setup = self.setup_with(&plugins);
@@ -201,7 +201,7 @@ impl Engine {
 }
 
 impl Explanation {
-    /// `action`: what the tool does.
+    /// `action` is the action of the tool.
     fn of(about: &Question, action: Action, plugins: &Plugins, engine: &Engine) -> Self {
         let (hiding, listeners) = (hiding(about, action, engine), listeners(about, plugins));
         if let Some(kind) = about.kind.filter(|_| !about.is_of_tools()) {
@@ -290,7 +290,7 @@ fn candidates(steps: &[LadderStep], plugins: &Plugins) -> Vec<Candidate> {
     candidates
 }
 
-/// A file of a plugin, or of settings, as an editor opens it.
+/// The path of a plugin's or a settings file, for opening it in an editor.
 fn file_of(plugin: Option<&Running>, file: &str) -> String {
     plugin.and_then(|plugin| plugin.path_of(file)).unwrap_or_else(|| file.to_owned())
 }
@@ -314,7 +314,8 @@ fn listeners(about: &Question, plugins: &Plugins) -> Vec<Listener> {
     listeners
 }
 
-/// Items to try settings on: of each kind that is asked about, and their failures. Each with what its like is called.
+/// Items to test settings with: one of each kind in question, and a failed one. Each has the name of the items that it stands
+/// for.
 fn probes(about: &Question, action: Action) -> Vec<(Item, &'static str)> {
     let probe = |kind: Kind, failed: bool| {
         let mut item = Item::new("probe", kind, 1);
@@ -344,7 +345,7 @@ fn probes(about: &Question, action: Action) -> Vec<(Item, &'static str)> {
     probes
 }
 
-/// What hides or folds the items that are asked about: `only`, `hide`, each `[[filter]]`, and the detail.
+/// The settings that hide or fold the items in question: `only`, `hide`, each `[[filter]]`, and the detail.
 fn hiding(about: &Question, action: Action, engine: &Engine) -> Vec<Hiding> {
     let probes = probes(about, action);
     let names = |does: &dyn Fn(&Item) -> bool| {
@@ -352,7 +353,7 @@ fn hiding(about: &Question, action: Action, engine: &Engine) -> Vec<Hiding> {
         if met.len() == probes.len() { "all".to_owned() } else { met.join(", ") }
     };
     let mut found = Vec::new();
-    let mut tell = |does, to: String, says: &str, place: &str| {
+    let mut report = |does, to: String, says: &str, place: &str| {
         if !to.is_empty() {
             found.push(Hiding { does, to, says: says.to_owned(), place: place.to_owned() });
         }
@@ -366,13 +367,13 @@ fn hiding(about: &Question, action: Action, engine: &Engine) -> Vec<Hiding> {
         let place = element.spot.to_string();
         let filter = alone(key, element).filter;
         if !filter.only.is_empty() {
-            // It hides whatever neither it nor another one of its kind names.
+            // It hides everything that no element of `only` names.
             let only = Filter { hide: Vec::new(), ..whole.filter.clone() };
-            tell("hides", names(&|item| !only.admits(item)), &says, &place);
+            report("hides", names(&|item| !only.admits(item)), &says, &place);
             continue;
         }
-        tell("hides", names(&|item| !filter.admits(item)), &says, &place);
-        tell("folds", names(&|item| filter.collapses(item)), &says, &place);
+        report("hides", names(&|item| !filter.admits(item)), &says, &place);
+        report("folds", names(&|item| filter.collapses(item)), &says, &place);
     }
     let session = Session::default();
     let standard = Standard::of(whole);
@@ -390,11 +391,11 @@ fn hiding(about: &Question, action: Action, engine: &Engine) -> Vec<Hiding> {
         }
         _ => ("detail = \"compact\"".to_owned(), "built-in".to_owned()),
     };
-    tell("hides", names(&is_hidden), &says, &place);
+    report("hides", names(&is_hidden), &says, &place);
     found
 }
 
-/// What the settings say of hiding, each thing apart.
+/// The elements of the lists that hide items, each with the list's key.
 fn elements(engine: &Engine) -> Vec<(&'static str, Leaf)> {
     let of_key = |key: &'static str| {
         let elements = engine.resolved().tree.get(key).and_then(Leaf::elements).unwrap_or_default();
@@ -403,7 +404,7 @@ fn elements(engine: &Engine) -> Vec<(&'static str, Leaf)> {
     ["only", "hide", "filter"].into_iter().flat_map(of_key).collect()
 }
 
-/// The profile that says nothing but one element of a list.
+/// A profile that sets nothing but one element of a list.
 fn alone(key: &'static str, element: Leaf) -> Profile {
     let spot: Spot = element.spot.clone();
     let mut tree = SettingsTree::default();
@@ -412,17 +413,17 @@ fn alone(key: &'static str, element: Leaf) -> Profile {
     Settings::of(&tree).profile
 }
 
-/// The formatter that lets nothing out but what is said of the items of a line, and explains those.
+/// The formatter that hides everything but the items of a line, and explains those.
 struct AtLine(SendWrapper<Looker>);
 
 struct Looker {
     line: u64,
     engine: Engine,
     plugins: Rc<Plugins>,
-    /// Nothing if no layer says anything of items.
+    /// `None` if no layer affects items.
     scripts: Option<Scripts>,
     redactor: RefCell<Option<Redactor>>,
-    /// The item that is about to be formatted.
+    /// The last complete item, which is formatted next.
     current: RefCell<Option<Id>>,
     found: Rc<RefCell<At>>,
 }
@@ -433,7 +434,7 @@ impl Formatter for AtLine {
     }
 
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
-        // Calls before it may be asked for again, for their titles.
+        // Earlier calls may also be formatted, to make the titles of their results. Those aren't hidden.
         if item.line != self.0.line && self.0.current.borrow().as_ref() == Some(&item.id) {
             return Ok(Verdict::Hide);
         }
@@ -446,22 +447,22 @@ impl Formatter for AtLine {
 }
 
 impl Observer for AtLine {
-    // Items that a filter hides are formatted by nobody: here they are all seen.
+    // Items that a filter hides aren't formatted, but all are observed.
     fn observe(&self, moment: Observation<'_>, session: &Session) -> Vec<Block> {
-        let said = self.0.scripts.as_ref().map(|scripts| scripts.observe(moment, session));
+        let blocks = self.0.scripts.as_ref().map(|scripts| scripts.observe(moment, session));
         let Observation::Complete(item) = moment else { return Vec::new() };
         self.0.current.replace(Some(item.id.clone()));
         if item.line != self.0.line {
             self.0.pass(item.line);
             return Vec::new();
         }
-        self.0.meet(item, session);
-        said.unwrap_or_default()
+        self.0.explain(item, session);
+        blocks.unwrap_or_default()
     }
 }
 
 impl Looker {
-    /// Remembers where the next item begins.
+    /// Remembers the line of the next item.
     fn pass(&self, line: u64) {
         let mut found = self.found.borrow_mut();
         if line > self.line && found.next.is_none_or(|next| line < next) {
@@ -469,13 +470,13 @@ impl Looker {
         }
     }
 
-    fn meet(&self, item: &Item, session: &Session) {
+    fn explain(&self, item: &Item, session: &Session) {
         if self.found.borrow().items.len() == MOST_ITEMS {
             return;
         }
-        let said = About::of(item, session);
-        let action = said.action().unwrap_or(Action::Other);
-        let about = Question { tool: said.tool().map(str::to_owned), kind: Some(item.kind) };
+        let subject = About::of(item, session);
+        let action = subject.action().unwrap_or(Action::Other);
+        let about = Question { tool: subject.tool().map(str::to_owned), kind: Some(item.kind) };
         let mut explained = Explanation::of(&about, action, &self.plugins, &self.engine);
         (explained.id, explained.doubt) = (Some(self.masked(item.id.as_str())), None);
         for walk in &mut explained.properties {
@@ -488,7 +489,7 @@ impl Looker {
         self.found.borrow_mut().items.push(explained);
     }
 
-    /// A text of the stream, as far as it may be shown.
+    /// Masks secrets in a text of the stream.
     fn masked(&self, text: &str) -> String {
         match &mut *self.redactor.borrow_mut() {
             Some(redactor) => redactor.text(text).into_owned(),

@@ -1,8 +1,8 @@
-//! Reads the files of a set-up: each once, up to a size, and remembers what was read.
+//! Reads files within limits, each file once, and records what was read.
 //!
-//! What was read is what counts: the bytes that are looked at to decide whether they are trusted are those that
-//! run, however the disk changes meanwhile; and who watches for changes knows what to watch. [`Files::within`]
-//! gives a reader for what a project brings along, which can't be led outside the project.
+//! Each use sees the bytes of the first read: the bytes whose trust is checked are those that run, even if the file changes
+//! meanwhile. A watcher can ask for all files that were read. [`Files::within`] returns a reader for a project's own files that
+//! can't leave the project.
 //!
 //! ```
 //! use streamfmt::Files;
@@ -21,50 +21,50 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most bytes that are kept of all files together.
+/// Total size limit of all files that are kept, in bytes.
 const MOST_BYTES: usize = 64 << 20;
-/// Most files below a folder that is walked.
+/// Most files in a folder that is walked.
 const MOST_FILES: usize = 2_048;
-/// Most entries of folders that are looked at in one walk.
+/// Most folder entries that are examined in one walk.
 const MOST_SEEN: usize = 65_536;
-/// Most folders inside one another in a folder that is walked.
+/// Deepest nesting of folders in a walk.
 const DEEPEST: usize = 12;
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadFile {
-    /// Its real path: absolute, with no link in it. A pipe has none and keeps the name it was asked by.
+    /// Its real path: absolute, without links. A pipe has none and keeps the path by which it was requested.
     pub path: PathBuf,
-    /// All that was in it.
+    /// Its contents.
     pub bytes: Arc<[u8]>,
 }
 
 impl ReadFile {
-    /// Its text.
+    /// Its contents as text.
     pub fn text(&self) -> Result<&str, FileError> {
         std::str::from_utf8(&self.bytes).map_err(|_| FileError::NotText)
     }
 }
 
-/// Why a file is not read. It is displayed as the reason alone, without the file's name.
+/// The reason why a file can't be read. `Display` writes the reason without the file's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileError {
-    /// Nothing has that name.
+    /// There is no such file.
     Missing,
-    /// It is a folder or a device where a file is wanted, or a file where a folder is.
+    /// It is a folder or device instead of a file, or a file instead of a folder.
     OtherKind(&'static str),
-    /// It is larger than so many bytes.
+    /// It is larger than this many bytes.
     TooLarge(usize),
-    /// There are more files than are read.
+    /// There are more files than the limit.
     TooMany,
-    /// It lies outside the folder that it must lie in, or a link leads there.
+    /// It is outside the folder that the reader is restricted to, directly or through a link.
     Outside(PathBuf),
-    /// A file in a folder that is walked, by its path there, leads out of that folder.
+    /// A file in a walked folder, given by its path there, is a link that leaves the folder.
     Leaves(String),
-    /// It is not UTF-8.
+    /// It isn't UTF-8.
     NotText,
-    /// The system says why.
+    /// An error of the system.
     Other(String),
 }
 
@@ -105,38 +105,38 @@ impl From<io::Error> for FileError {
     }
 }
 
-/// Reads files, each once. Clones share what was read.
+/// Reads files, each once. Clones share the files that were read.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     shared: Arc<Mutex<SharedFiles>>,
     bounds: Option<Arc<Bounds>>,
 }
 
-/// What all readers of one set-up have in common.
+/// The state that all readers of a setup share.
 #[derive(Debug, Default)]
 struct SharedFiles {
-    /// What was read, by real path.
+    /// The contents of files, by real path.
     read: BTreeMap<PathBuf, Arc<[u8]>>,
-    /// What was asked for, whether it is there or not: absolute, with the links that were in it.
+    /// The paths that were requested, whether they exist or not: absolute, with links unresolved.
     asked: BTreeSet<PathBuf>,
     bytes: usize,
 }
 
-/// The folder that a reader stays in.
+/// The folder that a reader is restricted to.
 #[derive(Debug)]
 struct Bounds {
-    /// As it was given.
+    /// Its path as given.
     given: PathBuf,
     /// Its real path.
     root: PathBuf,
-    /// What was read through this reader.
+    /// The files that were read through this reader.
     reached: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl Files {
-    /// A reader that stays inside the folder `root`: relative paths are relative to it, and what lies elsewhere,
-    /// or is reached by a link that leads elsewhere, is [`FileError::Outside`]. It reads nothing but plain files.
-    /// What it reads is remembered by it and by the reader that it was made of.
+    /// Creates a reader that is restricted to the folder `root`. Relative paths are relative to `root`, and a path outside of it,
+    /// directly or through a link, is [`FileError::Outside`]. The reader accepts only plain files. The files that it reads are
+    /// also recorded by the reader that it was created from.
     pub fn within(&self, root: &Path) -> Result<Self, FileError> {
         let given = std::path::absolute(root)?;
         let root = root.canonicalize()?;
@@ -147,12 +147,12 @@ impl Files {
         Ok(Self { shared: Arc::clone(&self.shared), bounds: Some(Arc::new(bounds)) })
     }
 
-    /// The real path of the folder that this reader stays in, if it does.
+    /// The real path of the folder that this reader is restricted to, if any.
     pub fn root(&self) -> Option<&Path> {
         self.bounds.as_ref().map(|bounds| &*bounds.root)
     }
 
-    /// The bytes of a file of at most `most` bytes: as they were when it was first read.
+    /// Reads a file of at most `most` bytes. Returns its contents at the time of the first read.
     pub fn read(&self, path: &Path, most: usize) -> Result<ReadFile, FileError> {
         self.note(path);
         let path = self.locate(path)?;
@@ -177,9 +177,9 @@ impl Files {
         Ok(ReadFile { path, bytes })
     }
 
-    /// The files below a folder that are `wanted`, as paths relative to it with `/` between their parts, sorted.
-    /// `wanted` is asked with such a path, which ends in `/` for a folder; `.git` is passed over unasked. A link to
-    /// a file counts as that file, if it stays inside the folder; any other link is an error. Nothing is read.
+    /// The files below a folder for which `wanted` returns true, as sorted paths relative to the folder, with `/` between the
+    /// parts. `wanted` receives such paths; those of folders end in `/`. `.git` is always skipped. A link to a file counts as
+    /// that file if it stays inside the folder; any other link is an error. No file is read.
     pub fn walk(&self, folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, FileError> {
         let root = self.locate(folder)?;
         let (mut found, mut seen) = (Vec::new(), 0);
@@ -226,13 +226,13 @@ impl Files {
         Ok(found)
     }
 
-    /// Whether a plain file has that name. If nothing has, that is remembered: it may come.
+    /// Whether there is a plain file with this path. A missing one is recorded, too, since it may appear later.
     pub fn has(&self, path: &Path) -> bool {
         self.note(path);
         path.is_file()
     }
 
-    /// What was read so far, by real path. A reader of [`Files::within`] tells what was read through it.
+    /// The files read so far, by real path. For a reader from [`Files::within`], only those read through it.
     pub fn reached(&self) -> Vec<ReadFile> {
         let shared = lock(&self.shared);
         let source =
@@ -246,22 +246,21 @@ impl Files {
         }
     }
 
-    /// What was asked for, by absolute paths that may lead over links: a missing file may come, a link may be
-    /// made to lead elsewhere.
+    /// The paths requested so far, absolute and with links unresolved: a missing file may appear, and a link may change.
     pub fn asked(&self) -> Vec<PathBuf> {
         lock(&self.shared).asked.iter().cloned().collect()
     }
 
-    /// The real path of what `path` means to this reader.
+    /// The real path of the file that `path` refers to.
     fn locate(&self, path: &Path) -> Result<PathBuf, FileError> {
         let Some(bounds) = &self.bounds else {
             return match path.canonicalize() {
-                // What a shell hands over with `<(…)` can be opened, but lies nowhere.
+                // A path from a shell's `<(…)` can be opened, but has no real path.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => Ok(path.to_owned()),
                 real => Ok(real?),
             };
         };
-        // A path that leaves by its own words is not even looked at.
+        // A path that leaves the folder by `..` is rejected without accessing it.
         let path = plain(&bounds.given.join(path));
         if !path.starts_with(&bounds.given) && !path.starts_with(&bounds.root) {
             return Err(FileError::Outside(bounds.root.clone()));
@@ -279,7 +278,7 @@ impl Files {
     }
 }
 
-/// Reads a file that has at most `most` bytes. `is_strict`: nothing but a plain file is opened.
+/// Reads a file of at most `most` bytes. With `is_strict`, only a plain file is opened.
 fn load(path: &Path, most: usize, is_strict: bool) -> Result<Vec<u8>, FileError> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -296,16 +295,16 @@ fn load(path: &Path, most: usize, is_strict: bool) -> Result<Vec<u8>, FileError>
     take(file, most)
 }
 
-/// Reads a plain file of at most `most` bytes, and remembers nothing of it.
+/// Reads a plain file of at most `most` bytes without recording it.
 pub(crate) fn read_plain(path: &Path, most: usize) -> Result<Vec<u8>, FileError> {
-    // What is at the end of a pipe would be waited for, and a device has none.
+    // Reading a pipe would wait for its end, and a device has none.
     if !fs::metadata(path)?.is_file() {
         return Err(FileError::OtherKind("file"));
     }
     take(File::open(path)?, most)
 }
 
-/// Reads a plain file of text of at most `most` bytes, and remembers nothing of it.
+/// Reads a plain text file of at most `most` bytes without recording it.
 pub(crate) fn read_plain_text(path: &Path, most: usize) -> Result<String, FileError> {
     String::from_utf8(read_plain(path, most)?).map_err(|_| FileError::NotText)
 }
@@ -316,7 +315,7 @@ fn take(file: File, most: usize) -> Result<Vec<u8>, FileError> {
     if bytes.len() > most { Err(FileError::TooLarge(most)) } else { Ok(bytes) }
 }
 
-/// What was found to be a plain file may have become a link or a pipe since: neither is followed or waited for.
+/// Doesn't follow links and doesn't block on pipes: the plain file may have been replaced by one since it was checked.
 #[cfg(unix)]
 pub(crate) fn stay(options: &mut OpenOptions) {
     use rustix::fs::OFlags;
@@ -328,7 +327,7 @@ pub(crate) fn stay(options: &mut OpenOptions) {
 #[cfg(not(unix))]
 pub(crate) fn stay(_: &mut OpenOptions) {}
 
-/// `path` without `.` and `..`, by its words alone.
+/// Resolves `.` and `..` in `path` lexically.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -343,7 +342,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Locks what is whole at any time, even if a thread panicked meanwhile.
+/// Locks data that is consistent at any time, even if a thread panicked while holding the lock.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -352,7 +351,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    /// A folder with a project and something beside it. It goes away with the test.
+    /// A folder with a project and a file beside it, removed on drop.
     struct Disk(PathBuf);
 
     impl Disk {
@@ -373,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_once_and_what_was_read_is_known() {
+    fn a_file_is_read_once_and_recorded() {
         let disk = Disk::new("once");
         let (files, path) = (Files::default(), disk.0.join("project/a.toml"));
         assert_eq!(files.read(&path, 9).unwrap().text(), Ok("a"));

@@ -1,29 +1,29 @@
-//! Where things lie: the folders that settings, plugins and records of trust are looked for in.
+//! The folders in which settings, plugins and trust records are searched.
 //!
-//! The host never asks the environment. Whoever embeds it hands these in, or nothing is searched.
+//! The host never reads the environment. The embedding program passes these in; otherwise nothing is searched.
 
 use std::path::{Path, PathBuf};
 
-/// The folders of one run. Those that are `None` are not searched and not written to.
+/// The folders of one run. A folder that is `None` is neither searched nor written to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folders {
-    /// The working directory; a project's settings are looked for from here upwards.
+    /// The working directory, from which a project's settings are searched upwards.
     pub work: PathBuf,
-    /// The user's home directory: no project is looked for above it, and `~` is it.
+    /// The user's home directory. No project is searched above it, and `~` stands for it.
     pub home: Option<PathBuf>,
     /// The user's settings, such as `~/.config/streamfmt`: `config.toml`, `init.lua`, `themes/`.
     pub config: Option<PathBuf>,
-    /// What was installed for the user, such as `~/.local/share/streamfmt`: plugins.
+    /// Data that was installed for the user, such as `~/.local/share/streamfmt`: plugins.
     pub data: Option<PathBuf>,
-    /// What the program remembers, such as `~/.local/state/streamfmt`: which projects are trusted.
+    /// State of the program, such as `~/.local/state/streamfmt`: which projects are trusted.
     pub state: Option<PathBuf>,
-    /// Settings for every user of the machine, such as `/etc/streamfmt`.
+    /// Settings for all users of the system, such as `/etc/streamfmt`.
     pub system: Option<PathBuf>,
 }
 
 impl Folders {
-    /// `path` with a `~` at its beginning replaced by the home directory. Other paths, and all of them if no
-    /// home directory is known, come back as they are.
+    /// Replaces a `~` at the beginning of `path` by the home directory. Other paths are returned unchanged, and so are all paths
+    /// if no home directory is known.
     pub fn expand(&self, path: &str) -> PathBuf {
         let rest = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
         match (rest, &self.home) {
@@ -32,7 +32,7 @@ impl Folders {
         }
     }
 
-    /// How a path is shown to the user: with `~` for the home directory.
+    /// A path for display, with `~` for the home directory.
     pub fn shown(&self, path: &Path) -> String {
         let inside = self.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
         match inside {

@@ -218,7 +218,7 @@ impl Follower {
         }
         self.file = lock(&self.named).next();
         (self.is_begun, self.refusal) = (true, None);
-        // It is read before anything is waited for.
+        // The new file is read before the next wait.
         self.pending.push_back(FollowStep::Pause);
     }
 
@@ -247,7 +247,8 @@ impl Follower {
     }
 }
 
-/// Waits for a session and returns the newest. `None`: the wait was over first. `report` is called with messages to the user.
+/// Waits for a session and returns the newest one, or `None` if the wait ended first. `report` is called with messages to the
+/// user.
 pub fn first_session(
     sessions: &SharedSessions,
     wait: &mut dyn FollowWait,

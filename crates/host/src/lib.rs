@@ -64,9 +64,9 @@
 //! [`Builder::add_formatter`], [`add_dialect`](Builder::add_dialect), [`add_writer`](Builder::add_writer) and
 //! [`add_theme`](Builder::add_theme) register additions in Rust, through the traits [`Formatter`](formatter::Formatter),
 //! [`Decoder`](dialect::Decoder) and [`Writer`](writer::Writer). [`Builder::add_profile`] and [`Builder::script`] take a profile in TOML and
-//! a plugin in Lua as text. Files are read only where a path is named or [`Builder::folders`] says where to look.
+//! a plugin in Lua as text. Files are read only if their path is named, or in the folders set by [`Builder::folders`].
 //!
-//! The longer page, with an example of each, is `docs/embedding.md` of the repository.
+//! A longer page, with an example of each, is `docs/embedding.md` in the repository.
 //!
 //! # Features and versions
 //!
@@ -125,17 +125,17 @@ pub use streamfmt_core::pipeline::{LivePace, Pipeline, Setup};
 pub use streamfmt_core::{
     budget, contract, entry, event, item, outline, pipeline, profile, redact, session, text, theme,
 };
-/// What a dialect is, and the known ones.
+/// The types for dialects, and the known dialects.
 pub mod dialect {
     pub use streamfmt_core::dialect::*;
     pub use streamfmt_dialects::*;
 }
-/// What a formatter is, and the built-in one.
+/// The types for formatters, and the built-in formatter.
 pub mod formatter {
     pub use streamfmt_core::formatter::*;
     pub use streamfmt_formatters::*;
 }
-/// What a writer is, and those of the built-in formats.
+/// The types for writers, and the writers of the built-in formats.
 pub mod writer {
     pub use streamfmt_core::writer::*;
     pub use streamfmt_writers::*;
@@ -145,12 +145,12 @@ pub use tools::rule::ToolRule;
 pub use trust::{Closure, Standing, Trust};
 pub use writers::{Background, Looks};
 
-/// The page for embedders: its examples are run as tests.
+/// The page for embedders, whose examples are run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 pub struct EmbeddingPage;
 
-/// The page for programs: its example is run as a test.
+/// The page for programs, whose example is run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/json.md")]
 pub struct JsonPage;

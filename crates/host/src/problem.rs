@@ -1,6 +1,6 @@
-//! Problems of a set-up, each with its place and a way out.
+//! Problems of a setup, each with its place and a solution.
 //!
-//! All problems of one run are collected and reported together, so users needn't fix them one by one.
+//! All problems of a run are collected and reported together, so users needn't fix them one by one.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,19 +10,19 @@ use std::ops::Range;
 pub(crate) use streamfmt_core::nearest::nearest;
 use streamfmt_core::text::clean;
 
-/// Longest part of a file's line that is quoted, in bytes.
+/// Most bytes of a file's line that are quoted.
 const QUOTED: usize = 160;
 
-/// One problem of the user's set-up.
+/// A problem in the user's setup.
 ///
-/// It is displayed as one clean line, path first: `mine.toml:3:1: unknown key "lable" (did you mean "label"?)`.
+/// `Display` writes one clean line, path first: `mine.toml:3:1: unknown key "lable" (did you mean "label"?)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Its origin: a file's name, or an option with its value.
     pub origin: String,
-    /// Where in the file, if it is one.
+    /// The position in the file, if the origin is a file.
     pub place: Option<FilePosition>,
-    /// The message, with a way out.
+    /// The message, including a solution.
     pub message: String,
 }
 
@@ -54,7 +54,7 @@ impl Problem {
         }
     }
 
-    /// The line of the file and a mark under the characters concerned, to be shown below the problem itself.
+    /// The line of the file, and a line with a mark below the characters concerned, for display below the problem itself.
     pub fn excerpt(&self) -> Option<[String; 2]> {
         let place = self.place.as_ref()?;
         let number = place.line.to_string();
@@ -87,14 +87,14 @@ impl FilePosition {
         Self {
             line: source[..line_start].matches('\n').count() + 1,
             column: source[line_start..start].chars().count() + 1,
-            // A tab takes one column here, so that the mark is in the right column.
+            // A tab becomes one column, so that the mark lines up.
             text: text.trim_end().replace('\t', " "),
             length: marked.trim_end().chars().count(),
         }
     }
 }
 
-/// All problems of a set-up; never empty as an error.
+/// All problems of a setup. Never empty as an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -116,13 +116,13 @@ impl Problems {
             let origin = origins.iter().position(|origin| *origin == problem.origin);
             (origin, problem.place.as_ref().map(|place| (place.line, place.column)))
         });
-        let mut told: Vec<Problem> = Vec::new();
+        let mut kept: Vec<Problem> = Vec::new();
         for problem in std::mem::take(&mut self.0) {
-            if told.iter().rev().take_while(|it| it.origin == problem.origin).all(|it| *it != problem) {
-                told.push(problem);
+            if kept.iter().rev().take_while(|it| it.origin == problem.origin).all(|it| *it != problem) {
+                kept.push(problem);
             }
         }
-        self.0 = told;
+        self.0 = kept;
     }
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn some_of(names: &[impl Borrow<str>]) -> String {
     }
 }
 
-/// The reason of an error, in a few words: without the number that the system adds.
+/// The short reason of an error, without the number that the system adds.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn places_outside_the_text_are_no_trouble() {
+    fn places_outside_the_text_are_clamped() {
         for span in [0..0, 5..9, 9..99, 1..2] {
             let problem = Problem::at("x", "ä\nö", span, "m");
             assert!(problem.excerpt().is_some());

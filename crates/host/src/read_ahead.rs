@@ -9,23 +9,23 @@ use std::{fmt, mem, thread};
 use streamfmt_core::frame::Framer;
 use streamfmt_core::pipeline::{DecodeStage, Pipeline, Step};
 
-/// Bytes to read at once. Also the size of a batch of steps, by the text they hold.
+/// Number of bytes read at once, and the size of a batch of steps, measured by their text.
 const CHUNK: usize = 64 << 10;
 
 /// The most steps in a batch: a step takes memory however short its line is.
 const STEPS: usize = 1_024;
 
-/// Batches that may wait in the channel.
+/// Most batches that wait in the channel.
 const AHEAD: usize = 1;
 
-/// Text that is passed on at once, in bytes.
+/// Size of the pieces of output, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// Reads `input` to its end, and formats it. What comes out is what [`Pipeline::push`] would write; the last line, if it has no line
-/// feed, waits in the pipeline.
+/// Reads `input` to its end and formats it. The output equals that of [`Pipeline::push`]. A last line without a line feed stays
+/// in the pipeline.
 ///
-/// `output` takes the text, piece by piece, and says whether to go on. An error of `input` ends the reading: what came before it
-/// is written.
+/// `output` receives the text in pieces, and returns whether to continue. An error of `input` ends the reading; the output up to
+/// there is complete.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -43,7 +43,7 @@ const PIECE: usize = 64 << 10;
 /// ```
 ///
 /// # Panics
-/// If `input`, `output` or the pipeline does.
+/// If `input`, `output` or the pipeline panics.
 pub fn format_ahead(
     pipeline: &mut Pipeline,
     mut input: impl Read + Send,

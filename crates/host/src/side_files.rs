@@ -1,7 +1,7 @@
 //! Finds the files of sub-agents that belong to a session's history.
 //!
-//! Where they lie and how they are named a dialect's row tells, each with or without a meta file that names the call
-//! which started it. Here they are only found; what belongs where is decided by what is in them.
+//! A dialect's row defines where they are and how they are named, each with or without a meta file that names the call that
+//! started the sub-agent. Here they are only found; their contents determine where they belong.
 
 mod growing;
 
@@ -18,41 +18,41 @@ use streamfmt_dialects::DIALECTS;
 
 pub use growing::GrowingSideFiles;
 
-/// Most entries of a folder that are looked at.
+/// Most entries of a folder that are examined.
 const MOST_ENTRIES: usize = 65_536;
 
-/// Most files that are found for one history.
+/// Most files found for one history.
 const MOST_FILES: usize = 4_096;
 
 /// Largest meta file that is read.
 const LARGEST_META: u64 = 64 * 1024;
 
-/// Bytes that are handed on at once.
+/// Size of the pieces of a file, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Most of a sub-agent's file that is read to find its first message.
+/// Most bytes of a sub-agent's file that are read to find its first message.
 const LARGEST_BEGINNING: u64 = 1024 * 1024;
 
-/// A file that a sub-agent's messages were written to.
+/// A file with the messages of a sub-agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// The sub-agent's id, by the file's name.
+    /// The sub-agent's id, according to the file's name.
     pub agent_id: String,
-    /// The call that started it, if a meta file tells.
+    /// The call that started it, if a meta file names it.
     pub call: Option<String>,
 }
 
-/// What the dialects tell of such files.
+/// The rows of the dialects about such files.
 fn layouts() -> impl Iterator<Item = &'static SideFiles> {
     DIALECTS.rows.iter().filter_map(|dialect| dialect.side_files.as_ref())
 }
 
-/// Finds the sub-agents' files of a history for its pipeline: each file is read once, under the call that
-/// its meta file names, or whose prompt it begins with, or else under the result that names its agent.
+/// Finds the sub-agents' files of a history for its pipeline. Each file is read once: below the call that its meta file names, or
+/// whose prompt it starts with, or else below the result that names its agent.
 ///
-/// Nothing is looked for before the first such call of a history has come.
+/// The search starts with the first such call of a history.
 pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
     let mut files: Option<Vec<SideFileStart>> = None;
     Box::new(move |item| {
@@ -66,7 +66,7 @@ pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
     })
 }
 
-/// What names the file of a sub-agent: the call that may have started it, or that call's result.
+/// The item that identifies the file of a sub-agent: the call that may have started it, or that call's result.
 struct Starter {
     /// The item's id.
     id: String,
@@ -86,7 +86,7 @@ impl Starter {
         }
     }
 
-    /// Which of the `files` of its `session` it started.
+    /// The index of the file that it started, among the `files` of its `session`.
     fn find(&self, files: &[SideFileStart], session: &str) -> Option<usize> {
         let by = |fits: &dyn Fn(&SideFileStart) -> bool| {
             files.iter().position(|file| file.session == session && fits(file))
@@ -97,7 +97,7 @@ impl Starter {
     }
 }
 
-/// How a sub-agent's file begins.
+/// A sub-agent's file with the facts from its beginning.
 struct SideFileStart {
     file: SideFile,
     session: String,
@@ -105,14 +105,14 @@ struct SideFileStart {
 }
 
 impl SideFileStart {
-    /// Reads the beginning of a file; nothing of one that isn't a sub-agent's, or only warms up.
+    /// Reads the beginning of a file. Returns `None` if it isn't a sub-agent's, or only a warm-up.
     fn of(file: SideFile) -> Option<Self> {
         let begun = beginning(&file.path)?;
         Some(Self { file, session: begun.session?, prompt: begun.prompt? })
     }
 }
 
-/// How a file begins, if enough of it is there to tell.
+/// The facts from the beginning of a file, if it contains enough.
 fn beginning(path: &Path) -> Option<Beginning> {
     let mut lines = BufReader::new(File::open(path).ok()?.take(LARGEST_BEGINNING)).lines();
     lines.find_map(|line| {
@@ -121,7 +121,7 @@ fn beginning(path: &Path) -> Option<Beginning> {
     })
 }
 
-/// The bytes of a file. What can't be read ends it.
+/// The bytes of a file, in pieces. A read error ends them.
 fn pieces(path: &Path) -> Option<Pieces> {
     let mut file = File::open(path).ok()?;
     Some(Box::new(std::iter::from_fn(move || {
@@ -132,7 +132,7 @@ fn pieces(path: &Path) -> Option<Pieces> {
     })))
 }
 
-/// Whether a file of this name is a sub-agent's, whose first record this is.
+/// Whether a file with this name and first record is a sub-agent's.
 pub fn is_side_file(name: &str, first: &Record) -> bool {
     let begins_so = || {
         layouts().find_map(|layout| (layout.beginning)(first.root())).is_some_and(|it| it.session.is_some())
@@ -140,7 +140,7 @@ pub fn is_side_file(name: &str, first: &Record) -> bool {
     layouts().any(|layout| (layout.agent)(name).is_some() && (!layout.is_named_alike || begins_so()))
 }
 
-/// Whether a folder of this name is one that sub-agents' files lie in, below or beside their history.
+/// Whether a folder with this name contains sub-agents' files, below or beside their history.
 pub fn holds_side_files(name: &str) -> bool {
     let folders = layouts().flat_map(|layout| layout.folders);
     folders.filter_map(|folder| Path::new(folder).file_name()).any(|known| known == name)
@@ -148,8 +148,8 @@ pub fn holds_side_files(name: &str) -> bool {
 
 /// The files of sub-agents that may belong to `history`, sorted by name, each agent once.
 ///
-/// The history and files of `given` are left out, since they are shown by themselves; so are links that lead out of their
-/// folder, and the helpers of compaction.
+/// The history and the files in `given` are excluded, since they are shown separately. So are links that leave their folder, and
+/// the helpers of compaction.
 pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
     let given = real_paths(history, given);
     let mut found: Vec<SideFile> = Vec::new();
@@ -164,13 +164,13 @@ pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
     found
 }
 
-/// The real paths of files that are shown by themselves.
+/// The real paths of files that are shown separately.
 fn real_paths(history: &Path, given: &[PathBuf]) -> Vec<PathBuf> {
     let given = given.iter().map(PathBuf::as_path).chain([history]);
     given.filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-/// The folders that files of a history's sub-agents may lie in.
+/// The folders that may contain the files of a history's sub-agents.
 fn places(history: &Path) -> Vec<(PathBuf, &'static SideFiles)> {
     let name = history.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let folder = match history.parent() {
@@ -187,7 +187,7 @@ fn places(history: &Path) -> Vec<(PathBuf, &'static SideFiles)> {
     layouts().filter(may_have).flat_map(of).collect()
 }
 
-/// The files of a folder that sub-agents wrote, but for those whose agents are `known`.
+/// The files in a folder that sub-agents wrote, except for agents that are `known`.
 fn files_of(
     folder: &Path,
     layout: &SideFiles,
@@ -211,7 +211,7 @@ fn files_of(
     files
 }
 
-/// The call that a meta file names. A link is not followed: a meta file is written as a plain one.
+/// The call that a meta file names. Links aren't followed: a meta file is always written as a plain file.
 fn call(meta: &Path, layout: &SideFiles) -> Option<String> {
     if !fs::symlink_metadata(meta).ok()?.is_file() {
         return None;
@@ -287,7 +287,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_that_lead_out_of_the_folder_are_not_followed() {
+    fn links_out_of_the_folder_are_not_followed() {
         use std::os::unix::fs::symlink;
         let folder = Folder::new(
             "links",

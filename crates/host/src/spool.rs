@@ -1,21 +1,21 @@
-//! Text that waits for what belongs before it.
+//! Holds text back until the text before it is known.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
-/// Text longer than this waits in the file, in bytes.
+/// Most bytes of text kept in memory; more is moved to a file.
 const IN_MEMORY: usize = 256 * 1024;
 
-/// Bytes that are read back at once.
+/// Number of bytes read back at once.
 const CHUNK: usize = 64 * 1024;
 
-/// Holds the text of a document until its head is known: a short one in memory, a longer one in an unnamed temporary file, which is
-/// gone with the process however that ends.
+/// Holds the text of a document until its head is known: a short one in memory, a longer one in an unnamed temporary file, which
+/// disappears with the process in any case.
 ///
 /// See [`Setup::holds_head`](streamfmt_core::pipeline::Setup::holds_head).
 pub struct Spool {
-    /// What isn't in the file yet.
+    /// The text that isn't in the file yet.
     text: String,
     file: File,
     is_in_file: bool,
@@ -23,13 +23,13 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// An empty one; `None` if there is no folder for temporary files that can be written to.
+    /// Creates an empty spool. Returns `None` if no temporary file can be created.
     pub fn new() -> Option<Self> {
         let file = tempfile::tempfile().ok()?;
         Some(Self { text: String::new(), file, is_in_file: false, failure: None })
     }
 
-    /// Gives out all of the text, piece by piece. An error says what could not be written or read back.
+    /// Passes all of the text to `each` in pieces. Fails if it couldn't be written to the file or read back.
     pub fn read(mut self, mut each: impl FnMut(&str)) -> io::Result<()> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -37,7 +37,7 @@ impl Spool {
         if self.is_in_file {
             self.file.rewind()?;
             let mut buffer = vec![0; CHUNK];
-            // What of a character was read already.
+            // The number of bytes of an incomplete character in the buffer.
             let mut begun = 0;
             loop {
                 let count = match self.file.read(&mut buffer[begun..]) {
@@ -94,7 +94,7 @@ mod tests {
     fn text_of_any_length_comes_back_whole() {
         for count in [0, 1, CHUNK, IN_MEMORY / 3, IN_MEMORY / 3 + 1, IN_MEMORY * 2] {
             let mut spool = Spool::new().expect("a folder for temporary files");
-            // Three bytes each, so that pieces end within one.
+            // Each character has three bytes, so that pieces end inside one.
             (0..count).for_each(|_| spool.write_str("漢").expect("room"));
             let mut text = String::new();
             spool.read(|piece| text.push_str(piece)).expect("what was written");

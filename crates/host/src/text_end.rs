@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// Text is let go in pieces of at least this size.
+/// Text is dropped in pieces of at least this many bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Units behind a cut in which a line may begin.
+/// Number of units after a cut that are searched for the beginning of a line.
 const NEAR: usize = 200;
 
-/// Keeps the end of what is written to it.
+/// Keeps the end of the text that is written to it.
 ///
 /// ```
 /// use std::fmt::Write;
@@ -26,33 +26,33 @@ const NEAR: usize = 200;
 #[derive(Clone, Debug)]
 pub struct Tail {
     measure: Measure,
-    /// How many of the measure are wanted.
+    /// The size of the end, in this measure.
     wanted: usize,
     kept: String,
 }
 
-/// What is counted, and where the end may begin.
+/// The unit of the size, and the position at which the end may begin.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
-    /// Characters; at the start of a line.
+    /// Counts characters, and begins at the start of a line.
     Lines,
-    /// UTF-16 units; at any character.
+    /// Counts UTF-16 units, and begins at any character.
     Units,
 }
 
 impl Tail {
-    /// Keeps whole lines: as many as have at most so many characters together. A last line that is longer is left out.
+    /// Keeps as many whole lines as fit into this many characters. If the last line is longer, nothing is kept.
     pub fn lines(characters: usize) -> Self {
         Self { measure: Measure::Lines, wanted: characters, kept: String::new() }
     }
 
-    /// Keeps at most so many UTF-16 units. If the text is longer, it begins after the first line feed among the first 200
-    /// of these units, else with them, never inside a character.
+    /// Keeps at most this many UTF-16 units. If the text is longer, the end begins after the first line feed among the first 200
+    /// of these units, or else with them, never inside a character.
     pub fn units(units: usize) -> Self {
         Self { measure: Measure::Units, wanted: units, kept: String::new() }
     }
 
-    /// The end of what was written so far.
+    /// The end of the text written so far.
     pub fn text(&self) -> &str {
         match self.measure {
             Measure::Lines => self.last_lines(),
@@ -62,10 +62,10 @@ impl Tail {
 
     fn last_lines(&self) -> &str {
         let Some(beyond) = self.kept.char_indices().rev().nth(self.wanted).map(|(at, _)| at) else {
-            // All of it fits; nothing was let go then, since more than is wanted stays.
+            // All of it fits. Nothing was dropped, since more than the wanted size is kept.
             return &self.kept;
         };
-        // The line may begin right after the first character beyond what is wanted.
+        // A line may begin right after the first character that is too much.
         match self.kept[beyond..].find('\n') {
             Some(end) => &self.kept[beyond + end + 1..],
             None => "",
@@ -83,7 +83,7 @@ impl Tail {
         });
         let Some((at, ch)) = beyond else { return &self.kept };
         let end = &self.kept[at + ch.len_utf8()..];
-        // Half of a character may be wanted: it counts among the units, though it can't be had.
+        // The first unit may be half of a character. It counts, although it can't be included.
         let mut unit = left;
         let line = end.char_indices().take_while(|(_, ch)| {
             let is_near = unit < NEAR;
@@ -98,7 +98,7 @@ impl Tail {
 impl fmt::Write for Tail {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.kept.push_str(text);
-        // Four bytes for a character or unit at most, and one character before them to see whether a line begins.
+        // A character or unit has at most four bytes. One more character shows whether a line begins after it.
         let enough = self.wanted.saturating_mul(4).saturating_add(4);
         if self.kept.len() > enough.saturating_mul(2).max(PIECE) {
             let cut = self.kept.len() - enough;
@@ -145,7 +145,7 @@ mod tests {
             (5, "abcde".to_owned(), "abcde".to_owned()),
             (5, "abcdef".to_owned(), "bcdef".to_owned()),
             (0, "abc".to_owned(), String::new()),
-            // The line feed may be the first unit, and the 200th, but not the next.
+            // The line feed may be the first or the 200th unit, but not the next.
             (5, "abc\nxxxx".to_owned(), "xxxx".to_owned()),
             (300, format!("y{}\n{}", x(199), x(100)), x(100)),
             (301, format!("y{}\n{}", x(200), x(100)), format!("{}\n{}", x(200), x(100))),

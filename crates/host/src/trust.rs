@@ -1,4 +1,4 @@
-//! Which projects are trusted: what a repository brings along acts only after its user said so.
+//! Trust in projects: the files of a repository take effect only after the user approved them.
 //!
 //! ```text
 //! files of a project ─▶ Closure (names, bytes, hash) ─▶ Trust (records) ─▶ Standing
@@ -6,9 +6,9 @@
 //!                              allowance: what an untrusted one may do all the same
 //! ```
 //!
-//! Trust is in the bytes: it holds for all files that were reached from the project's settings and for
-//! everything in `.streamfmt/`, as they were when the user looked at them. A change of any of them ends it.
-//! The records lie with the user, never in the project.
+//! Trust depends on contents: it applies to all files that are reachable from the project's settings, and to everything in
+//! `.streamfmt/`, as they were when the user approved them. Any change to them revokes it. The records are stored with the user's
+//! files, never in the project.
 
 pub mod disk;
 mod record;
@@ -27,13 +27,13 @@ use crate::files::{FileError, Files};
 use crate::problem::{Problem, one_line};
 use record::TrustRecord;
 
-/// The folder of a project that belongs to this program as a whole.
+/// The folder in a project that is reserved for this program.
 pub const OWN_FOLDER: &str = ".streamfmt";
 
 /// Largest file in [`OWN_FOLDER`], in bytes.
 const LARGEST: usize = 4 << 20;
 
-/// All files of a project that take part in how things are shown, with what is in them.
+/// The files of a project that affect the presentation, with their contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closure {
     /// The project's folder, as a real path.
@@ -43,8 +43,8 @@ pub struct Closure {
 }
 
 impl Closure {
-    /// What `project` has read so far, and everything in `.streamfmt/`. `project` is a reader that stays inside
-    /// the project ([`Files::within`]) and has read all that the settings of the project lead to.
+    /// Collects the files that `project` has read so far, and everything in `.streamfmt/`. `project` must be restricted to the
+    /// project ([`Files::within`]), and must have read everything that the project's settings refer to.
     pub fn of(project: &Files) -> Result<Self, Problem> {
         let root = project.root().unwrap_or(Path::new("")).to_owned();
         let complain = |path: &str, error: FileError| Problem::of(path, error.to_string());
@@ -68,14 +68,14 @@ impl Closure {
         Ok(Self { root, files })
     }
 
-    /// What names these files with these contents, wherever the project lies: 64 hexadecimal digits.
+    /// Identifies these files and contents, independent of the project's location: 64 hexadecimal digits.
     pub fn hash(&self) -> String {
         hash_of(self.files.iter().map(|(name, bytes)| (name.as_str(), &**bytes)))
     }
 
-    /// What is different from `old`: a diff for each file, cleaned, with a mark for what is no text.
+    /// The differences from `old`: a clean diff for each file, with a remark for files that aren't text.
     pub fn changes(&self, old: &BTreeMap<String, Arc<[u8]>>) -> String {
-        let mut told = String::new();
+        let mut diffs = String::new();
         let mut names: Vec<&String> = old.keys().chain(self.files.keys()).collect();
         names.sort();
         names.dedup();
@@ -94,16 +94,16 @@ impl Closure {
             let (from, to) = (header("a", before.is_some()), header("b", after.is_some()));
             if let (Some(before), Some(after)) = (text(before), text(after)) {
                 let diff = TextDiff::from_lines(&before, &after);
-                told.push_str(&clean(&diff.unified_diff().header(&from, &to).to_string()));
+                diffs.push_str(&clean(&diff.unified_diff().header(&from, &to).to_string()));
             } else {
-                let _ = writeln!(told, "--- {from}\n+++ {to}\n  (not a text)");
+                let _ = writeln!(diffs, "--- {from}\n+++ {to}\n  (not a text)");
             }
         }
-        told
+        diffs
     }
 }
 
-/// The hash of files: SHA-256 over the number of bytes of each name and each content, and the bytes, in order.
+/// The hash of files: SHA-256 over each name and each content, in order, each preceded by its length.
 pub(crate) fn hash_of<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
     let mut hasher = Sha256::new();
     for (name, bytes) in files {
@@ -115,16 +115,16 @@ pub(crate) fn hash_of<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> S
     HEXLOWER.encode(&hasher.finalize())
 }
 
-/// Where a project stands.
+/// The trust in a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Its user trusts these very files.
+    /// The user trusts exactly these files.
     Trusted,
-    /// Nothing was ever said of it.
+    /// There is no record of it.
     Unknown,
-    /// Its files are others than those that were trusted.
+    /// Its files differ from those that were trusted.
     Changed,
-    /// Its user denied it whatever is in it.
+    /// The user denied it, regardless of its contents.
     Denied,
 }
 
@@ -140,16 +140,16 @@ impl Standing {
     }
 }
 
-/// What the user said of one project.
+/// The user's decision about one project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustEntry {
     /// The project's folder, as a real path.
     pub root: PathBuf,
-    /// The files that are trusted, as they were then; nothing if the project is denied.
+    /// The trusted files with their contents. `None` if the project is denied.
     pub files: Option<BTreeMap<String, Arc<[u8]>>>,
 }
 
-/// What the user said of projects. Each is a file in a folder of the user's.
+/// The user's decisions about projects. Each is a file in a folder of the user.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     folder: Option<PathBuf>,
@@ -157,8 +157,8 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// The records in `state`, the folder of what the program remembers ([`Folders::state`](crate::Folders)).
-    /// `hashes`: of files that are trusted wherever they lie, with commas between, for pipelines.
+    /// The records in `state`, the folder of the program's state ([`Folders::state`](crate::Folders)). `hashes` are those of
+    /// files that are trusted in any location, separated by commas, for pipelines.
     pub fn new(state: Option<&Path>, hashes: Option<&str>) -> Self {
         let hashes = hashes.unwrap_or_default().split(',').map(str::trim).filter(|hash| !hash.is_empty());
         Self {
@@ -167,7 +167,7 @@ impl Trust {
         }
     }
 
-    /// Where a project stands. A record that can't be relied on is a problem, and counts as none.
+    /// The trust in a project. An unreliable record is a problem, and counts as missing.
     pub fn standing(&self, closure: &Closure) -> Result<Standing, Problem> {
         let entry = self.entry(&closure.root)?;
         Ok(match entry.map(|entry| entry.files) {
@@ -179,27 +179,27 @@ impl Trust {
         })
     }
 
-    /// Whether anything may be known of the project in the folder `root`, a real path. If not, its files need not
-    /// be looked at: whatever is in them, it is not trusted.
+    /// Whether there may be a decision about the project in the folder `root`, a real path. If not, the project isn't trusted,
+    /// and its files needn't be read.
     pub fn may_know(&self, root: &Path) -> bool {
         let is_recorded = |folder: &PathBuf| TrustRecord::named(folder, root).path.exists();
         !self.hashes.is_empty() || self.folder.as_ref().is_some_and(is_recorded)
     }
 
-    /// What was said of the project in the folder `root`, a real path.
+    /// The decision about the project in the folder `root`, a real path.
     pub fn entry(&self, root: &Path) -> Result<Option<TrustEntry>, Problem> {
         let Some(folder) = &self.folder else { return Ok(None) };
         let entry = TrustRecord::named(folder, root).read()?;
-        // Whoever can make two names meet in one record still can't have one project stand for another.
+        // Even with a hash collision, one project can't use the record of another.
         Ok(entry.filter(|entry| entry.root == root))
     }
 
-    /// Trusts a project as it is in `closure`. Gives the file that says so.
+    /// Trusts a project with exactly the files in `closure`. Returns the path of the record.
     pub fn allow(&self, closure: &Closure) -> Result<PathBuf, Problem> {
         self.put(&TrustEntry { root: closure.root.clone(), files: Some(closure.files.clone()) })
     }
 
-    /// Denies a project whatever is in it. Gives the file that says so.
+    /// Denies a project, regardless of its contents. Returns the path of the record.
     pub fn deny(&self, root: &Path) -> Result<PathBuf, Problem> {
         self.put(&TrustEntry { root: root.to_owned(), files: None })
     }
@@ -213,13 +213,13 @@ impl Trust {
         Ok(record.path)
     }
 
-    /// Forgets what was said of the project in the folder `root`. Whether anything was.
+    /// Removes the decision about the project in the folder `root`. Returns whether there was one.
     pub fn forget(&self, root: &Path) -> Result<bool, Problem> {
         let Some(folder) = &self.folder else { return Ok(false) };
         TrustRecord::named(folder, root).remove()
     }
 
-    /// All that was said, by path, and what is wrong with the records that can't be read.
+    /// All decisions, sorted by path, and the problems of unreadable records.
     pub fn entries(&self) -> (Vec<TrustEntry>, Vec<Problem>) {
         let (mut entries, mut problems) = (Vec::new(), Vec::new());
         for record in self.folder.iter().flat_map(|folder| TrustRecord::all(folder)) {

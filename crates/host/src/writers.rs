@@ -1,4 +1,4 @@
-//! The output formats, and how each is made of the choices.
+//! The output formats, and how their writers are created from the choices.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,38 +17,38 @@ use streamfmt_writers::page::{KeepPicture, PageOptions};
 use streamfmt_writers::slack;
 use streamfmt_writers::terminal::{LazyZone, Look, Paint, Terminal};
 
-/// What the place that the output goes to can show. By default it is a file: no colour, no wrapping.
+/// The capabilities of the output's destination. The default is a file: no colour, no wrapping.
 #[derive(Clone, Debug, Default)]
 pub struct Looks {
-    /// The colours that it has and that are wanted, if any.
+    /// The colours to use, if it supports colours and they are wanted.
     pub color: Option<ColorDepth>,
-    /// Whether colours are wanted wherever they are possible, even if the profile's writer has none.
+    /// Whether to use colours if possible, even if the profile's writer has none.
     pub force_color: bool,
-    /// Columns to wrap at.
+    /// The column at which rows are wrapped.
     pub width: Option<usize>,
-    /// Whether the width was asked for, so that a profile's has no say.
+    /// Whether the width was requested explicitly, so that it overrides a profile's.
     pub is_width_fixed: bool,
-    /// Whether links can be followed on it.
+    /// Whether it supports links.
     pub links: bool,
-    /// What lies behind the text.
+    /// The background of the text.
     pub background: Background,
-    /// The zone that times and the dates of sessions are shown in; UTC by default.
+    /// The time zone of times and dates; UTC by default.
     pub zone: LazyZone,
-    /// The CI service whose log it is.
+    /// The CI service, if it is the log of one.
     pub ci: Ci,
 }
 
-/// What lies behind the text.
+/// The background of the text.
 #[derive(Clone)]
 pub enum Background {
-    /// It is known.
+    /// A known background.
     Known(Appearance),
-    /// It is found out by asking: at most once, and only if a theme needs to know.
+    /// A function that determines it. It is called at most once, and only if a theme depends on it.
     Ask(Arc<dyn Fn() -> Appearance + Send + Sync>),
 }
 
 impl Background {
-    /// Which it is, by asking if need be.
+    /// Determines the background, if necessary by calling the function.
     pub fn find(&self) -> Appearance {
         match self {
             Self::Known(appearance) => *appearance,
@@ -72,17 +72,17 @@ impl fmt::Debug for Background {
     }
 }
 
-/// An output format, and all that others need to know about it.
+/// An output format and its properties.
 #[expect(clippy::struct_excessive_bools, reason = "each holds or not, by itself")]
 #[derive(Clone, Copy)]
 pub struct WriterRow {
     /// Its name, for `--to` and `writer = `.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A short description.
     pub about: &'static str,
-    /// Whether a program reads it: nothing may stand between its lines.
+    /// Whether it is read by programs: nothing else may be written between its lines.
     pub is_data: bool,
-    /// Whether it is laid out as a page, not as lines.
+    /// Whether it is a page instead of lines.
     pub is_page: bool,
     /// Whether the output is one document, which needs one writer from beginning to end.
     pub is_document: bool,
@@ -90,41 +90,41 @@ pub struct WriterRow {
     pub has_head: bool,
     /// Whether a plugin's writer can extend it.
     pub is_base: bool,
-    /// The profile that is used where none is asked for and no settings name one.
+    /// The profile to use if none is requested and no settings name one.
     pub profile: &'static str,
-    /// What the name of a file of it ends in.
+    /// The extension of its files.
     pub ending: &'static str,
-    /// The endings of file names that choose it where no format is named.
+    /// The file extensions that select it if no format is named.
     pub chosen_by: &'static [&'static str],
-    /// The colours that it has.
+    /// Its colours.
     pub colors: WriterColors,
-    /// The same format with colours, or without: it takes this one's place where it suits the destination better.
+    /// The same format with or without colours, which replaces it if that suits the destination better.
     pub counterpart: Option<&'static str>,
-    /// The format whose text it marks the roles in.
+    /// The format whose output it repeats with marked roles.
     pub marks: Option<&'static str>,
-    /// How items are shown that are still being written.
+    /// How it shows items that are still being written.
     pub live: LiveForm,
-    /// What it does in the log of a CI service.
+    /// Its treatment of commands in the log of a CI service.
     pub ci: CiUse,
-    /// Where it puts pictures.
+    /// The place of pictures.
     pub pictures: PicturePlace,
-    /// What a folder of its files is.
+    /// The properties of a folder of its pages, if it can be written to one.
     pub folder: Option<PageFolder>,
-    /// Makes the writer. `None`: the output is the items themselves.
+    /// Creates the writer. `None`: the output is the items themselves.
     pub(crate) make: Option<MakeWriter>,
 }
 
-/// Makes a writer of the choices.
+/// Creates a writer from the choices.
 pub(crate) type MakeWriter = fn(&Format<'_>) -> Box<dyn Writer>;
 
 /// The colours of an output format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum WriterColors {
-    /// None.
+    /// No colours.
     None,
-    /// Those of the terminal, in escape sequences.
+    /// The terminal's colours, as escape sequences.
     Terminal,
-    /// All, whatever the terminal has.
+    /// All colours, regardless of the terminal.
     Recorded,
 }
 
@@ -133,29 +133,29 @@ pub enum WriterColors {
 pub enum LiveForm {
     /// Not at all.
     Never,
-    /// As rows, which are painted again.
+    /// As rows, which are repainted.
     Rows,
     /// As updates.
     Updates,
 }
 
-/// What an output format does in the log of a CI service.
+/// The treatment of CI commands by an output format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum CiUse {
-    /// It is never changed.
+    /// The output is never changed.
     Ignored,
-    /// Foreign commands are made harmless.
+    /// Foreign commands are neutralized.
     Escaped,
-    /// It has commands of its own as well.
+    /// Foreign commands are neutralized, and own commands are written.
     Commands,
 }
 
-/// Where an output format puts pictures.
+/// The place of pictures in an output format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PicturePlace {
     /// Nowhere.
     None,
-    /// In files of their own.
+    /// In separate files.
     Files,
     /// In the output itself.
     Within,
@@ -164,24 +164,24 @@ pub enum PicturePlace {
 /// A folder with a page for each input.
 #[derive(Clone, Copy)]
 pub struct PageFolder {
-    /// The page that leads to the others.
+    /// Creates the page that links to the others.
     pub index: fn(&[IndexedPage]) -> String,
-    /// Whether several inputs need a folder, since a page can hold only one.
+    /// Whether several inputs require a folder, since a page can contain only one.
     pub is_needed: bool,
 }
 
 impl WriterRow {
-    /// Whether people read it. A recording is played to them.
+    /// Whether it is read by people. A recording is played to people.
     pub fn is_for_people(&self) -> bool {
         !self.is_data || self.colors == WriterColors::Recorded
     }
 
-    /// Whether its text has escape sequences where the terminal has colours.
+    /// Whether its text has escape sequences if the terminal has colours.
     pub fn has_escapes(&self) -> bool {
         self.colors == WriterColors::Terminal
     }
 
-    /// Whether it is the items themselves, each written once it is complete.
+    /// Whether it is the items themselves, each written when it is complete.
     pub fn is_items(&self) -> bool {
         self.make.is_none()
     }
@@ -192,7 +192,7 @@ pub fn find(name: &str) -> Option<&'static WriterRow> {
     WRITERS.iter().find(|row| row.name == name)
 }
 
-/// Lines of text; other rows differ from it.
+/// The properties of lines of text, from which the other rows differ.
 const LINES: WriterRow = WriterRow {
     name: "",
     about: "",
@@ -214,10 +214,10 @@ const LINES: WriterRow = WriterRow {
     make: None,
 };
 
-/// A page.
+/// The properties of a page.
 const PAGE: WriterRow = WriterRow { is_page: true, is_document: true, ..LINES };
 
-/// Data, an object a line.
+/// The properties of data with one object per line.
 const DATA: WriterRow = WriterRow { is_data: true, ending: "ndjson", ci: CiUse::Ignored, ..LINES };
 
 /// All output formats.
@@ -279,7 +279,7 @@ pub static WRITERS: [WriterRow; 10] = [
         ending: "html",
         chosen_by: &["html", "htm"],
         ci: CiUse::Ignored,
-        // Its policy lets it show what is in it and nothing else.
+        // Its security policy allows only embedded content.
         pictures: PicturePlace::Within,
         folder: Some(PageFolder { index: Html::index, is_needed: true }),
         make: Some(|format| {
@@ -309,7 +309,7 @@ pub static WRITERS: [WriterRow; 10] = [
     WriterRow {
         name: "items",
         about: "what is: typed items, one object a line",
-        // It has no writer: items are written as they are.
+        // It has no writer: the items are written directly.
         make: None,
         ..DATA
     },
@@ -323,19 +323,19 @@ pub static WRITERS: [WriterRow; 10] = [
     },
 ];
 
-/// The choices that an output format is made of.
+/// The choices that determine a writer.
 pub(crate) struct Format<'a> {
-    /// How entries lie on the page.
+    /// The layout of entries.
     pub(crate) layout: &'a Layout,
-    /// Whether Markdown is laid out.
+    /// Whether Markdown is rendered.
     pub(crate) markdown: bool,
     /// Whether times are shown.
     pub(crate) timestamps: bool,
-    /// What the place of the output can show.
+    /// The capabilities of the destination.
     pub(crate) looks: &'a Looks,
     /// The colours.
     pub(crate) theme: Option<&'a Theme>,
-    /// Where pictures are kept.
+    /// Saves pictures, if they aren't embedded.
     pub(crate) keep: Option<&'a KeepPicture>,
 }
 
@@ -344,7 +344,7 @@ impl Format<'_> {
         self.logged(Terminal::new(self.look(paint, self.looks.width)))
     }
 
-    /// Rows as the CI service wants them whose log they are for, if they are.
+    /// Makes rows safe for the log of a CI service, if they are for one.
     fn logged(&self, rows: impl Writer + 'static) -> Box<dyn Writer> {
         match self.layout.ci {
             Ci::None => Box::new(rows),
@@ -352,16 +352,16 @@ impl Format<'_> {
         }
     }
 
-    /// Rows that each stand alone: without gaps, margins and colours.
+    /// Self-contained rows: without gaps, margins and colours.
     fn log(&self) -> Box<dyn Writer> {
-        // Tags alone are in column 0, in whatever rows a line is broken into.
+        // Only tags begin in column 0, even if a line is wrapped.
         let look = Look { markdown: false, hang: 2, ..self.look(Paint::Plain, self.looks.width) };
         let layout = Layout { gap: 0, margin: 0, ..look.layout };
         let ci = layout.ci;
         Box::new(Log::new(Terminal::new(Look { layout, ..look }), ci))
     }
 
-    /// A recording has a terminal of its own, with all colours.
+    /// Creates a recording, which has its own terminal with all colours.
     fn cast(&self) -> Box<dyn Writer> {
         let width = self.looks.width.unwrap_or(80);
         let theme = self.theme.cloned().unwrap_or_default();
@@ -375,7 +375,7 @@ impl Format<'_> {
             paint,
             width,
             layout: self.layout.clone(),
-            // Text is for files and pipes: Markdown stays what it is there.
+            // Text is for files and pipes, so Markdown is left as source.
             markdown: self.markdown && is_ansi,
             timestamps: self.timestamps.then(|| self.zone()),
             dates: (!self.layout.bare).then(|| self.looks.zone.clone()),
@@ -387,7 +387,7 @@ impl Format<'_> {
     fn page_options(&self) -> PageOptions {
         PageOptions {
             fold: self.layout.fold,
-            // Pages are read anywhere.
+            // Pages are read in any time zone.
             timestamps: self.timestamps.then_some(TimeZone::UTC),
             keep: self.keep.cloned(),
         }

@@ -1,6 +1,7 @@
 //! Waits until something happens in the folders of followed files.
 //!
-//! The system is asked to report changes. Where it refuses, or hasn't been seen to report any, as over a network, the files are polled.
+//! The system is asked to report changes. If it refuses, or hasn't reported any so far, as on a network file system, the files
+//! are polled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -29,7 +30,7 @@ pub type Bell<'a> = std::os::fd::BorrowedFd<'a>;
 #[cfg(not(unix))]
 pub type Bell<'a> = std::marker::PhantomData<&'a ()>;
 
-/// How a follower waits: a terminal program also for signals, a server also for its end.
+/// How a follower waits. A terminal program also waits for signals, a server also for its shutdown.
 pub trait FollowWait {
     /// Whether nothing more should be read.
     fn is_over(&self) -> bool;
@@ -55,7 +56,7 @@ pub enum Woken {
 pub(super) struct FileEvents {
     watcher: imp::Watcher,
     watched: BTreeMap<PathBuf, FileId>,
-    /// Why some are not, until that is reported.
+    /// The reason why some folders aren't watched, until it is reported.
     refusal: Option<String>,
     has_refused: bool,
     /// The end of the last wait.
@@ -153,7 +154,7 @@ impl FileEvents {
     }
 }
 
-/// The folders and names by which a path may lead to another file, or its file may change.
+/// The folders and names through which a path may come to refer to another file, or its file may change.
 pub(super) struct FileWay {
     /// The folders of the file and of all links on the way to it.
     pub(super) folders: BTreeSet<PathBuf>,
@@ -166,7 +167,7 @@ pub(super) fn way_of(path: &Path) -> FileWay {
     let (mut folders, mut seen) = (BTreeSet::new(), BTreeSet::new());
     let mut open = vec![std::path::absolute(path).unwrap_or_else(|_| path.to_owned())];
     while let Some(path) = open.pop() {
-        // A circle of links leads nowhere.
+        // A cycle of links refers to no file.
         if seen.len() == MOST_LINKS || !seen.insert(path.clone()) {
             continue;
         }
@@ -174,7 +175,7 @@ pub(super) fn way_of(path: &Path) -> FileWay {
         for link in path.ancestors() {
             let (Ok(target), Some(folder)) = (link.read_link(), link.parent()) else { continue };
             let rest = path.strip_prefix(link).unwrap_or(Path::new(""));
-            // A name without anything behind it would end in a slash.
+            // Joining an empty path would append a slash.
             let target = folder.join(target).components().chain(rest.components()).collect();
             open.push(target);
             folders.insert(folder.to_owned());
@@ -268,7 +269,7 @@ mod imp {
                         ringing.has_new_names.store(true, Ordering::SeqCst);
                     }
                     if !ringing.is_rung.swap(true, Ordering::SeqCst) {
-                        // If it is full, it was rung before.
+                        // If its buffer is full, it was rung before.
                         let _ = ring.write(&[0]);
                     }
                 });

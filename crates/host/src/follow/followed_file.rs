@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// How many bytes at the beginning, and before the current position, are compared to check that a file is still the same.
+/// Number of bytes compared at the beginning and before the current position, to check that a file is still the same.
 const MEMORY: usize = 512;
 
 /// The most files that wait while another is being read: their writer may be faster than the output.
@@ -19,9 +19,9 @@ pub(super) enum Growth {
     Bytes(usize),
     /// It ends where it was read to.
     Quiet,
-    /// It seems to be shorter than the part that was read. Over a network that may be wrong for a moment.
+    /// It seems to be shorter than the part that was read. On a network file system this may be temporary.
     Shorter,
-    /// Its content differs from what was read.
+    /// Its contents differ from what was read.
     Other,
 }
 
@@ -47,7 +47,7 @@ impl FollowedFile {
         let metadata = self.file.metadata()?;
         let (length, changed) = (metadata.len(), metadata.modified().ok());
         // A file may have been rewritten in place and have the same length.
-        if (length != self.position || changed != self.changed) && !self.holds(length)? {
+        if (length != self.position || changed != self.changed) && !self.starts_as_before(length)? {
             return Ok(Growth::Other);
         }
         if length < self.position {
@@ -65,15 +65,15 @@ impl FollowedFile {
 
     /// Returns to the start: the file's content is new.
     pub(super) fn start_over(&mut self) {
-        // If the file can't be read from its start, the next look fails.
+        // If seeking fails, so does the next read.
         let _ = self.file.seek(SeekFrom::Start(0));
         self.position = 0;
         self.first.clear();
         self.last.clear();
     }
 
-    /// Whether its `length` bytes still begin with what was read.
-    fn holds(&mut self, length: u64) -> io::Result<bool> {
+    /// Whether its `length` bytes still start with the bytes that were read.
+    fn starts_as_before(&mut self, length: u64) -> io::Result<bool> {
         let is_long = length >= self.position;
         let seen = usize::try_from(length).unwrap_or(usize::MAX).min(self.first.len());
         let holds = is_at(&mut self.file, 0, &self.first[..seen])?
@@ -92,7 +92,7 @@ impl FollowedFile {
     }
 }
 
-/// Whether a file has these bytes at a place.
+/// Whether a file contains these bytes at an offset.
 fn is_at(file: &mut File, place: u64, bytes: &[u8]) -> io::Result<bool> {
     let mut now = [0; MEMORY];
     let now = &mut now[..bytes.len()];
@@ -104,16 +104,16 @@ fn is_at(file: &mut File, place: u64, bytes: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// The files that have a name, one after the other.
+/// The files that successively have the same name.
 ///
-/// Each is opened as soon as it is seen, and kept open until it was read. So none is lost while the one before it is being read,
-/// and the inode of a file that matters isn't reused.
+/// Each is opened as soon as it is seen, and kept open until it is read. So no file is lost while the one before it is being
+/// read, and no inode in use can be reused.
 pub(super) struct NamedFiles {
     path: PathBuf,
     opened: VecDeque<File>,
     /// The id of the file that was opened last.
     last: Option<FileId>,
-    /// Why the file that has the name now can't be opened.
+    /// The reason why the current file can't be opened.
     refusal: Option<io::Error>,
 }
 
@@ -122,9 +122,9 @@ impl NamedFiles {
         Self { path, opened: VecDeque::new(), last: None, refusal: None }
     }
 
-    /// Looks which file has the name.
+    /// Checks which file currently has the name.
     pub(super) fn look(&mut self) {
-        // If there is none, the same file may get the name back. Only a regular file can be followed.
+        // If no file has the name, the same file may get it back. Only a regular file can be followed.
         let Some(named) = fs::metadata(&self.path).ok().filter(Metadata::is_file) else { return };
         if self.last == Some(FileId::of(&named)) || self.opened.len() >= MOST_OPENED {
             return;
@@ -151,7 +151,7 @@ impl NamedFiles {
         self.opened.pop_front().map(FollowedFile::new)
     }
 
-    /// Why the file that has the name can't be opened, if it can't.
+    /// The reason why the current file can't be opened, if it can't.
     pub(super) fn refusal(&self) -> Option<&io::Error> {
         self.refusal.as_ref()
     }
@@ -179,7 +179,7 @@ impl FileId {
     }
 }
 
-/// Reads available bytes; 0 is the end.
+/// Reads available bytes. Returns 0 at the end.
 pub fn read_some(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(buffer) {
@@ -193,7 +193,7 @@ pub fn read_some(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 mod tests {
     use super::*;
 
-    /// A file that is followed. It goes away with the test.
+    /// A followed file, removed on drop.
     struct Followed {
         path: PathBuf,
         file: FollowedFile,
@@ -212,7 +212,7 @@ mod tests {
             Self { path, file }
         }
 
-        /// What is seen of it when it holds this instead.
+        /// Replaces its contents, and reads it again.
         fn after(&mut self, text: &[u8]) -> Growth {
             fs::write(&self.path, text).unwrap();
             self.file.read(&mut [0; 8192]).unwrap()
@@ -232,7 +232,7 @@ mod tests {
         for length in [999, 600, 10, 0] {
             assert_eq!(followed.after(&text[..length]), Growth::Shorter, "{length}");
         }
-        // It was wrong: the rest is there.
+        // The shorter length was temporary.
         assert_eq!(followed.after(&text), Growth::Quiet);
         assert_eq!(followed.after(&[&text[..], b"more"].concat()), Growth::Bytes(4));
         followed.file.start_over();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_something_else_is_another_however_long_it_is() {
+    fn a_file_with_other_contents_is_another_file_regardless_of_its_length() {
         let text = vec![b'a'; 1000];
         let changed = |place: usize, length: usize| {
             let mut text = vec![b'a'; length];
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_that_takes_a_name_is_held_in_turn() {
+    fn each_file_that_gets_a_name_is_kept_in_order() {
         let mut followed = Followed::new("named", b"0");
         let mut named = NamedFiles::new(followed.path.clone());
         named.look();
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(buffer[0], text);
         }
         assert!(!named.has_next());
-        // A name that nobody has any more is no news.
+        // A removed file isn't reported.
         fs::remove_file(&followed.path).unwrap();
         named.look();
         assert!(!named.has_next() && named.refusal().is_none());

@@ -1,8 +1,8 @@
 //! Finds the session in a folder that appeared last, and notices when a newer one appears.
 //!
-//! A session is a file whose name ends in `.jsonl` or `.ndjson` and that no sub-agent wrote. A file appeared when it was created; one that was
-//! modified before that is a copy, and appeared at its modification. Each is new only once, however it grows or is replaced. Folders are
-//! read again only when entries in them were added or removed.
+//! A session is a file with a name in `.jsonl` or `.ndjson` that wasn't written by a sub-agent. A file appears when it is
+//! created; one that was modified before its creation is a copy, and counts from its modification. Each is new only once, even if
+//! it grows or is replaced. A folder is read again only when entries were added to it or removed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -22,15 +22,15 @@ const DEEPEST: usize = 4;
 const MOST_FOLDERS: usize = 4_096;
 /// The most entries of a folder that are read.
 const MOST_ENTRIES: usize = 65_536;
-/// The most files, the newest, that have appeared and can't be classified yet.
+/// Most files that have appeared and can't be classified yet; the newest are kept.
 const MOST_SILENT: usize = 64;
 /// The most files that are opened to find a session, the newest first.
 const MOST_OPENED: usize = 4_096;
-/// The most files that are remembered: none of them is new when it grows or is replaced.
+/// Most files that are remembered, so that none counts as new when it grows or is replaced.
 const MOST_SEEN: usize = 1 << 20;
-/// Bytes of a file that are read to classify it.
+/// Number of bytes of a file read to classify it.
 const BEGINNING: u64 = 256 * 1024;
-/// Lines of it.
+/// Number of lines of a file read to classify it.
 const LINES: usize = 16;
 /// A folder that was modified less than this ago may change again without a new modification time.
 const TICK: Duration = Duration::from_millis(100);
@@ -41,7 +41,7 @@ pub struct SessionFolder {
     pub path: PathBuf,
     /// The depth of folders below it that are searched.
     pub depth: usize,
-    /// Selects sessions of one working directory, if the folder holds those of all.
+    /// Selects the sessions of one working directory, if the folder contains those of all.
     pub work: Option<WorkFilter>,
 }
 
@@ -79,7 +79,7 @@ pub struct Sessions {
 
 /// The known state of a folder.
 struct KnownFolder {
-    /// When entries were added or removed last; `None` if that isn't certain.
+    /// The last time that entries were added or removed. `None` if a later change could have the same time.
     changed: Option<SystemTime>,
     below: Vec<PathBuf>,
 }
@@ -87,14 +87,14 @@ struct KnownFolder {
 /// A file that may be a session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct AppearedSession {
-    /// Whether it holds lines of a known agent.
+    /// Whether it contains lines of a known agent.
     is_known: bool,
     appeared: SystemTime,
     path: PathBuf,
 }
 
 struct UndecidedFile {
-    /// Which of the folders it is from.
+    /// The index of its folder.
     folder: usize,
     found: AppearedSession,
     size: u64,
@@ -108,7 +108,7 @@ pub(in crate::follow) fn is_named_as_session(path: &Path) -> bool {
 /// The class of a file, by its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileKind {
-    /// It is too short to tell.
+    /// Too short to classify.
     Silent,
     /// No session, or one of another working directory.
     Other,
@@ -121,7 +121,7 @@ enum FileKind {
 }
 
 impl Sessions {
-    /// Those of `folders`. `written`: the real paths of files that aren't read.
+    /// The sessions in `folders`. `written` contains the real paths of files to ignore.
     pub fn new(folders: Vec<SessionFolder>, written: Vec<PathBuf>) -> Self {
         Self { folders, written, ..Self::default() }
     }
@@ -185,7 +185,7 @@ impl Sessions {
         names.join(" and ")
     }
 
-    /// The files in folders that changed, and from which of the folders they are.
+    /// The new files in folders that changed, each with the index of its folder.
     fn new_files(&mut self) -> Vec<(usize, AppearedSession)> {
         let mut files = Vec::new();
         for index in 0..self.folders.len() {
@@ -279,7 +279,7 @@ impl Sessions {
         let records: Vec<Record> = records.collect();
         let work = self.folders[folder].work.as_ref();
         let Some(first) = records.first() else {
-            // Its first line isn't whole yet, or it is no record.
+            // The first line is incomplete, or not a record.
             let is_silent = is_all && !text.contains('\n');
             return match work {
                 _ if is_silent => FileKind::Silent,
@@ -300,7 +300,7 @@ impl Sessions {
     }
 }
 
-/// When a file appeared.
+/// The time at which a file appeared.
 fn appeared(path: &Path) -> Option<SystemTime> {
     let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let (created, modified) = (metadata.created().ok(), metadata.modified().ok());

@@ -1,7 +1,8 @@
-//! The files of sub-agents while they are written, beside a history that grows as well.
+//! The files of sub-agents while they grow, beside a history that grows as well.
 //!
-//! Each line of such a file is read once, and whole: what is there when its call is read goes right under that, what comes
-//! later goes to the pipeline as lines inside of the call. Between two looks nothing is held but where each file was left.
+//! Each line of such a file is read once, when it is complete. Lines that exist when the call is read are shown directly below
+//! it; later ones are pushed into the pipeline as lines inside of the call. Between two reads, only the position in each file is
+//! kept.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::{self, Write};
@@ -23,19 +24,19 @@ use super::{
     real_paths,
 };
 
-/// Calls that no file was found for and that may still get one: the last ones.
+/// Most calls without a file that may still get one; the latest are kept.
 const MOST_CALLS: usize = 256;
 
-/// Files that have not begun, or that no call has claimed: the last ones.
+/// Most files that have no usable beginning yet, or that no call has claimed; the latest are kept.
 const MOST_UNCLAIMED: usize = 256;
 
-/// Files that are looked at each time: those that grew last. Of the others as many, in turn.
+/// Number of files checked each time: those that grew last. As many of the others are checked in turn.
 const LIVELY: usize = 64;
 
-/// A folder that was changed so short a time ago may change again without another time of change.
+/// A folder that was modified less than this ago may change again without a new modification time.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The files of the sub-agents of one history, as they appear and grow. Clones share what was found.
+/// The files of the sub-agents of one history, as they appear and grow. Clones share their state.
 #[derive(Clone)]
 pub struct GrowingSideFiles {
     found: Arc<Mutex<FoundFiles>>,
@@ -43,7 +44,7 @@ pub struct GrowingSideFiles {
 }
 
 impl GrowingSideFiles {
-    /// Those of `history`, which need not be there yet. Files of `given` are left out. `max_line`: the pipeline's limit.
+    /// The files for `history`, which needn't exist yet. Files in `given` are excluded. `max_line` is the pipeline's limit.
     pub fn new(history: &Path, given: &[PathBuf], max_line: usize) -> Self {
         let place = |(folder, layout)| Place { folder, layout, changed: None };
         let found = FoundFiles {
@@ -55,7 +56,7 @@ impl GrowingSideFiles {
         Self { found: Arc::new(Mutex::new(found)), max_line }
     }
 
-    /// What a pipeline asks for the file of a call ([`streamfmt_core::pipeline::Setup::subagents`]).
+    /// The source from which a pipeline reads the file of a call ([`streamfmt_core::pipeline::Setup::subagents`]).
     pub fn subagents(&self) -> Subagents {
         let found = Arc::clone(&self.found);
         Box::new(move |item| {
@@ -66,14 +67,14 @@ impl GrowingSideFiles {
         })
     }
 
-    /// The folders in which such files may appear, whether they are there or not; none before a call asked for one.
+    /// The folders in which such files may appear, whether they exist or not. Empty until a call requests a file.
     pub fn folders(&self) -> Vec<PathBuf> {
         let found = lock(&self.found);
         let places = found.places.iter().filter(|_| found.is_asked);
         places.map(|place| place.folder.clone()).collect()
     }
 
-    /// Reads the whole lines that came since the last time, each inside of its call.
+    /// Reads the complete lines since the last call, each inside of its call.
     pub fn push(&self, pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
         let files = lock(&self.found).look();
         let mut written = Ok(());
@@ -87,7 +88,7 @@ impl GrowingSideFiles {
             }
             let mut framer = Framer::after(lines, self.max_line);
             while let Some(bytes) = piece {
-                // The pipeline may ask for further files meanwhile.
+                // The pipeline may request further files meanwhile.
                 written = written.and(pipeline.push_inside(&call, &mut framer, &bytes, out));
                 piece = lock(&file).next_piece();
             }
@@ -95,7 +96,7 @@ impl GrowingSideFiles {
         written
     }
 
-    /// Reads all that came, last lines without an end included: nothing more will be read.
+    /// Reads the rest, including last lines without a line feed. Nothing may be read afterwards.
     pub fn finish(&self, pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
         let mut written = self.push(pipeline, out);
         let files = lock(&self.found).claimed.clone();
@@ -116,25 +117,25 @@ impl GrowingSideFiles {
     }
 }
 
-/// What is known of the files.
+/// The state of all files.
 #[derive(Default)]
 struct FoundFiles {
     history: PathBuf,
     given: Vec<PathBuf>,
     places: Vec<Place>,
-    /// Whether a call asked for a file: before that nothing is looked for.
+    /// Whether a call has requested a file. Before that, nothing is searched.
     is_asked: bool,
     /// The agents whose files were found.
     known: HashSet<String>,
-    /// Files that don't tell yet whose they are.
+    /// Files that don't identify their call yet.
     silent: VecDeque<SilentSideFile>,
     /// Files that no call has claimed yet.
     begun: Vec<SideFileStart>,
     /// Calls for which no file was found yet.
     calls: VecDeque<AwaitingCall>,
-    /// Files that are read. Those that grew last come last.
+    /// Files that are read, sorted by their last growth.
     claimed: Vec<Arc<Mutex<GrowingSideFile>>>,
-    /// Which of those that are quiet comes next.
+    /// The index of the next quiet file to check.
     turn: usize,
 }
 
@@ -142,18 +143,18 @@ struct FoundFiles {
 struct Place {
     folder: PathBuf,
     layout: &'static SideFiles,
-    /// When something last appeared in it; `None` if that isn't sure.
+    /// The last time that an entry was added. `None` if a later change could have the same time.
     changed: Option<SystemTime>,
 }
 
-/// A file that doesn't tell yet whose it is.
+/// A file that doesn't identify its call yet.
 struct SilentSideFile {
     file: SideFile,
     layout: &'static SideFiles,
     size: u64,
 }
 
-/// A call, or its result, whose sub-agent's file isn't there yet.
+/// A call, or its result, whose sub-agent's file doesn't exist yet.
 struct AwaitingCall {
     call: Id,
     session: String,
@@ -161,7 +162,7 @@ struct AwaitingCall {
 }
 
 impl FoundFiles {
-    /// The file of a call, if it is there. Otherwise the call is remembered.
+    /// The file of a call, if it exists. Otherwise the call is remembered.
     fn ask(&mut self, asking: AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
         self.is_asked = true;
         self.find();
@@ -175,7 +176,7 @@ impl FoundFiles {
         file
     }
 
-    /// Looks for new files, and gives those that may have grown.
+    /// Finds new files, and returns those that may have grown.
     fn look(&mut self) -> Vec<Arc<Mutex<GrowingSideFile>>> {
         if !self.is_asked {
             return Vec::new();
@@ -193,7 +194,7 @@ impl FoundFiles {
         files
     }
 
-    /// Finds new files, and reads how they begin; whether some have begun.
+    /// Finds new files, and reads their beginnings. Returns whether more of them can be claimed.
     fn find(&mut self) -> bool {
         let mut given = None;
         for place in &mut self.places {
@@ -219,7 +220,7 @@ impl FoundFiles {
         has_begun
     }
 
-    /// Takes the file of a call, if it has begun.
+    /// Claims the file of a call, if it has a usable beginning.
     fn claim(&mut self, asking: &AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
         let place = asking.starter.find(&self.begun, &asking.session)?;
         let SideFileStart { file, .. } = self.begun.remove(place);
@@ -228,7 +229,7 @@ impl FoundFiles {
         Some(file)
     }
 
-    /// Notes that a file grew just now.
+    /// Records that a file has grown.
     fn grew(&mut self, file: &Arc<Mutex<GrowingSideFile>>) {
         let lively = self.claimed.len().saturating_sub(LIVELY);
         if let Some(place) = self.claimed[..lively].iter().position(|known| Arc::ptr_eq(known, file)) {
@@ -239,7 +240,7 @@ impl FoundFiles {
 }
 
 impl SilentSideFile {
-    /// Whether it doesn't tell yet whose it is. One that does is put to those that have `begun`, if it is a sub-agent's.
+    /// Whether it still doesn't identify its call. One that does is moved to `begun`, if it is a sub-agent's.
     fn is_still(&mut self, begun: &mut Vec<SideFileStart>) -> bool {
         let size = fs::metadata(&self.file.path).map_or(0, |metadata| metadata.len());
         if size == self.size {
@@ -248,7 +249,7 @@ impl SilentSideFile {
         self.size = size;
         let Some(start) = beginning(&self.file.path) else { return true };
         if let (Some(session), Some(prompt)) = (start.session, start.prompt) {
-            // Its meta file may have come after it.
+            // The meta file may have been created after it.
             let call = call(&self.file.path.with_extension(self.layout.meta), self.layout);
             begun.push(SideFileStart { file: SideFile { call, ..self.file.clone() }, session, prompt });
         }
@@ -256,17 +257,17 @@ impl SilentSideFile {
     }
 }
 
-/// A file that is read as it grows. It is opened for each piece, so that any number of them can be read.
+/// A file that is read as it grows. It is opened for each read, so the number of such files isn't limited by open files.
 struct GrowingSideFile {
     path: PathBuf,
     call: Id,
-    /// Where the next piece begins.
+    /// The start of the next piece.
     position: u64,
-    /// The end of the last whole line that is known.
+    /// The end of the last complete line.
     end: u64,
-    /// How far line feeds were looked for.
+    /// The position up to which line feeds were searched.
     searched: u64,
-    /// Lines that were read.
+    /// The number of lines read.
     lines: u64,
 }
 
@@ -275,11 +276,11 @@ impl GrowingSideFile {
         Self { path, call, position: 0, end: 0, searched: 0, lines: 0 }
     }
 
-    /// More whole lines, or the next part of a long one that is whole. What can't be read isn't there.
+    /// More complete lines, or the next part of a long complete line. Read errors count as a missing file.
     fn next_piece(&mut self) -> Option<Vec<u8>> {
         let size = fs::metadata(&self.path).ok()?.len();
         if size < self.position {
-            // It is written anew; lines that are the same as before are known.
+            // The file was rewritten; lines that are the same as before are recognised.
             *self = Self::new(std::mem::take(&mut self.path), self.call.clone());
         }
         if self.position == self.end && size <= self.searched {
@@ -299,7 +300,7 @@ impl GrowingSideFile {
         Some(piece)
     }
 
-    /// More of what is behind the last whole line.
+    /// The next piece after the last complete line.
     fn rest(&mut self) -> Option<Vec<u8>> {
         let piece = read_at(&mut File::open(&self.path).ok()?, self.position, PIECE)?;
         self.position += piece.len() as u64;

@@ -1,4 +1,4 @@
-//! Files and folders that are for their owner's eyes only.
+//! Files and folders that only their owner can access.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::files::stay;
 
-/// Makes a folder, and those above it, that nobody but its owner may look into. One that exists stays as it is.
+/// Creates a folder that only its owner can access, and missing folders above it. An existing folder is left unchanged.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -19,7 +19,7 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Writes a file, for its owner's eyes only, whole or not at all. A link in its place is replaced, not followed.
+/// Atomically writes a file that only its owner can access. A link in its place is replaced, not followed.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -39,13 +39,12 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if written.is_err() {
         let _ = fs::remove_file(&draft);
     }
-    // The name is safe on the disk once its folder is. Not every system can do that.
+    // The name is stored durably once its folder is synced, which not every system supports.
     let _ = path.parent().map(|folder| File::open(folder).and_then(|folder| folder.sync_all()));
     written
 }
 
-/// Reads a file of at most `most` bytes that only its owner, who runs this, can have written. Links are not
-/// followed.
+/// Reads a file of at most `most` bytes that belongs to the current user and isn't writable by others. Links aren't followed.
 pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -1,4 +1,4 @@
-//! A record of trust: one file for each project.
+//! A trust record: one file for each project.
 //!
 //! ```toml
 //! root = "/home/ada/shop"
@@ -21,10 +21,10 @@ use super::disk::{make_private_folder, read_private, write_private};
 use super::{TrustEntry, hash_of};
 use crate::problem::Problem;
 
-/// Largest record, in bytes: a project's files, spelled out.
+/// Largest record, in bytes. It contains all files of a project.
 const LARGEST: u64 = 256 << 20;
 
-/// The file that keeps what was said of one project.
+/// The file with the decision about one project.
 pub(super) struct TrustRecord {
     pub(super) path: PathBuf,
 }
@@ -48,7 +48,7 @@ impl TrustRecord {
         records
     }
 
-    /// What it says, if it is there.
+    /// Its decision, if it exists.
     pub(super) fn read(&self) -> Result<Option<TrustEntry>, Problem> {
         let bytes = match read_private(&self.path, LARGEST) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -82,7 +82,7 @@ impl TrustRecord {
             .map_err(|error| self.problem(&error))
     }
 
-    /// Removes it. Whether it was there.
+    /// Removes it. Returns whether it existed.
     pub(super) fn remove(&self) -> Result<bool, Problem> {
         match fs::remove_file(&self.path) {
             Ok(()) => Ok(true),

@@ -1,11 +1,11 @@
-//! What the trust in a project hangs on, and who may keep records of it.
+//! The conditions of trust in a project, and the protection of records.
 
 use std::fs;
 use std::path::PathBuf;
 
 use super::*;
 
-/// A folder with a project and a place for records. It goes away with the test.
+/// A folder with a project and a place for records, removed on drop.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -24,7 +24,7 @@ impl Disk {
         fs::write(self.0.join("project").join(name), text).unwrap();
     }
 
-    /// The closure of the project's settings as they are now.
+    /// The closure of the project's current settings.
     fn closure(&self) -> Result<Closure, Problem> {
         let files = Files::default().within(&self.0.join("project")).unwrap();
         files.read("streamfmt.toml".as_ref(), 1000).unwrap();
@@ -43,7 +43,7 @@ impl Drop for Disk {
 }
 
 #[test]
-fn trust_is_in_the_bytes_of_all_files_that_take_part() {
+fn trust_depends_on_the_bytes_of_all_files_concerned() {
     let disk = Disk::new("bytes");
     let trust = disk.trust(None);
     let closure = disk.closure().unwrap();
@@ -82,7 +82,7 @@ fn a_denied_project_stays_denied_until_it_is_forgotten() {
 }
 
 #[test]
-fn what_changed_is_shown_harmless() {
+fn changes_are_shown_clean() {
     let disk = Disk::new("diff");
     disk.write(".streamfmt/old", "x\n");
     disk.write(".streamfmt/binary", b"\xff");
@@ -102,7 +102,7 @@ fn what_changed_is_shown_harmless() {
 }
 
 #[test]
-fn names_and_contents_do_not_run_into_each_other() {
+fn names_and_contents_are_delimited_in_hashes() {
     let hash = |files: &[(&str, &str)]| hash_of(files.iter().map(|(name, text)| (*name, text.as_bytes())));
     assert_ne!(hash(&[("a", "bc")]), hash(&[("ab", "c")]));
     assert_ne!(hash(&[("a", ""), ("b", "")]), hash(&[("a", "\0\0\0\0\0\0\0\u{1}b\0\0\0\0\0\0\0\0")]));
@@ -111,7 +111,7 @@ fn names_and_contents_do_not_run_into_each_other() {
 
 #[cfg(unix)]
 #[test]
-fn records_are_private_and_count_only_if_nobody_else_could_write_them() {
+fn records_are_private_and_ignored_if_others_could_write_them() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     let disk = Disk::new("private");
@@ -138,7 +138,7 @@ fn records_are_private_and_count_only_if_nobody_else_could_write_them() {
 
 #[cfg(unix)]
 #[test]
-fn a_project_with_a_link_that_leaves_it_can_not_be_trusted() {
+fn a_project_with_a_link_out_of_it_can_not_be_trusted() {
     let disk = Disk::new("leaves");
     fs::write(disk.0.join("secret"), "x").unwrap();
     std::os::unix::fs::symlink("../../secret", disk.0.join("project/.streamfmt/link")).unwrap();
