@@ -102,7 +102,7 @@ impl Engine {
     /// The setup of a pipeline for one input.
     ///
     /// # Panics
-    /// A pipeline with plugins in Lua does, if it is used or dropped on another thread than this.
+    /// A pipeline with plugins in Lua panics if it is used or dropped on another thread than this.
     pub fn setup(&self) -> Setup {
         self.setup_with(&self.load_plugins())
     }
@@ -158,7 +158,7 @@ impl Engine {
     /// ```
     ///
     /// # Panics
-    /// As with [`Self::setup`], if it is used or dropped on another thread than this and has plugins in Lua.
+    /// Like [`Self::setup`]: a sink with plugins in Lua panics if it is used or dropped on another thread than this.
     pub fn sink(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
         let (profile, output, settle) = self.parts(&self.load_plugins());
         Sink { profile, output, settle, take: Box::new(take), take_head: None }
@@ -167,7 +167,7 @@ impl Engine {
     /// An output with a summary of the input in Markdown, regardless of this engine's own format. It masks the same secrets.
     ///
     /// # Panics
-    /// As [`Self::sink`] does.
+    /// Like [`Self::sink`].
     pub fn summary(&self, take: impl FnMut(&str) -> ControlFlow<()> + Send + 'static) -> Sink {
         let mut engine = Self { by_stream: Arc::default(), ..self.apart() };
         let profile = &mut engine.chosen.settings.profile;
@@ -294,7 +294,7 @@ impl Engine {
     pub fn beside(&self, main: &Self) -> Self {
         let heard = main.chosen.plugins.iter().map(|active| active.pack.name.clone()).collect();
         let journal = main.journal.beside(heard);
-        journal.take_in(&self.journal);
+        journal.merge(&self.journal);
         self.with_journal(journal)
     }
 
@@ -302,7 +302,7 @@ impl Engine {
         Self { journal, ..self.clone() }
     }
 
-    /// The same choices for a sink that can change its output: pipelines return [`Output::Updates`] instead of text, whatever the
+    /// The same choices for a sink that can change its output: pipelines return [`Output::Updates`] instead of text, regardless of the
     /// output format.
     #[must_use]
     pub fn updating(&self) -> Self {
@@ -334,7 +334,7 @@ impl Engine {
         self.chosen.writer.as_ref().map(|writer| (writer.name.as_str(), writer.ending.as_str()))
     }
 
-    /// The output format; of a plugin's writer, the one that it extends.
+    /// The output format. For a plugin's writer, the format that it extends.
     pub fn writer(&self) -> &'static WriterRow {
         self.chosen.row
     }
@@ -363,7 +363,7 @@ impl Engine {
     /// The formatters before the standard one. Each call loads the plugins again, so no input sees the state of another.
     ///
     /// # Panics
-    /// Formatters of plugins do, if they are used or dropped on another thread than this.
+    /// Formatters of plugins in Lua panic if they are used or dropped on another thread than this.
     pub fn formatters(&self) -> Vec<Box<dyn Formatter>> {
         self.formatters_of(&self.load_plugins())
     }

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_is_refused_however_often_it_is_asked_for() {
+    fn a_large_file_is_refused_each_time() {
         let disk = Disk::new("large");
         let (files, path) = (Files::default(), disk.0.join("secret"));
         assert_eq!(files.read(&path, 5), Err(FileError::TooLarge(5)));

@@ -92,7 +92,7 @@ impl Follower {
             path: path.to_owned(),
             named,
             file: None,
-            events: FileEvents::new(move || lock(&looking).look()),
+            events: FileEvents::new(move || lock(&looking).check()),
             side_files: None,
             sessions,
             pending: VecDeque::new(),
@@ -138,7 +138,7 @@ impl Follower {
             if is_due {
                 self.watch();
             }
-            if let Some(step) = self.look(buffer, is_due)? {
+            if let Some(step) = self.check(buffer, is_due)? {
                 return Ok(step);
             }
             // Files that the look found may have changed before they were watched.
@@ -159,7 +159,7 @@ impl Follower {
     }
 
     /// Looks once: reads new bytes, or finds out what happened to the file. `is_due`: whether there may be new names.
-    fn look(&mut self, buffer: &mut [u8], is_due: bool) -> io::Result<Option<FollowStep>> {
+    fn check(&mut self, buffer: &mut [u8], is_due: bool) -> io::Result<Option<FollowStep>> {
         let before = self.doubt.take();
         if let Some(file) = &mut self.file {
             match file.read(buffer)? {
@@ -182,7 +182,7 @@ impl Follower {
         }
         let has_next = {
             let mut named = lock(&self.named);
-            named.look();
+            named.check();
             named.has_next()
         };
         let is_newer = |sessions: &SharedSessions| {

@@ -123,7 +123,7 @@ impl NamedFiles {
     }
 
     /// Checks which file currently has the name.
-    pub(super) fn look(&mut self) {
+    pub(super) fn check(&mut self) {
         // If no file has the name, the same file may get it back. Only a regular file can be followed.
         let Some(named) = fs::metadata(&self.path).ok().filter(Metadata::is_file) else { return };
         if self.last == Some(FileId::of(&named)) || self.opened.len() >= MOST_OPENED {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_file_that_begins_as_before_needs_a_second_look() {
+    fn a_shorter_file_that_begins_as_before_needs_a_second_check() {
         let text: Vec<u8> = (0..=250).cycle().take(1000).collect();
         let mut followed = Followed::new("shorter", &text);
         for length in [999, 600, 10, 0] {
@@ -257,13 +257,13 @@ mod tests {
     fn each_file_that_gets_a_name_is_kept_in_order() {
         let mut followed = Followed::new("named", b"0");
         let mut named = NamedFiles::new(followed.path.clone());
-        named.look();
-        named.look();
+        named.check();
+        named.check();
         let next = followed.path.with_extension("next");
         for text in ["1", "2"] {
             fs::write(&next, text).unwrap();
             fs::rename(&next, &followed.path).unwrap();
-            named.look();
+            named.check();
         }
         for text in [b'0', b'1', b'2'] {
             let mut buffer = [0; 8];
@@ -273,7 +273,7 @@ mod tests {
         assert!(!named.has_next());
         // A removed file isn't reported.
         fs::remove_file(&followed.path).unwrap();
-        named.look();
+        named.check();
         assert!(!named.has_next() && named.refusal().is_none());
         assert_eq!(followed.after(b"3"), Growth::Quiet);
     }

@@ -31,14 +31,14 @@ pub(super) struct Engines {
     /// Whether native code is loaded: only that of a plugin for its own cases.
     pub(super) native: bool,
     /// Only a few, since most cases have the same settings.
-    made: Mutex<Vec<(Wanted, EngineSlot)>>,
+    made: Mutex<Vec<(EngineKey, EngineSlot)>>,
     /// The plugins read so far, by path and whether native code was to be loaded.
     packs: Mutex<HashMap<(PathBuf, bool), PackRead>>,
 }
 
 /// The parameters of an engine.
 #[derive(Clone, PartialEq)]
-struct Wanted {
+struct EngineKey {
     profile: String,
     writer: String,
     formatting: Formatting,
@@ -59,30 +59,30 @@ impl Engines {
     pub(super) fn get(&self, case: &Case, profile: &str, writer: &str) -> Result<Arc<Engine>, Vec<Problem>> {
         let formatting = &case.choices.formatting;
         let is_own = !is_path(profile) && BUILT_IN.iter().all(|(name, _)| *name != profile);
-        let wanted = Wanted {
+        let key = EngineKey {
             profile: profile.to_owned(),
             writer: writer.to_owned(),
             formatting: formatting.clone(),
             settings: if is_own { settings_above(&case.path) } else { None },
             native: if self.native { own_natives(formatting, &case.path) } else { Vec::new() },
         };
-        let slot = self.slot(&wanted);
-        slot.get_or_init(|| self.make(&wanted).map(Arc::new)).clone()
+        let slot = self.slot(&key);
+        slot.get_or_init(|| self.make(&key).map(Arc::new)).clone()
     }
 
     /// The slot of this engine, created if missing.
-    fn slot(&self, wanted: &Wanted) -> EngineSlot {
+    fn slot(&self, key: &EngineKey) -> EngineSlot {
         let mut made = lock(&self.made);
-        if let Some((_, slot)) = made.iter().find(|(known, _)| known == wanted) {
+        if let Some((_, slot)) = made.iter().find(|(known, _)| known == key) {
             return Arc::clone(slot);
         }
         let slot = EngineSlot::default();
-        made.push((wanted.clone(), Arc::clone(&slot)));
+        made.push((key.clone(), Arc::clone(&slot)));
         slot
     }
 
-    fn make(&self, wanted: &Wanted) -> Result<Engine, Vec<Problem>> {
-        let Wanted { profile, writer, formatting, settings, native } = wanted;
+    fn make(&self, key: &EngineKey) -> Result<Engine, Vec<Problem>> {
+        let EngineKey { profile, writer, formatting, settings, native } = key;
         let is_ansi = writers::find(writer).is_some_and(WriterRow::has_escapes);
         let looks = Looks {
             color: is_ansi.then_some(formatting.color.unwrap_or(ColorDepth::TrueColor)),

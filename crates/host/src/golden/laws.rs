@@ -6,7 +6,7 @@
 //! - Every line is read, and every line matters: without it, the output or the counts differ.
 //! - Every item is written, or counted under the rule that hides it.
 //! - The final state of growing entries equals the output for the complete input, including the counts, no matter when updates
-//! are taken.
+//!   are taken.
 //! - What is masked in the complete text is never shown while the text grows.
 
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ const MANY_LINES: usize = 200;
 /// The sizes of the pieces in which an input is read once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chunks {
-    /// In all ways, with a fixed seed for the pieces of many lengths.
+    /// In all of these ways.
     #[default]
     All,
     /// Line by line.
@@ -75,7 +75,7 @@ pub(super) fn broken(cell: &Cell, engine: &Engine, run: &CaseRun, chunks: Chunks
     broken.extend(uncounted(&bytes, &whole.report));
     if cell.is_first || matches!(cell.case.input, CaseInput::Live(_)) {
         broken.extend(live::depends_on_pace(engine, &bytes));
-        broken.extend(live::unmasked_while_it_grew(engine, &bytes));
+        broken.extend(live::unmasked_while_growing(engine, &bytes));
     }
     if cell.is_first {
         let bare = engine.without_plugins();

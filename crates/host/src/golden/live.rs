@@ -70,7 +70,7 @@ pub(super) fn depends_on_pace(engine: &Engine, bytes: &[u8]) -> Option<String> {
 
 /// Finds text of a growing reply that isn't in the complete reply, if secrets are masked. Plugins are ignored, since they may
 /// show anything.
-pub(super) fn unmasked_while_it_grew(engine: &Engine, bytes: &[u8]) -> Option<String> {
+pub(super) fn unmasked_while_growing(engine: &Engine, bytes: &[u8]) -> Option<String> {
     let engine = engine.without_plugins();
     if !engine.settings().profile.redaction.is_on() {
         return None;

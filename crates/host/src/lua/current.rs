@@ -73,7 +73,7 @@ impl Handle {
     }
 
     /// A handle to the call in question: the one that a result answers, or else the lent item itself.
-    pub(super) fn one_called() -> Self {
+    pub(super) fn call_or_item() -> Self {
         Self::call().unwrap_or_else(Self::item)
     }
 
@@ -93,14 +93,14 @@ impl Handle {
         self.time == NOW.get().number && self.time > 0
     }
 
-    /// Passes the item to `look`. Fails if it is no longer lent.
-    pub(super) fn look<R>(self, look: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
+    /// Passes the item to `read`. Fails if it is no longer lent.
+    pub(super) fn with<R>(self, read: impl FnOnce(&Item) -> mlua::Result<R>) -> mlua::Result<R> {
         if !self.is_valid() {
             return Err(mlua::Error::runtime(
                 "this item belongs to an earlier call: keep the texts and numbers that are needed later",
             ));
         }
-        if self.is_call { CALL.with(look) } else { ITEM.with(look) }
+        if self.is_call { CALL.with(read) } else { ITEM.with(read) }
     }
 }
 

@@ -54,7 +54,7 @@ impl Reach {
         let methods = Methods {
             default: lua.create_function(|lua, this: Value| {
                 let of_call = match Handle::of(&this) {
-                    Some(handle) => handle.look(|_| Ok(handle.is_call()))?,
+                    Some(handle) => handle.with(|_| Ok(handle.is_call()))?,
                     None => false,
                 };
                 let below = reach(lua)?.below.borrow().clone();
@@ -64,10 +64,10 @@ impl Reach {
                 }
             })?,
             table: lua.create_function(|lua, input: UserDataRef<JsonHandle>| {
-                input.look(|value| plain(lua, value))
+                input.with(|value| plain(lua, value))
             })?,
             raw: lua.create_function(|lua, input: UserDataRef<JsonHandle>| {
-                input.look(|value| text(lua, value.raw()))
+                input.with(|value| text(lua, value.raw()))
             })?,
         };
         let (below, text) = (RefCell::default(), RefCell::default());
@@ -189,7 +189,7 @@ impl Handle {
         let index = lua
             .create_function(move |lua, (this, name): (Value, String)| of(this)?.field(lua, &reach, &name))?;
         let named =
-            lua.create_function(move |lua, this: Value| of(this)?.look(|item| text(lua, &named(item))))?;
+            lua.create_function(move |lua, this: Value| of(this)?.with(|item| text(lua, &named(item))))?;
         meta.raw_set(MetaMethod::Index.name(), index)?;
         let refuse = lua.create_function(|_, _: MultiValue| Err::<(), _>(misuse(NO_ITEM_WRITE)))?;
         meta.raw_set(MetaMethod::NewIndex.name(), refuse)?;
@@ -218,17 +218,17 @@ impl Handle {
     ) -> mlua::Result<Function> {
         let at = Cell::new(0);
         lua.create_function(move |lua, _: MultiValue| {
-            self.look(|item| part(lua, item, at.replace(at.get() + 1)))
+            self.with(|item| part(lua, item, at.replace(at.get() + 1)))
         })
     }
 
     /// The input of a call.
     pub(super) fn input(self, lua: &Lua) -> mlua::Result<Value> {
-        self.look(|item| item.input().map_or(Ok(Value::Nil), |value| self.value(lua, value)))
+        self.with(|item| item.input().map_or(Ok(Value::Nil), |value| self.value(lua, value)))
     }
 
     fn field(self, lua: &Lua, reach: &Reach, name: &str) -> mlua::Result<Value> {
-        self.look(|item| match name {
+        self.with(|item| match name {
             "kind" => text(lua, item.kind.name()),
             "text" => reach.text(lua, self, item),
             "error" => Ok(Value::Boolean(item.error)),
@@ -311,8 +311,8 @@ struct JsonHandle {
 }
 
 impl JsonHandle {
-    fn look<R>(self, read: impl FnOnce(json::Value<'_>) -> mlua::Result<R>) -> mlua::Result<R> {
-        self.of.look(|item| {
+    fn with<R>(self, read: impl FnOnce(json::Value<'_>) -> mlua::Result<R>) -> mlua::Result<R> {
+        self.of.with(|item| {
             let record = item.record.as_deref().ok_or_else(|| wrong("this item has no record"))?;
             read(record.value(self.node))
         })
@@ -321,10 +321,10 @@ impl JsonHandle {
     fn index(self, lua: &Lua, key: &Value) -> mlua::Result<Value> {
         let Value::String(name) = key else {
             return self
-                .look(|value| element(value, key).map_or(Ok(Value::Nil), |it| self.of.value(lua, it)));
+                .with(|value| element(value, key).map_or(Ok(Value::Nil), |it| self.of.value(lua, it)));
         };
         let Ok(name) = name.to_str() else { return Ok(Value::Nil) };
-        let found = self.look(|value| value.get(&name).map(|field| self.of.value(lua, field)).transpose())?;
+        let found = self.with(|value| value.get(&name).map(|field| self.of.value(lua, field)).transpose())?;
         // A field of the same name wins: `input.table` means the data.
         Ok(match (found, &*name) {
             (Some(found), _) => found,
@@ -335,7 +335,7 @@ impl JsonHandle {
     }
 
     fn iterate(self, lua: &Lua) -> mlua::Result<Function> {
-        let parts: Vec<(Option<String>, u32)> = self.look(|value| {
+        let parts: Vec<(Option<String>, u32)> = self.with(|value| {
             let fields = value.entries().map(|(key, value)| (Some(key.decode().into_owned()), value.node()));
             Ok(fields.chain(value.items().map(|value| (None, value.node()))).collect())
         })?;
@@ -344,7 +344,7 @@ impl JsonHandle {
             let index = at.replace(at.get() + 1);
             let Some((key, node)) = parts.get(index) else { return Ok((Value::Nil, Value::Nil)) };
             let json = Self { of: self.of, node: *node };
-            let value = json.look(|value| self.of.value(lua, value))?;
+            let value = json.with(|value| self.of.value(lua, value))?;
             let key = match key {
                 Some(key) => text(lua, key)?,
                 None => Value::Number((index + 1) as f64),
@@ -359,11 +359,11 @@ impl UserData for JsonHandle {
         methods.add_meta_method(MetaMethod::Index, |lua, this, key: Value| this.index(lua, &key));
         methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Len, |_, this, ()| {
-            this.look(|value| Ok(value.items().count().max(value.entries().count())))
+            this.with(|value| Ok(value.items().count().max(value.entries().count())))
         });
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| this.iterate(lua));
         methods
-            .add_meta_method(MetaMethod::ToString, |lua, this, ()| this.look(|value| text(lua, value.raw())));
+            .add_meta_method(MetaMethod::ToString, |lua, this, ()| this.with(|value| text(lua, value.raw())));
     }
 }
 
@@ -385,14 +385,14 @@ pub(super) fn a_type(value: &Value) -> String {
 pub(super) fn describe(value: &Value) -> Option<String> {
     if let Some(handle) = Handle::of(value) {
         return Some(
-            handle.look(|item| Ok(named(item))).unwrap_or_else(|_| "an item of an earlier call".to_owned()),
+            handle.with(|item| Ok(named(item))).unwrap_or_else(|_| "an item of an earlier call".to_owned()),
         );
     }
     let value = value.as_userdata()?;
     Some(if let Ok(input) = value.borrow::<JsonHandle>() {
-        input.look(|value| Ok(value.raw().to_owned())).unwrap_or_default()
+        input.with(|value| Ok(value.raw().to_owned())).unwrap_or_default()
     } else if let Ok(data) = value.borrow::<Data>() {
-        let names = data.0.look(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
+        let names = data.0.with(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
         format!("data: {}", names.unwrap_or_default().join(", "))
     } else {
         "a streamfmt value".to_owned()
@@ -417,7 +417,7 @@ impl UserData for Data {
                 "say" => "words",
                 name => name,
             };
-            this.0.look(|item| item.fact(name).map_or(Ok(Value::Nil), |found| fact(lua, found, Some(this.0))))
+            this.0.with(|item| item.fact(name).map_or(Ok(Value::Nil), |found| fact(lua, found, Some(this.0))))
         });
         methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
@@ -442,7 +442,7 @@ impl UserData for DoesHandle {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, this, name: LuaString| {
             let name = name.to_str()?;
-            this.0.look(|item| item.does().get(&name).map_or(Ok(Value::Nil), |found| fact(lua, found, None)))
+            this.0.with(|item| item.does().get(&name).map_or(Ok(Value::Nil), |found| fact(lua, found, None)))
         });
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
             this.0.walk(lua, |lua, item, at| match item.does().parts().get(at) {
@@ -535,12 +535,12 @@ pub(super) fn node_of(value: &Value) -> Option<u32> {
 
 /// The original JSON of a value, if it is a part of a record.
 pub(super) fn raw_of(value: &Value) -> Option<String> {
-    json_of(value)?.look(|value| Ok(value.raw().to_owned())).ok()
+    json_of(value)?.with(|value| Ok(value.raw().to_owned())).ok()
 }
 
 /// A copy of a value as plain tables, if it is a part of a record.
 pub(super) fn copied(lua: &Lua, value: &Value) -> mlua::Result<Option<Value>> {
-    json_of(value).map(|json| json.look(|value| plain(lua, value))).transpose()
+    json_of(value).map(|json| json.with(|value| plain(lua, value))).transpose()
 }
 
 /// `sf.raw`: the original JSON of a part of a record, or of its field or element `key`.
@@ -549,7 +549,7 @@ pub(super) fn raw(lua: &Lua, value: &Value, key: &Value) -> mlua::Result<Value> 
         let what = a_type(value);
         return Err(wrong(format!("sf.raw: expected a part of an item, such as call.input, not {what}")));
     };
-    json.look(|value| {
+    json.with(|value| {
         let part = match key {
             Value::Nil => Some(value),
             Value::String(name) => name.to_str().ok().and_then(|name| value.get(&name)),

@@ -169,7 +169,7 @@ impl Registered {
     }
 
     /// Whether it affects neither items nor records. It may still have dialects and writers.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(super) fn affects_nothing(&self) -> bool {
         self.rules.is_empty()
             && self.accumulators.is_empty()
             && self.views.is_empty()
@@ -383,7 +383,7 @@ impl Ladder {
     }
 
     /// Whether no layer formats this item.
-    pub(super) fn is_silent(&self, item: &Item) -> bool {
+    pub(super) fn passes(&self, item: &Item) -> bool {
         // A custom view of a call changes what remains to be shown of its result.
         let has_call_steps = item.kind == Kind::Result && self.call_steps().next().is_some();
         !has_call_steps && self.steps(item).next().is_none()

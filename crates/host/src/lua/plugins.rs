@@ -206,8 +206,8 @@ impl Plugins {
     }
 
     /// Whether no layer affects items or records.
-    pub(super) fn is_silent(&self) -> bool {
-        self.native.all().is_empty() && self.layers().all(|(_, registered)| registered.is_silent())
+    pub(super) fn affect_nothing(&self) -> bool {
+        self.native.all().is_empty() && self.layers().all(|(_, registered)| registered.affects_nothing())
     }
 
     /// Whether there are native plugins and no scripts.

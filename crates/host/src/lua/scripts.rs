@@ -126,7 +126,7 @@ impl LayerAnswers<'_> {
                 FieldAnswer::Function(function) => {
                     let Some(plugin) = plugin else { continue };
                     let context = &plugin.context;
-                    let called = Handle::one_called();
+                    let called = Handle::call_or_item();
                     let answer = match field {
                         ToolField::Arg => called
                             .input(plugin.lua())
@@ -207,7 +207,7 @@ impl Answers for LayerAnswers<'_> {
 impl Scripts {
     /// Creates the formatter. Returns `None` if no layer affects items or records.
     pub(crate) fn new(plugins: &Rc<Plugins>, profile: &Profile) -> Option<Self> {
-        if plugins.is_silent() {
+        if plugins.affect_nothing() {
             return None;
         }
         let of = |viewed| Ladder::of_views(plugins.layers(), viewed);
@@ -245,8 +245,8 @@ impl Scripts {
                 continue;
             }
             let given = match &step.answer {
-                FieldAnswer::Function(function) => self.ask_whole(asked, step, function, at + 1),
-                FieldAnswer::Native => self.ask_native(asked, step, at + 1),
+                FieldAnswer::Function(function) => self.call_whole(asked, step, function, at + 1),
+                FieldAnswer::Native => self.call_native(asked, step, at + 1),
                 FieldAnswer::Template(_) | FieldAnswer::Word(_) => continue,
             };
             match given {
@@ -268,7 +268,7 @@ impl Scripts {
         }
     }
 
-    fn ask_whole(
+    fn call_whole(
         &self,
         asked: &ScriptItem<'_>,
         step: &LadderStep,
@@ -300,7 +300,7 @@ impl Scripts {
         })
     }
 
-    fn ask_native(&self, asked: &ScriptItem<'_>, step: &LadderStep, next: usize) -> Given<View> {
+    fn call_native(&self, asked: &ScriptItem<'_>, step: &LadderStep, next: usize) -> Given<View> {
         let Some(native) = self.plugins.native(step.who) else { return Given::Nothing };
         let rest = |rest| match (rest, asked.about.call) {
             (RestOf::Item, _) => self.whole(asked, next),
@@ -308,7 +308,7 @@ impl Scripts {
             (RestOf::Call, None) => Verdict::Pass,
         };
         match self.plugins.meter().next(false) {
-            None => native.ask(asked.about, &rest),
+            None => native.format(asked.about, &rest),
             Some(Err(_)) => native.fail_on_purpose(asked.about),
             Some(Ok(_)) => Given::Nothing,
         }
@@ -367,7 +367,7 @@ impl Formatter for Scripts {
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError> {
         let about = About::of(item, session);
         let ladder = self.ladder(about);
-        if ladder.is_silent(item) {
+        if ladder.passes(item) {
             return Ok(Verdict::Pass);
         }
         if item.status != Status::Open {

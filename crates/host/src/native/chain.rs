@@ -70,7 +70,7 @@ impl NativeChain {
                 (RestOf::Call, Some(call)) => self.below(About { item: call, call: None, ..about }, at),
                 (RestOf::Call, None) => Verdict::Pass,
             };
-            match plugin.ask(about, &rest) {
+            match plugin.format(about, &rest) {
                 Given::Use(view) => return Verdict::Show(view),
                 Given::Hide => return Verdict::Hide,
                 Given::Nothing => {}

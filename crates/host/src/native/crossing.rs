@@ -175,7 +175,7 @@ impl<'a> Crossing<'a> {
     /// # Safety
     /// See [`text_of`].
     unsafe fn text<'t>(&self, text: SfStr, what: &str, longest: usize) -> Result<&'t str, i32> {
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         unsafe { text_of(text, longest) }
             .map_err(|why| self.refuse(INVALID, format!("the {what} of its answer {why}")))
     }
@@ -221,14 +221,14 @@ fn guarded<T>(otherwise: T, run: impl FnOnce() -> Result<T, T>) -> T {
 /// # Safety
 /// `item` is null, or the address of an item whose call of the plugin still runs.
 unsafe fn item_at<'a>(item: *const SfItem) -> Result<&'a CrossingItem<'a>, i32> {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     unsafe { item.cast::<CrossingItem<'a>>().as_ref() }.ok_or(INVALID)
 }
 
 /// # Safety
 /// `sink` is null, or the address of a sink whose call of the plugin still runs.
 unsafe fn sink_at<'a>(sink: *mut SfSink) -> Result<&'a Crossing<'a>, i32> {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     unsafe { sink.cast_const().cast::<Crossing<'a>>().as_ref() }.ok_or(INVALID)
 }
 
@@ -238,7 +238,7 @@ unsafe fn put<T>(out: *mut T, value: T) -> Result<i32, i32> {
     if out.is_null() || !out.is_aligned() {
         return Err(INVALID);
     }
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     unsafe { out.write(value) };
     Ok(OK)
 }
@@ -286,7 +286,7 @@ extern "C" fn item_json(item: *const SfItem, out: *mut SfStr) -> i32 {
 /// # Safety
 /// As the interface requires: an item of the running call, and a valid text.
 unsafe fn scalar<'a>(item: &'a CrossingItem<'a>, pointer: SfStr) -> Result<Scalar<'a>, i32> {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     let pointer = unsafe { text_of(pointer, LONGEST_NAME) }.map_err(|_| INVALID)?;
     find(item.item, pointer).ok_or(ABSENT)
 }
@@ -427,7 +427,7 @@ extern "C" fn sink_code(sink: *mut SfSink, text: SfStr, lang: SfStr, name: SfStr
 /// See [`text_of`].
 unsafe fn json_text<'t>(sink: &Crossing<'_>, text: SfStr) -> Result<&'t str, i32> {
     sink.count(text.len)?;
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     unsafe { sink.text(text, "JSON", MOST_ANSWERED) }
 }
 

@@ -122,7 +122,7 @@ impl NativeLayer for LoadedPlugin {
         self.state().failures >= MOST_FAILURES
     }
 
-    fn ask(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View> {
+    fn format(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View> {
         let item = about.item;
         if self.is_off() {
             return Given::Nothing;
@@ -242,7 +242,7 @@ impl LoadedPlugin {
         });
         let answer = called.and_then(|(code, reason)| match (code, crossing.into_answer()) {
             (_, Err(why)) => Err(why),
-            (code, _) if code < 0 => Err(reason.unwrap_or_else(|| coded(code))),
+            (code, _) if code < 0 => Err(reason.unwrap_or_else(|| describe_code(code))),
             (_, Ok(view)) => Ok(view),
         });
         match answer {
@@ -319,11 +319,11 @@ fn view(
         }
         SHOW if view.is_empty() => Ok(Given::Nothing),
         SHOW => Ok(Given::Use(view)),
-        code => Err(reason.unwrap_or_else(|| coded(code))),
+        code => Err(reason.unwrap_or_else(|| describe_code(code))),
     }
 }
 
-fn coded(code: i32) -> String {
+fn describe_code(code: i32) -> String {
     if code < 0 {
         format!("it returned the error code {code}")
     } else {

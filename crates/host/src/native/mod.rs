@@ -66,7 +66,7 @@ pub(crate) trait NativeLayer: Send + Sync {
     fn is_off(&self) -> bool;
 
     /// Formats an item. `rest` returns the verdict of the layers below.
-    fn ask(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View>;
+    fn format(&self, about: About<'_>, rest: &dyn Fn(RestOf) -> Verdict) -> Given<View>;
 
     /// Fails instead of being called, to test the fallback.
     fn fail_on_purpose(&self, about: About<'_>) -> Given<View>;

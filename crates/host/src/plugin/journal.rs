@@ -211,7 +211,7 @@ impl Journal {
     }
 
     /// Adds the messages of another journal.
-    pub(crate) fn take_in(&self, other: &Self) {
+    pub(crate) fn merge(&self, other: &Self) {
         for message in other.take() {
             match message {
                 PluginMessage::Warning(warning) => {

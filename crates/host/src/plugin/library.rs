@@ -209,7 +209,7 @@ pub(crate) unsafe fn text_of<'a>(text: SfStr, longest: usize) -> Result<&'a str,
     if text.ptr.is_null() {
         return Err("is null".to_owned());
     }
-    // SAFETY: the caller promises it; no length here is near the largest possible.
+    // SAFETY: guaranteed by the caller; no length here is near the largest possible.
     let bytes = unsafe { std::slice::from_raw_parts(text.ptr, text.len) };
     std::str::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())
 }

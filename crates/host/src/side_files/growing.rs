@@ -62,7 +62,7 @@ impl GrowingSideFiles {
         Box::new(move |item| {
             let session = layouts().find_map(|layout| (layout.session)(item))?;
             let call = item.call.as_ref().unwrap_or(&item.id).clone();
-            let file = lock(&found).ask(AwaitingCall { call, session, starter: Starter::of(item) })?;
+            let file = lock(&found).request(AwaitingCall { call, session, starter: Starter::of(item) })?;
             Some(Box::new(std::iter::from_fn(move || lock(&file).next_piece())) as Pieces)
         })
     }
@@ -76,7 +76,7 @@ impl GrowingSideFiles {
 
     /// Reads the complete lines since the last call, each inside of its call.
     pub fn push(&self, pipeline: &mut Pipeline, out: &mut dyn Write) -> fmt::Result {
-        let files = lock(&self.found).look();
+        let files = lock(&self.found).check();
         let mut written = Ok(());
         for file in files {
             let (call, lines, mut piece) = {
@@ -133,7 +133,7 @@ struct FoundFiles {
     begun: Vec<SideFileStart>,
     /// Calls for which no file was found yet.
     calls: VecDeque<AwaitingCall>,
-    /// Files that are read, sorted by their last growth.
+    /// Files that are read; those that grew last are at the end.
     claimed: Vec<Arc<Mutex<GrowingSideFile>>>,
     /// The index of the next quiet file to check.
     turn: usize,
@@ -163,27 +163,27 @@ struct AwaitingCall {
 
 impl FoundFiles {
     /// The file of a call, if it exists. Otherwise the call is remembered.
-    fn ask(&mut self, asking: AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
+    fn request(&mut self, request: AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
         self.is_asked = true;
         self.find();
-        let file = self.claim(&asking);
+        let file = self.claim(&request);
         if file.is_none() {
             if self.calls.len() >= MOST_CALLS {
                 self.calls.pop_front();
             }
-            self.calls.push_back(asking);
+            self.calls.push_back(request);
         }
         file
     }
 
     /// Finds new files, and returns those that may have grown.
-    fn look(&mut self) -> Vec<Arc<Mutex<GrowingSideFile>>> {
+    fn check(&mut self) -> Vec<Arc<Mutex<GrowingSideFile>>> {
         if !self.is_asked {
             return Vec::new();
         }
         if self.find() {
             let calls = std::mem::take(&mut self.calls);
-            self.calls = calls.into_iter().filter(|asking| self.claim(asking).is_none()).collect();
+            self.calls = calls.into_iter().filter(|request| self.claim(request).is_none()).collect();
         }
         let lively = self.claimed.len().saturating_sub(LIVELY);
         let (quiet, lively) = self.claimed.split_at(lively);
@@ -221,10 +221,10 @@ impl FoundFiles {
     }
 
     /// Claims the file of a call, if it has a usable beginning.
-    fn claim(&mut self, asking: &AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
-        let place = asking.starter.find(&self.begun, &asking.session)?;
+    fn claim(&mut self, request: &AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
+        let place = request.starter.find(&self.begun, &request.session)?;
         let SideFileStart { file, .. } = self.begun.remove(place);
-        let file = Arc::new(Mutex::new(GrowingSideFile::new(file.path, asking.call.clone())));
+        let file = Arc::new(Mutex::new(GrowingSideFile::new(file.path, request.call.clone())));
         self.claimed.push(Arc::clone(&file));
         Some(file)
     }

@@ -45,9 +45,9 @@ impl Scripts {
         }
         self.plugins.take_failures();
         let whole = match (field, &step.answer) {
-            (_, FieldAnswer::Native) => Some(self.ask_native(asked, step, at + 1)),
+            (_, FieldAnswer::Native) => Some(self.call_native(asked, step, at + 1)),
             (None | Some(ToolField::Call | ToolField::Result), FieldAnswer::Function(function)) => {
-                Some(self.ask_whole(asked, step, function, at + 1))
+                Some(self.call_whole(asked, step, function, at + 1))
             }
             _ => None,
         };
