@@ -5,7 +5,7 @@
 //! With a history, the files of its sub-agents are followed as well. In a folder, the session that appeared last is followed.
 //!
 //! ```text
-//! file_events ─▶ "look" ─▶ followed_file: new bytes │ side files: new bytes │ sessions: is there a newer one?
+//! file_events ─▶ check ─▶ followed_file: new bytes │ side files: new bytes │ sessions: is there a newer one?
 //! ```
 
 mod file_events;
@@ -34,7 +34,7 @@ pub use file_events::{Bell, FollowWait, Woken};
 pub use followed_file::read_some;
 pub use sessions::{SessionFolder, Sessions, WorkFilter};
 
-/// How long to wait before the second of two looks that must agree.
+/// Delay before the second of two checks that must agree.
 const SOON: Duration = Duration::from_millis(10);
 
 /// The result of a read.
@@ -58,7 +58,7 @@ pub type SharedSessions = Rc<RefCell<Sessions>>;
 /// Reads a file as it grows.
 pub struct Follower {
     path: PathBuf,
-    /// The files with the name. The thread that is notified of changes looks for them as well.
+    /// The files with the name. The thread that is notified of changes also checks for them.
     named: Arc<Mutex<NamedFiles>>,
     file: Option<FollowedFile>,
     events: FileEvents,
@@ -67,14 +67,14 @@ pub struct Follower {
     sessions: Option<SharedSessions>,
     /// Steps to return before more is read.
     pending: VecDeque<FollowStep>,
-    /// A finding of the last look that another one must confirm.
+    /// A finding of the last check that another one must confirm.
     doubt: Option<Doubt>,
-    /// Why the file can't be opened, as reported.
+    /// The reason why the file can't be opened, as last reported.
     refusal: Option<String>,
     is_begun: bool,
 }
 
-/// A finding that two looks must agree on.
+/// A finding that two checks must agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doubt {
     /// The file is shorter than the part that was read.
@@ -133,7 +133,7 @@ impl Follower {
             if wait.is_over() {
                 return Ok(FollowStep::End);
             }
-            // Files watched before the look can't change unnoticed after it, however long reading takes.
+            // Files watched before the check can't change unnoticed after it, however long reading takes.
             let is_due = self.events.is_due();
             if is_due {
                 self.watch();
@@ -141,7 +141,7 @@ impl Follower {
             if let Some(step) = self.check(buffer, is_due)? {
                 return Ok(step);
             }
-            // Files that the look found may have changed before they were watched.
+            // Files that the check found may have changed before they were watched.
             if !self.pending.is_empty() || is_due && self.watch() {
                 continue;
             }
@@ -158,7 +158,7 @@ impl Follower {
         }
     }
 
-    /// Looks once: reads new bytes, or finds out what happened to the file. `is_due`: whether there may be new names.
+    /// Checks once: reads new bytes, or finds out what happened to the file. `is_due`: whether there may be new names.
     fn check(&mut self, buffer: &mut [u8], is_due: bool) -> io::Result<Option<FollowStep>> {
         let before = self.doubt.take();
         if let Some(file) = &mut self.file {

@@ -3,7 +3,7 @@
 //! ```text
 //! files of a project ─▶ Closure (names, bytes, hash) ─▶ Trust (records) ─▶ Standing
 //!                                                                  │
-//!                              allowance: what an untrusted one may do all the same
+//!                              allowance: the settings that an untrusted project may use
 //! ```
 //!
 //! Trust depends on contents: it applies to all files that are reachable from the project's settings, and to everything in

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use super::followed_file::FileId;
 
-/// Time between two looks where changes aren't reported.
+/// Time between two checks if changes aren't reported.
 const LOOK: Duration = Duration::from_millis(40);
 
-/// Time between two looks where changes are reported: some may be missed.
+/// Time between two checks if changes are reported, since some reports may be missed.
 const CALM: Duration = Duration::from_secs(1);
 
 /// The most folders that are watched at the same time.
@@ -308,7 +308,7 @@ mod imp {
             let woken = wait.wait(bell, patience)?;
             if let Some(bell) = self.bell.as_mut().filter(|_| woken == Woken::Input) {
                 let _ = bell.read(&mut [0; 16]);
-                // Later changes ring again, and the look follows them.
+                // Later changes ring again, and the check comes after this.
                 self.heard.is_rung.store(false, Ordering::SeqCst);
             }
             Ok(woken)

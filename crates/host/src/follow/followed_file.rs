@@ -17,7 +17,7 @@ const MOST_OPENED: usize = 64;
 pub(super) enum Growth {
     /// This many more bytes were read.
     Bytes(usize),
-    /// It ends where it was read to.
+    /// It has no new bytes.
     Quiet,
     /// It seems to be shorter than the part that was read. On a network file system this may be temporary.
     Shorter,
@@ -33,7 +33,7 @@ pub(super) struct FollowedFile {
     first: Vec<u8>,
     /// The last bytes that were read, from `position` backwards.
     last: Vec<u8>,
-    /// The file's modification time at the last look.
+    /// The file's modification time at the last check.
     changed: Option<SystemTime>,
 }
 
@@ -42,7 +42,7 @@ impl FollowedFile {
         Self { file, position: 0, first: Vec::new(), last: Vec::new(), changed: None }
     }
 
-    /// Looks once, and reads new bytes.
+    /// Checks the file once, and reads new bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Growth> {
         let metadata = self.file.metadata()?;
         let (length, changed) = (metadata.len(), metadata.modified().ok());

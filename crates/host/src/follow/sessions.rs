@@ -1,8 +1,8 @@
 //! Finds the session in a folder that appeared last, and notices when a newer one appears.
 //!
-//! A session is a file with a name in `.jsonl` or `.ndjson` that wasn't written by a sub-agent. A file appears when it is
-//! created; one that was modified before its creation is a copy, and counts from its modification. Each is new only once, even if
-//! it grows or is replaced. A folder is read again only when entries were added to it or removed.
+//! A session is a file whose name ends in `.jsonl` or `.ndjson`, and that wasn't written by a sub-agent. A file appears when it
+//! is created; one that was modified before its creation is a copy, and counts from its modification. Each is new only once, even
+//! if it grows or is replaced. A folder is read again only when entries were added to it or removed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;

@@ -59,11 +59,11 @@ pub struct ComparedLine {
 /// The text that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// To both texts.
+    /// Both texts.
     Both,
-    /// To the old one only.
+    /// The old text only.
     Old,
-    /// To the new one only.
+    /// The new text only.
     New,
 }
 

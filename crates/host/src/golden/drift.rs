@@ -47,7 +47,7 @@ const MOST_NAMES: usize = 20_000;
 /// Something that no formatter shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriftFound {
-    /// What it is.
+    /// The kind of part.
     pub what: What,
     /// Its qualified name: `assistant.message.content[tool_use].caller`.
     pub name: String,

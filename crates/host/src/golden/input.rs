@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"type":"stream_event", …}
-//! @take                         what the sink shows is taken now
+//! @take                         the sink takes the updates now
 //! {"type":"stream_event", …}
 //! @wait 50ms                    time passes; a sink repaints at its pace
 //! ```

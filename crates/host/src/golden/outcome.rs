@@ -8,11 +8,11 @@ use super::diff::Diff;
 /// The outcome of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The output as it is stored: redacted, with escapes as `\e`.
+    /// The output as stored: redacted, with escapes as `\e`.
     pub text: String,
     /// The expected output, if there is any yet.
     pub expected: Option<String>,
-    /// The plugin messages as they are stored.
+    /// The plugin messages as stored.
     pub messages: String,
     /// The expected plugin messages.
     pub expected_messages: Option<String>,

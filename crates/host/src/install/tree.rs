@@ -144,7 +144,7 @@ impl PluginTree {
         Ok(())
     }
 
-    /// Atomically replaces the content of `folder` by these files, read-only.
+    /// Replaces the contents of `folder` by these files, read-only. If that fails, the old contents remain.
     pub(super) fn put(&self, folder: &Path) -> io::Result<()> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let beside = |what: &str| folder.with_file_name(format!(".{name}.{}.{what}", std::process::id()));

@@ -67,7 +67,7 @@ pub struct Manifest {
     pub license: Option<String>,
     /// The file that is run.
     pub entry: String,
-    /// The tools that it is for.
+    /// The tools that it formats.
     pub tools: Vec<String>,
     /// The libraries of a native plugin by platform, such as `x86_64-linux`. Empty for one in Lua.
     pub library: BTreeMap<String, String>,

@@ -256,7 +256,7 @@ impl Amended<'_> {
         view.map_or(Verdict::Hide, |view| Verdict::Show(self.collapsed(view)))
     }
 
-    /// Folds the body of a view, if that is answered. A call that is folded with its result takes one line: the content of the
+    /// Folds the body of a view, if the answers ask for it. A call that is folded with its result takes one line: the content of the
     /// result is shown only if it failed or has a summary.
     pub(crate) fn collapsed(&self, mut view: View) -> View {
         let Some(wanted) = self.answers.word(ToolField::Collapse) else { return view };

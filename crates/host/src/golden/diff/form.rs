@@ -18,7 +18,7 @@ pub enum DiffForm {
     /// One line after the other, with differing words marked.
     #[default]
     Inline,
-    /// As `diff -u` does.
+    /// The format of `diff -u`.
     Unified,
 }
 
@@ -100,7 +100,7 @@ impl Spelled<'_> {
         let is_colored = self.has_color && !color.is_empty();
         let (color, reset) = if is_colored { (color, RESET) } else { ("", "") };
         write!(f, "{color}{sign}")?;
-        // Where the whole line differs, marks around its words add nothing.
+        // If the whole line differs, marks around its words add nothing.
         let is_mixed = line.parts.iter().any(|(differs, _)| !differs);
         let marks_words = is_mixed && (self.form == DiffForm::Inline || self.has_color);
         for (differs, part) in &line.parts {
