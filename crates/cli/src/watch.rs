@@ -112,7 +112,7 @@ impl<'a> Watch<'a> {
     /// Watches what was asked for, by the names it was asked by: what was missing may come, and a link may be made to
     /// lead elsewhere.
     fn add(&mut self, files: &Files) {
-        for path in files.asked() {
+        for path in files.requested() {
             let stamp = stamp_of(&path);
             self.files.entry(path).or_insert(stamp);
         }

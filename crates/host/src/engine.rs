@@ -60,7 +60,7 @@ pub struct Engine {
     warnings: Problems,
     keep: Option<KeepPicture>,
     /// Whether the output is updates, regardless of the format.
-    gives_updates: bool,
+    emits_updates: bool,
     inline_errors: bool,
     /// Whether calls of plugins are counted, so that a fault can be injected into one.
     counts_calls: bool,
@@ -187,7 +187,7 @@ impl Engine {
         plugins.redact(&mut profile.redaction);
         let output = match self.made() {
             None => Output::Items { formatters: self.formatters_of(plugins) },
-            Some(_) if self.gives_updates => Output::Updates { formatters: self.formatters_of(plugins) },
+            Some(_) if self.emits_updates => Output::Updates { formatters: self.formatters_of(plugins) },
             Some(writer) => {
                 let writer = self.over(writer, plugins);
                 Output::Entries { formatters: self.formatters_of(plugins), writer }
@@ -306,7 +306,7 @@ impl Engine {
     /// output format.
     #[must_use]
     pub fn updating(&self) -> Self {
-        Self { gives_updates: true, ..self.clone() }
+        Self { emits_updates: true, ..self.clone() }
     }
 
     /// The same choices, for runs in which calls of plugins are counted.
@@ -352,7 +352,7 @@ impl Engine {
     /// Whether the output is a document whose head is known last: its title, the answer, the totals. If the head can be put
     /// first, request it ([`Setup::holds_head`], [`Sink::take_head`]) and hold the text back in a [`Spool`](crate::Spool).
     pub fn has_head(&self) -> bool {
-        !self.gives_updates && self.own_writer().is_some_and(|writer| writer.has_head)
+        !self.emits_updates && self.own_writer().is_some_and(|writer| writer.has_head)
     }
 
     /// The final settings.

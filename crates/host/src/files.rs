@@ -118,7 +118,7 @@ struct SharedFiles {
     /// The contents of files, by real path.
     read: BTreeMap<PathBuf, Arc<[u8]>>,
     /// The paths that were requested, whether they exist or not: absolute, with links unresolved.
-    asked: BTreeSet<PathBuf>,
+    requested: BTreeSet<PathBuf>,
     bytes: usize,
 }
 
@@ -247,8 +247,8 @@ impl Files {
     }
 
     /// The paths requested so far, absolute and with links unresolved: a missing file may appear, and a link may change.
-    pub fn asked(&self) -> Vec<PathBuf> {
-        lock(&self.shared).asked.iter().cloned().collect()
+    pub fn requested(&self) -> Vec<PathBuf> {
+        lock(&self.shared).requested.iter().cloned().collect()
     }
 
     /// The real path of the file that `path` refers to.
@@ -272,8 +272,8 @@ impl Files {
     fn note(&self, path: &Path) {
         let path = self.bounds.as_ref().map_or_else(|| path.to_owned(), |bounds| bounds.given.join(path));
         let mut shared = lock(&self.shared);
-        if shared.asked.len() < MOST_FILES {
-            shared.asked.insert(std::path::absolute(&path).unwrap_or(path));
+        if shared.requested.len() < MOST_FILES {
+            shared.requested.insert(std::path::absolute(&path).unwrap_or(path));
         }
     }
 }
@@ -380,8 +380,8 @@ mod tests {
         let again = files.clone().read(&disk.0.join("project/sub/../a.toml"), 9).unwrap();
         assert_eq!((&*again.bytes, files.reached()), (b"a".as_slice(), vec![again.clone()]));
         assert_eq!(files.read(&disk.0.join("no"), 9), Err(FileError::Missing));
-        let asked = ["no", "project/a.toml", "project/sub/../a.toml"].map(|name| disk.0.join(name));
-        assert_eq!(files.asked(), asked);
+        let requested = ["no", "project/a.toml", "project/sub/../a.toml"].map(|name| disk.0.join(name));
+        assert_eq!(files.requested(), requested);
     }
 
     #[test]

@@ -88,13 +88,13 @@ impl ScriptItem<'_> {
 /// The answers of all layers for an item.
 struct LayerAnswers<'a> {
     scripts: &'a Scripts,
-    asked: &'a ScriptItem<'a>,
+    focus: &'a ScriptItem<'a>,
 }
 
 impl LayerAnswers<'_> {
     /// The built-in formatting, amended by these answers.
     fn amended(&self) -> Amended<'_> {
-        self.scripts.amender.amend(self.asked.about, self)
+        self.scripts.amender.amend(self.focus.about, self)
     }
 
     /// The first answer for a field, converted from the text of a template or from the value that a function returned.
@@ -104,22 +104,22 @@ impl LayerAnswers<'_> {
         of_text: impl Fn(Text) -> T,
         of_value: impl Fn(&AnswerReader<'_>, Value) -> Result<Option<T>, AnswerFault>,
     ) -> Given<T> {
-        let Self { scripts, asked } = *self;
-        for step in asked.ladder.field(field) {
+        let Self { scripts, focus } = *self;
+        for step in focus.ladder.field(field) {
             let plugin = scripts.plugins.get(step.who);
             if plugin.is_some_and(Running::is_off) {
                 continue;
             }
             let given = match &step.answer {
                 FieldAnswer::Word(_) | FieldAnswer::Native => Given::Nothing,
-                FieldAnswer::Template(template) => match asked.about.fill(template, field) {
+                FieldAnswer::Template(template) => match focus.about.fill(template, field) {
                     Some(text) => Given::Use(of_text(text)),
                     None => Given::Nothing,
                 },
                 // The function expects an input, so it isn't called while the input is still empty.
-                FieldAnswer::Function(_) if field == ToolField::Arg && !asked.has_input() => Given::Nothing,
+                FieldAnswer::Function(_) if field == ToolField::Arg && !focus.has_input() => Given::Nothing,
                 FieldAnswer::Function(function)
-                    if asked.is_open() && scripts.resting.rests(&asked.about.item.id, function) =>
+                    if focus.is_open() && scripts.resting.rests(&focus.about.item.id, function) =>
                 {
                     Given::Nothing
                 }
@@ -135,7 +135,7 @@ impl LayerAnswers<'_> {
                         ToolField::Label => plugin.call(function, (called, context)),
                         _ => plugin.call(function, (Handle::item(), Handle::call(), context)),
                     };
-                    scripts.used(asked, plugin, function, answer, &of_value)
+                    scripts.used(focus, plugin, function, answer, &of_value)
                 }
             };
             if !matches!(given, Given::Nothing) {
@@ -148,11 +148,11 @@ impl LayerAnswers<'_> {
 
 impl Answers for LayerAnswers<'_> {
     fn has(&self, field: ToolField) -> bool {
-        !self.asked.ladder.field(field).is_empty()
+        !self.focus.ladder.field(field).is_empty()
     }
 
     fn word(&self, field: ToolField) -> Option<&str> {
-        self.asked.ladder.field(field).iter().find_map(|step| match &step.answer {
+        self.focus.ladder.field(field).iter().find_map(|step| match &step.answer {
             FieldAnswer::Word(word) if !self.scripts.plugins.get(step.who).is_some_and(Running::is_off) => {
                 Some(word.as_str())
             }
@@ -168,7 +168,7 @@ impl Answers for LayerAnswers<'_> {
                 return Ok(Some(line));
             }
             let view = View { title: line, ..View::default() };
-            Ok(visible(self.asked, view, blank_name(&value))?.map(|view| view.title))
+            Ok(visible(self.focus, view, blank_name(&value))?.map(|view| view.title))
         })
     }
 
@@ -190,7 +190,7 @@ impl Answers for LayerAnswers<'_> {
 
     /// A function counts even if it returns nothing for this call.
     fn changes_call(&self) -> bool {
-        let about = self.asked.about;
+        let about = self.focus.about;
         if about.item.kind != Kind::Result || about.call.is_none() {
             return false;
         }
@@ -200,7 +200,7 @@ impl Answers for LayerAnswers<'_> {
             FieldAnswer::Function(_) => !self.scripts.plugins.get(step.who).is_some_and(Running::is_off),
             FieldAnswer::Word(_) => false,
         };
-        self.asked.ladder.call_steps().any(is_used)
+        self.focus.ladder.call_steps().any(is_used)
     }
 }
 
@@ -234,35 +234,35 @@ impl Scripts {
     }
 
     /// Formats the item, starting at step `from` of its ladder.
-    fn whole(&self, asked: &ScriptItem<'_>, from: usize) -> Verdict {
-        let steps = match asked.about.item.kind {
-            Kind::Call => asked.ladder.field(ToolField::Call),
-            Kind::Result => asked.ladder.field(ToolField::Result),
-            _ => &asked.ladder.views,
+    fn whole(&self, focus: &ScriptItem<'_>, from: usize) -> Verdict {
+        let steps = match focus.about.item.kind {
+            Kind::Call => focus.ladder.field(ToolField::Call),
+            Kind::Result => focus.ladder.field(ToolField::Result),
+            _ => &focus.ladder.views,
         };
         for (at, step) in steps.iter().enumerate().skip(from) {
-            if asked.about.item.growing.is_some() && !asked.has_input() {
+            if focus.about.item.growing.is_some() && !focus.has_input() {
                 continue;
             }
             let given = match &step.answer {
-                FieldAnswer::Function(function) => self.call_whole(asked, step, function, at + 1),
-                FieldAnswer::Native => self.call_native(asked, step, at + 1),
+                FieldAnswer::Function(function) => self.call_whole(focus, step, function, at + 1),
+                FieldAnswer::Native => self.call_native(focus, step, at + 1),
                 FieldAnswer::Template(_) | FieldAnswer::Word(_) => continue,
             };
             match given {
                 Given::Use(view) => {
-                    return Verdict::Show(LayerAnswers { scripts: self, asked }.amended().collapsed(view));
+                    return Verdict::Show(LayerAnswers { scripts: self, focus }.amended().collapsed(view));
                 }
                 Given::Hide => return Verdict::Hide,
                 Given::Nothing => {}
             }
         }
-        if asked.is_frame { Verdict::Pass } else { LayerAnswers { scripts: self, asked }.amended().verdict() }
+        if focus.is_frame { Verdict::Pass } else { LayerAnswers { scripts: self, focus }.amended().verdict() }
     }
 
     /// Formats the item with all layers.
-    fn verdict(&self, asked: &ScriptItem<'_>) -> Verdict {
-        match self.plugins.current.show(asked.about, || self.whole(asked, 0)) {
+    fn verdict(&self, focus: &ScriptItem<'_>) -> Verdict {
+        match self.plugins.current.show(focus.about, || self.whole(focus, 0)) {
             Verdict::Show(view) => Verdict::Show(self.plugins.with_notes(view)),
             verdict => verdict,
         }
@@ -270,19 +270,19 @@ impl Scripts {
 
     fn call_whole(
         &self,
-        asked: &ScriptItem<'_>,
+        focus: &ScriptItem<'_>,
         step: &LadderStep,
         function: &Function,
         next: usize,
     ) -> Given<View> {
         let Some(plugin) = self.plugins.running(step.who) else { return Given::Nothing };
-        if asked.is_open() && self.resting.rests(&asked.about.item.id, function) {
+        if focus.is_open() && self.resting.rests(&focus.about.item.id, function) {
             return Given::Nothing;
         }
         let below = |lua: &Lua, of_call: bool| {
-            let verdict = match asked.about.call.filter(|_| of_call) {
-                Some(call) => self.below_of_call(call, asked.about.session, step.who),
-                None => self.whole(asked, next),
+            let verdict = match focus.about.call.filter(|_| of_call) {
+                Some(call) => self.below_of_call(call, focus.about.session, step.who),
+                None => self.whole(focus, next),
             };
             match verdict {
                 Verdict::Show(view) => to_lua(lua, &view),
@@ -290,26 +290,26 @@ impl Scripts {
             }
         };
         let context = &plugin.context;
-        let answer = match asked.about.item.kind {
+        let answer = match focus.about.item.kind {
             Kind::Result => plugin.call_over(function, (Handle::item(), Handle::call(), context), &below),
             _ => plugin.call_over(function, (Handle::item(), context), &below),
         };
-        self.used(asked, plugin, function, answer, |reader, value| {
+        self.used(focus, plugin, function, answer, |reader, value| {
             let what = blank_name(&value);
-            visible(asked, reader.view(&value, asked.about.item)?, what)
+            visible(focus, reader.view(&value, focus.about.item)?, what)
         })
     }
 
-    fn call_native(&self, asked: &ScriptItem<'_>, step: &LadderStep, next: usize) -> Given<View> {
+    fn call_native(&self, focus: &ScriptItem<'_>, step: &LadderStep, next: usize) -> Given<View> {
         let Some(native) = self.plugins.native(step.who) else { return Given::Nothing };
-        let rest = |rest| match (rest, asked.about.call) {
-            (RestOf::Item, _) => self.whole(asked, next),
-            (RestOf::Call, Some(call)) => self.below_of_call(call, asked.about.session, step.who),
+        let rest = |rest| match (rest, focus.about.call) {
+            (RestOf::Item, _) => self.whole(focus, next),
+            (RestOf::Call, Some(call)) => self.below_of_call(call, focus.about.session, step.who),
             (RestOf::Call, None) => Verdict::Pass,
         };
         match self.plugins.meter().next(false) {
-            None => native.format(asked.about, &rest),
-            Some(Err(_)) => native.fail_on_purpose(asked.about),
+            None => native.format(focus.about, &rest),
+            Some(Err(_)) => native.fail_on_purpose(focus.about),
             Some(Ok(_)) => Given::Nothing,
         }
     }
@@ -317,17 +317,17 @@ impl Scripts {
     /// Formats the call of the current result with the layers below `who`.
     fn below_of_call(&self, call: &Item, session: &Session, who: Who) -> Verdict {
         let about = About { item: call, session, call: None };
-        let asked = ScriptItem { about, ladder: self.ladder(about), is_frame: false };
-        let steps = asked.ladder.field(ToolField::Call);
+        let focus = ScriptItem { about, ladder: self.ladder(about), is_frame: false };
+        let steps = focus.ladder.field(ToolField::Call);
         let from = steps.iter().position(|step| self.plugins.is_below(step.who, who)).unwrap_or(steps.len());
-        self.plugins.current.show(about, || self.whole(&asked, from))
+        self.plugins.current.show(about, || self.whole(&focus, from))
     }
 
     /// Reads the value that a function returned. One that can't be used is reported and then ignored. `read` returns `None` to
     /// leave the item to the layer below.
     fn used<T>(
         &self,
-        asked: &ScriptItem<'_>,
+        focus: &ScriptItem<'_>,
         plugin: &Running,
         function: &Function,
         answer: Result<Value, Stop>,
@@ -337,8 +337,8 @@ impl Scripts {
             Ok(Value::Nil) => return Given::Nothing,
             Ok(Value::Boolean(false)) => return Given::Hide,
             Ok(value) => {
-                let label = || LayerAnswers { scripts: self, asked }.amended().label();
-                let reader = AnswerReader::new(plugin.lua(), asked.about.session.facts(), &label);
+                let label = || LayerAnswers { scripts: self, focus }.amended().label();
+                let reader = AnswerReader::new(plugin.lua(), focus.about.session.facts(), &label);
                 let answer = read(&reader, value);
                 self.plugins.check_roles(plugin, function, &reader.own_roles.take());
                 match answer {
@@ -348,12 +348,12 @@ impl Scripts {
             }
             Err(stop) => CallFailure::from(stop),
         };
-        if asked.is_open() {
-            self.resting.rest(&asked.about.item.id, function);
+        if focus.is_open() {
+            self.resting.rest(&focus.about.item.id, function);
         }
         // An error in an incomplete item may not occur in the complete one, so only a limit is reported now.
-        if !asked.is_open() || wrong.trip().is_some() {
-            self.plugins.fail(plugin, function, wrong, &asked.doing(), BELOW);
+        if !focus.is_open() || wrong.trip().is_some() {
+            self.plugins.fail(plugin, function, wrong, &focus.doing(), BELOW);
         }
         Given::Nothing
     }
@@ -490,7 +490,7 @@ impl Scripts {
             _ => &nothing,
         };
         let about = About { item, session, call: None };
-        let asked = ScriptItem { about, ladder: Rc::default(), is_frame: false };
+        let focus = ScriptItem { about, ladder: Rc::default(), is_frame: false };
         let context = &plugin.context;
         let answer = match moment {
             Observation::Complete(_) => plugin.call_hook(function, (Handle::item(), context)),
@@ -499,7 +499,7 @@ impl Scripts {
                 Err(error) => Err(Stop::of(error)),
             },
         };
-        let used = self.used(&asked, plugin, function, answer, |reader, value| {
+        let used = self.used(&focus, plugin, function, answer, |reader, value| {
             reader.body(&value).map(|body| Some(View::of(body)))
         });
         match used {
@@ -519,12 +519,12 @@ fn event_table(lua: &Lua, event: HookEvent) -> mlua::Result<Table> {
 /// Checks that a view has visible content. A blank view is an error, since `false` is the way to hide an item; `what` names the
 /// value in the message. The exception is an item without text, such as the result of a command without output: then blanks are
 /// shown unchanged, and an empty view leaves the item to the layer below.
-fn visible(asked: &ScriptItem<'_>, view: View, what: &str) -> Result<Option<View>, AnswerFault> {
+fn visible(focus: &ScriptItem<'_>, view: View, what: &str) -> Result<Option<View>, AnswerFault> {
     // The view of a frame may be all that shows the record, so an empty line counts.
-    if asked.is_frame && !view.body.is_empty() {
+    if focus.is_frame && !view.body.is_empty() {
         return Ok(Some(view));
     }
-    if view.is_blank() && !asked.about.item.is_blank() {
+    if view.is_blank() && !focus.about.item.is_blank() {
         return Err(format!(
             "{what} shows nothing: return false to hide the item, or nil to leave it to the layer below"
         ));

@@ -25,7 +25,7 @@ use super::pointer::{Scalar, find};
 use crate::plugin::library::text_of;
 
 /// Most bytes of text that are created for one call to a plugin.
-const MOST_ASKED: usize = 64 << 20;
+const MOST_BYTES: usize = 64 << 20;
 /// The least size that a text counts as, since even a short one has overhead.
 const LEAST_COUNTED: usize = 512;
 /// Largest answer of one call to a plugin, in bytes.
@@ -81,7 +81,8 @@ struct CrossingItem<'a> {
     default: OnceCell<Result<SfStr, i32>>,
     /// The texts that were created for the plugin.
     kept: RefCell<Vec<String>>,
-    asked: Cell<usize>,
+    /// Their size, as counted against [`MOST_BYTES`].
+    bytes: Cell<usize>,
     /// The call that it answers. Set once its address no longer changes.
     call: Cell<*const SfItem>,
 }
@@ -120,7 +121,7 @@ impl<'a> Crossing<'a> {
             json: OnceCell::new(),
             default: OnceCell::new(),
             kept: RefCell::default(),
-            asked: Cell::new(0),
+            bytes: Cell::new(0),
             call: Cell::new(std::ptr::null()),
         };
         Self {
@@ -184,8 +185,8 @@ impl<'a> Crossing<'a> {
 impl CrossingItem<'_> {
     /// Keeps a text until the call returns, if the limit allows.
     fn keep(&self, text: String) -> Result<SfStr, i32> {
-        self.asked.set(self.asked.get().saturating_add(text.len().max(LEAST_COUNTED)));
-        if self.asked.get() > MOST_ASKED {
+        self.bytes.set(self.bytes.get().saturating_add(text.len().max(LEAST_COUNTED)));
+        if self.bytes.get() > MOST_BYTES {
             return Err(LIMIT);
         }
         let mut kept = self.kept.borrow_mut();

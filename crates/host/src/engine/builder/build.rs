@@ -76,7 +76,7 @@ impl Builder {
             config,
             warnings,
             keep: self.look.keep,
-            gives_updates: false,
+            emits_updates: false,
             inline_errors: self.plugins.inline_errors,
             counts_calls: false,
             journal,

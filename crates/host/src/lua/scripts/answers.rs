@@ -28,14 +28,14 @@ impl Scripts {
         let about = About { item, session, call };
         let ladder = self.ladder(about);
         let steps = field.map_or(&ladder.views[..], |field| ladder.field(field));
-        let asked = ScriptItem { about, ladder: Rc::clone(&ladder), is_frame: false };
-        let give = |(at, step)| self.plugins.current.show(about, || self.answer(&asked, field, at, step));
+        let focus = ScriptItem { about, ladder: Rc::clone(&ladder), is_frame: false };
+        let give = |(at, step)| self.plugins.current.show(about, || self.answer(&focus, field, at, step));
         steps.iter().enumerate().map(give).collect()
     }
 
     fn answer(
         &self,
-        asked: &ScriptItem<'_>,
+        focus: &ScriptItem<'_>,
         field: Option<ToolField>,
         at: usize,
         step: &LadderStep,
@@ -45,22 +45,22 @@ impl Scripts {
         }
         self.plugins.take_failures();
         let whole = match (field, &step.answer) {
-            (_, FieldAnswer::Native) => Some(self.call_native(asked, step, at + 1)),
+            (_, FieldAnswer::Native) => Some(self.call_native(focus, step, at + 1)),
             (None | Some(ToolField::Call | ToolField::Result), FieldAnswer::Function(function)) => {
-                Some(self.call_whole(asked, step, function, at + 1))
+                Some(self.call_whole(focus, step, function, at + 1))
             }
             _ => None,
         };
         if let Some(given) = whole {
-            return Some(self.describe(given, |view| to_text(asked.about.item, view)));
+            return Some(self.describe(given, |view| to_text(focus.about.item, view)));
         }
         let role = Role::of(match field? {
             ToolField::Summary => "result.note",
             ToolField::Arg => "call.arg",
             _ => "tool.name",
         });
-        let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*asked };
-        let given = LayerAnswers { scripts: self, asked: &alone }.line(field?, &role);
+        let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*focus };
+        let given = LayerAnswers { scripts: self, focus: &alone }.line(field?, &role);
         Some(self.describe(given, |line| line.spans.iter().map(|span| span.text.as_str()).collect()))
     }
 
@@ -69,7 +69,7 @@ impl Scripts {
             (Given::Use(used), _) => spell(used),
             (Given::Hide, _) => "false: nothing is shown".to_owned(),
             (Given::Nothing, Some(failure)) => format!("fails: {}", failure.message),
-            (Given::Nothing, None) => "nil: the next layer is asked".to_owned(),
+            (Given::Nothing, None) => "nil: the next layer is focus".to_owned(),
         }
     }
 }
