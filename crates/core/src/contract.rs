@@ -1,8 +1,8 @@
-//! What the machine outputs promise: the lines of `items`, of `json` and of its updates, as types.
+//! The machine formats as types: the lines of `items`, of `json` and of its updates.
 //!
-//! An entry is written and read by its type. The line of an item is written by hand, since its facts are passed on as they
-//! came, and read back into a record by the dialects, which know the tools; a test holds both to the type here.
-//! The JSON Schemas (`docs/schema`) are made of these types and of the table of facts; comments are descriptions there.
+//! An entry is serialised and deserialised by its type. The line of an item is written by hand, because its facts are passed on
+//! unchanged, and is read back into a record by the dialects, which know the tools; a test compares both with the type here.
+//! The JSON Schemas (`docs/schema`) are generated from these types and the table of facts; doc comments become descriptions.
 
 mod fact_shape;
 mod item;
@@ -26,10 +26,10 @@ pub use item::{write_does, write_entry, write_item, write_string, write_update};
 #[cfg(feature = "schema")]
 pub use schema::{items as items_schema, json as json_schema, updates as updates_schema};
 
-/// Version of the formats.
+/// The version of the formats.
 pub const VERSION: u32 = 1;
 
-/// One thing of a session, as it is: a line of `--to items`. It is written once, when it is whole.
+/// An item of a session: a line of `--to items`. It is written once, when the item is complete.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ItemLine {
@@ -40,53 +40,53 @@ pub struct ItemLine {
     /// The stream's own id, else `line-<n>`; unique within one input.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub id: Id,
-    /// On what a sub-agent did: the id of the call that it is inside of.
+    /// On items of a sub-agent: the id of the call that they are inside of.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub parent: Option<Id>,
     /// Its place within its parent, from 0, by first appearance.
     pub place: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it is in its life. A call is done when its input is whole; a failure is its result's.
+    /// Its status. A call is done when its input is complete; a failure is that of its result.
     pub status: Status,
-    /// When it happened, in UTC, if the stream says so.
+    /// When it happened, in UTC, if the stream has a time.
     #[serde(rename = "at")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     _at: Option<IgnoredAny>,
-    /// The session it belongs to.
+    /// The session to which it belongs.
     pub session: Option<String>,
-    /// Number of the first line that it came with, from 1.
+    /// The number of the first line of the item, from 1.
     pub line: u64,
     /// On calls and results: the tool, as the stream names it.
     pub tool: Option<String>,
-    /// On calls and results: what the tool does, whatever its name.
+    /// On calls and results: the action of the tool, whatever its name.
     pub action: Option<Action>,
-    /// On calls: what it does it with and to, under names that all agents share. What of the input has no such name, or is of
-    /// another type, is in `input` alone.
+    /// On calls: the arguments, under names that all agents share. A part of the input without such a name, or of another type, is
+    /// only in `input`.
     #[serde(rename = "does")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<schema::DoesSchema>"))]
     _does: Option<IgnoredAny>,
-    /// On calls: the input as it came; key order and numbers stay.
+    /// On calls: the unchanged input, with its key order and numbers.
     #[serde(rename = "input")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     _input: Option<IgnoredAny>,
     /// On results: the id of the call.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub call: Option<Id>,
-    /// What it says, faithful to the stream.
+    /// The text, unchanged.
     #[serde(rename = "text")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     _text: Option<IgnoredAny>,
-    /// True if it tells of a failure, else absent.
+    /// True if it reports a failure, else absent.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub error: Option<bool>,
-    /// Typed facts, named alike for every agent.
+    /// Typed facts, with the same names for every agent.
     #[serde(rename = "data")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<schema::FactsSchema>"))]
     _data: Option<IgnoredAny>,
 }
 
-/// What is said of one item: a line of `--to json`. All text is cleaned: nothing in it can steer a terminal.
+/// The entry of an item: a line of `--to json`. All text is cleaned: it contains no terminal control sequences.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct EntryLine<'a> {
@@ -97,57 +97,57 @@ pub(crate) struct EntryLine<'a> {
     /// The item's id.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     id: Cow<'a, Id>,
-    /// On what a sub-agent did: the id of the call that it is inside of.
+    /// On entries of a sub-agent: the id of the call that they are inside of.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     parent: Option<Cow<'a, Id>>,
     /// The item's place within its parent, from 0.
     place: u32,
-    /// What the item is.
+    /// The item's kind.
     kind: Kind,
     /// On calls and results: the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<Cow<'a, Text>>,
-    /// On calls and results: what the tool does.
+    /// On calls and results: the action of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<Action>,
-    /// Where the item is in its life.
+    /// The item's status.
     status: Status,
-    /// When it happened, in UTC, if the stream says so.
+    /// When it happened, in UTC, if the stream has a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     at: Option<Timestamp>,
-    /// On results: milliseconds since the call, if the stream tells both times.
+    /// On results: milliseconds since the call, if the stream contains both times.
     #[serde(skip_serializing_if = "Option::is_none")]
     took_ms: Option<u64>,
-    /// On what doesn't directly follow the call that it belongs to: that call's title.
+    /// On entries that don't directly follow the call to which they belong: the title of that call.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<Cow<'a, Line>>,
-    /// In updates alone, on results: the id of the call.
+    /// Only in updates, on results: the id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     call: Option<Cow<'a, Id>>,
-    /// In updates alone: how many sub-agents it is inside of, unless none.
+    /// Only in updates: how many sub-agents it is inside of, unless none.
     #[serde(default, skip_serializing_if = "is_zero")]
     depth: u16,
     /// On a node of a tree of records: how many nodes are above it, unless none.
     #[serde(default, skip_serializing_if = "is_zero")]
     level: u16,
-    /// In updates alone: what the run had come to by then, if that is asked for.
+    /// Only in updates: the figures of the run up to this entry, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     figures: Option<Figures>,
-    /// Name of the glyph in front; a theme spells it. Absent: none.
+    /// The name of the glyph before the title, which a theme defines. Absent if there is none.
     #[serde(default, deserialize_with = "read_mark", skip_serializing_if = "Option::is_none")]
     mark: Mark,
-    /// The title; empty if the body says it all.
+    /// The title; may be empty.
     title: Cow<'a, Line>,
-    /// What stands under the title; absent if there is nothing.
+    /// The blocks below the title; absent if there are none.
     #[serde(default, deserialize_with = "body", skip_serializing_if = "<[Block]>::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<Block>>"))]
     body: Cow<'a, [Block]>,
 }
 
-/// Reads a version; any but ours is an error.
+/// Reads a version. Any other than [`VERSION`] is an error.
 fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
         VERSION => Ok(VERSION),
@@ -165,7 +165,7 @@ fn is_zero(depth: &u16) -> bool {
 }
 
 impl<'a> EntryLine<'a> {
-    /// The line of a node. What only updates have isn't in it, nor is the node's result, which has a line of its own.
+    /// The line of a node, without the fields that only updates have, and without the node's result, which has a separate line.
     pub(crate) fn of(node: &'a Node) -> Self {
         let of = match &node.relation {
             Relation::Apart(of) => Some(Cow::Borrowed(of)),
@@ -236,14 +236,14 @@ impl<'de> Deserialize<'de> for Entry {
 }
 
 impl Serialize for Node {
-    /// The line of `--to json`. The node's result isn't in it: there it has a line of its own.
+    /// Writes a line of `--to json`, without the node's result, which has a separate line.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         EntryLine::of(self).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Node {
-    /// Reads a line of `--to json`, with the title of the call that it belongs to if the line has that.
+    /// Reads a line of `--to json`, including the title of the call to which it belongs, if present.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut line = EntryLine::deserialize(deserializer)?;
         let relation = line.of.take().map_or(Relation::Own, |of| Relation::Apart(of.into_owned()));

@@ -1,7 +1,7 @@
-//! What is said of an item: a title and blocks. The second waist.
+//! The presentation of an item: a title and blocks, in the same form for all writers.
 //!
-//! An entry knows no colour, width or output format. Its spans name what they are (a
-//! [`Role`]), its blocks what they hold; a writer spells them.
+//! An entry knows no colour, width or output format. Each span has a [`Role`], each block a type;
+//! a writer writes them in its format.
 
 mod block;
 mod diff;
@@ -23,22 +23,22 @@ pub(crate) use line::{FOLDED, HIDDEN};
 pub use line::{GOES_ON, Line, OneLine, Role, Span, TextLayout};
 pub(crate) use read::{blocks as read_blocks, mark as read_mark};
 
-/// What a formatter says of an item.
+/// The presentation that a formatter returns for an item.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// Name of the glyph in front (`call`, `ok`, `error`, …; a theme spells it), or none.
+    /// The name of the glyph before the title (`call`, `ok`, `error`, …), which a theme defines, or none.
     #[serde(default, deserialize_with = "read::mark", skip_serializing_if = "Option::is_none")]
     pub mark: Mark,
     /// The title; may be empty.
     pub title: Line,
-    /// What stands under it.
+    /// The blocks below the title.
     #[serde(default, deserialize_with = "read::blocks", skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<Block>,
-    /// On a result: its title ends the phrase that its call's title began, `lines 14–17` … `of 22`.
+    /// On a result: whether its title continues that of its call: `lines 14–17` … `of 22`.
     pub goes_on: bool,
 }
 
-/// The name of a glyph, or none. A name of its own, since `serde` would borrow what it sees to be a reference.
+/// The name of a glyph, or none. It is an alias because `serde` would borrow a field whose type is visibly a reference.
 pub type Mark = Option<&'static str>;
 
 impl View {
@@ -47,12 +47,12 @@ impl View {
         Self { mark: Some(mark), title, ..Self::default() }
     }
 
-    /// A view of blocks alone.
+    /// A view of blocks without a title.
     pub fn of(body: Vec<Block>) -> Self {
         Self { body, ..Self::default() }
     }
 
-    /// The view with another title, from where nothing but roles is known of it: a script or JSON.
+    /// Replaces the title by one from a script or JSON, where [`View::goes_on`] follows from the role of the first span.
     #[must_use]
     pub fn retitled(mut self, title: Line) -> Self {
         self.goes_on = title.spans.first().is_some_and(|span| span.role.name() == GOES_ON);
@@ -60,33 +60,33 @@ impl View {
         self
     }
 
-    /// About how many bytes of text it holds.
+    /// The approximate size of its text, in bytes.
     pub fn size(&self) -> usize {
         self.title.bytes() + text_size(&self.body)
     }
 
-    /// Whether it shows nothing of its item: neither its title nor its body holds anything but blanks.
+    /// Whether title and body are blank.
     pub fn is_blank(&self) -> bool {
-        // The sign stands for a line feed.
+        // This sign replaces a line feed.
         !self.holds(|text| text.chars().any(|ch| !ch.is_whitespace() && ch != '␊'))
     }
 
-    /// Whether there is nothing in it, not even blanks.
+    /// Whether title and body are empty, without even a blank.
     pub fn is_empty(&self) -> bool {
         !self.holds(|text| !text.is_empty())
     }
 
-    /// Whether any of its texts is one that counts; what is no text always does.
+    /// Whether `counts` is true for any of its texts. Content other than text always counts.
     fn holds(&self, counts: impl Fn(&str) -> bool) -> bool {
         self.title.holds(&counts) || any_block(&self.body, |block| block.holds(&counts))
     }
 
-    /// Whether it heads what follows: a session begins.
+    /// Whether it is the heading of a session.
     pub fn is_heading(&self) -> bool {
         self.mark == Some("session")
     }
 
-    /// Whether it says what the whole run came to.
+    /// Whether it shows the totals of the run.
     pub fn is_totals(&self) -> bool {
         self.mark == Some("totals")
     }
@@ -97,14 +97,14 @@ impl View {
     }
 }
 
-/// What is said of one item, under the item's id. As JSON it is a line of `--to json` with what else it knows.
+/// The presentation of one item, with the item's id. In JSON it is a line of `--to json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The item's id.
     pub id: Id,
     /// The call that the item is inside of, if any.
     pub parent: Option<Id>,
-    /// Whether that call has started a sub-agent, or isn't known: not one that makes the item's call itself, as a script does.
+    /// Whether that call has started a sub-agent, or isn't known. False inside of a call that makes other calls itself, as a script does.
     /// Only for writers that want agents.
     pub in_agent: bool,
     /// The item's place within its parent.
@@ -113,13 +113,13 @@ pub struct Entry {
     pub kind: Kind,
     /// The item's tool, cleaned.
     pub tool: Option<Text>,
-    /// What the tool does.
+    /// The action of the tool.
     pub action: Option<Action>,
     /// The item's status.
     pub status: Status,
-    /// When it happened, by the stream.
+    /// When it happened, according to the stream.
     pub at: Option<Timestamp>,
-    /// On a result: the milliseconds since its call, by the stream.
+    /// On a result: the milliseconds since its call, according to the stream.
     pub took: Option<u64>,
     /// How many sub-agents it is inside of.
     pub depth: u16,
@@ -127,14 +127,14 @@ pub struct Entry {
     pub level: u16,
     /// On a result: its call.
     pub call: Option<Id>,
-    /// What the run had come to by then, for writers that ask ([`crate::writer::Wants::figures`]).
+    /// The figures of the run up to this entry, for writers that want them ([`crate::writer::Wants::figures`]).
     pub figures: Option<Figures>,
-    /// What is said.
+    /// The view.
     pub view: View,
 }
 
 impl Entry {
-    /// What is said of something of its own: finished, outside of every call, at no known time.
+    /// An entry with the status `done`, outside of all calls, without a time.
     pub fn new(id: impl Into<Id>, kind: Kind, view: View) -> Self {
         Self {
             id: id.into(),
@@ -156,22 +156,22 @@ impl Entry {
     }
 }
 
-/// What a run has come to.
+/// The figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
-    /// Tokens used so far, each message counted once, sub-agents included.
+    /// The tokens used so far, including sub-agents, each message counted once.
     pub usage: Usage,
-    /// What the run cost, in dollars; known at its end.
+    /// The cost of the run in US dollars; known at its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
 }
 
 impl Eq for Figures {}
 
-/// Whether any of the blocks, or of those inside of them, is one that `is_wanted`.
+/// Whether `is_wanted` is true for any of the blocks, or of those inside of them.
 pub(crate) fn any_block(blocks: &[Block], is_wanted: impl Fn(&Block) -> bool) -> bool {
-    // A list of its own, not the stack: details may nest to any depth. Nearly always it stays empty.
+    // A list instead of recursion, because details may be nested to any depth. Nearly always it stays empty.
     let mut open = Vec::new();
     let mut next = Some(blocks);
     while let Some(blocks) = next {

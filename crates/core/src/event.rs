@@ -1,4 +1,4 @@
-//! Something that happened: what a decoder makes of a frame.
+//! The events that a decoder emits.
 
 use std::borrow::Cow;
 
@@ -7,54 +7,54 @@ use serde::{Deserialize, Serialize};
 use crate::item::{Id, Item, Status};
 use crate::text::Text;
 
-/// Something that happened.
+/// A change that a decoder found in a stream.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Something became known of the run. Absent fields say nothing new.
+    /// New facts of the run. Absent fields don't change.
     Facts(Box<Facts>),
-    /// A whole item; if one with its id is open, this is how that ended.
+    /// A complete item. If an item with its id is open, it is replaced and complete.
     Put(Box<Item>),
-    /// An item begins that will grow.
+    /// The beginning of an item that will grow.
     Open(Box<Item>),
-    /// An open item grew by a piece of text, or of its input's JSON.
+    /// A piece of text, or of the JSON of a call's input, to append to an open item.
     Append {
-        /// Which item.
+        /// The id of the item.
         id: Id,
         /// The piece.
         text: String,
     },
-    /// An open item has changed and stays open: it is told anew, but for its text if that isn't told, and for its parent and
-    /// the line it began with. One that isn't known begins with this.
+    /// A new state of an open item, which stays open. Its parent and line don't change, nor does its text if the new state has none.
+    /// If no item with its id is open, it is opened.
     Amend(Box<Item>),
-    /// An open item is whole, or was cut off.
+    /// The end of an open item: it is complete, or was cut off.
     Close {
-        /// Which item.
+        /// The id of the item.
         id: Id,
-        /// How it ended.
+        /// Its final status.
         status: Status,
     },
-    /// An open item never happened: its message was given up.
+    /// The removal of an open item, because its message was abandoned.
     Drop(Id),
-    /// Items already seen are taken back; the notice that says so names them.
+    /// The retraction of items that were complete, with a notice that names them.
     Retract {
-        /// Which items.
+        /// The ids of the items.
         ids: Vec<Id>,
-        /// Who says so.
+        /// The notice.
         notice: Box<Item>,
     },
-    /// Tokens that a message used; the last of a message counts.
+    /// The tokens that a message used. If there are several for a message, the last one counts.
     Usage {
         /// The message's id.
         message: Id,
-        /// What it used.
+        /// Its tokens.
         usage: Usage,
     },
-    /// Tokens of all messages since the outcome before, as an outcome tells them: messages are often told before they are
-    /// whole.
+    /// The tokens of all messages since the previous outcome, from an outcome: those of a single message are often reported before
+    /// it is complete.
     Totals {
-        /// The outcome.
+        /// The id of the outcome.
         outcome: Id,
-        /// What they used.
+        /// The tokens.
         usage: Usage,
     },
     /// A record that is bookkeeping: hidden by the rule of this name.
@@ -63,33 +63,33 @@ pub enum Event {
     Unknown(String),
 }
 
-/// What is known of the run as a whole. Cleaned, ready to be shown.
+/// The facts of a run. All texts are cleaned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The agent's product, as a dialect names it: `claude`.
+    /// The agent's program, as a dialect names it: `claude`.
     pub agent: Option<Text>,
     /// The agent's version.
     pub version: Option<Text>,
     /// The model that answers.
     pub model: Option<Text>,
-    /// The folder that the session works in.
+    /// The working folder of the session.
     pub cwd: Option<Text>,
     /// The session's id.
     pub session: Option<Text>,
-    /// The id of another session that it goes on from.
+    /// The id of the session that it continues.
     pub resumes: Option<Text>,
     /// The permission mode.
     pub mode: Option<Text>,
     /// The last plan file that was written.
     pub plan_file: Option<Text>,
-    /// The last skill that was loaded: its folder.
+    /// The folder of the last skill that was loaded.
     pub skill: Option<Text>,
-    /// How many tasks run in the background: the agent may work on after its result.
+    /// How many background tasks are running: the agent may continue after its result.
     pub background_tasks: Option<usize>,
 }
 
 impl Facts {
-    /// A path, relative if it lies in the session's folder.
+    /// A path, made relative if it is inside of the session's folder.
     pub fn relative(&self, path: Text) -> Text {
         let Some(cwd) = &self.cwd else { return path };
         let Some(rest) = path.strip_prefix(cwd.trim_end_matches('/')) else { return path };
@@ -103,7 +103,7 @@ impl Facts {
         }
     }
 
-    /// Takes over what is new.
+    /// Updates the facts that are present in `news`.
     pub(crate) fn update(&mut self, news: Facts) {
         let pairs = [
             (&mut self.agent, news.agent),
@@ -125,7 +125,7 @@ impl Facts {
     }
 }
 
-/// Tokens.
+/// Counts of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
@@ -140,12 +140,12 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Tokens read and written, those of the cache aside: what "tokens" alone means wherever figures are shown.
+    /// Tokens read and written, without those of the cache: the number shown wherever a figure says just "tokens".
     pub fn spent(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
-    /// What `combine` makes of each count and the same count of `other`.
+    /// Combines each count with that of `other`.
     #[must_use]
     pub fn combined(self, other: Self, combine: fn(u64, u64) -> u64) -> Self {
         Self {

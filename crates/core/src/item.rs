@@ -1,7 +1,7 @@
-//! What is: the typed model of a session. The first waist.
+//! The typed model of a session: the facts, in the same form for all dialects.
 //!
-//! Items own what they keep: one shared copy of the record that they came with, and spans into it.
-//! Text is decoded when it is asked for, so an item that nobody shows costs little.
+//! An item owns its data: a shared copy of the record that it came with, and spans into it.
+//! Text is decoded on request, so an item that isn't shown costs little.
 
 mod deed;
 mod does;
@@ -30,7 +30,7 @@ pub use fact::{Fact, FactRef};
 pub use fact_list::FactList;
 pub use picture::Picture;
 
-/// Ids longer than this are cut, and a hash of them makes up for the rest.
+/// The longest id, in bytes: a longer one is cut, and a hash of the whole id is appended.
 const MAX_ID: usize = 512;
 
 /// An item's id: the stream's own, or `line-<n>`. Cheap to clone, and never long.
@@ -38,17 +38,17 @@ const MAX_ID: usize = 512;
 #[serde(from = "String")]
 pub struct Id {
     text: Arc<str>,
-    /// The hash of the text, which is asked for many times.
+    /// The hash of the text, kept because it is needed often.
     hash: u64,
 }
 
 impl Id {
-    /// The id as it is; foreign text, not cleaned.
+    /// The text of the id: foreign, not cleaned.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The hash of its text, the same in every run: what stands for it where it would take too much room.
+    /// The hash of its text, the same in every run: used in place of the id where that would take too much memory.
     pub fn hash(&self) -> u64 {
         self.hash
     }
@@ -103,7 +103,7 @@ impl PartialEq for Id {
 impl Eq for Id {}
 
 impl Hash for Id {
-    /// Hashes the text: a table with a secret of its own is safe from ids that were made to collide in the hash kept here.
+    /// Hashes the text, not the stored hash: with a secret seed, a table is safe from ids that were made to collide.
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
     }
@@ -121,7 +121,7 @@ impl Ord for Id {
     }
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(
     Clone,
     Copy,
@@ -142,25 +142,25 @@ impl Ord for Id {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// What a person said, or, inside a sub-agent, the task it was given.
+    /// A prompt of the user or, inside a sub-agent, its task.
     Prompt,
-    /// What the agent said.
+    /// A reply of the agent.
     Reply,
-    /// What the agent thought.
+    /// A thought of the agent.
     Thinking,
-    /// A use of a tool.
+    /// A call of a tool.
     Call,
-    /// What came of it.
+    /// The result of a call.
     Result,
-    /// The agent's list of things to do.
+    /// The agent's to-do list.
     Plan,
-    /// Something that the agent's program tells: `data.event` names it.
+    /// A message of the agent's program: `data.event` names it.
     Notice,
-    /// How a run ended.
+    /// The end of a run.
     Outcome,
     /// A structured line inside a reply.
     Record,
-    /// What isn't understood: shown as it is. A kind in JSON that this version doesn't know is read as this one.
+    /// Anything that isn't understood: shown unchanged. A kind in JSON that this version doesn't know is read as this one.
     #[serde(other)]
     Unknown,
 }
@@ -178,7 +178,7 @@ impl Kind {
     pub const NAMES: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
 }
 
-/// Where an item is in its life.
+/// The status of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -186,9 +186,9 @@ impl Kind {
 pub enum Status {
     /// It may still grow.
     Open,
-    /// It is whole.
+    /// It is complete.
     Done,
-    /// It is whole and tells of a failure.
+    /// It is complete and reports a failure.
     Failed,
     /// It was cut off.
     Cancelled,
@@ -201,7 +201,7 @@ impl Status {
     }
 }
 
-/// What a call does, whatever its dialect calls the tool.
+/// The action of a call, whatever its dialect calls the tool.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
 )]
@@ -218,13 +218,13 @@ pub enum Action {
     Write,
     /// Changes a part of a file.
     Edit,
-    /// Looks for files or text.
+    /// Searches for files or text.
     Search,
-    /// Gets something from the web.
+    /// Fetches something from the web.
     Fetch,
-    /// Hands a task to a sub-agent.
+    /// Delegates a task to a sub-agent.
     Delegate,
-    /// Keeps a plan or a list of tasks.
+    /// Updates a plan or a list of tasks.
     Plan,
     /// Asks the user.
     Ask,
@@ -248,10 +248,10 @@ impl Action {
 /// The text of an item: owned, or spans of its record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Content {
-    /// None.
+    /// No text.
     #[default]
     None,
-    /// A text of its own: streamed, or made by a dialect.
+    /// An owned text: streamed, or made by a dialect.
     Own(String),
     /// A string of the item's record, by node.
     Node(u32),
@@ -259,34 +259,34 @@ pub enum Content {
     Parts(Vec<u32>),
 }
 
-/// One thing of a session.
+/// An item of a session.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Its id, unique within one input.
     pub id: Id,
-    /// The call that it is inside of, if a sub-agent said it.
+    /// The call that it is inside of, such as that of the sub-agent that wrote it.
     pub parent: Option<Id>,
-    /// Its place within its parent, from 0, by first appearance. The session gives it.
+    /// Its place within its parent, from 0, by first appearance. Assigned by the session.
     pub place: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it is in its life.
+    /// Its status.
     pub status: Status,
-    /// Time of its frame: a string of the record, by node.
+    /// The time of its frame: a string of the record, by node.
     pub at: Option<u32>,
-    /// The session it belongs to.
+    /// The session to which it belongs.
     pub session: Option<Arc<str>>,
-    /// Number of the first line it came with, from 1.
+    /// The number of the first line of the item, from 1.
     pub line: u64,
     /// On calls and results: the tool, as the stream names it.
     pub tool: Option<Arc<str>>,
     /// On calls and results: what the tool does, if that is known.
     pub deed: Option<Deed>,
-    /// On a call: how it is known what it does it with and to; see [`Item::does`].
+    /// On a call: the source of its arguments; see [`Item::does`].
     pub does: Option<Does>,
     /// On a result: the id of its call.
     pub call: Option<Id>,
-    /// Whether it tells of a failure.
+    /// Whether it reports a failure.
     pub error: bool,
     /// On a call: its input, by node of the record.
     pub input: Option<u32>,
@@ -294,35 +294,35 @@ pub struct Item {
     pub block: Option<u32>,
     /// Its text.
     pub text: Content,
-    /// Takes out of the cleaned text what the agent's program put around it; see [`Item::words`].
+    /// Removes from the cleaned text whatever the agent's program put around it; see [`Item::words`].
     pub words: Option<fn(&Item, Text) -> Text>,
     /// Its typed facts; names as in `docs/facts.md`.
     pub data: FactList,
     /// The record that it came with.
     pub record: Option<Arc<Record>>,
-    /// On a call whose input is being written: how far that is. `None` once the input is whole, if only it.
+    /// On a call whose input is being written: the state of the input. `None` once the input is complete, even if the call isn't.
     pub growing: Option<Box<GrowingInput>>,
 }
 
-/// How far the input of a call is that is being written. The item's record holds what can be read of it.
+/// The state of a call's input that is being written. The item's record contains the part that can be parsed.
 #[derive(Clone, Debug, Default)]
 pub struct GrowingInput {
     /// The string that is being written, by node of the record.
     pub open: Option<u32>,
-    /// Strings of which only the end is there, by node, each with how much is left out before it. Such a string begins with a
-    /// line that says so.
+    /// Strings whose beginning is left out, by node, each with the size of that beginning. Such a string begins with a line that
+    /// says so.
     pub cuts: Vec<(u32, Cut)>,
 }
 
 impl GrowingInput {
-    /// What is left out at the start of a string.
+    /// The size of the part that is left out at the start of a string.
     pub fn cut(&self, node: u32) -> Option<Cut> {
         self.cuts.iter().find(|(cut, _)| *cut == node).map(|(_, cut)| *cut)
     }
 }
 
 impl Item {
-    /// A finished item with nothing in it yet.
+    /// An empty item with the status `done`.
     pub fn new(id: impl Into<Id>, kind: Kind, line: u64) -> Self {
         Self {
             id: id.into(),
@@ -348,7 +348,7 @@ impl Item {
         }
     }
 
-    /// A notice of this program itself, as a warning.
+    /// A warning of this program itself, as a notice.
     pub(crate) fn warning(id: impl Into<Id>, event: &str, line: u64) -> Self {
         let mut notice = Self::new(id, Kind::Notice, line);
         let fact = |text: &str| Fact::Text(text.to_owned());
@@ -356,7 +356,7 @@ impl Item {
         notice
     }
 
-    /// A copy without the text, which may be long.
+    /// A copy without the text, which may be long. Unlike `clone`, it doesn't copy the text first.
     pub(crate) fn copy_without_text(&self) -> Self {
         Self {
             id: self.id.clone(),
@@ -382,8 +382,8 @@ impl Item {
         }
     }
 
-    /// Takes a record's value as a call's input. Nodes of the record before keep their meaning. Gives by how much the nodes of
-    /// the input are further on.
+    /// Makes a record the input of a call. It is appended to the item's record, whose nodes stay valid. Returns the offset that must be
+    /// added to the nodes of `input`.
     pub(crate) fn take_input(&mut self, input: Record) -> u32 {
         let (record, root) = match self.record.take() {
             Some(before) => before.followed_by(&input),
@@ -407,22 +407,22 @@ impl Item {
         self.value(self.input?)
     }
 
-    /// The part of a message that it was made from, as written.
+    /// The part of a message that it was made from.
     pub fn block(&self) -> Option<Value<'_>> {
         self.value(self.block?)
     }
 
-    /// What a call does it with and to: its command, its path, under names that all products share.
+    /// The arguments of a call, such as its command or path, under the names that all dialects share.
     pub fn does(&self) -> DoesRef<'_> {
         DoesRef::new(self)
     }
 
-    /// What a call does, or the call of a result, as users name it; `None` if that isn't known.
+    /// The action of a call, or of the call of a result; `None` if it isn't known.
     pub fn action(&self) -> Option<Action> {
         self.deed.map(Deed::action)
     }
 
-    /// The text as it came: faithful, not cleaned.
+    /// The text, unchanged and not cleaned.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.text {
             Content::None => Cow::Borrowed(""),
@@ -436,7 +436,7 @@ impl Item {
         }
     }
 
-    /// Writes the text as it came, without holding all of it.
+    /// Writes the text, unchanged, without decoding all of it at once.
     pub fn write_text(&self, out: &mut impl fmt::Write) -> fmt::Result {
         match &self.text {
             Content::None => Ok(()),
@@ -453,7 +453,7 @@ impl Item {
         }
     }
 
-    /// Whether `ch` stands in the text.
+    /// Whether the text contains `ch`.
     pub fn text_holds(&self, ch: char) -> bool {
         match &self.text {
             Content::Node(node) if self.string(*node).is_some_and(|text| !text.may_hold(ch)) => false,
@@ -472,14 +472,14 @@ impl Item {
         }
     }
 
-    /// Whether it is of a kind that speaks by its text, or a line passed through, and the text holds nothing but blanks.
+    /// Whether it is a prompt, reply, thought, result or raw line, and its text is blank.
     pub fn is_blank(&self) -> bool {
         let is_text = matches!(self.kind, Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Result)
             || self.fact("raw").is_some();
         is_text && self.text().trim().is_empty()
     }
 
-    /// The text as it is for people, cleaned: without what the agent's program put around it.
+    /// The text for readers, cleaned: without whatever the agent's program put around it.
     pub fn words(&self) -> Text {
         let text = self.clean_text();
         match self.words {
@@ -499,27 +499,27 @@ impl Item {
         self.fact("event").and_then(FactRef::str).as_deref() == Some(name)
     }
 
-    /// When it happened, if the stream says so in a form that can be read.
+    /// When it happened, if the stream contains that in a form that can be parsed.
     pub fn at(&self) -> Option<Timestamp> {
         time_of(self.value(self.at?)?)
     }
 
-    /// How long it took to come, in milliseconds; `at`: when it happened, which is read only once.
+    /// How long a result took to come, in milliseconds. `at`: its time, which the caller has parsed already.
     pub(crate) fn took_ms(&self, at: Option<Timestamp>) -> Option<u64> {
         let passed = match self.fact("took_ms")? {
             FactRef::Made(_, Fact::Since(record, node)) => fact::passed(record.value(*node), at?)?,
-            told => told.int()?,
+            other => other.int()?,
         };
         u64::try_from(passed).ok()
     }
 }
 
-/// The time that a value tells.
+/// Parses the time in a value.
 fn time_of(value: Value<'_>) -> Option<Timestamp> {
     value.str()?.decode().parse().ok()
 }
 
-/// Takes text in which a character does not stand.
+/// A sink that fails at text that contains a character.
 struct AllBut(char);
 
 impl fmt::Write for AllBut {

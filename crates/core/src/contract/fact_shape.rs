@@ -1,27 +1,27 @@
-//! Whether values are of the kind that the names of their facts promise, so that a program may rely on it.
+//! Checks that the values of facts have the types that the table of facts promises, so that programs may rely on them.
 //!
-//! Facts that are values of the record come from outside: any field may hold anything.
+//! Facts that are values of the record come from outside: any field may have any type.
 
 use crate::item::{Fact, FactRef, Item, facts};
 use crate::json::ValueKind;
 
-/// Whether a part of what a call does is of the kind that its name promises.
-pub(super) fn is_part(name: &str, told: FactRef<'_>) -> bool {
-    match told {
+/// Whether an argument of a call has the type that its name promises.
+pub(super) fn is_part(name: &str, part: FactRef<'_>) -> bool {
+    match part {
         FactRef::Json(value) | FactRef::Named(value, _) => {
             facts::find_part(name).is_none_or(|row| row.shape.fits(value))
         }
-        FactRef::Of(..) => told.str().is_some(),
+        FactRef::Of(..) => part.str().is_some(),
         FactRef::Sole(..) | FactRef::Word(_) | FactRef::Made(..) => true,
     }
 }
 
-/// Whether it has parts.
-pub(super) fn is_object(told: FactRef<'_>) -> bool {
-    told.value().is_none_or(|value| value.kind() == ValueKind::Object)
+/// Whether it is an object, or was made by the dialect.
+pub(super) fn is_object(part: FactRef<'_>) -> bool {
+    part.value().is_none_or(|value| value.kind() == ValueKind::Object)
 }
 
-/// Whether a fact is of the kind that its name promises. What a dialect made itself is.
+/// Whether a fact has the type that its name promises. A fact that a dialect made always has.
 pub(super) fn fits(item: &Item, name: &str, fact: &Fact) -> bool {
     match (fact, &item.record) {
         (Fact::Node(node) | Fact::Named(node, _), Some(record)) => {

@@ -1,7 +1,7 @@
-//! How the line of an item is written, and any line of machine output.
+//! Writes the lines of machine output, those of items by hand.
 //!
-//! Every line can be shown as it is: whatever could steer a terminal or hide text is spelled as an escape (`\u001b`). Texts of items are
-//! faithful otherwise; those of entries were cleaned before.
+//! Every line is safe to print: characters that could control a terminal or hide text are escaped (`\u001b`). Texts of items are
+//! otherwise unchanged; those of entries were cleaned before.
 
 use std::fmt::{self, Write};
 use std::io;
@@ -20,9 +20,9 @@ use crate::json::{Str, Value, ValueKind, string_length};
 use crate::outline::{Node, Update};
 use crate::text::{is_dangerous, is_joiner};
 
-/// Containers of a value deeper than this are written as a string of their text.
+/// Containers nested more deeply than this are written as a string with their JSON.
 const MAX_DEPTH: usize = 64;
-/// JSON is handed on in pieces of about so many bytes.
+/// The size of the pieces in which JSON is passed on, in bytes.
 const PIECE: usize = 4 << 10;
 
 /// Writes the entry of a node as a line.
@@ -35,24 +35,24 @@ pub fn write_update(update: &Update, out: &mut dyn Write) -> fmt::Result {
     write_line(update, out)
 }
 
-/// Writes what serialises as a line.
+/// Serialises a value as a line.
 fn write_line(value: &impl Serialize, out: &mut dyn Write) -> fmt::Result {
     let mut pieces = EscapedText { out, held: Vec::with_capacity(PIECE) };
     let mut serializer = serde_json::Serializer::with_formatter(&mut pieces, ControlEscapes);
     value.serialize(&mut serializer).map_err(|_| fmt::Error)?;
-    pieces.hand_on()?;
+    pieces.pass_on()?;
     out.write_char('\n')
 }
 
-/// Takes the bytes of JSON as it is written, each time whole characters, and hands them on as text.
+/// Buffers JSON from the serialiser, and passes it on with dangerous characters escaped. Each write must consist of whole characters.
 struct EscapedText<'a> {
     out: &'a mut dyn Write,
     held: Vec<u8>,
 }
 
 impl EscapedText<'_> {
-    fn hand_on(&mut self) -> fmt::Result {
-        let written = write_spelled(&self.held, self.out);
+    fn pass_on(&mut self) -> fmt::Result {
+        let written = write_escaped(&self.held, self.out);
         self.held.clear();
         written
     }
@@ -66,9 +66,9 @@ impl io::Write for EscapedText<'_> {
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.held.len() + bytes.len() > PIECE {
-            self.hand_on().map_err(io::Error::other)?;
+            self.pass_on().map_err(io::Error::other)?;
             if bytes.len() > PIECE {
-                return write_spelled(bytes, self.out).map_err(io::Error::other);
+                return write_escaped(bytes, self.out).map_err(io::Error::other);
             }
         }
         self.held.extend_from_slice(bytes);
@@ -80,24 +80,24 @@ impl io::Write for EscapedText<'_> {
     }
 }
 
-/// Writes JSON with an escape for whatever could steer a terminal or hide text: all of that is in strings. It is looked for
-/// in long stretches, since strings are mostly short.
-fn write_spelled(json: &[u8], out: &mut dyn Write) -> fmt::Result {
+/// Writes JSON with escapes for characters that could control a terminal or hide text, all of which are in strings. It searches
+/// whole pieces rather than single strings, because most strings are short.
+fn write_escaped(json: &[u8], out: &mut dyn Write) -> fmt::Result {
     let mut rest = simdutf8::basic::from_utf8(json).map_err(|_| fmt::Error)?;
     let is_wanted = |byte| byte >= DELETE;
     let wanted = |bytes: u8x16| bytes.max(u8x16::splat(DELETE)).simd_eq(bytes).to_bitmask();
     while let Some((at, ch)) = next_harmful(rest, is_wanted, wanted) {
         out.write_str(&rest[..at])?;
-        spell(out, ch)?;
+        escape(out, ch)?;
         rest = &rest[at + ch.len_utf8()..];
     }
     out.write_str(rest)
 }
 
-/// The last character of ASCII. JSON has escapes for all other control characters there.
+/// The only ASCII control character that JSON doesn't require to be escaped.
 const DELETE: u8 = 0x7f;
 
-/// How control characters are spelled.
+/// Writes backspace and form feed as `\u` escapes, like [`write_string`].
 struct ControlEscapes;
 
 impl Formatter for ControlEscapes {
@@ -115,7 +115,7 @@ impl Formatter for ControlEscapes {
 }
 
 impl Serialize for Item {
-    /// The line of `--to items`, for `serde_json` alone: its facts are passed on as they came.
+    /// Writes the line of `--to items`. Works only with `serde_json`, because facts are passed on as raw JSON.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut line = String::new();
         write_item(self, &mut line).map_err(S::Error::custom)?;
@@ -173,7 +173,7 @@ impl<'a> Object<'a> {
         Self { out, is_empty: true }
     }
 
-    /// Writes a name of ours, in which no character is spelled, and hands out where its value goes.
+    /// Writes a name, which must need no escapes. Returns the output for its value.
     fn field(&mut self, name: &str) -> &mut String {
         self.out.push_str(if std::mem::take(&mut self.is_empty) { "\"" } else { ",\"" });
         self.out.push_str(name);
@@ -209,12 +209,12 @@ fn list<T>(
     out.write_char(']')
 }
 
-/// Writes what a call does it with and to.
+/// Writes the arguments of a call.
 pub fn write_does(item: &Item, out: &mut String) -> fmt::Result {
     write_parts(&known(item.does().parts()), out)
 }
 
-/// Parts of what a call does. What isn't of the type that its name promises is in the input alone.
+/// The arguments that have the type that their names promise. Others are only in the input.
 fn known<N: Deref<Target = str>>(mut parts: Vec<(N, FactRef<'_>)>) -> Vec<(N, FactRef<'_>)> {
     parts.retain(|(name, part)| fact_shape::is_part(name, *part));
     parts
@@ -228,7 +228,7 @@ fn write_parts<N: Deref<Target = str>>(parts: &[(N, FactRef<'_>)], out: &mut Str
     inside.close()
 }
 
-/// A part of what a call does. Parts nest as deep as tables of tools name them.
+/// Writes an argument of a call. The recursion is limited by the depth of the tables of tools.
 fn write_part(out: &mut String, part: FactRef<'_>) -> fmt::Result {
     match part {
         FactRef::Json(of) => value(out, of),
@@ -242,7 +242,7 @@ fn write_part(out: &mut String, part: FactRef<'_>) -> fmt::Result {
     }
 }
 
-/// The typed facts. What is not of the kind that its name promises stands apart, under `odd`.
+/// Writes the typed facts. Those without the type that their names promise are written under `odd`.
 fn data(out: &mut String, item: &Item) -> fmt::Result {
     let fits = |name: &str, known: &Fact| fact_shape::fits(item, name, known);
     let mut object = Object::open(out);
@@ -260,8 +260,8 @@ fn facts(out: &mut String, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::
     object.close()
 }
 
-/// Writes the wanted facts that say something, the first of each name: that is the one formatters see. Some have an older
-/// name as well, which stays while the version of the format does. Whether all are wanted.
+/// Writes the wanted facts that have a value, the first of each name, as formatters see them. Some are also written under an older
+/// name, which remains until the version of the format changes. Returns whether all facts are wanted.
 fn named(
     object: &mut Object<'_>,
     item: &Item,
@@ -301,7 +301,7 @@ fn named(
     Ok(!has_others)
 }
 
-/// Facts nest as deep as dialects build them, which is a few levels.
+/// Writes a fact. The recursion is limited: dialects nest facts only a few levels deep.
 fn fact(out: &mut String, item: &Item, known: &Fact) -> fmt::Result {
     match known {
         Fact::Bool(truth) => write!(out, "{truth}"),
@@ -326,11 +326,11 @@ fn fact(out: &mut String, item: &Item, known: &Fact) -> fmt::Result {
     }
 }
 
-/// Writes a string of JSON with its quotes: what could steer a terminal or hide text is an escape.
+/// Writes a JSON string with its quotes, and with escapes for characters that could control a terminal or hide text.
 pub fn write_string(out: &mut (impl Write + ?Sized), text: &str) -> fmt::Result {
     out.write_char('"')?;
     let mut rest = text;
-    while let Some((at, ch)) = next_spelled(rest) {
+    while let Some((at, ch)) = next_escaped(rest) {
         out.write_str(&rest[..at])?;
         match ch {
             '"' => out.write_str("\\\"")?,
@@ -338,7 +338,7 @@ pub fn write_string(out: &mut (impl Write + ?Sized), text: &str) -> fmt::Result 
             '\n' => out.write_str("\\n")?,
             '\t' => out.write_str("\\t")?,
             '\r' => out.write_str("\\r")?,
-            _ => spell(out, ch)?,
+            _ => escape(out, ch)?,
         }
         rest = &rest[at + ch.len_utf8()..];
     }
@@ -346,13 +346,13 @@ pub fn write_string(out: &mut (impl Write + ?Sized), text: &str) -> fmt::Result 
     out.write_char('"')
 }
 
-/// The first character that is not written as it is, and where it stands.
-fn next_spelled(text: &str) -> Option<(usize, char)> {
+/// The first character that must be escaped, and its offset.
+fn next_escaped(text: &str) -> Option<(usize, char)> {
     next_harmful(text, |byte| !is_plain(byte), odd_ones)
 }
 
-/// The first character that could steer a terminal or hide text, or is of ASCII and wanted, and where it stands. See
-/// [`length_before`] for what is wanted, which all other characters are.
+/// The first character that could control a terminal or hide text, or is wanted and ASCII, and its offset. For `is_wanted` and `wanted`
+/// see [`length_before`]; they must accept all bytes that aren't ASCII.
 #[inline]
 fn next_harmful(
     text: &str,
@@ -370,24 +370,24 @@ fn next_harmful(
     }
 }
 
-/// Whether a byte is a character that is written as it is.
+/// Whether a byte is a character that needs no escape.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')
 }
 
-/// Marks the bytes that aren't.
+/// A bit mask of the bytes that aren't [plain](is_plain).
 fn odd_ones(bytes: u8x16) -> u32 {
     let [quote, backslash, last_control, delete] = [b'"', b'\\', 0x1f, 0x7f].map(u8x16::splat);
     let is_special = bytes.simd_eq(quote) | bytes.simd_eq(backslash);
     (is_special | bytes.min(last_control).simd_eq(bytes) | bytes.max(delete).simd_eq(bytes)).to_bitmask()
 }
 
-fn spell(out: &mut (impl Write + ?Sized), ch: char) -> fmt::Result {
+fn escape(out: &mut (impl Write + ?Sized), ch: char) -> fmt::Result {
     ch.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
 }
 
-/// Writes a value of a record as it was written: key order, numbers and escapes; only what could steer a
-/// terminal is spelled, lone surrogates are replaced, and what lies too deep is written as a string.
+/// Writes a value of a record with its key order and numbers, without blanks. Escapes are normalised, lone surrogates are replaced, and
+/// containers nested too deeply are written as a string.
 fn value(out: &mut String, value: Value<'_>) -> fmt::Result {
     match value.kind() {
         ValueKind::String => write_string(out, &value.str().map(Str::decode).unwrap_or_default()),
@@ -399,7 +399,7 @@ fn value(out: &mut String, value: Value<'_>) -> fmt::Result {
 fn container(out: &mut String, raw: &str) -> fmt::Result {
     let bytes = raw.as_bytes();
     let (mut depth, mut at) = (0_usize, 0);
-    // Up to here it is written; what follows is written in long stretches.
+    // How much is written. The rest is written in stretches as long as possible.
     let mut written = 0;
     while at < bytes.len() {
         let start = at;
@@ -407,7 +407,7 @@ fn container(out: &mut String, raw: &str) -> fmt::Result {
             b'"' => {
                 at += string_length(&bytes[at..]);
                 let inside = &raw[start + 1..at - 1];
-                if next_spelled(inside).is_some() {
+                if next_escaped(inside).is_some() {
                     out.write_str(&raw[written..start])?;
                     write_string(out, &Str::of_raw(inside).decode())?;
                     written = at;
@@ -460,7 +460,7 @@ mod tests {
     use super::*;
     use crate::json::Record;
 
-    fn spelled(json: &str) -> String {
+    fn written(json: &str) -> String {
         let record = Record::from_line(json.to_owned()).unwrap_or_else(|(damage, _)| panic!("{damage:?}"));
         let mut out = String::new();
         value(&mut out, record.root()).unwrap_or_else(|error| panic!("{error}"));
@@ -468,22 +468,22 @@ mod tests {
     }
 
     #[test]
-    fn values_are_written_as_they_were_but_cannot_steer_a_terminal() {
+    fn values_are_written_unchanged_but_cannot_control_a_terminal() {
         for (json, want) in [
             (r#" { "b" : [1.50, 1e400, "x\/y"], "a":{} } "#, r#"{"b":[1.50,1e400,"x/y"],"a":{}}"#),
             (r#"["\u001b[2J","\ud800","a\"b"]"#, r#"["\u001b[2J","�","a\"b"]"#),
             ("[\"\u{202e}\u{7f}\"]", r#"["\u202e\u007f"]"#),
             ("\"\u{e0041}\"", r#""\udb40\udc41""#),
         ] {
-            assert_eq!(spelled(json), want);
+            assert_eq!(written(json), want);
         }
     }
 
     #[test]
-    fn what_lies_too_deep_becomes_a_string() {
+    fn a_container_nested_too_deeply_becomes_a_string() {
         let deep = format!("{}\"x\"{}", "[".repeat(70), "]".repeat(70));
         let want =
             format!("{}\"{}\\\"x\\\"{}\"{}", "[".repeat(64), "[".repeat(6), "]".repeat(6), "]".repeat(64));
-        assert_eq!(spelled(&deep), want);
+        assert_eq!(written(&deep), want);
     }
 }

@@ -27,7 +27,7 @@ pub fn updates() -> String {
     text(schemars::schema_for!(UpdateLine))
 }
 
-/// The typed facts of an item.
+/// The schema of the typed facts of an item.
 pub(super) struct FactsSchema;
 
 impl JsonSchema for FactsSchema {
@@ -43,7 +43,7 @@ impl JsonSchema for FactsSchema {
     }
 }
 
-/// What a call does it with and to.
+/// The schema of the arguments of a call.
 pub(super) struct DoesSchema;
 
 impl JsonSchema for DoesSchema {
@@ -72,7 +72,7 @@ fn properties(rows: &[FactRow]) -> Value {
     Value::Object(fields.collect())
 }
 
-/// What a schema states of a kind of value.
+/// The schema of a type of value.
 fn of_shape(shape: FactShape) -> Map<String, Value> {
     let parts = |parts: &[FactRow]| match parts {
         [] => json!({ "type": "object" }),
@@ -104,7 +104,7 @@ fn text(mut schema: Schema) -> String {
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }
 
-/// What isn't there is left out, never `null`.
+/// Removes `null` from a schema: absent values are omitted, never `null`.
 fn forbid_null(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     if let Some(Value::Array(types)) = object.get_mut("type") {

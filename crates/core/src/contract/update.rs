@@ -11,42 +11,42 @@ use crate::outline::{EntryChange, Update};
 
 use super::{EntryLine, VERSION, version};
 
-/// What changes of what is said: a line of `--to json --live always`. Entries are kept by `entry.id`.
+/// A change of the entries shown: a line of `--to json --live always`. Entries are identified by `entry.id`.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "update", rename_all = "lowercase")]
 #[cfg_attr(feature = "schema", schemars(rename = "UpdateLine"))]
 pub(super) enum UpdateLine {
-    /// The entry is shown, in place of the one with its id if there is one.
+    /// The entry is shown, in place of the one with the same id if there is one.
     Put {
         /// Version of the format.
         #[serde(rename = "v", deserialize_with = "version")]
         #[cfg_attr(feature = "schema", schemars(extend("const" = 1)))]
         _v: u32,
-        /// Number of the last line that was read when this was taken; the end of the input counts as one more.
+        /// The number of the last line read when this was taken; the end of the input counts as one more.
         revision: u64,
         /// True while the entry may still grow or change, else absent.
         #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
         partial: Option<bool>,
-        /// On calls: whether the result is there, shown or not.
+        /// On calls: whether the result has come, shown or hidden.
         answered: Option<bool>,
         /// The entry.
         entry: Box<EntryLine<'static>>,
     },
-    /// The entry is shown no more, if it was.
+    /// The entry is removed, if it was shown.
     Drop {
         /// Version of the format.
         #[serde(rename = "v", deserialize_with = "version")]
         #[cfg_attr(feature = "schema", schemars(extend("const" = 1)))]
         _v: u32,
-        /// Number of the last line that was read when this was taken; the end of the input counts as one more.
+        /// The number of the last line read when this was taken; the end of the input counts as one more.
         revision: u64,
-        /// Which entry.
+        /// The id of the entry.
         entry: EntryId<'static>,
     },
 }
 
-/// Names an entry.
+/// Identifies an entry.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(super) struct EntryId<'a> {

@@ -1,7 +1,6 @@
 //! Blocks: the parts of an entry's body.
 //!
-//! A block answers for itself how large it is, which texts it holds and what is left when it is cut, so that clipping and
-//! masking know no kinds.
+//! A block itself computes its size, lists its texts and truncates itself, so that clipping and masking don't depend on its type.
 
 use std::iter::{self, Sum};
 use std::ops::Add;
@@ -21,16 +20,16 @@ use super::{Hunk, Line, LineChange, Role, read};
 #[serde(tag = "type", rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Block {
-    /// Short lines with roles of their own.
+    /// Short lines of spans.
     Lines {
         /// The lines.
         lines: Vec<Line>,
     },
-    /// Markdown, as a model writes it.
+    /// Markdown, as written by a model.
     Prose {
         /// Its source.
         text: Text,
-        /// What it is: `reply`, `prompt`, `thinking`, …
+        /// Its role: `reply`, `prompt`, `thinking`, …
         role: Role,
     },
     /// Verbatim text: output, file contents, commands.
@@ -40,10 +39,10 @@ pub enum Block {
         /// Language or file extension, for highlighting.
         #[serde(skip_serializing_if = "Option::is_none")]
         lang: Option<Text>,
-        /// Number of its first line, if its lines are numbered.
+        /// The number of its first line, if its lines are numbered.
         #[serde(skip_serializing_if = "Option::is_none")]
         start: Option<u64>,
-        /// What it is: `call.command`, `result.text`, `result.error`, …
+        /// Its role: `call.command`, `result.text`, `result.error`, …
         role: Role,
     },
     /// Changes of a file.
@@ -54,50 +53,50 @@ pub enum Block {
         /// Its hunks.
         hunks: Vec<Hunk>,
     },
-    /// Points, with states.
+    /// A list of points with states.
     List {
         /// The points.
         items: Vec<ListItem>,
     },
-    /// Rows and columns.
+    /// A table.
     Table {
-        /// Column heads; may be empty.
+        /// The column headings; may be empty.
         head: Vec<Line>,
-        /// Rows.
+        /// The rows.
         rows: Vec<Vec<Line>>,
     },
-    /// A picture or document: told, and shown by writers that can.
+    /// An image or document: described in words, and shown by writers that can.
     Image {
-        /// Its media type, as claimed.
+        /// Its media type, according to the stream.
         media: Text,
         /// Its size in bytes, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         bytes: Option<u64>,
-        /// Its name, place or address, if it has one.
+        /// Its name, path or URL, if it has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<Text>,
-        /// Where its bytes are, if the stream holds them; JSON has no place for them.
+        /// Its bytes, if the stream contains them; omitted in JSON.
         #[serde(skip)]
         picture: Option<Picture>,
     },
-    /// Something that may be folded.
+    /// Blocks that may be folded.
     Details {
-        /// What stands for it when it is folded.
+        /// The line that is shown while they are folded.
         summary: Line,
-        /// What is inside.
+        /// The blocks.
         #[serde(deserialize_with = "read::blocks")]
         body: Vec<Block>,
     },
-    /// Something was left out here, by a limit of the profile.
+    /// A gap: something was left out here, because of a limit of the profile.
     Elided {
-        /// Whole lines that were left out.
+        /// The number of whole lines that were left out.
         lines: u64,
-        /// Bytes that were left out.
+        /// The number of bytes that were left out.
         bytes: u64,
     },
 }
 
-/// State of a point of a list.
+/// The state of a point of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -128,16 +127,16 @@ impl Point {
 pub struct ListItem {
     /// Its state.
     pub point: Point,
-    /// What it says.
+    /// Its text.
     pub line: Line,
 }
 
-/// How much of a block: lines or rows, and bytes of their text.
+/// The size of a block, or of a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockSize {
-    /// Lines.
+    /// Lines or rows.
     pub lines: usize,
-    /// Bytes of text.
+    /// Bytes of their text.
     pub bytes: usize,
 }
 
@@ -209,7 +208,7 @@ impl Block {
         lines.iter().chain(items.iter().map(|item| &item.line)).chain(rows.iter().flatten())
     }
 
-    /// The lines of [`Block::lines`], in groups that are each read as one text.
+    /// The lines of [`Block::lines`], in groups each of which is one text to a reader.
     pub fn lines_mut(&mut self) -> impl Iterator<Item = &mut [Line]> {
         let (lines, items, rows): (&mut [Line], &mut [ListItem], &mut [Vec<Line>]) = match self {
             Self::Lines { lines } => (lines, &mut [], &mut []),
@@ -222,7 +221,7 @@ impl Block {
         iter::once(lines).chain(items).chain(rows.iter_mut().map(Vec::as_mut_slice))
     }
 
-    /// Its other texts that hold what an agent wrote, apart from the lines of a diff.
+    /// Its other texts, without the lines of a diff.
     pub fn texts_mut(&mut self) -> impl Iterator<Item = &mut Text> {
         let texts = match self {
             Self::Prose { text, .. } | Self::Code { text, .. } => [Some(text), None],
@@ -233,7 +232,8 @@ impl Block {
         texts.into_iter().flatten()
     }
 
-    /// Whether any of its texts `counts`, apart from those of the blocks inside of it. Lines of a diff, an image and a gap always do.
+    /// Whether `counts` is true for any of its texts, without those of the blocks inside of it. Lines of a diff, an image and a gap
+    /// always count.
     pub(super) fn holds(&self, counts: impl Fn(&str) -> bool) -> bool {
         match self {
             Self::Diff { hunks, .. } => hunks.iter().any(|hunk| !hunk.lines.is_empty()),
@@ -245,7 +245,7 @@ impl Block {
         }
     }
 
-    /// About how many bytes of memory it takes. What is folded in another counts as little.
+    /// The approximate memory that it takes, in bytes. Blocks inside of it don't count.
     fn memory(&self) -> usize {
         let bytes = match self {
             Self::Image { picture, .. } => picture.as_ref().map_or(0, Picture::size),
@@ -254,7 +254,7 @@ impl Block {
         100 + bytes
     }
 
-    /// Its size, as limits count it. An image, a gap and what is folded have none: limits apply to folded blocks one by one.
+    /// Its size, as limits count it. That of an image, a gap or details is zero: limits apply to each block inside of details.
     pub fn size(&self) -> BlockSize {
         match self.source() {
             Some((_, text)) => {
@@ -265,7 +265,7 @@ impl Block {
         }
     }
 
-    /// The bytes of text in each row of a block that is made of rows.
+    /// The bytes of text in each row, if the block consists of rows.
     pub fn row_bytes(&self) -> impl DoubleEndedIterator<Item = usize> {
         let (mut lines, mut items): (&[Line], &[ListItem]) = (&[], &[]);
         let (mut rows, mut hunks): (&[Vec<Line>], &[Hunk]) = (&[], &[]);
@@ -285,7 +285,7 @@ impl Block {
         lines.chain(rows).chain(diff_lines)
     }
 
-    /// Leaves only the start of it, of this size.
+    /// Truncates it to this size.
     pub fn truncate(&mut self, head: BlockSize) {
         match self {
             Self::Code { text, .. } | Self::Prose { text, .. } => text.truncate(head.bytes),
@@ -304,7 +304,8 @@ impl Block {
         }
     }
 
-    /// Takes the end of a block of this `size` as one of its own; what remains may still hold some of its text.
+    /// Returns the end of a block as a separate block. `size`: the size of the block; `tail`: the size of the end. Text and diffs are
+    /// copied and remain in the block as well, rows are moved.
     pub fn split_end(&mut self, size: BlockSize, tail: BlockSize) -> Option<Self> {
         let skipped = size.lines - tail.lines;
         let end = |text: &Text| Text::clean(&text[text.len() - tail.bytes..]);
@@ -327,12 +328,12 @@ impl Block {
     }
 }
 
-/// About how many bytes of text are in blocks. What is folded in another counts as little.
+/// The approximate memory that blocks take, in bytes. Blocks inside of others don't count.
 pub fn text_size(blocks: &[Block]) -> usize {
     blocks.iter().map(Block::memory).sum()
 }
 
-/// The hunks behind so many lines.
+/// The hunks without their first `skipped` lines.
 fn end_of_hunks(hunks: &[Hunk], mut skipped: usize) -> Vec<Hunk> {
     let mut out = Vec::new();
     for hunk in hunks {

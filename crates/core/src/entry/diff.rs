@@ -1,4 +1,4 @@
-//! Diffs: what was kept, added and removed.
+//! Diffs: lines that were kept, added and removed.
 
 use std::fmt::{self, Write};
 
@@ -14,10 +14,10 @@ use super::OneLine;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hunk {
-    /// Number of its first line in the old file, from 1; absent if only the changed text is known.
+    /// The number of its first line in the old file, from 1; absent if only the changed text is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_start: Option<u64>,
-    /// Number of its first line in the new file, from 1.
+    /// The number of its first line in the new file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_start: Option<u64>,
     /// Its lines.
@@ -26,7 +26,7 @@ pub struct Hunk {
 }
 
 impl Hunk {
-    /// Writes it as `diff -u` does, below a header if the numbers of its first lines in the old and the new file are given.
+    /// Writes it in the format of `diff -u`, with a header if `starts` has the numbers of its first lines in the old and the new file.
     pub fn unified(&self, starts: Option<(u64, u64)>, out: &mut String) {
         if let Some((old, new)) = starts {
             let count = |without| self.lines.iter().filter(|line| line.change != without).count();
@@ -41,7 +41,7 @@ impl Hunk {
         }
     }
 
-    /// Hands over the lines, one after the other.
+    /// Passes each line to `take`, with its numbers and its partner.
     pub fn paired_lines<'h>(&'h self, mut take: impl FnMut(PairedLine<'h>)) {
         let lines = &self.lines;
         let run = |from, change| lines.iter_from(from).take_while(|line| line.change == change).count();
@@ -70,20 +70,20 @@ impl Hunk {
     }
 }
 
-/// Gives a number, and counts on.
+/// Returns a number, and increments it.
 fn advance(number: &mut Option<u64>) -> Option<u64> {
     let current = (*number)?;
     *number = Some(current.saturating_add(1));
     Some(current)
 }
 
-/// A line of a hunk, and what it took the place of.
+/// A line of a hunk, with its numbers and its partner.
 pub struct PairedLine<'h> {
     /// The line.
     pub line: DiffLine<'h>,
-    /// The line that it took the place of, or that took its place.
+    /// The removed line that it replaced, or the added line that replaced it.
     pub partner: Option<DiffLine<'h>>,
-    /// Its number in the file before and in the file after.
+    /// Its numbers in the old and in the new file.
     pub numbers: [Option<u64>; 2],
 }
 
@@ -97,17 +97,17 @@ pub struct DiffLine<'a> {
     pub text: &'a str,
 }
 
-/// The lines of a hunk, in one text: most are short, and a text of its own for each would take many times their room.
+/// The lines of a hunk, in a single string: most are short, and a separate string for each would take many times the memory.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct DiffLines {
-    /// All lines, one right behind the other. Each was cleaned by itself.
+    /// All lines without separators. Each was cleaned by itself.
     pub(super) text: String,
-    /// What was done to each line, and where it ends.
+    /// The change of each line, and its end in the text.
     ends: Vec<(LineChange, usize)>,
 }
 
 impl DiffLines {
-    /// Adds a line, cleaned; line feeds in it become `␊`, since it is one line whatever it holds.
+    /// Adds a line, cleaned. Line feeds in it are replaced by `␊`.
     pub fn push(&mut self, change: LineChange, text: &str) {
         match find(b'\n', text.as_bytes()) {
             None => clean_into(text, &mut self.text),
@@ -116,28 +116,28 @@ impl DiffLines {
         self.ends.push((change, self.text.len()));
     }
 
-    /// How many there are.
+    /// The number of lines.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The line at a position from 0 on.
+    /// The line at index `at`.
     pub fn get(&self, at: usize) -> Option<DiffLine<'_>> {
         let (change, end) = *self.ends.get(at)?;
         Some(DiffLine { change, text: &self.text[self.start(at)..end] })
     }
 
-    /// All of them.
+    /// All lines.
     pub fn iter(&self) -> impl Iterator<Item = DiffLine<'_>> {
         self.iter_from(0)
     }
 
-    /// Those from a position on.
+    /// The lines from index `first` on.
     pub fn iter_from(&self, first: usize) -> impl Iterator<Item = DiffLine<'_>> {
         let mut start = self.start(first);
         self.ends.get(first..).unwrap_or_default().iter().map(move |&(change, end)| {
@@ -147,13 +147,13 @@ impl DiffLines {
         })
     }
 
-    /// Leaves only so many at the start.
+    /// Keeps only the first `count` lines.
     pub fn truncate(&mut self, count: usize) {
         self.text.truncate(self.start(count));
         self.ends.truncate(count);
     }
 
-    /// Where the line at a position starts.
+    /// The start of the line at index `at` in the text.
     fn start(&self, at: usize) -> usize {
         match at.checked_sub(1) {
             None => 0,
@@ -182,7 +182,7 @@ impl Serialize for DiffLines {
     }
 }
 
-/// What a diff did to a line.
+/// The change of a line in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Change"))]
 #[serde(rename_all = "lowercase")]
@@ -202,7 +202,7 @@ impl LineChange {
         self.into()
     }
 
-    /// The sign before its line in a diff as `diff -u` writes it.
+    /// The sign before its line in the format of `diff -u`.
     pub fn sign(self) -> char {
         match self {
             Self::Keep => ' ',

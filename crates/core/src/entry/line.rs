@@ -1,4 +1,4 @@
-//! Lines of an entry, and the spans that they are made of.
+//! The lines of an entry, and their spans.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use crate::find::find;
 use crate::text::Text;
 
-/// What a span *is*: a dotted name such as `tool.name`, which falls back to its parent `tool`.
-/// The set is open; `docs/roles.md` lists the names in use.
+/// The meaning of a span: a dotted name such as `tool.name`, which falls back to its parent `tool`.
+/// Any name is allowed; `docs/roles.md` lists those in use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Role(Cow<'static, str>);
 
 impl Role {
-    /// A role of our own.
+    /// The role of a name that is known at compile time.
     pub const fn of(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 
-    /// The role of this name, if it is one: letters, digits, `_`, `-`, and dots between them.
+    /// The role of this name, if it is valid: up to 64 letters, digits, `_`, `-`, and dots between them.
     pub fn parse(name: &str) -> Option<Self> {
         let is_part = |part: &str| {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
@@ -33,12 +33,12 @@ impl Role {
         &self.0
     }
 
-    /// How text of this role is set, whatever it looks like.
+    /// The layout of text with this role, in every theme.
     pub fn text_layout(&self) -> TextLayout {
         Self::layout_of(self.name())
     }
 
-    /// The same of a role by its name.
+    /// Like [`Role::text_layout`], by the role's name.
     pub fn layout_of(name: &str) -> TextLayout {
         match name {
             "call.command" => TextLayout::Command,
@@ -51,29 +51,29 @@ impl Role {
     }
 }
 
-/// The role of the line that stands for a body that isn't written.
+/// The role of the summary of details whose body isn't written.
 pub(crate) const FOLDED: &str = "details.folded";
 
-/// The role of a line that isn't written either where what it stands for can't be unfolded.
+/// The role of the summary of details that are omitted entirely in formats where they can't be unfolded.
 pub(crate) const HIDDEN: &str = "details.hidden";
 
-/// The role of a title that ends what its call's title began.
+/// The role of a title that continues that of its call.
 pub const GOES_ON: &str = "result.note.of";
 
-/// How a text is laid out among others. Writers ask this, never a role's name, which says how it looks.
+/// The layout of a text. Writers decide by it, never by a role's name, which determines only the look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextLayout {
-    /// Like any other.
+    /// Text without a special layout.
     Plain,
-    /// A command, behind a prompt.
+    /// A command, after a prompt sign.
     Command,
-    /// As a person typed it: each line feed is meant.
+    /// Text typed by the user: line feeds are kept.
     Typed,
     /// A value, below its key.
     Value,
-    /// It stands for what is folded behind it and isn't written.
+    /// The summary of a body that isn't written.
     Folded,
-    /// The same, and where nothing can be unfolded it isn't written itself.
+    /// Like `Folded`, but the summary itself isn't written either if the format can't unfold it.
     Hidden,
 }
 
@@ -83,8 +83,8 @@ impl From<&'static str> for Role {
     }
 }
 
-/// A text without line feeds: those of what it is made from become `␊`, so that no text can begin a line of its own
-/// where it is a part of one. Only what a writer spelled ([`Span::spelled`]) may have some.
+/// A text without line feeds: they are replaced by `␊`, so that no text can begin a new line
+/// in the middle of one. Only text that a writer has written itself ([`Span::spelled`]) may contain line feeds.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -95,7 +95,7 @@ impl Clone for OneLine {
         Self(self.0.clone())
     }
 
-    /// Uses its room again.
+    /// Reuses the allocation.
     fn clone_from(&mut self, source: &Self) {
         self.0.clone_from(&source.0);
     }
@@ -139,14 +139,14 @@ impl<T: Into<Text>> From<T> for OneLine {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
-    /// What it says.
+    /// Its text.
     pub text: OneLine,
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// Where it leads, if it is a link. Writers check the scheme.
+    /// The target, if it is a link. Writers check the scheme.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Text>,
-    /// Whether a writer above has spelled it already, in the output's own format; see [`Span::spelled`].
+    /// Whether its text is already in the output's format; see [`Span::spelled`].
     #[serde(skip)]
     pub is_spelled: bool,
 }
@@ -157,7 +157,7 @@ impl Clone for Span {
         Self { text: text.clone(), role: role.clone(), link: link.clone(), is_spelled: *is_spelled }
     }
 
-    /// Uses its room again.
+    /// Reuses the allocations.
     fn clone_from(&mut self, source: &Self) {
         let Self { text, role, link, is_spelled } = self;
         text.clone_from(&source.text);
@@ -168,14 +168,14 @@ impl Clone for Span {
 }
 
 impl Span {
-    /// A span.
+    /// A span without a link.
     pub fn new(role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
         Self { text: text.into(), role: role.into(), link: None, is_spelled: false }
     }
 
-    /// The same span, with a text that a writer on top of another one has spelled itself. The writer below (`Terminal` or
-    /// `Markdown`) writes it as it is, never parts it, and sets its further lines as far in as the first. Others take it
-    /// for text like any other.
+    /// The same span with a text that is already in the output's format: from a writer that extends another one. The extended writer
+    /// (`Terminal` or `Markdown`) writes it unchanged, never breaks it, and indents its further lines like the first. Other writers
+    /// treat it like any other text.
     #[must_use]
     pub fn spelled(&self, text: Text) -> Self {
         Self { text: OneLine(text), role: self.role.clone(), link: self.link.clone(), is_spelled: true }
@@ -189,12 +189,12 @@ impl Span {
     }
 }
 
-/// One line of spans, written one after the other with nothing between.
+/// One line of spans, written without separators.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Line {
-    /// Its pieces.
+    /// Its spans.
     pub spans: Vec<Span>,
 }
 
@@ -203,7 +203,7 @@ impl Clone for Line {
         Self { spans: self.spans.clone() }
     }
 
-    /// Uses its room again.
+    /// Reuses the allocations.
     fn clone_from(&mut self, source: &Self) {
         self.spans.clone_from(&source.spans);
     }
@@ -212,20 +212,20 @@ impl Clone for Line {
 impl Line {
     /// A line of one span.
     pub fn of(role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
-        // Room for two more spans and the blanks between: most lines are built from here.
+        // Capacity for two more spans and the blanks between them: most lines are built from here.
         let mut spans = Vec::with_capacity(5);
         spans.push(Span::new(role, text));
         Self { spans }
     }
 
-    /// Its text alone.
+    /// Its text, without roles.
     pub fn plain(&self) -> String {
         let mut text = String::with_capacity(self.bytes());
         self.spans.iter().for_each(|span| text.push_str(&span.text));
         text
     }
 
-    /// Adds a span, after a blank if there is something before it. Empty text adds nothing.
+    /// Adds a span, after a blank if the line has spans already. Empty text adds nothing.
     pub fn push(&mut self, role: impl Into<Role>, text: impl Into<OneLine>) {
         self.push_span(Span::new(role, text));
     }
@@ -248,12 +248,12 @@ impl Line {
         self
     }
 
-    /// How many bytes of text it has.
+    /// The size of its text, in bytes.
     pub fn bytes(&self) -> usize {
         self.spans.iter().map(|span| span.text.len()).sum()
     }
 
-    /// Whether any of its texts is one that `counts`.
+    /// Whether `counts` is true for the text of any of its spans.
     pub(super) fn holds(&self, counts: impl Fn(&str) -> bool) -> bool {
         self.spans.iter().any(|span| counts(&span.text))
     }

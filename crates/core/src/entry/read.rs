@@ -1,4 +1,4 @@
-//! Entries read from JSON: text is cleaned on the way in, and what newer versions may have is read as the nearest that is known.
+//! Deserialises entries: text is cleaned on the way in, and names of newer versions are mapped to the nearest known ones.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -9,7 +9,7 @@ use crate::text::Text;
 use crate::theme;
 
 impl<'de> Deserialize<'de> for Role {
-    /// What can't be the name of a role becomes the plain one, `text`.
+    /// Reads the name of a role. An invalid name becomes `text`.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         Ok(Self::parse(&name).unwrap_or(Self::of("text")))
@@ -24,7 +24,7 @@ impl<'de> Deserialize<'de> for OneLine {
 
 impl<'de> Deserialize<'de> for DiffLines {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// [`DiffLine`] with a text of its own.
+        /// [`DiffLine`] with an owned text.
         #[derive(Deserialize)]
         struct Owned {
             change: LineChange,
@@ -36,13 +36,13 @@ impl<'de> Deserialize<'de> for DiffLines {
     }
 }
 
-/// Reads the name of a glyph; one that isn't known is none.
+/// Reads the name of a glyph. An unknown name becomes none.
 pub(crate) fn mark<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Mark, D::Error> {
     let name = Option::<String>::deserialize(deserializer)?;
     Ok(name.as_deref().and_then(theme::mark))
 }
 
-/// Reads blocks. One of a type that isn't known becomes one that was left out.
+/// Reads blocks. A block of an unknown type becomes a gap.
 pub(crate) fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
     let blocks = Vec::<Value>::deserialize(deserializer)?.into_iter().map(|block| match block.get("type") {
         Some(Value::String(name)) if !Block::TYPES.contains(&name.as_str()) => {

@@ -1,18 +1,18 @@
-//! `Deed`: what a call does, in terms that all products share. The formatting of the call and its result depends on it; users
+//! `Deed`: what a call does, in the terms that all dialects share. It determines how the call and its result are formatted; users
 //! choose by the coarser `Action`, which follows from it.
 
 use super::Action;
 
-/// What a call does, in the terms that all products share. Each belongs to an [`Action`], which is what users choose by.
+/// What a call does, in the terms that all dialects share. Each belongs to an [`Action`], by which users choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Deed {
     /// Runs a command.
     Run,
-    /// Runs a command that is listened to for a while.
+    /// Runs a command and watches its output for a while.
     Watch,
-    /// Looks at a job in the background.
+    /// Inspects a background job.
     Job,
-    /// Ends a job in the background.
+    /// Ends a background job.
     EndJob,
     /// Reads a file.
     Read,
@@ -32,19 +32,19 @@ pub enum Deed {
     Grep,
     /// Finds tools.
     FindTools,
-    /// Gets a page, or searches the web.
+    /// Fetches a page, or searches the web.
     Fetch,
-    /// Hands a task to a sub-agent.
+    /// Delegates a task to a sub-agent.
     Delegate,
-    /// Writes the list of things to do, which is then an item of its own.
+    /// Writes the to-do list, which becomes a separate item.
     Todos,
-    /// Keeps a plan in some other way.
+    /// Updates a plan in another way.
     Plan,
-    /// Adds, changes or looks at one task of a list.
+    /// Adds, changes or reads one task of a list.
     Task,
-    /// Looks at all tasks.
+    /// Reads all tasks.
     Tasks,
-    /// Begins or ends the planning of what is done later.
+    /// Enters or leaves the mode in which the agent only plans.
     PlanMode,
     /// Asks the user.
     Ask,
@@ -54,7 +54,7 @@ pub enum Deed {
     Skill,
     /// Runs a command of the agent's own program.
     Command,
-    /// Tells another agent something.
+    /// Sends a message to another agent.
     Message,
     /// Anything else.
     Other,
@@ -80,7 +80,7 @@ impl Deed {
 }
 
 impl From<Action> for Deed {
-    /// What is meant most often by an action.
+    /// The most common deed of an action.
     fn from(action: Action) -> Self {
         match action {
             Action::Run => Self::Run,

@@ -1,34 +1,34 @@
-//! What a call works with and on, as a command or a path. An `InputPart` says where the input of a product's tool has it; it is
-//! read when it is asked for, under a name that all products share.
+//! The arguments of a call, such as its command or path. An `InputPart` maps a field of a tool's input to a name that all dialects
+//! share; the field is read on request.
 
 use crate::json::{Record, Value, ValueKind};
 use crate::text::Text;
 
 use super::{Fact, FactRef, Item};
 
-/// One part of what a call does: what we call it, and where a product's input has it. Of several parts with one name
-/// the first that is there counts.
+/// An argument of a call: its shared name, and its source in the input of a dialect's tool. Of several parts with the same name, the
+/// first that is present counts.
 #[derive(Clone, Copy, Debug)]
 pub struct InputPart {
-    /// What we call it.
+    /// Its shared name.
     pub name: &'static str,
     pub(super) from: PartSource,
-    /// What it has inside, if it is an object or a list of them.
+    /// Its own parts, if it is an object or a list of objects.
     pub(super) parts: &'static [InputPart],
 }
 
-/// Where a part comes from.
+/// The source of a part.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PartSource {
     /// The value of a key.
     Key(&'static str),
     /// A text made of the value of a key.
     Made(&'static str, fn(Value<'_>) -> Option<String>),
-    /// The object itself has its parts.
+    /// The input itself, as an object with these parts.
     Here,
-    /// The object itself is the only element.
+    /// The input itself, as the only element of a list.
     Sole,
-    /// It is the same for every call of the tool.
+    /// A constant, the same for every call of the tool.
     Word(&'static str),
 }
 
@@ -43,27 +43,27 @@ impl InputPart {
         Self { name, from: PartSource::Key(key), parts }
     }
 
-    /// What `make` makes of the value under `key`.
+    /// The text that `make` returns for the value under `key`.
     pub const fn made(key: &'static str, name: &'static str, make: fn(Value<'_>) -> Option<String>) -> Self {
         Self { name, from: PartSource::Made(key, make), parts: &[] }
     }
 
-    /// An object whose parts the input has among its own.
+    /// An object whose parts are fields of the input itself.
     pub const fn here(name: &'static str, parts: &'static [Self]) -> Self {
         Self { name, from: PartSource::Here, parts }
     }
 
-    /// A list with one element, whose parts the input has among its own.
+    /// A list with one element, whose parts are fields of the input itself.
     pub const fn sole(name: &'static str, parts: &'static [Self]) -> Self {
         Self { name, from: PartSource::Sole, parts }
     }
 
-    /// The same for every call.
+    /// A constant, the same for every call.
     pub const fn word(name: &'static str, word: &'static str) -> Self {
         Self { name, from: PartSource::Word(word), parts: &[] }
     }
 
-    /// The key that it is found under, if it is found so.
+    /// The key of its value in the input, if it has one.
     pub fn key_of(&self) -> Option<&'static str> {
         match self.from {
             PartSource::Key(key) | PartSource::Made(key, _) => Some(key),
@@ -71,12 +71,12 @@ impl InputPart {
         }
     }
 
-    /// What it has inside.
+    /// Its own parts.
     pub fn inside(&self) -> &'static [Self] {
         self.parts
     }
 
-    /// This part of a value, if it is there and not `null`.
+    /// This part of a value, if it is present and not `null`.
     pub(super) fn of<'a>(&self, value: Value<'a>) -> Option<FactRef<'a>> {
         let known = |key: &str| value.get(key).filter(|value| !value.is_null());
         match self.from {
@@ -93,26 +93,27 @@ impl InputPart {
     }
 }
 
-/// How it is known what a call does.
+/// The source of a call's arguments.
 #[derive(Clone, Debug)]
 pub enum Does {
-    /// Its input tells, in these parts.
+    /// These parts of its input.
     Input(&'static [InputPart]),
-    /// Its dialect has made these facts.
+    /// Facts that its dialect has made.
     Facts {
-        /// The facts, under the names of parts.
+        /// The facts, by the shared names of arguments.
         facts: Box<[(&'static str, Fact)]>,
-        /// What of the record those were made of that aren't values of it themselves, by node: who shows them shows that.
+        /// The value, by node of the record, from which the dialect made the facts that aren't values of the record themselves. Showing
+        /// such a fact counts as showing this value.
         of: u32,
     },
 }
 
-/// What a call does it with and to. Nothing is decoded before it is asked for.
+/// The arguments of a call. Each is decoded on request.
 pub struct DoesRef<'a> {
     item: &'a Item,
-    /// The call's input, as the stream has it.
+    /// The call's input, as in the stream.
     input: Option<Value<'a>>,
-    /// The input, where the stream has it as JSON in a string.
+    /// The parsed input, if in the stream it is a string that contains JSON.
     unpacked: Option<Record>,
 }
 
@@ -124,7 +125,7 @@ impl<'a> DoesRef<'a> {
         Self { item, input, unpacked }
     }
 
-    /// The call's input; what is in it, if the stream has it as JSON in a string.
+    /// The call's input, parsed if in the stream it is a string that contains JSON.
     pub fn input(&self) -> Option<Value<'_>> {
         self.unpacked.as_ref().map(Record::root).or(self.input)
     }
@@ -141,7 +142,7 @@ impl<'a> DoesRef<'a> {
         .or_else(|| if SERVER.contains(&name) { self.item.fact(name) } else { None })
     }
 
-    /// The value of the record that a part is, or was made of.
+    /// The value, by node of the record, that a part is, or from which it was made.
     pub fn source(&self, part: FactRef<'_>) -> Option<u32> {
         let made_of = || match self.item.does.as_ref()? {
             Does::Facts { of, .. } => Some(*of),
@@ -150,12 +151,12 @@ impl<'a> DoesRef<'a> {
         part.value().map(Value::node).or_else(made_of)
     }
 
-    /// Whether its dialect has read the input, of whatever type that is.
+    /// Whether the dialect has made facts of the input.
     pub fn is_made(&self) -> bool {
         matches!(self.item.does, Some(Does::Facts { .. }))
     }
 
-    /// The string that the part called `name` is, cleaned.
+    /// The part called `name` as cleaned text, if it is a string.
     pub fn text(&self, name: &str) -> Option<Text> {
         self.get(name)?.text()
     }
@@ -171,10 +172,10 @@ impl<'a> DoesRef<'a> {
     }
 }
 
-/// Facts of a call that tell what it does: an MCP tool's server, and its name there.
+/// Facts of a call that count as its arguments: the server of an MCP tool, and the tool's name there.
 const SERVER: [&str; 2] = ["server", "tool"];
 
-/// What there is of these names, each once.
+/// The parts with these names that are present, each name once.
 pub(super) fn named<'a>(
     names: impl Iterator<Item = &'static str>,
     get: impl Fn(&'static str) -> Option<FactRef<'a>>,

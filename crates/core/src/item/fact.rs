@@ -1,4 +1,4 @@
-//! An item's facts: a fact may be a value of the record or one that the decoder made, and both read alike.
+//! The facts of an item: a fact is a value of the record or was made by the decoder, and both are read in the same way.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ pub enum Fact {
     Int(i64),
     /// A number.
     Float(f64),
-    /// A text of its own, not cleaned.
+    /// An owned text, not cleaned.
     Text(String),
     /// A value of the item's record, by node.
     Node(u32),
-    /// A text that is made, when it is asked for, from a value of the item's record.
+    /// A text that is made on request from a value of the item's record.
     Made(fn(Value<'_>) -> Option<String>, u32),
-    /// A whole number that is counted, when it is asked for, in a value of the item's record.
+    /// A whole number that is counted on request in a value of the item's record.
     Count(fn(Value<'_>) -> Option<i64>, u32),
-    /// The milliseconds to the item's time from one of another record, by node, when they are asked for.
+    /// The milliseconds from a time in another record, by node, to the item's time, computed on request.
     Since(Arc<Record>, u32),
-    /// A value of the item's record, by node, whose parts have other names there. Machine output has it as it came.
+    /// A value of the item's record, by node, whose parts have shared names. Machine output has the unchanged value.
     Named(u32, &'static [InputPart]),
-    /// The Base64 of a picture: a string of the item's record, by node. Machine output leaves it out.
+    /// The Base64 of a picture: a string of the item's record, by node. Machine output omits it.
     Bytes(u32),
     /// Several facts.
     List(Vec<Fact>),
@@ -43,15 +43,15 @@ pub enum Fact {
 pub enum FactRef<'a> {
     /// A value of the item's record.
     Json(Value<'a>),
-    /// A value of the record, whose parts are found by our names.
+    /// A value of the record, whose parts have shared names.
     Named(Value<'a>, &'static [InputPart]),
     /// A list whose only element is such a value.
     Sole(Value<'a>, &'static [InputPart]),
-    /// A text that is made of a value, when it is asked for.
+    /// A text that is made of a value on request.
     Of(fn(Value<'_>) -> Option<String>, Value<'a>),
-    /// A word that comes with the tool.
+    /// A constant of the tool.
     Word(&'static str),
-    /// One that the decoder made, and the item that its nodes are of.
+    /// A fact that the decoder made, with the item to which its nodes refer.
     Made(&'a Item, &'a Fact),
 }
 
@@ -89,7 +89,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// The value of the record that it is, or is made of.
+    /// The value of the record that it is, or from which it is made.
     pub fn value(self) -> Option<Value<'a>> {
         match self {
             Self::Json(value) | Self::Named(value, _) | Self::Sole(value, _) | Self::Of(_, value) => {
@@ -99,7 +99,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// Whether it has nothing but parts of these names.
+    /// Whether it has no parts other than those with these names.
     pub fn has_only(self, names: &[&str]) -> bool {
         let Self::Named(value, parts) = self else { return true };
         let is_named = |key: Str<'_>| {
@@ -114,12 +114,12 @@ impl<'a> FactRef<'a> {
         self.get(name)?.text()
     }
 
-    /// The number from 0 under `name`.
+    /// The whole number under `name`, unless negative.
     pub fn count_at(self, name: &str) -> Option<u64> {
         self.get(name)?.count()
     }
 
-    /// Its elements; none if it is no list.
+    /// Its elements; empty if it isn't a list.
     pub fn list(self) -> Vec<Self> {
         match self {
             Self::Json(value) => value.items().map(Self::Json).collect(),
@@ -134,7 +134,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// Its named parts in the order written; none if it has no names.
+    /// Its named parts in their order; empty if it has none.
     pub fn parts(self) -> Vec<(Text, Self)> {
         match self {
             Self::Json(value) => {
@@ -152,7 +152,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// The string it is, cleaned.
+    /// Its text, cleaned, if it is a string.
     pub fn text(self) -> Option<Text> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.str().map(Text::from_json),
@@ -182,7 +182,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// The picture whose bytes it is.
+    /// The picture, if it contains the bytes of one.
     pub fn picture(self) -> Option<Picture> {
         match self {
             Self::Made(item, Fact::Bytes(node)) => Some(Picture::new(item.record.clone()?, *node)),
@@ -190,7 +190,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// The string it is, as it came.
+    /// Its text, not cleaned, if it is a string.
     pub fn str(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.decode(),
@@ -201,7 +201,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// The scalar it is, in words: a string cleaned, a number as written.
+    /// A scalar as text: a string cleaned, a number as written.
     pub fn words(self) -> Option<Text> {
         self.text().or_else(|| match self {
             Self::Json(value) | Self::Named(value, _) => {
@@ -215,12 +215,12 @@ impl<'a> FactRef<'a> {
         })
     }
 
-    /// The whole number it is, unless negative.
+    /// Its whole number, unless negative.
     pub fn count(self) -> Option<u64> {
         self.int().and_then(|number| u64::try_from(number).ok())
     }
 
-    /// The whole number it is.
+    /// Its whole number.
     pub fn int(self) -> Option<i64> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.int(),
@@ -234,7 +234,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// The number it is.
+    /// Its number.
     pub fn float(self) -> Option<f64> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.float(),
@@ -244,7 +244,7 @@ impl<'a> FactRef<'a> {
         }
     }
 
-    /// The truth value it is.
+    /// Its truth value.
     pub fn bool(self) -> Option<bool> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.bool(),
@@ -254,7 +254,7 @@ impl<'a> FactRef<'a> {
     }
 }
 
-/// The milliseconds from the time that a value tells to this one, unless it was earlier.
+/// The milliseconds from the time in `since` to `at`; `None` if that is negative.
 pub(super) fn passed(since: Value<'_>, at: Timestamp) -> Option<i64> {
     let passed = at.duration_since(time_of(since)?).as_millis();
     i64::try_from(passed).ok().filter(|passed| *passed >= 0)

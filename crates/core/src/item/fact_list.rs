@@ -15,7 +15,7 @@ pub struct FactList {
 }
 
 impl FactList {
-    /// The fact of this name that was added first.
+    /// The first fact of this name.
     #[inline]
     pub fn find(&self, name: &str) -> Option<&Fact> {
         Some(&self.facts[self.place(name)?].1)
@@ -30,13 +30,13 @@ impl FactList {
         self.facts.iter().position(|(known, _)| is_same(known.as_bytes(), name.as_bytes()))
     }
 
-    /// Adds a fact behind the others.
+    /// Appends a fact.
     pub fn push(&mut self, (name, fact): (&'static str, Fact)) {
         self.names |= bit(name);
         self.facts.push((name, fact));
     }
 
-    /// Adds a fact, in place of the one that has its name.
+    /// Adds a fact, in place of the one with its name, if any.
     pub fn set(&mut self, name: &'static str, fact: Fact) {
         match self.place(name) {
             Some(place) => self.facts[place].1 = fact,
@@ -44,12 +44,12 @@ impl FactList {
         }
     }
 
-    /// Takes room for so many more.
+    /// Reserves capacity for `count` more facts.
     pub fn reserve(&mut self, count: usize) {
         self.facts.reserve(count);
     }
 
-    /// Keeps those for which this holds.
+    /// Keeps only the facts for which `keeps` returns true.
     pub fn retain(&mut self, keeps: impl FnMut(&(&'static str, Fact)) -> bool) {
         self.facts.retain(keeps);
     }
@@ -69,7 +69,7 @@ impl Extend<(&'static str, Fact)> for FactList {
     }
 }
 
-/// The bit of a name. Other names may have the same one.
+/// The bit of a name. Several names may share one.
 #[inline]
 fn bit(name: &str) -> u64 {
     match name.as_bytes() {

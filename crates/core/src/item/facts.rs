@@ -1,7 +1,7 @@
-//! The table of typed facts: name, type, where each stands, and what it means.
+//! The table of typed facts: the name, type, owners and meaning of each.
 //!
-//! Everything that spells these names outside of the dialects is made from it: the types that machine output promises and
-//! their schema, `docs/facts.md`, the types for editors, and what scripts may set. A new fact is a new row.
+//! Everything outside of the dialects that lists these names is generated from it: the types of machine output and
+//! their schema, `docs/facts.md`, the types for editors, and the facts that scripts may set. A new fact is a new row.
 
 use std::sync::LazyLock;
 
@@ -17,23 +17,23 @@ use FactShape::{
     Texts, Truth,
 };
 
-/// A name, and what it means.
+/// The name of a fact, and its description.
 pub type FactRow = (&'static str, FactInfo);
 
-/// What a fact is.
+/// The description of a fact.
 #[derive(Clone, Copy, Debug)]
 pub struct FactInfo {
-    /// The kind of value that it has.
+    /// The type of its value.
     pub shape: FactShape,
-    /// The items that have it; none if it stands in machine output alone.
+    /// The items that have it; empty for a part of another fact, and for a fact that only machine output has.
     pub on: &'static [FactOwner],
-    /// What it means, in a sentence.
+    /// Its meaning, in a sentence.
     pub doc: &'static str,
     /// Whether a dialect in Lua may set it.
     pub is_open: bool,
 }
 
-/// The kind of value that a fact has.
+/// The type of a fact's value.
 #[derive(Clone, Copy, Debug)]
 pub enum FactShape {
     /// A text.
@@ -48,13 +48,13 @@ pub enum FactShape {
     List,
     /// A list of texts.
     Texts,
-    /// A list of objects. The parts that are known of each; it may have more.
+    /// A list of objects, with the known parts of each; it may have more.
     Objects(&'static [FactRow]),
-    /// A list, and the known parts of the objects in it. What is no object isn't taken over.
+    /// A list, with the known parts of the objects in it. Elements that aren't objects are skipped.
     Parts(&'static [FactRow]),
-    /// An object, and its known parts.
+    /// An object, with its known parts.
     Object(&'static [FactRow]),
-    /// A whole number or a text: several products mean the same by it.
+    /// A whole number or a text, depending on the dialect.
     IntegerOrText,
     /// A text or an object.
     TextOrObject,
@@ -64,7 +64,7 @@ pub enum FactShape {
     Any,
 }
 
-/// Items that a fact stands on. The names of actions mean results of tools that do this; in [`DOES`], calls.
+/// The items that have a fact. The name of an action means the results of tools with this action; in [`DOES`], their calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactOwner {
     /// Results of any tool.
@@ -269,7 +269,7 @@ pub static FACTS: &[FactRow] = &[
     row("words", Text, &[Prompts, Notices], "What of the text is for people, without what the agent's program put around it."),
 ];
 
-/// Events of notices that have no facts of their own.
+/// Events of notices without any facts of the table.
 pub const BARE_EVENTS: &[&str] = &[
     "caveat",
     "command",
@@ -356,7 +356,7 @@ const MODEL: &[FactRow] = &[
     part("cost_usd", Number, "In US dollars."),
 ];
 
-/// What calls do it with and to: the parts of `does`. Dialects fill them out of their own inputs.
+/// The arguments of calls: the parts of `does`. Dialects fill them from their inputs.
 #[rustfmt::skip]
 pub static DOES: &[FactRow] = &[
     row("agent", Text, &[Delegate], "The kind of agent."),
@@ -445,7 +445,7 @@ pub fn find(name: &str) -> Option<FactInfo> {
     BY_NAME.get(name.as_bytes())
 }
 
-/// The part of what a call does that has this name, at any depth: a name means the same type everywhere.
+/// The argument of a call that has this name, at any depth: a name has the same type everywhere.
 pub(crate) fn find_part(name: &str) -> Option<FactInfo> {
     fn within(rows: &'static [FactRow], name: &str) -> Option<FactInfo> {
         rows.iter().find_map(|(_, row)| {
@@ -458,7 +458,7 @@ pub(crate) fn find_part(name: &str) -> Option<FactInfo> {
 }
 
 impl FactShape {
-    /// The parts that are known of it.
+    /// Its known parts.
     pub fn parts(self) -> &'static [FactRow] {
         match self {
             Self::Objects(parts) | Self::Parts(parts) | Self::Object(parts) => parts,
@@ -466,7 +466,7 @@ impl FactShape {
         }
     }
 
-    /// Whether a value is of this kind. The parts of an object may be anything.
+    /// Whether a value has this type. The parts of an object aren't checked.
     pub fn fits(self, value: Value<'_>) -> bool {
         let kind = value.kind();
         match self {

@@ -1,4 +1,4 @@
-//! Pictures, which are kept as they came.
+//! Pictures: their bytes stay in the record.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::json::Record;
 
-/// The bytes of a picture, left where they are: a string of the record that it came in.
+/// The bytes of a picture: a string in its record, decoded on request.
 #[derive(Clone)]
 pub struct Picture {
     record: Arc<Record>,
@@ -14,12 +14,12 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The picture whose Base64 is the string `node` of `record`, or follows there on `data:image/png;base64,`.
+    /// The picture whose bytes are the string `node` of `record`: Base64, or a data URL such as `data:image/png;base64,…`.
     pub fn new(record: Arc<Record>, node: u32) -> Self {
         Self { record, node }
     }
 
-    /// Its bytes in Base64: letters, digits, `+`, `/`, and `=` at the end. `None` if it is anything else.
+    /// Its bytes in Base64; `None` if the string isn't valid Base64.
     pub fn base64(&self) -> Option<Cow<'_, str>> {
         let text = without_head(self.record.value(self.node).decode()?);
         let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
@@ -28,13 +28,13 @@ impl Picture {
         (!digits.is_empty() && is_whole && digits.bytes().all(is_digit)).then_some(text)
     }
 
-    /// Bytes of its string as it is written.
+    /// The size of its string in the record, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.record.value(self.node).raw().len()
     }
 }
 
-/// What follows the head of a data URL, if it has one.
+/// The text without the head of a data URL, if it has one.
 fn without_head(text: Cow<'_, str>) -> Cow<'_, str> {
     let head = text.strip_prefix("data:").and_then(|rest| rest.find(";base64,"));
     let start = head.map(|at| at + "data:;base64,".len());
