@@ -1,8 +1,8 @@
-//! One JSON record, scanned once: its text and a flat table of where each value lies.
+//! A JSON record, scanned once: its text and a flat table of the positions of its values.
 //!
 //! Nothing is decoded while scanning. Strings, numbers and whole subtrees stay spans of the
-//! text until somebody asks, so a structured result that nobody shows costs one pass. The
-//! scanner takes what real logs hold and a derived `Deserialize` would refuse: lone
+//! text until they are requested, so a structured result that isn't shown costs one pass. The
+//! scanner accepts input that real logs contain and a derived `Deserialize` would reject: lone
 //! surrogates, `1e400`, a repeated key, any depth. It never recurses.
 
 mod cursor;
@@ -18,11 +18,11 @@ pub use partial::{Cut, PartialJson, ReadableJson, left_out};
 pub use string::Str;
 pub(crate) use string::{is_same, string_end, string_length};
 
-/// Containers deeper than this are checked but not recorded.
+/// Containers nested more deeply than this are checked but not recorded.
 pub const MAX_DEPTH: usize = 128;
-/// Elements or keys of one container past this are checked but not recorded.
+/// Further elements or keys of one container are checked but not recorded.
 pub const MAX_ELEMENTS: u32 = 10_000;
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// `null`
@@ -41,7 +41,7 @@ pub enum ValueKind {
     Object,
 }
 
-/// Where a value lies in the text. A container's children follow it; `next` leads past them.
+/// The position of a value in the text. The nodes of a container's children follow its own; `next` is the first node after them.
 #[derive(Clone, Copy, Debug)]
 struct ValueNode {
     start: u32,
@@ -54,34 +54,34 @@ struct ValueNode {
 /// Why a text is not a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Byte offset of the first byte that does not fit.
+    /// The offset of the first byte that doesn't fit.
     pub at: usize,
-    /// The text ended before the value did.
+    /// Whether the text ended before the value did.
     pub incomplete: bool,
 }
 
-/// A JSON value with its own text.
+/// A JSON value with its text.
 #[derive(Clone, Debug)]
 pub struct Record {
     text: Box<str>,
     nodes: Vec<ValueNode>,
     cut: bool,
-    /// As it came, if this was made of it by [`Self::unpacked`].
+    /// The record as it came, if this one was made from it.
     original: Option<Arc<Record>>,
 }
 
 impl Record {
     /// Scans the value at the start of `text` and keeps a copy of its span.
-    /// Returns it with the number of bytes it took, leading blanks included.
+    /// Returns it with the number of bytes read, including leading blanks.
     pub fn read(text: &str) -> Result<(Self, usize), Damage> {
         let mut scanned = scan::value_at_start(text)?;
-        // They were guessed from all that follows.
+        // The capacity was estimated from the whole text, which may continue after the value.
         scanned.nodes.shrink_to_fit();
         let end = scanned.end;
         Ok((Self { text: text[..end].into(), nodes: scanned.nodes, cut: scanned.cut, original: None }, end))
     }
 
-    /// Scans a text that is one value and blanks, without copying it. Gives it back if it isn't.
+    /// Scans a text that consists of one value and blanks, without copying it. Returns the text with the error if it doesn't.
     pub fn from_line(text: String) -> Result<Self, (Damage, String)> {
         match scan::whole_value(&text) {
             Ok(scan::Scanned { nodes, cut, .. }) => {
@@ -91,17 +91,17 @@ impl Record {
         }
     }
 
-    /// The same record, where the JSON text in the string at `node` stands as the value that it is. Some streams write the
-    /// input of a call so. `None`: the string holds no object or array, or it is none.
+    /// The record with the string at `node` replaced by the JSON value that the string contains. Some streams contain the
+    /// input of a call in such a form. `None` if `node` isn't a string that contains an object or array.
     ///
-    /// All else is as it was, but values have other nodes: look them up again. It costs as much as reading the record does.
+    /// The nodes of values change, so look them up again. This costs as much as reading the record.
     ///
     /// # Panics
     /// If `node` is not of this record.
     pub fn unpacked(self: &Arc<Self>, node: u32) -> Option<Arc<Self>> {
         let packed = self.value(node);
         let inside = packed.decode()?;
-        // By itself: what isn't a value might become one between what stands around it.
+        // Checked by itself: an invalid value might become valid between its neighbours.
         if !inside.trim_start().starts_with(['{', '[']) || scan::whole_value(&inside).is_err() {
             return None;
         }
@@ -112,7 +112,7 @@ impl Record {
         Some(Arc::new(Self { original: Some(Arc::clone(original)), ..unpacked }))
     }
 
-    /// This record with another value behind its own, and the node of that: a value of this one has the same node there.
+    /// This record with the value of another one appended, and the node of that value. The nodes of this record stay valid.
     pub(crate) fn followed_by(self: &Arc<Self>, other: &Self) -> (Self, u32) {
         let (length, number) = (self.text.len() as u32, self.nodes.len() as u32);
         let moved = other.nodes.iter().map(|node| ValueNode {
@@ -130,12 +130,12 @@ impl Record {
         (both, number)
     }
 
-    /// The record as it came: what this was made of by [`Self::unpacked`], or itself.
+    /// The record as it came: the one from which this was made by [`Self::unpacked`], or itself.
     pub fn original(&self) -> &Self {
         self.original.as_deref().unwrap_or(self)
     }
 
-    /// The bytes of its text, and of the one as it came.
+    /// The size of its text and of that of its original, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.text.len() + self.original.as_ref().map_or(0, |original| original.text.len())
     }
@@ -155,10 +155,10 @@ impl Record {
         Value { record: self, node: 0 }
     }
 
-    /// The value that [`Value::node`] named.
+    /// The value with this [`Value::node`].
     ///
     /// # Panics
-    /// If `node` is not of this record.
+    /// If `node` isn't a node of this record.
     pub fn value(&self, node: u32) -> Value<'_> {
         assert!((node as usize) < self.nodes.len(), "a node of another record");
         Value { record: self, node }
@@ -183,7 +183,7 @@ impl Record {
     }
 }
 
-/// A value inside a [`Record`]. Copy it freely; nothing is decoded before it is asked for.
+/// A value inside a [`Record`]. It is cheap to copy, and decoded on request.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     record: &'a Record,
@@ -202,29 +202,29 @@ impl<'a> Value<'a> {
         &self.record.nodes[self.node as usize]
     }
 
-    /// Names this value within its record, for [`Record::value`].
+    /// The number of this value within its record, for [`Record::value`].
     #[inline]
     pub fn node(self) -> u32 {
         self.node
     }
 
-    /// The value that [`Value::node`] named, of the same record.
+    /// The value with this [`Value::node`], of the same record.
     ///
     /// # Panics
-    /// When it is looked at, if `node` is not of this record.
+    /// When the value is used, if `node` isn't a node of this record.
     #[inline]
     #[must_use]
     pub fn same_record(self, node: u32) -> Self {
         Self { record: self.record, node }
     }
 
-    /// What it is.
+    /// Its type.
     #[inline]
     pub fn kind(self) -> ValueKind {
         self.at().kind
     }
 
-    /// Its text as written; a string with its quotes.
+    /// Its text as written, including the quotes of a string.
     #[inline]
     pub fn raw(self) -> &'a str {
         let node = self.at();
@@ -237,20 +237,20 @@ impl<'a> Value<'a> {
         self.kind() == ValueKind::Null
     }
 
-    /// The string it is, if it is one.
+    /// Its string, if it is one.
     #[inline]
     pub fn str(self) -> Option<Str<'a>> {
         let node = self.at();
         (node.kind == ValueKind::String).then(|| self.record.string(node))
     }
 
-    /// The decoded string it is, if it is one.
+    /// Its decoded string, if it is one.
     #[inline]
     pub fn decode(self) -> Option<Cow<'a, str>> {
         self.str().map(Str::decode)
     }
 
-    /// Its truth value, if it is one.
+    /// Its truth value, if it has one.
     pub fn bool(self) -> Option<bool> {
         match self.kind() {
             ValueKind::True => Some(true),
@@ -259,7 +259,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Its whole number, if it is one that fits.
+    /// Its whole number, if it is one and fits.
     pub fn int(self) -> Option<i64> {
         if self.kind() != ValueKind::Number {
             return None;
@@ -270,7 +270,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Its number, if it is a finite one.
+    /// Its number, if it is one and finite.
     pub fn float(self) -> Option<f64> {
         if self.kind() != ValueKind::Number {
             return None;
@@ -278,13 +278,13 @@ impl<'a> Value<'a> {
         self.raw().parse().ok().filter(|float: &f64| float.is_finite())
     }
 
-    /// The value of `key`, if it is an object that has it. Of two equal keys the last counts.
+    /// The value of `key`, if it is an object with that key. Of two equal keys the last counts.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
         let [value] = self.get_all([key]);
         value
     }
 
-    /// The values of several keys, found in one pass; as [`Self::get`] for each. No two of the keys are equal.
+    /// The values of several different keys, found in one pass: like [`Self::get`] for each.
     #[inline]
     pub fn get_all<const N: usize>(self, keys: [&str; N]) -> [Option<Value<'a>>; N] {
         let Entries { record, mut at, end } = self.entries();
@@ -300,7 +300,7 @@ impl<'a> Value<'a> {
                 }
             };
             for (key, found) in keys.iter().zip(&mut found) {
-                // Most keys differ in length: no need to look at the text.
+                // Most keys differ in length, so their text needn't be compared.
                 if (name.escaped || length == key.len()) && is_it(key) {
                     *found = Some(Value { record, node: at + 1 });
                 }
@@ -310,13 +310,13 @@ impl<'a> Value<'a> {
         found
     }
 
-    /// Gives `each` the fields of an object, as [`Self::entries`] has them. Their names are bytes, which compare faster.
+    /// Passes the fields of an object to `each`, in the order of [`Self::entries`]. Their names are bytes, which compare faster.
     #[inline]
     pub fn fields(self, mut each: impl FnMut(&[u8], Self)) {
         let Entries { record, mut at, end } = self.entries();
         let nodes = &record.nodes[..end as usize];
         while let Some([name, value]) = nodes.get(at as usize..at as usize + 2) {
-            // In one place, so that `each` becomes a part of this loop.
+            // Called in one place only, so that `each` is inlined into this loop.
             let decoded;
             let text = if name.escaped {
                 decoded = record.string(name).decode();
@@ -329,7 +329,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Keys and values of an object in the order written, repeats included; else nothing.
+    /// The keys and values of an object as written, including repeated keys; empty if it isn't an object.
     #[inline]
     pub fn entries(self) -> Entries<'a> {
         let node = self.at();
@@ -337,7 +337,7 @@ impl<'a> Value<'a> {
         Entries { record: self.record, at: inside.start, end: inside.end }
     }
 
-    /// Elements of an array; else nothing.
+    /// The elements of an array; empty if it isn't an array.
     #[inline]
     pub fn items(self) -> Items<'a> {
         let node = self.at();
@@ -346,7 +346,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The whole number that is written so, if it fits. Most are short and have no sign.
+/// Parses a whole number, if it fits. Optimised for short numbers without a sign.
 #[inline]
 fn whole(text: &str) -> Option<i64> {
     if text.len() > 18 {
@@ -356,7 +356,7 @@ fn whole(text: &str) -> Option<i64> {
     text.as_bytes().iter().try_fold(0, with).or_else(|| text.parse().ok())
 }
 
-/// Keys and values of an object. See [`Value::entries`].
+/// An iterator over the keys and values of an object. See [`Value::entries`].
 pub struct Entries<'a> {
     record: &'a Record,
     at: u32,
@@ -378,7 +378,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// Elements of an array. See [`Value::items`].
+/// An iterator over the elements of an array. See [`Value::items`].
 pub struct Items<'a> {
     record: &'a Record,
     at: u32,

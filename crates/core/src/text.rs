@@ -1,9 +1,9 @@
-//! The one door through which foreign text enters an entry.
+//! Cleaned text, the only form in which foreign text enters an entry.
 //!
-//! A [`Text`] holds no character that could steer a terminal, a page or a log parser. What is
-//! made harmless stays visible, one symbol for one character, so nothing is lost or hidden:
-//! `␛` for ESC, `<U+202E>` for a right-to-left override. Only well-formed colour sequences are
-//! taken out, since they carry no text. Cleaning a clean text changes nothing.
+//! A [`Text`] contains no character that could control a terminal, a page or a log parser. Such
+//! a character stays visible, replaced by a symbol, so nothing is lost or hidden:
+//! `␛` for ESC, `<U+202E>` for a right-to-left override. Only well-formed colour sequences and
+//! the carriage returns of line ends are removed, since they carry no text. Cleaning is idempotent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,7 +26,7 @@ impl Clone for Text {
         Self(self.0.clone())
     }
 
-    /// Uses its room again.
+    /// Reuses the allocation.
     fn clone_from(&mut self, source: &Self) {
         self.0.clone_from(&source.0);
     }
@@ -36,18 +36,18 @@ impl Text {
     /// An empty text.
     pub const EMPTY: Self = Self(Cow::Borrowed(""));
 
-    /// Text of our own making. Debug builds check that it is clean.
+    /// Text of this program. Debug builds check that it is clean.
     pub fn own(text: &'static str) -> Self {
         debug_assert!(dirty_at(text).is_none(), "{text:?} is not clean");
         Self(Cow::Borrowed(text))
     }
 
-    /// Makes foreign text harmless.
+    /// Cleans foreign text.
     pub fn clean(text: &str) -> Self {
         Self(Cow::Owned(clean(text).into_owned()))
     }
 
-    /// Makes foreign text harmless, without a copy if it already is.
+    /// Cleans foreign text, without a copy if it is clean already.
     pub fn clean_owned(text: String) -> Self {
         match dirty_at(&text) {
             None => Self(Cow::Owned(text)),
@@ -68,16 +68,16 @@ impl Text {
         &self.0
     }
 
-    /// Whether nothing is in it.
+    /// Whether it has no characters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The part of it from byte `start` to byte `end`: clean, since the whole is, unless the cut parted a
-    /// joiner from what it joins, which is looked after.
+    /// The part from byte `start` to byte `end`. A joiner at its start, which is separated from the character
+    /// that it joined, is replaced.
     ///
     /// # Panics
-    /// If a bound is not on a character.
+    /// If a bound isn't on a character boundary.
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
         let part = &self.0[start..end];
@@ -88,10 +88,10 @@ impl Text {
         }
     }
 
-    /// The part of it from byte `start` on, in place; see [`Text::slice`].
+    /// The part from byte `start` on, in place; see [`Text::slice`].
     ///
     /// # Panics
-    /// If `start` is not on a character.
+    /// If `start` isn't on a character boundary.
     #[must_use]
     pub fn without_start(self, start: usize) -> Self {
         match self.0 {
@@ -103,10 +103,10 @@ impl Text {
         }
     }
 
-    /// Cuts the text in place after byte `end`. What ends on a whole grapheme stays clean.
+    /// Truncates the text to `end` bytes, in place. It stays clean if `end` is at the end of a grapheme.
     ///
     /// # Panics
-    /// If `end` is not on a character.
+    /// If `end` isn't on a character boundary.
     pub fn truncate(&mut self, end: usize) {
         match &mut self.0 {
             Cow::Borrowed(text) => *text = &text[..end.min(text.len())],
@@ -114,7 +114,7 @@ impl Text {
         }
     }
 
-    /// The text without its final line feeds and blanks, in place.
+    /// Removes line feeds and blanks at the end, in place.
     #[must_use]
     pub fn trimmed_end(mut self) -> Self {
         let end = self.trim_end().len();
@@ -122,7 +122,7 @@ impl Text {
         self
     }
 
-    /// The text, for building longer ones that are cleaned again where joiners could meet.
+    /// The text as a string, for building a longer one. Clean that again if joiners could meet in it.
     pub fn into_string(self) -> String {
         self.0.into_owned()
     }
@@ -172,7 +172,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Makes foreign text harmless. See the module for what that means.
+/// Cleans foreign text, as described in the module's documentation.
 pub fn clean(text: &str) -> Cow<'_, str> {
     let Some(first) = dirty_at(text) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len() + growth(text));
@@ -192,7 +192,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Adds foreign text to a text, made harmless by itself.
+/// Appends foreign text, cleaned by itself.
 pub(crate) fn clean_into(text: &str, out: &mut String) {
     match dirty_at(text) {
         None => out.push_str(text),
@@ -200,15 +200,15 @@ pub(crate) fn clean_into(text: &str, out: &mut String) {
     }
 }
 
-/// Longer texts are looked through for how long they will be: to grow as they are written takes memory twice.
+/// For texts of at least this many bytes the length of the cleaned text is computed first: reallocation would take twice the memory.
 const LONG: usize = 1 << 20;
 
-/// How many bytes a text may grow by when it is cleaned.
+/// By how many bytes a text may grow when it is cleaned.
 fn growth(text: &str) -> usize {
     if text.len() < LONG {
         return text.len() / 8 + 16;
     }
-    // `<U+10FFFF>` is as long as any stand-in, and a symbol for a control has three bytes.
+    // `<U+10FFFF>` is the longest replacement, and the symbol for a control character has three bytes.
     let more = |ch: char| match ch {
         '\n' | '\t' => 0,
         '\0'..='\u{1f}' | '\u{7f}' => 2,
@@ -218,7 +218,7 @@ fn growth(text: &str) -> usize {
     text.chars().map(more).sum()
 }
 
-/// Writes what stands for the dirty start of `text`; returns how many bytes of it that was.
+/// Writes the replacement for the dirty start of `text`. Returns how many bytes of `text` it replaces.
 fn replace_at(text: &str, out: &mut String) -> usize {
     if text.starts_with("\r\n") {
         return 1;
@@ -231,7 +231,7 @@ fn replace_at(text: &str, out: &mut String) -> usize {
     ch.len_utf8()
 }
 
-/// Writes the visible stand-in of a dangerous character.
+/// Writes the visible replacement for a dangerous character.
 pub(crate) fn show(ch: char, out: &mut String) {
     match ch {
         '\0'..='\u{1f}' => out.push(char::from_u32(0x2400 + ch as u32).unwrap_or(' ')),
@@ -250,14 +250,14 @@ fn colour_length(bytes: &[u8]) -> Option<usize> {
     (rest[length] == b'm').then_some(length + 3)
 }
 
-/// What the end of a written text does to a joiner that follows it.
+/// The end of a text, as it affects a joiner that follows it.
 #[derive(Clone, Copy, PartialEq)]
 enum Joined {
     /// An ordinary character.
     No,
     /// A variation selector after an ordinary character: one joiner may follow.
     Selector,
-    /// A joiner, or nothing that could be joined, since the text is empty: none may follow.
+    /// A joiner, or an empty text: no joiner may follow.
     Yes,
 }
 
@@ -275,7 +275,7 @@ pub(crate) fn is_joiner(ch: char) -> bool {
     matches!(ch, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Where the first character stands that must not be written as it is.
+/// The offset of the first character that must be replaced or removed.
 fn dirty_at(text: &str) -> Option<usize> {
     next_dirty(text, Joined::Yes)
 }
@@ -283,7 +283,7 @@ fn dirty_at(text: &str) -> Option<usize> {
 fn next_dirty(text: &str, before: Joined) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = 0;
-    // `before` belongs to the start of the text; further on the text itself tells.
+    // `before` applies only at the start of the text; further on, the text itself contains what is before a joiner.
     loop {
         at += plain_length(&bytes[at..]);
         let &lead = bytes.get(at)?;
@@ -312,10 +312,10 @@ fn next_dirty(text: &str, before: Joined) -> Option<usize> {
     }
 }
 
-/// Keeps combining marks in the order written: legitimate between two of them, invisible elsewhere.
+/// The combining grapheme joiner, which keeps combining marks in the order written: legitimate between two of them, invisible elsewhere.
 const GRAPHEME_JOINER: char = '\u{34f}';
 
-/// Whether the grapheme joiner at `at` stands between two combining marks.
+/// Whether the grapheme joiner at `at` is between two combining marks.
 fn orders_marks(text: &str, at: usize) -> bool {
     let is_mark = |ch: char| ch.width() == Some(0) && !is_joiner(ch) && !is_dangerous(ch);
     let before = text[..at].chars().next_back();
@@ -331,12 +331,12 @@ fn lead_length(lead: u8) -> usize {
     }
 }
 
-/// Whether a joiner may follow what is before it.
+/// Whether a joiner may follow the text before it.
 fn may_join(joiner: char, before: Joined) -> bool {
     before == Joined::No || before == Joined::Selector && joiner == '\u{200d}'
 }
 
-/// After it tags may spell a region.
+/// The flag after which tag characters may name a region.
 const BLACK_FLAG: char = '\u{1f3f4}';
 
 /// The length of a flag written with tags: a black flag, one to eight tags, the closing tag.
@@ -354,9 +354,9 @@ fn flag_length(text: &str) -> Option<usize> {
     None
 }
 
-/// Characters that must never be written as they are: controls, bidi controls, separators and
-/// whatever Unicode calls default-ignorable (it would hide text, or hide in text).
-/// LF, TAB and the joiners have rules of their own.
+/// Whether a character must never be written: a control or bidi control character, a separator, or one that
+/// Unicode calls default-ignorable (it would hide text, or hide in text).
+/// LF, TAB and the joiners have separate rules.
 pub fn is_dangerous(ch: char) -> bool {
     matches!(ch,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
@@ -366,7 +366,7 @@ pub fn is_dangerous(ch: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// How many bytes from the start are printable ASCII.
+/// How many bytes from the start are printable ASCII, line feeds or tabs.
 fn plain_length(bytes: &[u8]) -> usize {
     length_before(bytes, is_odd, odd_ones)
 }
@@ -375,7 +375,7 @@ fn is_odd(byte: u8) -> bool {
     !matches!(byte, b'\n' | b'\t' | 0x20..=0x7e)
 }
 
-/// Marks the bytes that aren't printable ASCII.
+/// A bit mask of the bytes that are [odd](is_odd).
 fn odd_ones(bytes: u8x16) -> u32 {
     let [line_feed, tab, last_control, delete] = [b'\n', b'\t', 0x1f, 0x7f].map(u8x16::splat);
     let is_odd = bytes.min(last_control).simd_eq(bytes) | bytes.max(delete).simd_eq(bytes);

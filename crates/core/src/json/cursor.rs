@@ -1,22 +1,22 @@
-//! A place in a text that is being scanned, and the scalars that can be passed there.
+//! A position in a text that is being scanned. It skips blanks, punctuation and scalars.
 
 #![expect(clippy::inline_always, reason = "the loop over a record is one function: a third faster")]
 
 use super::marks::{BLOCK, marks};
 use super::{Damage, ValueKind};
 
-/// Stands for the token that isn't there.
+/// The token at the end of the text, or at a byte that begins no token.
 pub(super) const END: u8 = 0;
 
-/// The byte at the cursor doesn't fit.
+/// The error that the byte at the cursor doesn't fit.
 pub(super) struct Misfit;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     position: usize,
-    /// What needs attention in the block that begins at `marked`.
+    /// The special bytes in the block that begins at `marked`.
     marks: u64,
     marked: usize,
 }
@@ -38,24 +38,24 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.position
     }
 
-    /// What doesn't fit here.
+    /// The damage at this position.
     pub(super) fn damage(&self) -> Damage {
         Damage { at: self.position, incomplete: self.position >= self.bytes.len() }
     }
 
-    /// The byte here, if the text isn't over.
+    /// The byte at this position, or `None` at the end.
     #[inline(always)]
     pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.position).copied()
     }
 
-    /// Passes the byte that was peeked.
+    /// Skips the byte that was peeked.
     #[inline(always)]
     pub(super) fn step(&mut self) {
         self.position += 1;
     }
 
-    /// Passes blanks; the byte behind them, or [`END`].
+    /// Skips blanks, and returns the byte after them, or [`END`].
     #[inline(always)]
     pub(super) fn token(&mut self) -> u8 {
         loop {
@@ -68,14 +68,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes blanks to the end of the text.
+    /// Skips blanks, after which the text must end.
     pub(super) fn end(&mut self) -> Result<(), Misfit> {
         let _ = self.token();
         if self.peek().is_none() { Ok(()) } else { Err(Misfit) }
     }
 
-    /// Passes a value that holds no others and begins with the token `first`; says what it is, and of a string
-    /// whether it has escapes.
+    /// Skips the scalar that begins with the token `first`. Returns its type, and whether it is a string with escapes.
     #[inline(always)]
     pub(super) fn scalar(&mut self, first: u8) -> Result<(ValueKind, bool), Misfit> {
         if first == b'"' {
@@ -91,13 +90,13 @@ impl<'a> Cursor<'a> {
         Ok((kind, false))
     }
 
-    /// Passes the key that begins with the token `first`; says whether it has escapes.
+    /// Skips the key that begins with the token `first`. Returns whether it has escapes.
     #[inline(always)]
     pub(super) fn key(&mut self, first: u8) -> Result<bool, Misfit> {
         if first == b'"' { self.string() } else { Err(Misfit) }
     }
 
-    /// Passes the colon behind a key.
+    /// Skips the colon after a key.
     #[inline(always)]
     pub(super) fn colon(&mut self) -> Result<(), Misfit> {
         if self.token() != b':' {
@@ -107,13 +106,13 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Passes the string that begins here; says whether it has escapes.
+    /// Skips the string that begins here. Returns whether it has escapes.
     #[inline(always)]
     pub(super) fn string(&mut self) -> Result<bool, Misfit> {
         let mut escaped = false;
         self.step();
         loop {
-            self.pass_plain();
+            self.skip_plain();
             match self.peek() {
                 Some(b'"') => {
                     self.step();
@@ -128,9 +127,9 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes what needs no attention in a string.
+    /// Skips the plain bytes of a string, up to the next special one.
     #[inline(always)]
-    fn pass_plain(&mut self) {
+    fn skip_plain(&mut self) {
         loop {
             let block = self.position & !(BLOCK - 1);
             if block != self.marked {
@@ -211,7 +210,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What needs attention in a block. Behind the end everything does.
+/// The special bytes of a block. All bytes past the end of the text count as special.
 #[inline]
 fn marks_at(bytes: &[u8], block: usize) -> u64 {
     let rest = bytes.get(block..).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! What needs attention in a string, sixty-four bytes at a time.
+//! Finds the special bytes in strings, sixty-four bytes at a time.
 
 use wide::u8x16;
 
-/// Bytes that are looked at together.
+/// How many bytes are examined together.
 pub(super) const BLOCK: usize = 64;
 
-/// The bytes of a block that end or interrupt plain text in a string: quotes, backslashes, control characters.
-/// The lowest bit is the first byte's.
+/// A bit mask of the bytes of a block that end or interrupt plain text in a string: quotes, backslashes, control characters.
+/// The lowest bit is that of the first byte.
 #[inline]
 pub(super) fn marks(block: &[u8; BLOCK]) -> u64 {
     let [quotes, backslashes, controls] = [b'"', b'\\', 0x1f].map(u8x16::splat);
@@ -27,7 +27,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_block_is_marked_as_byte_by_byte(low: [u8; 32], narrow in prop::array::uniform32(0x1e_u8..0x23)) {
+        fn a_block_is_marked_like_its_single_bytes(low: [u8; 32], narrow in prop::array::uniform32(0x1e_u8..0x23)) {
             let mut block = [0; BLOCK];
             block[..32].copy_from_slice(&low);
             block[32..].copy_from_slice(&narrow);

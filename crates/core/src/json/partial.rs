@@ -1,11 +1,11 @@
-//! An index of JSON that comes in pieces: what of it can be read before it is whole.
+//! An index of JSON that comes in pieces: reads the part of it that is there before it is complete.
 //!
 //! ```text
 //! {"path":"a.rs","content":"fn a() {\n  1\u00     ─▶   {"path":"a.rs","content":"fn a() {\n  1"}
 //! ```
 //!
-//! Pieces may end anywhere: in an escape, between surrogates, in a number or a key. Each byte is looked at once, however
-//! often somebody asks. The text itself stays with its owner, who hands it over each time with what is new at its end.
+//! Pieces may end anywhere: in an escape, between surrogates, in a number or a key. Each byte is scanned once, however
+//! often the result is requested. The text itself stays with its owner, who passes the whole of it each time it has grown.
 
 use std::collections::VecDeque;
 
@@ -15,68 +15,68 @@ use super::cursor::Cursor;
 use super::scan::BitStack;
 use super::{MAX_DEPTH, Record};
 
-/// So many strings of the longest kind are handed on together, or as much of shorter ones: each look at them costs that.
+/// How many strings of the longest length a readable value may contain, or as much in shorter ones: this limits the cost of reading it.
 const MOST_STRINGS: usize = 16;
 
 /// An index of a JSON value that is being written.
 #[derive(Clone, Debug)]
 pub struct PartialJson {
-    /// Bytes of a string, as written, that are handed on.
+    /// The longest string that isn't cut, in bytes as written.
     longest: usize,
-    /// Bytes that were read.
+    /// How many bytes were scanned.
     at: usize,
     state: ScanState,
-    /// Of the containers that are open, outermost first, whether each is an object.
+    /// The open containers, outermost first: whether each is an object.
     open: BitStack,
-    /// Up to here nothing is missing but the ends of the first `whole_depth` containers.
+    /// The text up to here lacks only the ends of the first `whole_depth` containers.
     whole: usize,
     whole_depth: usize,
-    /// Whole strings that are too long.
+    /// The complete strings that are too long.
     long: Vec<LongString>,
 }
 
-/// What can be read of a JSON value that is being written.
+/// The readable part of a JSON value that is being written.
 #[derive(Clone, Debug)]
 pub struct ReadableJson {
-    /// The fields that are whole, and the string that is being written as far as it can be read.
+    /// The complete fields, and the readable part of the string that is being written.
     pub record: Record,
     /// The string that is being written, by node.
     pub open: Option<u32>,
-    /// Strings of which only the end is there, by node, each with what is left out before it. Such a string begins with a line
-    /// that says so: see [`left_out`].
+    /// Strings whose beginning is left out, by node, each with the size of that beginning. Such a string begins with a line that
+    /// says so: see [`left_out`].
     pub cuts: Vec<(u32, Cut)>,
 }
 
-/// How much of a text is left out.
+/// The size of a part of a text that is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// Bytes, decoded.
+    /// Bytes of decoded text.
     pub bytes: usize,
     /// Line feeds.
     pub lines: usize,
 }
 
-/// What stands in place of a part of a text that is too long: `[… 84512 bytes left out]`.
+/// The note in place of a part of a text that is left out: `[… 84512 bytes left out]`.
 pub fn left_out(bytes: usize) -> String {
     format!("[… {bytes} bytes left out]")
 }
 
-/// What comes next.
+/// The token that is expected next.
 #[derive(Clone, Debug)]
 enum ScanState {
     /// A value, or the end of an array that has just begun.
     Value { may_end: bool },
     /// A key, or the end of an object that has just begun.
     Key { may_end: bool },
-    /// The colon behind a key.
+    /// The colon after a key.
     Colon,
-    /// What follows a value.
+    /// A comma or the end of the container, after a value.
     Next,
     /// The rest of a string.
     String(OpenString),
-    /// The rest of a number or a word that begins here.
+    /// The rest of a number or a word that begins at `start`.
     Scalar { start: usize },
-    /// Nothing: it isn't JSON.
+    /// None: the text isn't JSON.
     Damaged,
 }
 
@@ -84,42 +84,43 @@ enum ScanState {
 #[derive(Clone, Debug)]
 struct OpenString {
     is_key: bool,
-    /// Where its quote is.
+    /// The offset of its opening quote.
     start: usize,
-    /// Up to here it can be read.
+    /// The end of its readable part.
     readable: usize,
-    /// How much that is, decoded.
+    /// The size of that part, decoded.
     size: Cut,
     escape: Escape,
-    /// Whether the first half of a surrogate pair awaits the second.
+    /// Whether the first half of a surrogate pair was read, and not yet the second.
     has_half: bool,
-    /// Places where it may be cut, near its end: they depend on the text alone.
+    /// Places near its end where it may be cut. They depend only on the text, not on how it was split into pieces.
     marks: VecDeque<CutPlace>,
-    /// The last of them at which a line begins.
+    /// The offset of the last such place at the start of a line.
     line_mark: Option<usize>,
 }
 
-/// How far an escape has come.
+/// The part of an escape that was read.
 #[derive(Clone, Copy, Debug)]
 enum Escape {
-    /// There is none.
+    /// No escape has begun.
     No,
-    /// Its backslash is there.
+    /// The backslash.
     Begun,
-    /// It is `\u` and so many digits.
+    /// `\u` and this many digits.
     Code { digits: u8, code: u16 },
 }
 
-/// A place in a string where it may be cut, and what is before it.
+/// A place in a string where it may be cut.
 #[derive(Clone, Copy, Debug)]
 struct CutPlace {
     at: usize,
     /// Whether a line begins there.
     is_line: bool,
+    /// The size of the string before it.
     before: Cut,
 }
 
-/// A string that is whole and too long.
+/// A complete string that is too long.
 #[derive(Clone, Copy, Debug)]
 struct LongString {
     start: usize,
@@ -128,7 +129,7 @@ struct LongString {
 }
 
 impl PartialJson {
-    /// An index of nothing yet. Of strings that take more than `longest` bytes as written only the end is handed on.
+    /// An index of an empty text. Of strings longer than `longest` bytes as written, only the end is kept.
     pub fn new(longest: usize) -> Self {
         Self {
             longest,
@@ -141,7 +142,7 @@ impl PartialJson {
         }
     }
 
-    /// Reads what is new at the end of the text.
+    /// Scans the new part at the end of the text.
     pub fn read(&mut self, text: &str) {
         let bytes = text.as_bytes();
         while let Some(&byte) = bytes.get(self.at) {
@@ -171,15 +172,15 @@ impl PartialJson {
         }
     }
 
-    /// Whether the value is whole. A number or a word by itself never is: it may go on.
+    /// Whether the value is complete. A number or a word outside of containers never is, since it may continue.
     pub fn is_whole(&self) -> bool {
         matches!(self.state, ScanState::Next) && self.open.len() == 0
     }
 
-    /// What can be read by now of the text, which is the one that was read; `None` if that is nothing, no JSON, or more
-    /// than 16 strings of the longest kind.
+    /// The readable part of the text, which must be the one last scanned. `None` if nothing is readable, if it isn't JSON, or if it
+    /// is larger than 16 strings of the longest length.
     ///
-    /// Numbers are left out until something follows them, since they may go on; so are keys without a value.
+    /// A number is left out until something follows it, since it may continue; so is a key without a value.
     pub fn readable(&self, text: &str) -> Option<ReadableJson> {
         let string = match &self.state {
             ScanState::Damaged => return None,
@@ -231,7 +232,7 @@ impl PartialJson {
         Some(ReadableJson { record, open, cuts })
     }
 
-    /// Takes in a byte that is neither blank nor within a string, a number or a word.
+    /// Scans a byte that is neither blank nor within a string, a number or a word.
     fn token(&mut self, byte: u8) {
         let is_object = self.open.len() > 0 && self.open.get(self.open.len() - 1);
         let start = self.at;
@@ -257,7 +258,7 @@ impl PartialJson {
         self.open.push(is_object);
         self.state =
             if is_object { ScanState::Key { may_end: true } } else { ScanState::Value { may_end: true } };
-        // What is in others can be read once something is in them.
+        // Other containers are readable once they contain a value.
         if self.open.len() == 1 {
             (self.whole, self.whole_depth) = (self.at, 1);
         }
@@ -268,7 +269,7 @@ impl PartialJson {
         self.end_value();
     }
 
-    /// A string has ended before the quote at `end`.
+    /// Ends a string before the quote at `end`.
     fn end_string(&mut self, end: usize) {
         let ScanState::String(string) = std::mem::replace(&mut self.state, ScanState::Colon) else { return };
         self.at = end + 1;
@@ -281,7 +282,7 @@ impl PartialJson {
         self.end_value();
     }
 
-    /// A value has ended here.
+    /// Ends a value here.
     fn end_value(&mut self) {
         self.state = ScanState::Next;
         if self.open.len() <= MAX_DEPTH {
@@ -311,7 +312,7 @@ impl OpenString {
         }
     }
 
-    /// Reads on from `at`: gives where its closing quote is, or where the text ends. `None`: it isn't JSON.
+    /// Continues to scan from `at`. Returns the offset of the closing quote, or the end of the text; `None` if it isn't JSON.
     fn read(&mut self, text: &str, mut at: usize, longest: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         while at < bytes.len() {
@@ -363,12 +364,12 @@ impl OpenString {
         Some(at)
     }
 
-    /// Takes in text without escapes, which ends at `end`.
+    /// Scans text without escapes, which ends at `end`.
     fn plain(&mut self, text: &str, start: usize, end: usize, longest: usize) {
         self.end_half(start);
         let before = self.size.bytes;
         let step = step(longest);
-        // What is further back would be forgotten again. A character has up to four bytes.
+        // Places further back would be dropped again. A character has up to four bytes.
         let mut next = (start + 1).max(end.saturating_sub(longest + 4)).next_multiple_of(step);
         while next <= end && !self.is_key {
             let at = (next..=end).find(|&at| text.is_char_boundary(at)).unwrap_or(end);
@@ -381,7 +382,7 @@ impl OpenString {
         self.size.bytes = before + end - start;
     }
 
-    /// Takes in an escape that ends before `end` and stands for so many bytes.
+    /// Scans an escape that ends before `end` and decodes to this many bytes.
     fn escaped(&mut self, end: usize, bytes: usize, is_line_end: bool, longest: usize) {
         let start = self.readable;
         self.readable = end;
@@ -397,7 +398,7 @@ impl OpenString {
         }
     }
 
-    /// Takes in an escape with a code, which ends before `end`.
+    /// Scans an escape with a code, which ends before `end`.
     fn coded(&mut self, code: u16, end: usize, longest: usize) {
         match code {
             0xdc00..=0xdfff if self.has_half => {
@@ -416,7 +417,7 @@ impl OpenString {
         }
     }
 
-    /// The first half of a pair stands alone: something else follows at `end`.
+    /// Ends a lone first half of a surrogate pair, if there is one: something else follows at `end`.
     fn end_half(&mut self, end: usize) {
         if std::mem::take(&mut self.has_half) {
             self.readable = end;
@@ -424,7 +425,7 @@ impl OpenString {
         }
     }
 
-    /// Notes that it may be cut here, and forgets places that are too far back.
+    /// Notes that the string may be cut here, and drops places that are too far back.
     fn mark(&mut self, is_line: bool, longest: usize) {
         if self.is_key {
             return;
@@ -436,7 +437,7 @@ impl OpenString {
         }
     }
 
-    /// Where it is cut, if it is longer than this: where a line begins, if that is near.
+    /// The place where it is cut if it is longer than `longest`: the start of a line if there is one nearby.
     fn cut(&self, longest: usize) -> Option<CutPlace> {
         let first = self.readable.saturating_sub(longest);
         if first <= self.start + 1 {
@@ -450,7 +451,7 @@ impl OpenString {
     }
 }
 
-/// How far apart the places are where a string may be cut.
+/// The distance between places where a string may be cut.
 fn step(longest: usize) -> usize {
     (longest / 16).max(1)
 }

@@ -1,23 +1,23 @@
-//! The scanner: one pass over a text, which notes where each value lies. It never recurses.
+//! The scanner: one pass over a text, which records the position of each value. It never recurses.
 //!
-//! It is the hottest loop there is. All of it is one function once compiled, and what it counts with stays in
-//! registers: nothing that isn't inlined gets a reference to the [`Cursor`] or to [`OpenContainer`].
+//! It is the hottest loop of all. It compiles to a single function whose state stays in
+//! registers: only inlined functions get a reference to the [`Cursor`] or to [`OpenContainer`].
 
 #![expect(clippy::inline_always, reason = "the loop over a record is one function: a third faster")]
 
 use super::cursor::{Cursor, Misfit};
 use super::{Damage, MAX_DEPTH, MAX_ELEMENTS, ValueKind, ValueNode};
 
-/// Containers that begin past this many nodes of one record are checked but not recorded.
+/// Once a record has this many nodes, further containers are checked but not recorded.
 const MAX_NODES: usize = 1 << 21;
 
-/// What a scan found.
+/// The result of a scan.
 pub(super) struct Scanned {
-    /// The value, and all in it.
+    /// The nodes of the value and of all values in it.
     pub(super) nodes: Vec<ValueNode>,
-    /// Where the value ends.
+    /// The end of the value, as an offset in the text.
     pub(super) end: usize,
-    /// A container was cut at a limit.
+    /// Whether a container was cut at a limit.
     pub(super) cut: bool,
 }
 
@@ -28,21 +28,21 @@ pub(super) fn value_at_start(text: &str) -> Result<Scanned, Damage> {
     scanned.map_err(|Misfit| cursor.damage())
 }
 
-/// Scans a text that is one value and blanks.
+/// Scans a text that consists of one value and blanks.
 pub(super) fn whole_value(text: &str) -> Result<Scanned, Damage> {
     let mut cursor = Cursor::new(text.as_bytes());
     let scanned = run(&mut cursor).and_then(|scanned| cursor.end().map(|()| scanned));
     scanned.map_err(|Misfit| cursor.damage())
 }
 
-/// The innermost container that is open.
+/// The innermost open container.
 ///
-/// While a container is open, its node keeps two things where its end will be known later: in `next` the
-/// container around it; in `end`, while another is open inside of it, how many more elements are recorded.
+/// While a container is open, two fields of its node are used for other purposes: `next` is the container around it, and
+/// `end`, while another container is open inside of it, is the number of elements that are still recorded.
 #[derive(Clone, Copy)]
 struct OpenContainer {
     node: u32,
-    /// How many more of its elements are recorded.
+    /// How many more of its elements may be recorded.
     left: u32,
     is_object: bool,
 }
@@ -52,7 +52,7 @@ const NONE: u32 = u32::MAX;
 
 fn run(shared: &mut Cursor<'_>) -> Result<Scanned, Misfit> {
     let mut at = *shared;
-    // One node for some ten bytes is usual; long texts have fewer.
+    // Usually there is one node for about ten bytes; long texts have fewer.
     let nodes = Vec::with_capacity((at.rest() / 10).min(4096) + 4);
     let mut scanned = Scanned { nodes, end: 0, cut: false };
     let done = values(&mut at, &mut scanned);
@@ -61,7 +61,7 @@ fn run(shared: &mut Cursor<'_>) -> Result<Scanned, Misfit> {
     done.map(|()| scanned)
 }
 
-/// Reads a value and all that is in it.
+/// Reads a value and all values in it.
 #[inline(always)]
 fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
     let mut open = OpenContainer { node: NONE, left: 1, is_object: false };
@@ -75,10 +75,10 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
             let escaped = at.string()?;
             record(ValueKind::String, start, at.position(), escaped, &mut scanned.nodes);
         } else if open.left == 0 || opens && (depth >= MAX_DEPTH || scanned.nodes.len() > MAX_NODES) {
-            // In an object, the key was recorded before the limit was seen: without a value it doesn't count.
+            // In an object, the key is recorded already: without a value it is ignored.
             scanned.cut = true;
             let passed;
-            (passed, *at) = pass_rest(first, open.is_object, *at);
+            (passed, *at) = skip_rest(first, open.is_object, *at);
             passed?;
         } else if opens {
             open = open.enter(first == b'{', depth == 0, at.position(), &mut scanned.nodes);
@@ -118,7 +118,7 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
     }
 }
 
-/// Reads a value that holds no others. `first`: the token that it begins with.
+/// Reads a scalar. `first`: its first token.
 #[inline(always)]
 fn scalar(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<ValueNode>) -> Result<(), Misfit> {
     let start = at.position();
@@ -127,7 +127,7 @@ fn scalar(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<ValueNode>) -> Result<
     Ok(())
 }
 
-/// Reads a key and its colon; gives the token that follows. `first`: the one that the key begins with.
+/// Reads a key and its colon, and returns the token after them. `first`: the first token of the key.
 #[inline(always)]
 fn key(first: u8, at: &mut Cursor<'_>, nodes: &mut Vec<ValueNode>) -> Result<u8, Misfit> {
     let start = at.position();
@@ -153,12 +153,12 @@ impl OpenContainer {
         let node = nodes.len() as u32;
         let kind = if is_object { ValueKind::Object } else { ValueKind::Array };
         nodes.push(ValueNode { start: start as u32, end: 0, next: self.node, kind, escaped: false });
-        // The outermost array may be a whole session on one line: its events are not cut before memory ends.
+        // The outermost array may be a whole session on one line: only the limit of nodes applies to its events.
         let left = if is_outermost && !is_object { MAX_NODES as u32 } else { MAX_ELEMENTS };
         Self { node, left, is_object }
     }
 
-    /// Closes it before `end`: what is open then.
+    /// Closes it before `end`, and returns the container around it.
     #[inline(always)]
     fn close(self, end: usize, nodes: &mut [ValueNode]) -> Self {
         let next = nodes.len() as u32;
@@ -172,16 +172,16 @@ impl OpenContainer {
     }
 }
 
-/// Passes the rest of a container, from the element that begins with `first` up to its end, and records nothing.
-/// The cursor goes by value: that of the loop above stays in registers.
+/// Skips the rest of a container, from the element that begins with `first` up to its end, without recording it.
+/// The cursor is passed by value, so that the one in the loop above stays in registers.
 #[cold]
-fn pass_rest(first: u8, is_object: bool, mut at: Cursor<'_>) -> (Result<(), Misfit>, Cursor<'_>) {
-    let passed = pass_elements(first, is_object, &mut at);
+fn skip_rest(first: u8, is_object: bool, mut at: Cursor<'_>) -> (Result<(), Misfit>, Cursor<'_>) {
+    let passed = skip_elements(first, is_object, &mut at);
     (passed, at)
 }
 
-fn pass_elements(mut first: u8, mut is_object: bool, at: &mut Cursor<'_>) -> Result<(), Misfit> {
-    // Of the containers that were opened here, whether what is around them is an object.
+fn skip_elements(mut first: u8, mut is_object: bool, at: &mut Cursor<'_>) -> Result<(), Misfit> {
+    // For each container opened here, whether the one around it is an object.
     let mut around = BitStack::default();
     loop {
         if let b'{' | b'[' = first {
@@ -221,7 +221,7 @@ fn pass_elements(mut first: u8, mut is_object: bool, at: &mut Cursor<'_>) -> Res
     }
 }
 
-/// The token that a container ends with.
+/// The last token of a container.
 #[inline(always)]
 fn closing(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
@@ -235,12 +235,12 @@ pub(super) struct BitStack {
 }
 
 impl BitStack {
-    /// How many there are.
+    /// The number of bits.
     pub(super) fn len(&self) -> usize {
         self.length
     }
 
-    /// The bit at a place, which is one of them.
+    /// The bit at index `place`, which must be below [`Self::len`].
     pub(super) fn get(&self, place: usize) -> bool {
         self.words[place / 64] >> (place % 64) & 1 == 1
     }

@@ -1,4 +1,4 @@
-//! Strings of a record: decoded when they are asked for.
+//! Strings of a record, decoded on request.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use memchr::memchr2;
 
 use crate::find::find;
 
-/// A string of a record between its quotes, not yet unescaped.
+/// A string of a record, without its quotes and still escaped.
 #[derive(Clone, Copy, Debug)]
 pub struct Str<'a> {
     raw: &'a str,
@@ -16,7 +16,7 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
-    /// The string between two quotes of valid JSON; `escaped`: there is an escape in it.
+    /// The string between two quotes of valid JSON. `escaped`: whether it contains an escape.
     #[inline]
     pub(super) fn between_quotes(raw: &'a str, escaped: bool) -> Self {
         Self { raw, escaped }
@@ -33,44 +33,44 @@ impl<'a> Str<'a> {
         self.raw
     }
 
-    /// Whether it says `text` once decoded.
+    /// Whether it equals `text` once decoded.
     #[inline]
     pub fn is(self, text: &str) -> bool {
         if self.escaped { self.decode() == text } else { is_same(self.raw.as_bytes(), text.as_bytes()) }
     }
 
-    /// Whether `ch` may be in it, without a look into its escapes.
+    /// Whether it may contain `ch`: a quick check without decoding its escapes.
     pub(crate) fn may_hold(self, ch: char) -> bool {
         let has_short_escape = ch.is_ascii_control() || matches!(ch, '"' | '\\' | '/');
         self.raw.contains(ch) || self.escaped && (has_short_escape || self.raw.contains("\\u"))
     }
 
-    /// Whether nothing but blanks is in it.
+    /// Whether it consists of blanks only.
     pub fn is_blank(self) -> bool {
         self.write_to(&mut OnlyBlanks).is_ok()
     }
 
-    /// Whether the string it stands for begins so; no more is decoded than that takes.
+    /// Whether it begins with `text` once decoded. No more is decoded than necessary.
     pub fn begins_with(self, text: &str) -> bool {
         let mut awaited = Awaited(text.as_bytes());
-        // What follows the beginning is refused.
+        // It fails at whatever follows the beginning.
         let _ = self.write_to(&mut awaited);
         awaited.0.is_empty()
     }
 
-    /// Writes the string it stands for, bit by bit.
+    /// Writes the decoded string in pieces.
     pub fn write_to(self, out: &mut impl fmt::Write) -> fmt::Result {
         if self.escaped { unescape(self.raw, out) } else { out.write_str(self.raw) }
     }
 
-    /// The string it stands for. A lone surrogate becomes U+FFFD.
+    /// Decodes it. A lone surrogate becomes U+FFFD.
     #[inline]
     pub fn decode(self) -> Cow<'a, str> {
         if self.escaped { Cow::Owned(unescaped(self.raw)) } else { Cow::Borrowed(self.raw) }
     }
 }
 
-/// Where the string of valid JSON ends that `at` is in: its closing quote, or the end of all bytes.
+/// The end of the string of valid JSON that `at` is inside of: the offset of its closing quote, or the end of the bytes.
 pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(offset) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += offset;
@@ -82,12 +82,12 @@ pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// The length of the string at the start of valid JSON, its quotes included.
+/// The length of the string at the start of valid JSON, including its quotes.
 pub(crate) fn string_length(bytes: &[u8]) -> usize {
     (string_end(bytes, 1) + 1).min(bytes.len())
 }
 
-/// Whether two texts are equal. Names are short: what they begin and end with is all that is in them.
+/// Whether two texts are equal. Optimised for short names, which are compared by overlapping chunks at their start and end.
 #[inline]
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
@@ -102,19 +102,19 @@ pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// By itself, so that the rest takes no call.
+/// A separate function, so that the inlined comparison of short texts makes no call.
 #[cold]
 fn is_same_long(one: &[u8], other: &[u8]) -> bool {
     one == other
 }
 
-/// The first and the last bytes.
+/// The first and the last `N` bytes.
 #[inline]
 fn ends<const N: usize>(bytes: &[u8]) -> Option<([u8; N], [u8; N])> {
     Some((*bytes.first_chunk()?, *bytes.last_chunk()?))
 }
 
-/// Takes this beginning of a text, and no more.
+/// A sink that accepts only this beginning of a text, and no more.
 struct Awaited<'a>(&'a [u8]);
 
 impl fmt::Write for Awaited<'_> {
@@ -129,7 +129,7 @@ impl fmt::Write for Awaited<'_> {
     }
 }
 
-/// Takes nothing but blanks.
+/// A sink that accepts only blanks.
 struct OnlyBlanks;
 
 impl fmt::Write for OnlyBlanks {
@@ -140,12 +140,12 @@ impl fmt::Write for OnlyBlanks {
 
 fn unescaped(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
-    // A String takes everything.
+    // Writing to a string can't fail.
     let _ = unescape(raw, &mut out);
     out
 }
 
-/// Writes what `raw` stands for.
+/// Writes `raw`, decoded.
 fn unescape(raw: &str, out: &mut impl fmt::Write) -> fmt::Result {
     let mut rest = raw;
     while let Some(at) = find(b'\\', rest.as_bytes()) {
@@ -158,7 +158,7 @@ fn unescape(raw: &str, out: &mut impl fmt::Write) -> fmt::Result {
     out.write_str(rest)
 }
 
-/// The character that the escape at the start of `text` stands for, and its length.
+/// Decodes the escape at the start of `text`: the character, and the length of the escape.
 fn escape_at(text: &str) -> (char, usize) {
     let bytes = text.as_bytes();
     let ch = match bytes.get(1) {
@@ -174,7 +174,7 @@ fn escape_at(text: &str) -> (char, usize) {
     (ch, 2)
 }
 
-/// The character that the escape `\uXXXX` at the start of `bytes` stands for, and its length. A lone surrogate becomes U+FFFD.
+/// Decodes the escape `\uXXXX` or the surrogate pair at the start of `bytes`, like [`escape_at`]. A lone surrogate becomes U+FFFD.
 fn coded_at(bytes: &[u8]) -> (char, usize) {
     let Some(first) = hex_at(bytes, 2) else {
         return (char::REPLACEMENT_CHARACTER, bytes.len().min(2));

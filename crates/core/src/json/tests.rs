@@ -1,4 +1,4 @@
-//! Scanning JSON: the same values and the same damage that `serde_json` finds, at any depth.
+//! Scanning JSON: finds the same values and the same damage as `serde_json`, at any depth.
 
 use proptest::prelude::*;
 
@@ -94,7 +94,7 @@ fn a_million_levels_and_elements_are_checked_without_recursion() {
 }
 
 #[test]
-fn what_is_not_recorded_is_checked_all_the_same() {
+fn values_that_are_not_recorded_are_checked() {
     let many = "1,".repeat(MAX_ELEMENTS as usize);
     for (rest, is_right) in [
         (r#"{"a":[{"b":"c"},[],{}]},2"#, true),
@@ -117,7 +117,7 @@ fn what_is_not_recorded_is_checked_all_the_same() {
     }
 }
 
-/// Values, with blanks that are no harm.
+/// Values, with blanks where JSON allows them.
 fn documents() -> impl Strategy<Value = String> {
     let blank = || prop::sample::select(vec!["", "", "", " ", "\n", "\t \r"]);
     let string = || r#"("(é😀|\\\\|\\\"|\\n|\\u00e9|[a-c]{1,40}| ){0,6}")"#;
@@ -137,7 +137,7 @@ fn documents() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whether two values are the same. Of two equal keys the last counts, as in theirs.
+/// Whether two values are the same. Of two equal keys the last counts, as in `serde_json`.
 fn is_same_value(ours: Value<'_>, theirs: &serde_json::Value) -> bool {
     match theirs {
         serde_json::Value::Null => ours.is_null(),
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn a_letter_too_many_or_too_few_is_judged_as_by_serde_json(
+    fn a_letter_too_many_or_too_few_is_accepted_if_serde_json_accepts_it(
         text in documents(),
         at: prop::sample::Index,
         put in prop::sample::select(vec!["", "\"", "\\", ",", ":", "]", "}", "[", "0", "-", "\u{1}"]),
@@ -186,7 +186,7 @@ proptest! {
 }
 
 #[test]
-fn damage_says_where_and_whether_more_could_help() {
+fn damage_has_a_position_and_is_incomplete_if_more_text_could_help() {
     assert_eq!(Record::read(r#"{"a":1 x"#).map(|_| ()), Err(Damage { at: 7, incomplete: false }));
     assert_eq!(Record::read(r#"{"a":"b"#).map(|_| ()), Err(Damage { at: 7, incomplete: true }));
     assert_eq!(Record::read(r#"{"a":1}{"b"#).map(|(record, end)| (record.text().len(), end)), Ok((7, 7)));
@@ -204,11 +204,11 @@ fn a_value_in_a_string_is_unpacked_in_its_place() {
     for (text, expected) in [
         (r#"{"a":1,"i":"{\"x\":[\"\\u0041\\n\"]}","b":2}"#, Some(r#"{"a":1,"i":{"x":["\u0041\n"]},"b":2}"#)),
         (r#"{"i":" [1] "}"#, Some(r#"{"i": [1] }"#)),
-        // It would be a value only between the quotes' neighbours.
+        // Valid only together with the text around the quotes.
         (r#"{"i":"{},\"b\":{}"}"#, None),
         (r#"{"i":"{\"x\":"}"#, None),
         (r#"{"i":""}"#, None),
-        // A scalar is as good as a string.
+        // A scalar stays a string.
         (r#"{"i":"7"}"#, None),
         (r#"{"i":{"x":1}}"#, None),
     ] {

@@ -1,11 +1,11 @@
-//! What can be read of JSON in pieces: at each byte a part of what the whole says, however the pieces fall.
+//! Reading incomplete JSON: at each byte the result is a part of the complete value, however the text is split into pieces.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::json::{Value, ValueKind};
 
-/// What can be read once all of `text` has come in one piece.
+/// The readable part of `text`, read in one piece.
 fn readable(text: &str, longest: usize) -> Option<ReadableJson> {
     let mut index = PartialJson::new(longest);
     index.read(text);
@@ -17,7 +17,7 @@ fn shown(text: &str) -> String {
 }
 
 #[test]
-fn what_is_being_written_is_there_as_far_as_it_can_be_read() {
+fn incomplete_values_are_read_as_far_as_possible() {
     for (text, expected) in [
         ("", "nothing"),
         (" ", "nothing"),
@@ -61,7 +61,7 @@ fn what_is_being_written_is_there_as_far_as_it_can_be_read() {
 }
 
 #[test]
-fn the_string_that_is_written_is_named_and_cut_at_its_start() {
+fn the_open_string_is_reported_and_cut_at_its_start() {
     let text = format!(r#"{{"old":"{}","new":"{}\u00"#, "é".repeat(100), "a line\\n".repeat(30));
     let found = readable(&text, 64).unwrap();
     let root = found.record.root();
@@ -86,7 +86,7 @@ fn depth_costs_nothing() {
 }
 
 #[test]
-fn what_a_look_costs_is_bounded() {
+fn the_cost_of_reading_is_bounded() {
     let (long, short) = ("x".repeat(100_000), "y".repeat(100));
     let all = format!("[{}\"", format!("\"{long}\",").repeat(10));
     assert!(readable(&all, 4096).is_some_and(|found| found.record.text().len() < 50_000));
@@ -94,7 +94,7 @@ fn what_a_look_costs_is_bounded() {
     assert!(readable(&all, 4096).is_none() && readable(&all, 16_384).is_some());
 }
 
-/// Values as models write them, and odd ones.
+/// Values as written by models, and unusual ones.
 fn json() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z {}\\[\\],:]{0,12}",
@@ -125,7 +125,7 @@ fn json() -> impl Strategy<Value = String> {
     })
 }
 
-/// Checks that `part` is as much of `whole` as had come: all but the last value in it is the same.
+/// Checks that `part` is the beginning of `whole`: all values but the last are the same.
 fn assert_part(found: &ReadableJson, part: Value<'_>, whole: Value<'_>, is_last: bool) {
     if let Some((_, cut)) = found.cuts.iter().find(|(node, _)| *node == part.node()) {
         let (said, all) = (part.decode().unwrap(), whole.decode().unwrap());
@@ -178,7 +178,7 @@ proptest! {
                 continue;
             };
             assert_part(&found, found.record.root(), whole.root(), true);
-            // A number by itself may go on.
+            // A number outside of containers may continue.
             if matches!(whole.root().kind(), ValueKind::Object | ValueKind::Array | ValueKind::String) {
                 prop_assert_eq!(index.is_whole(), Record::from_line(text[..end].to_owned()).is_ok());
             }
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_may_fall_anywhere(text in json(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+    fn pieces_may_end_anywhere(text in json(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).collect();
         ends.push(text.len() - text.len() / 3);
         ends.retain(|&end| text.is_char_boundary(end));
