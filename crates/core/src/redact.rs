@@ -1,12 +1,11 @@
-//! Masks secrets in what is written.
+//! Masks secrets in the output.
 //!
 //! ```text
 //! entry ─▶ texts, line by line ─▶ find (shapes) ─▶ [redacted github-token]
 //! ```
 //!
-//! It is done once, after an entry is made and before anything of it is cut, whoever made it and whatever writes
-//! it: a cut could part a secret so that it isn't known any more. A text that runs on over lines and spans is
-//! read as one.
+//! This is done once, after an entry is made and before it is clipped, for all formatters and writers: a cut could
+//! split a secret so that it isn't recognised any more. A text that extends over several lines and spans is searched as one.
 
 mod find;
 mod growing;
@@ -26,12 +25,12 @@ use crate::text::Text;
 use find::{SecretFinder, SecretSpan};
 use ids::MaskedIds;
 
-/// Bytes that a pattern of one's own may take when it is compiled.
+/// The limit of the memory that a compiled custom pattern may take, in bytes.
 const MOST_COMPILED: usize = 256 << 10;
-/// Lines of a key that come one by one.
+/// The most lines of a private key that is masked line by line.
 const MOST_KEY_LINES: u32 = 400;
 
-/// What is masked. By default nothing is.
+/// Determines what is masked. By default nothing is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redaction {
     /// Tokens, keys and passwords of the known shapes.
@@ -40,17 +39,17 @@ pub struct Redaction {
     pub emails: bool,
     /// Home folders: `/home/ada/shop` becomes `~/shop`.
     pub home: bool,
-    /// Patterns of one's own.
+    /// Custom patterns.
     pub own: Vec<CustomPattern>,
 }
 
 impl Redaction {
-    /// The known shapes of secrets alone.
+    /// Masks only the known shapes of secrets.
     pub fn secrets() -> Self {
         Self { secrets: true, ..Self::default() }
     }
 
-    /// All that is known to be nobody else's business: secrets, e-mail addresses and home folders.
+    /// Masks secrets, e-mail addresses and home folders.
     pub fn everything() -> Self {
         Self { secrets: true, emails: true, home: true, own: Vec::new() }
     }
@@ -60,7 +59,7 @@ impl Redaction {
         *self != Self::default()
     }
 
-    /// Masks what `other` masks as well.
+    /// Additionally masks everything that `other` masks.
     pub fn add(&mut self, other: &Self) {
         self.secrets |= other.secrets;
         self.emails |= other.emails;
@@ -70,17 +69,16 @@ impl Redaction {
     }
 }
 
-/// A pattern of one's own.
+/// A custom pattern.
 #[derive(Clone, Debug)]
 pub struct CustomPattern {
-    /// What it finds is called.
+    /// The name of its matches in the output and in counts.
     pub(crate) name: String,
     pub(crate) regex: Regex,
 }
 
 impl CustomPattern {
-    /// A pattern of the `regex` crate. Where it has a group, that alone is masked. The error says in one line what
-    /// is wrong with the pattern.
+    /// Compiles a pattern in the syntax of the `regex` crate. If it has a group, only that is masked. The error is a one-line message.
     pub fn new(name: &str, pattern: &str) -> Result<Self, String> {
         let built =
             RegexBuilder::new(pattern).size_limit(MOST_COMPILED).dfa_size_limit(MOST_COMPILED).build();
@@ -100,25 +98,25 @@ impl PartialEq for CustomPattern {
 
 impl Eq for CustomPattern {}
 
-/// Masks what a [`Redaction`] says.
+/// Masks secrets as determined by a [`Redaction`].
 pub struct Redactor {
     finder: SecretFinder,
-    /// What it masked. Whoever puts back what it was before has masked something that is counted elsewhere.
+    /// The state of counting. Restoring an earlier state uncounts what was masked since.
     pub(crate) noted: RedactionState,
     ids: MaskedIds,
 }
 
-/// What a [`Redactor`] knows of what it masked.
+/// The state of a [`Redactor`] that changes while it masks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RedactionState {
-    /// What was masked, by what it was.
+    /// How much was masked, by name.
     found: BTreeMap<String, u64>,
-    /// How many more lines that come one by one may be of a key that has begun.
+    /// How many more lines, when lines are masked one by one, may belong to a private key that has begun.
     open: u32,
 }
 
 impl Redactor {
-    /// A redactor, or none if nothing is masked.
+    /// A redactor, or `None` if nothing is masked.
     pub fn new(redaction: &Redaction) -> Option<Self> {
         redaction.is_on().then(|| Self {
             finder: SecretFinder::new(redaction),
@@ -127,12 +125,12 @@ impl Redactor {
         })
     }
 
-    /// Takes how much was masked since this was last asked, by what it was.
+    /// Returns how much was masked since the last call, by name.
     pub fn take_counts(&mut self) -> BTreeMap<String, u64> {
         std::mem::take(&mut self.noted.found)
     }
 
-    /// Masks something that is counted elsewhere.
+    /// Calls `mask` without counting: what it masks is counted elsewhere.
     pub(crate) fn uncounted<R>(&mut self, mask: impl FnOnce(&mut Self) -> R) -> R {
         let noted = self.noted.clone();
         let result = mask(self);
@@ -140,7 +138,7 @@ impl Redactor {
         result
     }
 
-    /// Masks a text that stands alone.
+    /// Masks a complete text.
     pub fn text<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         let found = self.finder.find(text, false);
         if found.is_empty() {
@@ -150,7 +148,7 @@ impl Redactor {
         Cow::Owned(masked(text, 0, &found))
     }
 
-    /// Masks an id: each time the same way, and no other id so, as far back as there is memory for it. It isn't counted, since an id
+    /// Masks an id. Equal ids stay equal and different ids stay different, within a limit of ids. This isn't counted, because an id
     /// is written in several places: see [`Self::count_id`].
     pub(crate) fn id(&mut self, id: &mut Id) {
         let found = self.finder.find(id.as_str(), false);
@@ -159,7 +157,7 @@ impl Redactor {
         }
     }
 
-    /// Counts what is masked in an id.
+    /// Counts the secrets in an id.
     pub(crate) fn count_id(&mut self, id: &Id) {
         let found = self.finder.find(id.as_str(), false);
         if !found.is_empty() {
@@ -168,7 +166,7 @@ impl Redactor {
         }
     }
 
-    /// Masks a line of JSON, which stays JSON.
+    /// Masks a line of JSON, which stays valid JSON.
     pub fn json(&mut self, line: &mut String) {
         let text = without_needless_escapes(line);
         let found = self.finder.find(&text, true);
@@ -183,13 +181,13 @@ impl Redactor {
         self.lines(std::slice::from_mut(line));
     }
 
-    /// Masks all that a view says.
+    /// Masks all texts of a view.
     pub fn view(&mut self, view: &mut View) {
         self.line(&mut view.title);
         self.blocks(&mut view.body);
     }
 
-    /// Masks blocks. Those inside of others wait in a list, not on the stack.
+    /// Masks blocks. Those inside of others are kept in a list rather than visited recursively.
     pub fn blocks(&mut self, blocks: &mut [Block]) {
         let mut open = vec![blocks];
         while let Some(blocks) = open.pop() {
@@ -204,7 +202,7 @@ impl Redactor {
         }
     }
 
-    /// Masks a view whose text is one line of several that come one by one: a key may run on over them.
+    /// Masks a view whose text is the next line of several, over which a private key may extend.
     pub fn raw_line(&mut self, view: &mut View) {
         if let [Block::Code { text, .. } | Block::Prose { text, .. }] = &mut view.body[..]
             && self.is_of_open_key(text)
@@ -215,7 +213,7 @@ impl Redactor {
         self.view(view);
     }
 
-    /// Masks a text that is one line of several that come one by one: a key may run on over them.
+    /// Masks the next line of several, over which a private key may extend.
     pub fn next_line(&mut self, line: &mut String) {
         if self.is_of_open_key(line) {
             GOES_ON.clone_into(line);
@@ -224,7 +222,7 @@ impl Redactor {
         self.whole(line);
     }
 
-    /// Whether a line is one of a key that has begun in a line before.
+    /// Whether a line belongs to a private key that has begun in an earlier line.
     fn is_of_open_key(&mut self, line: &str) -> bool {
         if self.noted.open == 0 {
             return false;
@@ -245,7 +243,7 @@ impl Redactor {
         *text = T::from(masked(text, 0, &found));
     }
 
-    /// Masks lines of spans, read as one text.
+    /// Masks lines of spans, searched as one text.
     fn lines(&mut self, lines: &mut [Line]) {
         for link in lines.iter_mut().flat_map(|line| &mut line.spans).filter_map(|span| span.link.as_mut()) {
             self.whole(link);
@@ -261,7 +259,7 @@ impl Redactor {
         self.pieces(pieces.collect());
     }
 
-    /// Masks the lines of hunks, read as one text.
+    /// Masks the lines of hunks, searched as one text.
     fn hunks(&mut self, hunks: &mut [Hunk]) {
         let lines = hunks.iter().flat_map(|hunk| hunk.lines.iter());
         let mut texts: Vec<Text> = lines.map(|line| Text::clean(line.text)).collect();
@@ -275,7 +273,7 @@ impl Redactor {
         }
     }
 
-    /// Masks pieces of one text, each with whether it begins a line. Tells whether there was anything.
+    /// Masks the pieces of one text, each with whether it begins a line. Returns whether anything was masked.
     fn pieces<T: Deref<Target = str> + From<String>>(&mut self, mut pieces: Vec<(bool, &mut T)>) -> bool {
         let mut whole = String::with_capacity(pieces.iter().map(|(_, text)| text.len() + 1).sum());
         let mut starts = Vec::with_capacity(pieces.len());
@@ -304,7 +302,7 @@ impl Redactor {
             }
             let (mut new, mut from) = (String::new(), start);
             if rest[0].range.start < start {
-                // Its mark stands where it began; on a line of its own something stands for the rest of it.
+                // The mark is where the secret begins; each further line of it becomes `…`.
                 from = inside.remove(0).range.end;
                 if *begins_line && from > start {
                     new.push_str(GOES_ON);
@@ -319,10 +317,10 @@ impl Redactor {
     }
 }
 
-/// What stands for each further line of something that was masked.
+/// The replacement for each further line of a secret.
 const GOES_ON: &str = "…";
 
-/// JSON in which each character of ASCII that may stand for itself does: an escape would hide it.
+/// Replaces the escapes of printable ASCII characters that need none: an escape could hide a secret.
 fn without_needless_escapes(json: &str) -> Cow<'_, str> {
     let (mut out, mut done, mut at) = (String::new(), 0, 0);
     while let Some(offset) = memchr::memchr(b'\\', json.get(at..).unwrap_or_default().as_bytes()) {
@@ -356,8 +354,7 @@ fn count(counts: &mut BTreeMap<String, u64>, found: &[SecretSpan<'_>]) {
     }
 }
 
-/// `text`, which begins at byte `start` of the text that was looked through, with marks for what was found in it.
-/// It has as many lines as before.
+/// Replaces the secrets in `text`, which begins at byte `start` of the text that was searched. The number of lines doesn't change.
 fn masked(text: &str, start: usize, found: &[SecretSpan<'_>]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -375,7 +372,7 @@ fn masked(text: &str, start: usize, found: &[SecretSpan<'_>]) -> String {
         let lines = text[begin..end].matches(found.line_end).count();
         for line in 1..=lines {
             out.push_str(found.line_end);
-            // A line feed at its very end begins no line of it.
+            // A line feed at its very end begins no further line of it.
             if line < lines || !text[begin..end].ends_with(found.line_end) {
                 out.push_str(GOES_ON);
             }

@@ -1,7 +1,8 @@
-//! Finds the parts of a text that are secrets, by their shapes (`shape.rs`): one pass for all that they may begin with, and at
-//! each such place a look at what follows.
+//! Finds the secrets in a text by their shapes (`shape.rs`): one pass searches for all their beginnings, and at
+//! each one found the text after it is examined.
 //!
-//! Linear in the text: what is looked at and then passed over is bounded, what is taken isn't looked at again.
+//! The time is linear in the length of the text: the text examined in vain is bounded at each place, and a secret that was found
+//! isn't searched again.
 
 use std::ops::Range;
 
@@ -12,33 +13,33 @@ use super::Redaction;
 use super::shape::{ABOUT, CharClass, NAMES, TOKENS, WORDS};
 use crate::json::string_end;
 
-/// Bytes of a value that are looked at before it is judged.
+/// How many bytes of a value are examined to decide whether it is a secret.
 const LOOK: usize = 512;
-/// Bytes of a name behind the part of it that is known.
+/// The most bytes of a name before and after the part that is known.
 const NAME: usize = 40;
-/// Bytes of the user's name in an address, and of the password.
+/// The most bytes of a user name in a URL, and of a password.
 const USER: usize = 128;
-/// Bytes of an e-mail address before and behind its `@`.
+/// The most bytes of an e-mail address before and after its `@`.
 const MAIL: usize = 64;
-/// What stands between two strings of a list of JSON. No string holds it.
+/// The separator of two strings in a JSON array. No JSON string contains it.
 const STRINGS: &str = "\",\"";
-/// Bytes of a colour sequence that is escaped.
+/// The most bytes of an escaped colour sequence.
 const COLOUR: usize = 40;
-/// Bytes of what a private key is called.
+/// The most bytes of the label of a private key.
 const LABEL: usize = 40;
-/// Bytes of the longest private key.
+/// The most bytes of a private key.
 pub(super) const KEY: usize = 32 << 10;
 
 /// A part of a text that is to be masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SecretSpan<'a> {
-    /// Where it is.
+    /// Its range in the text.
     pub(super) range: Range<usize>,
-    /// What it is; of none, a `~` stands for it.
+    /// The name of its shape; `None` if it is replaced by `~`.
     pub(super) name: Option<&'a str>,
-    /// Whether it is a key whose end isn't in the text.
+    /// Whether it is a private key whose end isn't in the text.
     pub(super) is_open: bool,
-    /// What stands between its lines.
+    /// The separator of its lines.
     pub(super) line_end: &'static str,
 }
 
@@ -48,12 +49,13 @@ impl<'a> SecretSpan<'a> {
     }
 }
 
-/// Finds what a [`Redaction`] wants to be masked.
+/// Finds everything that a [`Redaction`] masks.
 pub(super) struct SecretFinder {
-    /// All that may begin a secret.
+    /// Matches the beginnings of secrets.
     starts: Option<Regex>,
+    /// The custom patterns, with their names.
     own: Vec<(String, Regex)>,
-    /// Whether a pattern of one's own may find something that goes over several lines.
+    /// Whether matches of a custom pattern can span lines.
     pub(super) crosses_lines: bool,
 }
 
@@ -72,15 +74,15 @@ impl SecretFinder {
             starts.extend(["/home/", "/Users/", r"\\Users\\"].map(str::to_owned));
         }
         Self {
-            // The table is tried by a test: it can't fail to compile.
+            // It is built from tables that tests compile, so this doesn't fail.
             starts: (!starts.is_empty()).then(|| Regex::new(&starts.join("|")).ok()).flatten(),
             own: redaction.own.iter().map(|own| (own.name.clone(), own.regex.clone())).collect(),
             crosses_lines: redaction.own.iter().any(|own| may_hold_line_feed(own.regex.as_str())),
         }
     }
 
-    /// All that is to be masked, in order and without overlaps. `is_json`: the text is JSON, in which nothing may
-    /// be masked over the end of a string.
+    /// The parts to mask, in order and without overlaps. `is_json`: whether the text is JSON, where no part may
+    /// extend beyond the end of a string.
     pub(super) fn find(&self, text: &str, is_json: bool) -> Vec<SecretSpan<'_>> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -107,7 +109,7 @@ impl SecretFinder {
         }
         found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
         let mut end = 0;
-        // Of two that overlap what is left of the second is masked too.
+        // If two overlap, the rest of the second one is masked, too.
         found.retain_mut(|found| {
             found.range.start = found.range.start.max(end);
             end = end.max(found.range.end);
@@ -117,7 +119,7 @@ impl SecretFinder {
     }
 }
 
-/// Whether what a pattern finds may have a line feed in it. One that can't be read may.
+/// Whether matches of a pattern can span lines. Assumed for patterns that don't parse.
 fn may_hold_line_feed(pattern: &str) -> bool {
     let Ok(pattern) = regex_syntax::parse(pattern) else { return true };
     let mut open = vec![&pattern];
@@ -142,9 +144,9 @@ fn may_hold_line_feed(pattern: &str) -> bool {
 
 /// A private key in a text that still grows.
 pub(super) struct GrowingKey {
-    /// What of the text is masked of it, by what has come.
+    /// The part of the text that is masked so far.
     pub(super) range: Range<usize>,
-    /// Whether its end may still come, so that what follows is of it, too.
+    /// Whether its end may still come, so that the text after it may belong to it, too.
     pub(super) is_open: bool,
 }
 
@@ -157,7 +159,7 @@ pub(super) fn growing_keys(text: &str) -> Vec<GrowingKey> {
             continue;
         }
         if let Some(found) = reader.private_key(at) {
-            // What is masked of one that has ended goes up to its end.
+            // If the key has ended, its end is in the masked part.
             let has_end = memchr::memmem::find(&text.as_bytes()[found.range.clone()], b"-----END ").is_some();
             let is_open = !has_end && text.len() - at < KEY + LABEL;
             keys.push(GrowingKey { range: found.range, is_open });
@@ -166,7 +168,7 @@ pub(super) fn growing_keys(text: &str) -> Vec<GrowingKey> {
     keys
 }
 
-/// Whether a byte may be of a private key that has no end.
+/// Whether a byte may belong to a private key that has no end.
 pub(super) fn is_in_key(byte: u8) -> bool {
     CharClass::Base64.has(byte) || b" \t\n\\:,\"'".contains(&byte)
 }
@@ -175,13 +177,13 @@ fn next_char(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(text.len(), |ch| at + ch.len_utf8())
 }
 
-/// Reads what stands at a place of a text.
+/// Examines a text at places where a secret may begin.
 struct SecretReader<'a> {
     text: &'a str,
     is_json: bool,
-    /// No key ends between the last place that was looked at and this one.
+    /// The end of the next private key after the last place examined.
     next_end: usize,
-    /// In JSON: no string ends between the last place that was looked at and this one.
+    /// In JSON: the end of the string at the last place examined.
     string_end: usize,
 }
 
@@ -224,8 +226,8 @@ impl SecretReader<'_> {
         self.bytes().get(at).copied().unwrap_or(0)
     }
 
-    /// Where the escape of JSON ends that `at` is inside of; `at` itself, if it is in none. A letter of an escape is
-    /// no letter of what follows it.
+    /// The end of the JSON escape that `at` is inside of, or `at` itself if it is in none. A letter of an escape doesn't
+    /// belong to the text after it.
     fn behind_escape(&self, at: usize) -> usize {
         let bytes = self.bytes();
         let begins = |start: &usize| {
@@ -238,7 +240,7 @@ impl SecretReader<'_> {
         if end > at { end.min(self.text.len()) } else { at }
     }
 
-    /// Whether an escape ends here.
+    /// Whether an escape ends at `at`.
     fn follows_escape(&self, at: usize) -> bool {
         match &self.bytes()[at.saturating_sub(6)..at] {
             [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
@@ -247,7 +249,7 @@ impl SecretReader<'_> {
         }
     }
 
-    /// Whether a word may begin here. In escaped text a word may follow the letter of an escape.
+    /// Whether a word may begin at `at`: in escaped text, also right after an escape.
     fn begins(&self, at: usize) -> bool {
         if self.behind_escape(at) > at {
             return false;
@@ -261,7 +263,7 @@ impl SecretReader<'_> {
         }
     }
 
-    /// Whether a colour sequence ends here, as it is or escaped: what a program prints in colour begins behind one.
+    /// Whether a colour sequence, plain or escaped, ends at `at`: coloured text begins after one.
     fn follows_colour(&self, at: usize) -> bool {
         let before = &self.bytes()[at.saturating_sub(COLOUR)..at];
         let Some(before) = before.strip_suffix(b"m") else { return false };
@@ -271,12 +273,12 @@ impl SecretReader<'_> {
         start.ends_with(b"\x1b[") || start.to_ascii_lowercase().ends_with(br"\u001b[")
     }
 
-    /// Whether a text was cut here, so that what is before it may be shorter than it was.
+    /// Whether the text was cut at `at`, so that a value that ends there may be incomplete.
     fn is_cut(&self, at: usize) -> bool {
         self.bytes()[at..].starts_with("…".as_bytes())
     }
 
-    /// How many bytes from `at` on are such, at most `most`.
+    /// How many bytes from `at` on satisfy `is_such`, at most `most`.
     fn run(&self, at: usize, most: usize, is_such: impl Fn(u8) -> bool) -> usize {
         let rest = &self.bytes()[at.min(self.text.len())..];
         rest.iter().take(most).position(|byte| !is_such(*byte)).unwrap_or(rest.len().min(most))
@@ -297,7 +299,7 @@ impl SecretReader<'_> {
             } else {
                 length
             };
-        // A full stop ends the sentence.
+        // A full stop at the end belongs to the sentence.
         while matches!(self.byte(end - 1), b'.' | b'~') {
             end -= 1;
         }
@@ -305,7 +307,7 @@ impl SecretReader<'_> {
         (has_digit || !token.has_digit).then_some(SecretSpan::new(at..end, token.name))
     }
 
-    /// A JSON Web Token: two or more parts of Base64 with dots between.
+    /// A JSON Web Token: two or more parts of Base64, separated by dots.
     fn web_token<'n>(&self, at: usize) -> Option<SecretSpan<'n>> {
         if at > 0 && CharClass::Url.has(self.byte(at - 1)) && self.byte(at - 1).is_ascii_punctuation() {
             return None;
@@ -345,11 +347,11 @@ impl SecretReader<'_> {
             return Some(SecretSpan { line_end: STRINGS, ..SecretSpan::new(at..end, "private-key") });
         }
         let end = head + 5 + self.run(head + 5, limit - head - 5, is_in_key);
-        // What follows the last line feed is not of the key unless the text ends there.
+        // The key is still open only if the text ends with it.
         Some(SecretSpan { is_open: end == self.text.len(), ..SecretSpan::new(at..end, "private-key") })
     }
 
-    /// Where a key ends whose lines are the strings of a list of JSON. It begins before `head`, its first line ends at `end`.
+    /// The end of a key whose lines are the strings of a JSON array. It begins before `head`, and its first line ends at `end`.
     fn end_in_list(&self, head: usize, mut end: usize) -> Option<usize> {
         if !self.is_json || self.next_end == usize::MAX || self.next_end - head > KEY {
             return None;
@@ -363,15 +365,15 @@ impl SecretReader<'_> {
         Some(self.end_of_label())
     }
 
-    /// Where what a key is called ends that begins here.
+    /// The end of the key's label that begins at `at`.
     fn behind_label(&self, at: usize) -> usize {
         at + self.run(at, LABEL, |byte| CharClass::Upper.has(byte) || byte == b' ')
     }
 
-    /// Where the line ends that ends the key.
+    /// The end of the last line of the key.
     fn end_of_label(&self) -> usize {
         let behind = self.behind_label(self.next_end + 9);
-        // No more of them: another key may follow at once.
+        // No more than five: another key may follow at once.
         behind + self.run(behind, 5, |byte| byte == b'-')
     }
 
@@ -380,7 +382,7 @@ impl SecretReader<'_> {
         let plain = |byte: u8| byte.is_ascii_graphic() && !b"/?#\"'`<>\\@()[]{}|".contains(&byte);
         let user = self.run(at, USER, |byte| plain(byte) && byte != b':');
         if self.byte(at + user) != b':' {
-            // A token may stand where the user's name does.
+            // A token may take the place of the user name.
             let is_token = user >= 20 && self.byte(at + user) == b'@';
             return is_token.then_some(SecretSpan::new(at..at + user, "password"));
         }
@@ -389,7 +391,7 @@ impl SecretReader<'_> {
         let value = &self.text[begin..begin + length];
         let is_port = value.bytes().all(|byte| byte.is_ascii_digit());
         let ends = self.byte(begin + length) == b'@' || (self.is_cut(begin + length) && !is_port);
-        let is_secret = length > 0 && ends && !is_stand_in(value);
+        let is_secret = length > 0 && ends && !is_placeholder(value);
         is_secret.then_some(SecretSpan::new(begin..begin + length, "password"))
     }
 
@@ -401,7 +403,7 @@ impl SecretReader<'_> {
         is_secret.then_some(SecretSpan::new(at..at + length, "bearer-token"))
     }
 
-    /// A value that is given to a name such as `API_KEY`. `strong`: short values count too.
+    /// A value assigned to a name such as `API_KEY`. `strong`: whether short values count, too.
     fn assigned<'n>(&self, start: usize, known: usize, strong: bool) -> Option<SecretSpan<'n>> {
         let tail = self.run(known, NAME, |byte| CharClass::Url.has(byte));
         let mut at = known + tail;
@@ -434,7 +436,7 @@ impl SecretReader<'_> {
                 at += scheme + 1;
             }
         }
-        // A cut text ends in an ellipsis, and no secret of these has letters beyond ASCII.
+        // A cut text ends with an ellipsis, and these secrets are ASCII only.
         let ends = |byte: u8| !byte.is_ascii_graphic() || b"\"'`<>\\".contains(&byte);
         let open = |byte: u8| !ends(byte) && !b",;()[]{}|&".contains(&byte);
         let inside = |byte: u8| if quote > 0 { !ends(byte) } else { open(byte) };
@@ -459,9 +461,9 @@ impl SecretReader<'_> {
             letters > 0
                 && if strong { value.len() >= 6 && digits > 0 } else { value.len() >= 12 && digits > 1 }
         };
-        // Without quotes code looks the same: what reads like a path of names is one.
+        // Without quotes it may be code: names separated by dots aren't masked.
         let is_code = quote == 0 && !is_env && !is_option && is_names(value);
-        if !is_secret || is_code || is_stand_in(value) {
+        if !is_secret || is_code || is_placeholder(value) {
             return None;
         }
         let end = at + if looked < LOOK { looked } else { self.run(at, usize::MAX, inside) };
@@ -486,7 +488,7 @@ impl SecretReader<'_> {
             && !host.is_empty()
             && top.len() >= 2
             && top.bytes().all(|byte| byte.is_ascii_alphabetic())
-            // Not a person: the user of Git over SSH.
+            // The user of Git over SSH isn't a person.
             && &self.text[start..at] != "git";
         is_mail.then_some(SecretSpan::new(start..at + 1 + domain.len(), "email"))
     }
@@ -503,7 +505,7 @@ impl SecretReader<'_> {
         let is_after_escape = self.is_json && self.follows_escape(begin);
         if is_windows {
             match before {
-                // The letter of an escape is no drive.
+                // The letter of an escape isn't a drive letter.
                 [b'\\', _, b':'] => return None,
                 [.., drive, b':'] if drive.is_ascii_alphabetic() => begin -= 2,
                 _ => return None,
@@ -522,8 +524,8 @@ impl SecretReader<'_> {
     }
 }
 
-/// Whether a value is no secret but a word, a variable, or something that stands for one.
-fn is_stand_in(value: &str) -> bool {
+/// Whether a value isn't a secret but a common word, a variable, a path or another placeholder.
+fn is_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let starts = ["$", "{", "<", "%", "[", "*", "(", "@", "./", "../", "~/", "http:", "https:"];
     let parts = ["${", "(", "process.env", "environ", "secrets.", "env."];
@@ -532,11 +534,11 @@ fn is_stand_in(value: &str) -> bool {
         || parts.iter().any(|part| value.contains(part))
         || WORDS.contains(&&*lower)
         || value.bytes().all(|byte| Some(&byte) == first)
-        // A path; secrets of AWS have 40 characters and may begin like one.
+        // A path. But secrets of AWS have 40 characters and may begin with a slash.
         || (value.starts_with('/') && value.len() != 40)
 }
 
-/// Whether a value reads like code: names with dots between.
+/// Whether a value looks like code: names separated by dots.
 fn is_names(value: &str) -> bool {
     let is_name = |part: &str| {
         part.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')

@@ -1,7 +1,7 @@
-//! What of a text that still grows may be shown where secrets are masked: nothing that may turn out to be one.
+//! Determines how much of a growing text may be shown while secrets are masked: nothing that may turn out to be part of one.
 //!
-//! A secret is known by what follows, and all but private keys lie in one line. So the line that isn't ended is held back, and
-//! everything from the beginning of a private key until its end has come. What is left is masked as in a whole text.
+//! A secret may be recognised only by the text after its beginning, and all but private keys are on one line. So the incomplete line
+//! is held back, and everything from the beginning of a private key until its end. The rest is masked like a complete text.
 
 use crate::json::{Str, string_length};
 use crate::text::{Text, clean};
@@ -9,12 +9,12 @@ use crate::text::{Text, clean};
 use super::Redactor;
 use super::find::{GrowingKey, KEY, growing_keys, is_in_key};
 
-/// Bytes before a place that are looked at to see whether it is in a private key.
+/// How many bytes before a place are searched to find out whether it is inside of a private key.
 const BEFORE: usize = 2 * KEY;
 
 impl Redactor {
-    /// What may be shown of `text[start..]`, which is the end of a text that still grows, cleaned and not masked yet. `start` is
-    /// at the beginning of a line.
+    /// The part of `text[start..]` that may be shown, cleaned and not masked yet. `text` still grows; `start` is at the beginning of
+    /// a line.
     pub(crate) fn settled(&self, text: &str, start: usize) -> Text {
         let end = text.rfind('\n').filter(|end| *end > start && !self.finder.crosses_lines);
         let Some(end) = end else { return Text::default() };
@@ -25,10 +25,10 @@ impl Redactor {
         let whole = before.clone().into_owned() + lines.strip_suffix('\n').unwrap_or(&lines);
         let (mut shown, mut until) = (before.len(), whole.len());
         if first > 0 && before.bytes().all(is_in_key) {
-            // A key may have begun before all that was looked at.
+            // A key may have begun before the searched bytes.
             shown += whole[shown..].bytes().take_while(|byte| is_in_key(*byte)).count();
         }
-        // What is left of the last line of a key stays with it.
+        // The rest of the last line of a key is hidden with it.
         let next_line = |at: usize| whole[at..].find('\n').map_or(whole.len(), |end| at + end + 1);
         if shown > before.len() {
             shown = next_line(shown);
@@ -41,7 +41,7 @@ impl Redactor {
                 shown = next_line(range.end);
             }
         }
-        // Nor may the end of a key be missing.
+        // A key must not be cut before its end.
         for GrowingKey { range, .. } in keys.iter().rev() {
             if range.start < until && until < range.end {
                 until = lines_before(&whole, range.start);
@@ -50,8 +50,8 @@ impl Redactor {
         Text::clean(whole.get(shown..until).unwrap_or_default())
     }
 
-    /// What may be shown of an input that still grows, which is JSON, closed where it ends now: masked, and JSON as well. `None`:
-    /// nothing.
+    /// The part of a growing input that may be shown, masked; `None` if none may. `json`: the part that came, closed to be valid JSON.
+    /// The result is valid JSON, too.
     pub(crate) fn settled_input(&mut self, json: &str) -> Option<String> {
         if self.finder.crosses_lines {
             return None;
@@ -62,13 +62,13 @@ impl Redactor {
     }
 }
 
-/// JSON without what may still become another value: its last text up to its last whole line, or its last number. Behind a
-/// private key that isn't ended there is nothing.
+/// JSON without the parts that may still change: the last string is cut to its complete lines, and a last number becomes null. Everything
+/// after the beginning of a private key without an end is removed.
 fn settled_json(json: &str) -> Option<String> {
     let bytes = json.as_bytes();
     let mut out = String::with_capacity(json.len());
     let mut closers = Vec::new();
-    // Where the last value that isn't a container begins and ends.
+    // The range of the last scalar in `out`.
     let (mut last, mut last_end) = (None, 0);
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -87,18 +87,18 @@ fn settled_json(json: &str) -> Option<String> {
                 let text = decoded(token)?;
                 let shown = before_open_key(&text);
                 if shown.len() < text.len() {
-                    // In a name there is nothing to be shown of it, nor of its value.
+                    // If it is a field's name, neither the name nor the value is shown.
                     let is_value = !is_name(&bytes[at + length..]);
                     if is_value {
-                        out.push_str(&spelled(shown)?);
+                        out.push_str(&escaped(shown)?);
                     } else {
                         out.truncate(out.trim_end_matches([',', ' ', '\t', '\r', '\n']).len());
                     }
                     out.extend(closers.iter().rev());
                     return Some(out);
                 }
-                // Cleaned, as it will be shown: what is taken out of it may part a secret.
-                out.push_str(&spelled(&text)?);
+                // Cleaned, as it will be shown: characters that cleaning removes may split a secret.
+                out.push_str(&escaped(&text)?);
             }
             _ => {}
         }
@@ -111,7 +111,7 @@ fn settled_json(json: &str) -> Option<String> {
         at += length;
     }
     let Some(begin) = last else { return Some(out) };
-    // Behind it there are only the ends of what it is in.
+    // If anything but the ends of containers follows it, it is complete.
     if out[last_end..].bytes().any(|byte| !matches!(byte, b'}' | b']') && !byte.is_ascii_whitespace()) {
         return Some(out);
     }
@@ -120,7 +120,7 @@ fn settled_json(json: &str) -> Option<String> {
         let text = decoded(value)?;
         let lines = text.rfind('\n').map_or("", |end| &text[..end]);
         // A private key may end in the line that is held back.
-        spelled(before_open_key(lines))?
+        escaped(before_open_key(lines))?
     } else {
         "null".to_owned()
     };
@@ -128,7 +128,7 @@ fn settled_json(json: &str) -> Option<String> {
     Some(out)
 }
 
-/// The lines of a text before the first private key in it that has no end, neither in all of it nor without what follows them.
+/// The lines of a text before the first private key without an end. The result again has no such key when searched by itself.
 fn before_open_key(mut text: &str) -> &str {
     while let Some(key) = growing_keys(text).into_iter().find(|key| key.is_open) {
         text = &text[..lines_before(text, key.range.start)];
@@ -136,23 +136,24 @@ fn before_open_key(mut text: &str) -> &str {
     text
 }
 
-/// Where the lines end that are whole before `at`: what is in its line may read otherwise without it.
+/// The end of the complete lines before `at`: without the rest of its line, the beginning of the line could be read differently.
 fn lines_before(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').unwrap_or(0)
 }
 
-/// Whether the string before this is the name of a field.
+/// Whether the string before `after` is the name of a field.
 fn is_name(after: &[u8]) -> bool {
     after.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
 }
 
-/// What a string of JSON says, cleaned.
+/// Decodes and cleans a JSON string.
 fn decoded(string: &str) -> Option<String> {
     let inside = string.strip_prefix('"')?.strip_suffix('"')?;
     Some(clean(&Str::of_raw(inside).decode()).into_owned())
 }
 
-fn spelled(text: &str) -> Option<String> {
+/// Encodes a JSON string.
+fn escaped(text: &str) -> Option<String> {
     serde_json::to_string(text).ok()
 }
 
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_that_is_not_ended_and_an_open_key_are_held_back() {
+    fn an_incomplete_line_and_an_open_key_are_held_back() {
         for (text, shown) in [
             ("no line", ""),
             ("one\ntw", "one"),

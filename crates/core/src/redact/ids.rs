@@ -1,23 +1,23 @@
-//! What ids are called that were masked.
+//! The names of masked ids.
 
 use std::collections::HashMap;
 
 use crate::item::Id;
 
-/// Ids that were masked and are remembered.
+/// How many masked ids are remembered.
 const MAX_IDS: usize = 4_096;
 
-/// Tells ids apart that are the same once they are masked: behind the first of them they are numbered.
+/// Distinguishes ids that become equal when they are masked: all but the first get a number.
 #[derive(Default)]
 pub(super) struct MaskedIds {
-    /// Hash of an id → its number among those that are masked alike, from 1.
+    /// Hash of an id → its number among those with the same masked form, from 1.
     numbers: HashMap<u64, u32>,
-    /// Hash of a masked id → how many are masked so.
+    /// Hash of a masked form → how many ids have it.
     alike: HashMap<u64, u32>,
 }
 
 impl MaskedIds {
-    /// What `id` is called, of which masking has left `masked`. Of too many, further ones aren't told apart.
+    /// The name of `id`, whose masked form is `masked`. Past the limit, further ids get no number.
     pub(super) fn name(&mut self, id: &Id, masked: String) -> Id {
         let number = match self.numbers.get(&id.hash()) {
             Some(number) => *number,
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_id_is_called_the_same_and_no_other_so() {
+    fn equal_ids_stay_equal_and_different_ones_different() {
         let mut ids = MaskedIds::default();
         let mut name = |id: &str| ids.name(&id.into(), "[redacted]".to_owned()).to_string();
         assert_eq!(

@@ -1,9 +1,9 @@
-//! The shapes that secrets have, as data.
+//! The shapes of secrets, as data.
 //!
-//! A token is known by what it begins with and by how it goes on; nothing is guessed from how random a text looks,
-//! so that hashes of commits and UUIDs stay readable. A new kind of token is a row in [`TOKENS`].
+//! A token is recognised by its beginning and the characters after it, never by how random a text looks,
+//! so that commit hashes and UUIDs stay readable. A new kind of token is a row in [`TOKENS`].
 
-/// Which characters a token is made of.
+/// A class of characters in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CharClass {
     /// `A-Z`, `0-9`.
@@ -21,7 +21,7 @@ pub(super) enum CharClass {
 }
 
 impl CharClass {
-    /// Whether `byte` is of the class.
+    /// Whether `byte` belongs to the class.
     pub(super) fn has(self, byte: u8) -> bool {
         match self {
             Self::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
@@ -34,17 +34,17 @@ impl CharClass {
     }
 }
 
-/// A token that is known by its beginning.
+/// A kind of token that is recognised by its beginning.
 pub(super) struct Token {
-    /// What it is called where it was.
+    /// The name that replaces it.
     pub(super) name: &'static str,
-    /// What it begins with.
+    /// Its beginning.
     pub(super) start: &'static str,
-    /// What follows.
+    /// The characters after that.
     pub(super) class: CharClass,
-    /// The least and the most characters that follow. With more it is something else.
+    /// The least and the most of these characters. A longer text isn't such a token.
     pub(super) length: (usize, usize),
-    /// Whether it must have a digit, since words begin like it too.
+    /// Whether it must contain a digit, because words may begin in the same way.
     pub(super) has_digit: bool,
 }
 
@@ -60,7 +60,7 @@ const fn wordy(name: &'static str, start: &'static str, class: CharClass, length
 
 use CharClass::{Alnum, Base64, Hex, Upper, Url, Word};
 
-/// All tokens. Of two that begin alike the longer beginning stands first.
+/// All kinds of tokens. If one beginning is a prefix of another, the longer one comes first.
 pub(super) static TOKENS: &[Token] = &[
     token("aws-access-key", "AKIA", Upper, (16, 16)),
     token("aws-access-key", "ASIA", Upper, (16, 16)),
@@ -168,7 +168,7 @@ pub(super) static TOKENS: &[Token] = &[
     token("1password-token", "ops_eyJ", Url, (100, ANY)),
 ];
 
-/// Names that a secret is assigned to, in any case. The last flag: strong enough that short values count too.
+/// Names to which secrets are assigned, in any case. The flag: whether short values count, too.
 pub(super) static NAMES: &[(&str, bool)] = &[
     ("passw", true),
     ("passphrase", true),
@@ -191,7 +191,7 @@ pub(super) static NAMES: &[(&str, bool)] = &[
     ("authorization", true),
 ];
 
-/// What follows in names that are about a secret but aren't given one.
+/// Later parts of names that describe a secret but aren't assigned one.
 pub(super) static ABOUT: &[&str] = &[
     "count",
     "usage",
@@ -225,7 +225,7 @@ pub(super) static ABOUT: &[&str] = &[
     "_at",
 ];
 
-/// Values that are given to such names and tell nothing.
+/// Values of such names that aren't secrets.
 pub(super) static WORDS: &[&str] = &[
     "bearer",
     "boolean",
@@ -265,7 +265,7 @@ mod tests {
     use super::TOKENS;
 
     #[test]
-    fn a_longer_beginning_stands_before_a_shorter_one() {
+    fn a_longer_beginning_comes_before_a_shorter_one() {
         for (at, token) in TOKENS.iter().enumerate() {
             let hidden = TOKENS[..at].iter().find(|other| token.start.starts_with(other.start));
             assert!(hidden.is_none_or(|other| other.start == token.start), "{} is never found", token.start);

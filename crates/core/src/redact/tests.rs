@@ -1,4 +1,4 @@
-//! What is masked, what only looks like a secret and stays, and secrets over several lines or spans.
+//! Texts that are masked, texts that only look like secrets and stay, and secrets over several lines or spans.
 
 use super::*;
 use crate::entry::{Block, DiffLine, Hunk, LineChange, View};
@@ -11,7 +11,7 @@ fn redactor(redaction: &Redaction) -> Redactor {
     Redactor::new(redaction).unwrap()
 }
 
-/// Tokens are put together here, so that no scanner takes the tests for a leak.
+/// Builds a token at run time, so that no scanner takes the tests for a leak.
 fn token(start: &str, body: &str, times: usize) -> String {
     format!("{start}{}", body.repeat(times))
 }
@@ -91,7 +91,7 @@ fn values_that_are_given_to_the_names_of_secrets_are_masked() {
 }
 
 #[test]
-fn what_only_looks_random_stays() {
+fn text_that_only_looks_random_stays() {
     for text in [
         "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
         "550e8400-e29b-41d4-a716-446655440000",
@@ -182,7 +182,7 @@ fn a_key_over_the_strings_of_a_list_is_masked_and_the_json_stays() {
     let masked: serde_json::Value = serde_json::from_str(&line).unwrap();
     let want = ["+before", "+[redacted private-key]", "…", "…", "…", "…", "+after"];
     assert_eq!(masked, around(want.map(str::to_owned).to_vec()));
-    // A key whose end isn't in its list takes nothing else along.
+    // If the end of a key isn't in its list, nothing after the list is masked.
     let mut line = serde_json::json!([[lines[0]], "kept", lines[lines.len() - 1]]).to_string();
     redactor(&Redaction::secrets()).json(&mut line);
     assert!(line.contains("\"kept\""), "{line}");
@@ -261,7 +261,7 @@ fn own_patterns_mask_their_group() {
 }
 
 #[test]
-fn an_escape_of_json_is_the_character_that_it_stands_for() {
+fn a_json_escape_is_read_as_its_character() {
     let own = CustomPattern::new("word", "[a-z]*word").unwrap();
     let redaction = Redaction { own: vec![own], ..Redaction::everything() };
     let npm = token("npm_", "aB3dE6", 6);
@@ -298,7 +298,7 @@ fn an_escape_of_json_is_the_character_that_it_stands_for() {
 }
 
 #[test]
-fn what_is_cut_is_still_known() {
+fn a_cut_secret_is_still_recognised() {
     let cut = format!("{}…", &token("ghp_", "a1B2", 9)[..12]);
     assert_eq!(secret(&cut), "[redacted github-token]…");
     assert_eq!(secret("API_KEY=hun…"), "API_KEY=[redacted secret]…");
@@ -307,7 +307,7 @@ fn what_is_cut_is_still_known() {
 
 #[test]
 fn time_grows_with_length_whatever_the_text() {
-    // Each of these would take minutes if what is passed over were looked at again.
+    // Each of these would take minutes if text were examined repeatedly.
     for part in [
         "token=",
         "eyJ",
