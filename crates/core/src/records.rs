@@ -1,4 +1,4 @@
-//! Records: objects that a model writes as JSON lines between its sentences, and the trees that are made of them.
+//! Records: objects that a model writes as JSON lines between its prose, and the trees that they form.
 //!
 //! ```text
 //! text of a reply ─▶ find ─▶ records ─▶ tree ─▶ nodes, each an item under its parent's
@@ -6,8 +6,8 @@
 //!                    lines
 //! ```
 //!
-//! A [`RecordSchema`] names the types of records, and which field of one names its parent; [`RecordTree`] puts them in their places as
-//! they come. [`check`] compares a file with a schema, and [`instructions`] asks a model for records that fit.
+//! A [`RecordSchema`] defines the types of records, and which field of each refers to its parent. A [`RecordTree`] adds them to the tree
+//! as they come. [`check`] compares a file with a schema, and [`instructions`] returns a prompt that asks a model for such records.
 
 mod check;
 mod find;

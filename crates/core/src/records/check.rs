@@ -1,4 +1,4 @@
-//! Compares lines with a schema.
+//! Checks lines against a schema.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,19 +8,19 @@ use crate::nearest::hint;
 use super::schema::RecordSchema;
 use super::tree::{MAX_BYTES, MAX_NODES, MAX_RECORD};
 
-/// Longest text of a record that is quoted, in characters.
+/// The longest text of a record that is quoted, in characters.
 const QUOTED: usize = 60;
 
 /// A line that doesn't fit a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// The number of the line, from 1; of what is missing at the end, the one after the last.
+    /// The number of the line, from 1. If something is missing at the end, it is the number after the last line.
     pub line: u64,
-    /// What is wrong with it. It may quote the line, whatever characters that has.
+    /// What is wrong with it. It may quote the line, uncleaned.
     pub reason: String,
 }
 
-/// Returns what in a text doesn't fit a schema, at most one flaw a line.
+/// Checks a text against a schema. Returns at most one flaw per line.
 pub fn check(schema: &RecordSchema, text: &str) -> Vec<Flaw> {
     let mut check = RecordCheck::new(schema);
     let mut flaws: Vec<Flaw> = text.lines().filter_map(|line| check.line(line.as_bytes())).collect();
@@ -28,41 +28,41 @@ pub fn check(schema: &RecordSchema, text: &str) -> Vec<Flaw> {
     flaws
 }
 
-/// Compares one line after the other with a schema. Lines that don't begin with `{` are prose.
+/// Checks one line after the other against a schema. Lines that don't begin with `{` are prose.
 ///
-/// What it accepts, a [`RecordTree`](super::RecordTree) takes; that takes more, such as children before their parents.
+/// A [`RecordTree`](super::RecordTree) accepts all records that this accepts, and more, such as children before their parents.
 #[derive(Debug)]
 pub struct RecordCheck<'s> {
     schema: &'s RecordSchema,
     lines: u64,
     tree: TreeSoFar,
     has_records: bool,
-    /// The last record completed its tree.
+    /// Whether the last record completed its tree.
     has_ended: bool,
 }
 
 /// The records of one tree.
 #[derive(Debug, Default)]
 struct TreeSoFar {
-    /// The line of each id, by the number of its type.
+    /// The line of each id, by the number of its type and the id.
     ids: HashMap<(usize, String), u64>,
     /// Types with at least one record.
     seen: HashSet<usize>,
     /// The highest order of a type.
     order: u32,
-    /// By type: the parent of its last record, and the parents of records before that one's siblings.
+    /// For each type: the parent of the last record, and the parents of earlier records with other parents.
     parents: HashMap<usize, (String, HashSet<String>)>,
     nodes: usize,
     bytes: usize,
 }
 
 impl<'s> RecordCheck<'s> {
-    /// Begins at the first line.
+    /// A check that begins at the first line.
     pub fn new(schema: &'s RecordSchema) -> Self {
         Self { schema, lines: 0, tree: TreeSoFar::default(), has_records: false, has_ended: false }
     }
 
-    /// Takes the next line, without its line feed.
+    /// Checks the next line, without its line feed.
     pub fn line(&mut self, written: &[u8]) -> Option<Flaw> {
         self.lines += 1;
         let written = written.trim_ascii();
@@ -82,13 +82,13 @@ impl<'s> RecordCheck<'s> {
         Some(self.flaw(reason))
     }
 
-    /// Passes a line that is longer than [`MAX_RECORD`] and wasn't kept.
+    /// Returns the flaw of a line that is longer than [`MAX_RECORD`] and wasn't kept.
     pub fn long_line(&mut self) -> Flaw {
         self.lines += 1;
         self.flaw(too_long())
     }
 
-    /// Ends the text: returns what is missing.
+    /// Ends the text. Returns a flaw if something is missing.
     pub fn finish(mut self) -> Option<Flaw> {
         self.lines += 1;
         let reason = match &self.schema.end {
@@ -135,7 +135,7 @@ impl<'s> RecordCheck<'s> {
         if tree.nodes > MAX_NODES || tree.bytes > MAX_BYTES {
             return Err("the tree is too large for more".to_owned());
         }
-        // A record with a flaw counts all the same: those that belong to it have none.
+        // A record with a flaw is noted, so that the records that belong to it have no flaw.
         let is_first = tree.seen.insert(number);
         let id = kind.id_of(value);
         let before = id.as_ref().and_then(|id| tree.ids.insert((number, id.clone()), self.lines));
@@ -174,7 +174,8 @@ impl<'s> RecordCheck<'s> {
 }
 
 impl TreeSoFar {
-    /// Notes that a record of this type belongs to this parent. The error: others of the parent came before, and then some of another.
+    /// Notes that a record of this type belongs to this parent. An error if other records of the parent came before, followed by those of
+    /// another parent.
     fn takes_turn(&mut self, number: usize, parent: &str) -> Result<(), ()> {
         let (now, left) = self.parents.entry(number).or_default();
         if now == parent {
@@ -186,7 +187,7 @@ impl TreeSoFar {
     }
 }
 
-/// Why a line that begins with `{` is no record.
+/// Why a line that begins with `{` isn't a record.
 fn reason(written: &str, damage: Damage) -> String {
     if damage.incomplete {
         return "the object doesn't end on its line".to_owned();
@@ -209,7 +210,7 @@ fn too_long() -> String {
     format!("longer than {} KiB", MAX_RECORD >> 10)
 }
 
-/// A text of a record in a message, cut if it is long.
+/// Quotes a text of a record for a message, cut if it is long.
 fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{:?}…", &text[..end]),

@@ -1,14 +1,14 @@
-//! Finds records in a text that grows: each line once, when it is whole.
+//! Finds records in a growing text. Each line is examined once, when it is complete.
 
 use std::ops::Range;
 
 use crate::fence::Fence;
 use crate::json::Record;
 
-/// How far records were looked for in a text.
+/// Finds the records in a text, and remembers how much was searched.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordFinder {
-    /// Where the first line begins that wasn't looked at.
+    /// The start of the first line that wasn't examined.
     at: usize,
     fence: Fence,
 }
@@ -17,15 +17,15 @@ pub(crate) struct RecordFinder {
 #[derive(Debug)]
 pub(crate) struct FoundRecord {
     pub(crate) record: Record,
-    /// Where the line is in the text, its line feed included.
+    /// The range of the line in the text, including its line feed.
     pub(crate) line: Range<usize>,
-    /// Whether it is in a block of code.
+    /// Whether it is in a code block.
     pub(crate) is_fenced: bool,
 }
 
 impl RecordFinder {
-    /// The next record in the text, which is the one that it was last asked about or a longer one. `is_whole`: the text won't grow, so
-    /// its last line is looked at without a line feed, too.
+    /// The next record in the text, which must be the same as in the last call, or have grown. `is_whole`: whether the text is complete,
+    /// so that its last line needs no line feed.
     pub(crate) fn next(&mut self, text: &str, is_whole: bool) -> Option<FoundRecord> {
         loop {
             let rest = text.get(self.at..).filter(|rest| !rest.is_empty())?;
@@ -47,7 +47,7 @@ impl RecordFinder {
     }
 }
 
-/// The record that a line is: an object with a string as its `type`.
+/// Parses a record: an object with a string as its `type`.
 fn record_of(line: &str) -> Option<Record> {
     let line = line.trim_start();
     if !(line.starts_with('{') && line.ends_with('}')) {

@@ -1,4 +1,4 @@
-//! Which records there are, and how they belong together.
+//! The schema of records: their types, and how they belong to each other.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,21 +6,21 @@ use std::collections::HashSet;
 use crate::json::{Value, ValueKind};
 use crate::nearest::{hint, nearest};
 
-/// Types of one schema at most.
+/// The most types of a schema.
 const MAX_TYPES: usize = 100;
-/// Fields of one type at most.
+/// The most fields of a type.
 const MAX_FIELDS: usize = 100;
-/// Longest name of a type or a field, in bytes.
+/// The longest name of a type or a field, in bytes.
 const MAX_NAME: usize = 100;
 
-/// The types of records that make a tree.
+/// The types of the records in a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordSchema {
     /// Its name.
     pub name: String,
-    /// For the model that is asked for such records: the task, in a paragraph or more.
+    /// For the model that writes the records: the task, in a paragraph or more.
     pub about: String,
-    /// The types, in the order in which they are asked for.
+    /// The types, in the order in which the model should write them.
     pub types: Vec<RecordType>,
     /// The type of the record that completes the tree, if there is one.
     pub end: Option<String>,
@@ -35,25 +35,25 @@ pub struct RecordType {
     pub about: String,
     /// The field by which others refer to it. A record that comes again with the same id replaces the earlier one.
     pub id: Option<String>,
-    /// The record that it belongs to; `None`: it is at the top.
+    /// The record to which it belongs; `None` if it is at the top.
     pub parent: Option<RecordParent>,
     /// The field that is its title.
     pub label: String,
-    /// The field that is shown as a text of its own, below the title.
+    /// The field that is shown as a text below the title.
     pub text: Option<String>,
-    /// All fields but `type`, in the order in which they are asked for. A record may have others.
+    /// All fields except `type`, in the order in which the model should write them. A record may have others.
     pub fields: Vec<RecordField>,
-    /// Its place among the types: those of a lower one come before it. Types of the same one may take turns.
+    /// Its order among the types: records of types with a lower number come first. Types with the same number may be mixed.
     pub order: u32,
 }
 
-/// The record that one belongs to.
+/// The parent of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordParent {
     /// The type of that record.
     pub kind: String,
-    /// The field that holds the id of that record. If the field is optional, a record without it is at the top. `None`: it is the only
-    /// record of its type.
+    /// The field that contains the id of the parent. If the field is optional, a record without it is at the top. `None` if the parent is
+    /// the only record of its type.
     pub field: Option<String>,
 }
 
@@ -68,12 +68,12 @@ pub struct RecordField {
     pub example: String,
 }
 
-/// A fault of a schema itself.
+/// A fault in a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaProblem {
-    /// The number of the type that it is in; `None`: it concerns the whole schema.
+    /// The number of the type that contains it; `None` if it concerns the whole schema.
     pub kind: Option<usize>,
-    /// The key at fault, as it is called in a file: `parent`, `label`; `fields.NAME` for a field, optional or not.
+    /// The key at fault, by its name in a file: `parent`, `label`; `fields.NAME` for a field, optional or not.
     pub key: String,
     /// What is wrong, and what is expected.
     pub reason: String,
@@ -97,8 +97,8 @@ impl RecordSchema {
         self.end.as_deref() == Some(name)
     }
 
-    /// The first fault of the schema, if it has one: a type or a field that is missing or defined twice, an order in which no tree can be
-    /// written.
+    /// The first fault of the schema, if it has one: for example, a type or field that is missing or defined twice, or an order in which
+    /// no tree can be written.
     pub fn problem(&self) -> Option<SchemaProblem> {
         let of_all = |key: &str, reason| SchemaProblem::of(None, key, reason);
         if self.types.is_empty() {
@@ -221,7 +221,7 @@ impl RecordType {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The type of the record that this one belongs to, and the id of that record if it is given by one. `None`: it is at the top.
+    /// The type of a record's parent, and the parent's id if the record refers to it by id. `None` if the record is at the top.
     pub(super) fn parent_of(&self, record: Value<'_>) -> Option<(&str, Option<String>)> {
         let parent = self.parent.as_ref()?;
         match &parent.field {
@@ -235,7 +235,7 @@ impl RecordType {
         id_in(record, self.id.as_deref()?)
     }
 
-    /// The first fault of a record of this type by itself, if it has one.
+    /// The first flaw of a record of this type by itself, if it has one.
     pub(super) fn flaw_of(&self, record: Value<'_>) -> Option<String> {
         let parent_field = self.parent.as_ref().and_then(|parent| parent.field.as_deref());
         for field in &self.fields {
@@ -260,7 +260,7 @@ impl RecordType {
         (above == self.name && parent? == own).then(|| format!("this {} is its own parent", self.name))
     }
 
-    /// The field of a record that was probably meant by one that it lacks, for a message.
+    /// For a message: the field of a record that is probably a misspelling of a missing one.
     fn misspelt(&self, record: Value<'_>, name: &str) -> String {
         let own: Vec<Cow<'_, str>> = record.entries().take(MAX_FIELDS).map(|(key, _)| key.decode()).collect();
         let foreign = own.iter().filter(|key| key.len() <= MAX_NAME && self.field(key).is_none());
@@ -272,7 +272,7 @@ impl RecordType {
     }
 }
 
-/// Why this can't be the name of a type or a field.
+/// Why a name can't be that of a type or a field; `None` if it can.
 fn wrong_name(name: &str) -> Option<String> {
     if name.trim().is_empty() {
         return Some("the name is empty".to_owned());
@@ -282,7 +282,7 @@ fn wrong_name(name: &str) -> Option<String> {
         .then(|| format!("a name is a text of at most {MAX_NAME} bytes without line breaks and backquotes"))
 }
 
-/// The id in a field: a text, or a number as it is written.
+/// The id in a field: a text, or a number as written.
 fn id_in(record: Value<'_>, field: &str) -> Option<String> {
     let value = record.get(field)?;
     match value.kind() {

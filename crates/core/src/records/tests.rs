@@ -1,4 +1,4 @@
-//! Trees, checks and instructions, on schemas that are made for them.
+//! Trees, checks and instructions, with schemas made for these tests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn tree_of<'l>(schema: &Arc<RecordSchema>, lines: impl IntoIterator<Item = &'l s
     tree
 }
 
-/// The names in a tree, each behind as many blanks as there are nodes above it.
+/// The names in a tree, each indented by its level.
 fn outline(tree: &RecordTree) -> Vec<String> {
     let name = |(number, level): (usize, u16)| {
         let record = &tree.node(number).expect("a node").record;
@@ -82,7 +82,7 @@ fn outline(tree: &RecordTree) -> Vec<String> {
     tree.walk().map(name).collect()
 }
 
-/// The same tree whatever the order of siblings is.
+/// The tree with siblings in sorted order.
 fn sorted(json: &Value) -> Value {
     let mut list: Vec<Value> = json.as_array().into_iter().flatten().cloned().collect();
     for node in &mut list {
@@ -116,7 +116,7 @@ fn a_tree_nests_as_its_records_say() {
 }
 
 #[test]
-fn records_without_ids_below_the_only_parent_are_nodes_of_their_own() {
+fn records_without_ids_below_the_only_parent_are_separate_nodes() {
     let types =
         vec![kind("dish", None, None, &["name"], 1), kind("step", None, Some(("dish", None)), &["name"], 2)];
     let recipe = RecordSchema { name: "recipe".to_owned(), about: String::new(), end: None, types };
@@ -130,7 +130,7 @@ fn records_without_ids_below_the_only_parent_are_nodes_of_their_own() {
 }
 
 #[test]
-fn what_comes_again_updates_its_node() {
+fn a_record_that_comes_again_updates_its_node() {
     let again =
         [r#"{"type":"task","id":"t-1","list":"l-2","name":"T1b"}"#, r#"{"type":"project","name":"Q"}"#];
     let mut tree = tree_of(&plan(), PLAN.into_iter().chain(again));
@@ -226,7 +226,7 @@ fn flaws(schema: &RecordSchema, text: &str, expected: &[(u64, &str)]) {
     assert_eq!(found, expected, "{text}");
 }
 
-/// The plan with the last lines replaced, in order to see what is wrong with a line.
+/// Checks that the plan with `line` after its first `before` lines has this flaw.
 #[track_caller]
 fn flaw(before: usize, line: &str, expected: &str) {
     let text = format!("Prose.\n{}\n{line}\n{{\"type\":\"complete\"}}", PLAN[..before].join("\n"));
@@ -278,7 +278,7 @@ fn each_kind_of_flaw_is_found_at_its_line() {
 }
 
 #[test]
-fn ends_and_what_follows_them_are_checked() {
+fn ends_and_records_after_them_are_checked() {
     let end = r#"{"type":"complete"}"#;
     flaws(&plan(), "Prose alone.", &[(2, "there is no record")]);
     flaws(&plan(), PLAN[0], &[(2, "there is no complete at the end")]);
@@ -289,7 +289,7 @@ fn ends_and_what_follows_them_are_checked() {
     let late = [PLAN[0], end, PLAN[1], PLAN[2]];
     flaws(&plan(), &late.join("\n"), &[(3, "list comes after complete"), (4, "list comes after complete")]);
     flaws(&plan(), &[PLAN[0], end, end].join("\n"), &[(3, "there is nothing that complete could end")]);
-    // Others than the first of a kind have no flaw of their own if they refer to one that has.
+    // A record may refer to one with a flaw.
     let nameless = [PLAN[0], r#"{"type":"list","id":"l-1"}"#, PLAN[3], end];
     flaws(&plan(), &nameless.join("\n"), &[(2, "list needs `name`")]);
     let top = r#"{"type":"node","id":"a","name":"A"}"#;
@@ -297,7 +297,7 @@ fn ends_and_what_follows_them_are_checked() {
     flaws(&nodes(), r#"{"type":"node","id":"b","name":"B","up":"b"}"#, &[(1, "this node is its own parent")]);
 }
 
-/// Lines that may be records: of types that there are or aren't, with ids that others name, cut anywhere.
+/// Lines that may be records: of known and unknown types, with ids to which others refer, cut anywhere.
 fn lines() -> impl Strategy<Value = Vec<String>> {
     let types = select(vec!["project", "list", "task", "step", "node", "complete", "other"]);
     let id = || select(vec!["\"a\"", "\"b\"", "\"c\"", "1", "\"\"", "null", "[]", "\"\\ud800\""]);
@@ -332,7 +332,7 @@ proptest! {
                 tree.take_changed();
             }
             prop_assert!(tree.walk().count() <= lines.len() && nodes <= lines.len());
-            // Every node is in the tree or below one that waits, and once.
+            // Every node appears once, in the tree or below one that waits.
             let mut walked: Vec<usize> = tree.walk().map(|(node, _)| node).collect();
             walked.sort_unstable();
             let all: Vec<usize> = (0..=lines.len()).take_while(|node| tree.node(*node).is_some()).collect();
@@ -351,7 +351,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_check_accepts_the_tree_takes(lines in lines()) {
+    fn a_tree_accepts_all_records_that_the_check_accepts(lines in lines()) {
         for schema in [plan(), nodes()] {
             let flawed: Vec<u64> = check(&schema, &lines.join("\n")).iter().map(|flaw| flaw.line).collect();
             if !flawed.is_empty() || lines.iter().any(|line| line.contains('\n')) {

@@ -11,62 +11,63 @@ use crate::json::Record;
 
 use super::schema::RecordSchema;
 
-/// Nodes of one tree at most.
+/// The most nodes of a tree.
 pub(super) const MAX_NODES: usize = 250_000;
-/// Bytes of their records together, at most.
+/// The most bytes of all its records.
 pub(super) const MAX_BYTES: usize = 64 << 20;
-/// Longest record that becomes a node, in bytes.
+/// The longest record that becomes a node, in bytes.
 pub const MAX_RECORD: usize = 1 << 20;
-/// Nodes that may be above one.
+/// How many ancestors are searched for a cycle.
 const MAX_LEVEL: usize = 1_000;
-/// How many nodes are looked at for those that go to another parent, at most. More stay where they are.
+/// How many nodes may be visited in all to move nodes to other parents. Past that, such records are rejected.
 const MAX_MOVES: usize = 1_000_000;
 
-/// Why a record has no place in a tree.
+/// Why a record doesn't fit into a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordMisfit {
-    /// It is of none of the schema's types.
+    /// It has none of the schema's types.
     Foreign,
-    /// What is wrong with it.
+    /// It has a fault: the reason, for a message.
     Wrong(String),
 }
 
-/// What became of a record.
+/// The effect of a record on a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacedRecord {
-    /// It is a node.
+    /// It became a new node.
     Node,
-    /// It is what a node is from now on.
+    /// It replaced the record of a node.
     Again,
-    /// It says that the tree is complete.
+    /// It completed the tree.
     End,
 }
 
 /// A node of a tree.
 #[derive(Clone, Debug)]
 pub struct TreeNode {
-    /// The id of the record that it came with first.
+    /// The item id of its first record.
     pub id: Id,
-    /// The record that it came with last.
+    /// Its last record.
     pub record: Arc<Record>,
     /// The number of its type in the schema.
     pub kind: usize,
-    /// The node that it is below of.
+    /// Its parent, by number.
     pub parent: Option<usize>,
-    /// Its place among those below the same node; of one that is below none, that of the record that it came with first.
+    /// Its place among its siblings. At the top, it is the place of its first record.
     pub place: u32,
-    /// How many nodes are above it; `None`: its parent hasn't come.
+    /// How many nodes are above it; `None` while its parent is missing.
     pub level: Option<u16>,
-    /// How often it came again.
+    /// How often its record was replaced.
     pub updates: u32,
     children: Vec<usize>,
+    /// How many places were assigned to children.
     places: u32,
-    /// The key that it waits for.
+    /// The key of the missing parent.
     waits_for: Option<NodeKey>,
 }
 
 impl TreeNode {
-    /// A node that has no place yet.
+    /// A node without a parent or level.
     fn new(id: &Id, place: u32, kind: usize, record: &Arc<Record>) -> Self {
         Self {
             id: id.clone(),
@@ -83,12 +84,12 @@ impl TreeNode {
     }
 }
 
-/// The number of a type, and an id among those of that type; where a type has one node at most, the empty id.
+/// The number of a type, and the id of a node of that type. The empty id means the first node of the type.
 type NodeKey = (usize, Box<str>);
-/// What is found by such a key.
+/// A map by such keys.
 type ByKey<T> = IndexMap<NodeKey, T, FixedState>;
 
-/// A record that a tree was made of.
+/// A record that was added to a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct LoggedRecord {
     pub(crate) id: Id,
@@ -110,10 +111,13 @@ pub struct RecordTree {
     by_key: ByKey<usize>,
     /// The nodes that wait for their parents, by the parent's key.
     waiting: ByKey<Vec<usize>>,
+    /// The nodes at the top, in order.
     top: Vec<usize>,
+    /// The nodes that changed since [`Self::take_changed`].
     changed: IndexSet<usize>,
     log: Vec<LoggedRecord>,
     bytes: usize,
+    /// How many nodes were visited to move nodes to other parents.
     moves: usize,
     is_complete: bool,
 }
@@ -124,12 +128,12 @@ impl RecordTree {
         Self { schema, ..Self::default() }
     }
 
-    /// What its records are.
+    /// The schema of its records.
     pub fn schema(&self) -> &Arc<RecordSchema> {
         &self.schema
     }
 
-    /// Whether a record said that it is complete.
+    /// Whether its end record has come.
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
@@ -139,23 +143,23 @@ impl RecordTree {
         self.nodes.is_empty()
     }
 
-    /// A node by its number, if there is one.
+    /// The node of this number, if it exists.
     pub fn node(&self, number: usize) -> Option<&TreeNode> {
         self.nodes.get(number)
     }
 
-    /// The records that it was made of, in the order in which they came.
+    /// The records that were added, in the order in which they came.
     pub(crate) fn log(&self) -> &[LoggedRecord] {
         &self.log
     }
 
-    /// The numbers of the nodes that have changed since this was asked last and whose parents have come, parents first.
+    /// The numbers of the nodes that have changed since the last call and whose parents have come, parents first.
     pub fn take_changed(&mut self) -> Vec<usize> {
         let changed = std::mem::take(&mut self.changed).into_iter();
         changed.filter(|number| self.nodes[*number].level.is_some()).collect()
     }
 
-    /// Takes the next record. `id`, `place`: what the node is called that it makes, and its place if it is below none.
+    /// Adds the next record. `id`, `place`: the id of the record's item, and the place of the node if it is at the top.
     pub fn add(&mut self, id: &Id, place: u32, record: &Arc<Record>) -> Result<PlacedRecord, RecordMisfit> {
         let value = record.root();
         let name = value.get("type").and_then(crate::json::Value::decode).ok_or(RecordMisfit::Foreign)?;
@@ -202,7 +206,7 @@ impl RecordTree {
         Ok(placed)
     }
 
-    /// Takes the next record into a tree of one node, which stands for all of its records.
+    /// Adds the next record to a tree of a single node, which represents all of its records.
     pub(crate) fn add_to_one(&mut self, id: &Id, place: u32, record: &Arc<Record>) -> PlacedRecord {
         self.log.push(LoggedRecord::new(id, place, record));
         if self.is_empty() {
@@ -224,7 +228,7 @@ impl RecordTree {
             Some(parent) => self.attach(new, parent),
         }
         let Some(key) = key else { return };
-        // Those that name a type alone are below any node of it.
+        // Records that refer to their parent only by its type are below the first node of that type.
         let of_type = (kind, "".into());
         self.by_key.entry(of_type.clone()).or_insert(new);
         let waiting = self.waiting.swap_remove(&of_type).unwrap_or_default();
@@ -237,7 +241,7 @@ impl RecordTree {
         }
     }
 
-    /// A node comes again.
+    /// Replaces the record of a node, and moves the node if it has another parent now.
     fn replace(
         &mut self,
         known: usize,
@@ -252,7 +256,7 @@ impl RecordTree {
             None => node.parent == now && (now.is_some() || parent.is_none()),
         };
         let is_shown = |number: usize| self.nodes[number].level.is_some();
-        // What is shown stays where it is until its new parent is shown.
+        // A shown node stays where it is until its new parent is shown.
         if !is_same && (!is_shown(known) || now.is_some_and(is_shown)) {
             if now.is_some_and(|now| self.is_below(now, known)) {
                 return Err(RecordMisfit::Wrong("its parent is below it".to_owned()));
@@ -277,7 +281,7 @@ impl RecordTree {
         Ok(())
     }
 
-    /// Puts a node below the one of this key, or lets it wait for that.
+    /// Puts a node below the one with this key, or lets it wait until that comes.
     fn attach(&mut self, child: usize, parent: NodeKey) {
         if let Some(parent) = self.by_key.get(&parent).copied() {
             self.attach_to(child, parent);
@@ -288,9 +292,9 @@ impl RecordTree {
     }
 
     fn attach_to(&mut self, child: usize, parent: usize) {
-        // Hostile records may name each other as parents: they wait for good.
+        // Hostile records may name each other as parents: they wait forever.
         if !self.nodes[child].children.is_empty() && self.is_below(parent, child) {
-            return self.wait_for_good(child);
+            return self.wait_forever(child);
         }
         let above = &mut self.nodes[parent];
         let (place, level) = (above.places, above.level);
@@ -303,7 +307,7 @@ impl RecordTree {
         }
     }
 
-    fn wait_for_good(&mut self, child: usize) {
+    fn wait_forever(&mut self, child: usize) {
         let nobody = (usize::MAX, Box::default());
         self.nodes[child].waits_for = Some(nobody.clone());
         self.waiting.entry(nobody).or_default().push(child);
@@ -323,7 +327,7 @@ impl RecordTree {
         }
     }
 
-    /// Whether a node is the other, or below it. So it is taken to be if too much is above it.
+    /// Whether a node is `above`, or below it. Assumed if the node has too many ancestors.
     fn is_below(&self, node: usize, above: usize) -> bool {
         let mut at = Some(node);
         for _ in 0..MAX_LEVEL {
@@ -336,7 +340,7 @@ impl RecordTree {
         true
     }
 
-    /// A node and what is below it has come to this level.
+    /// Sets the level of a node and of all nodes below it, and marks them as changed.
     fn show(&mut self, node: usize, level: u16) {
         let mut left = vec![(node, level)];
         while let Some((number, level)) = left.pop() {
@@ -351,8 +355,8 @@ impl RecordTree {
         }
     }
 
-    /// The nodes in the order of the tree, each behind the one above it, with how many are above it; behind them those whose parents
-    /// never came.
+    /// The numbers of the nodes in tree order, parents first, each with its level. Nodes whose parents never came are at the end, at
+    /// level 0.
     pub fn walk(&self) -> impl Iterator<Item = (usize, u16)> {
         let mut waiting: Vec<usize> = self.waiting.values().flatten().copied().collect();
         waiting.sort_unstable();
@@ -367,13 +371,13 @@ impl RecordTree {
         })
     }
 
-    /// How many nodes have no place since the ones that they name never came. What is below them isn't counted.
+    /// How many nodes have a parent that never came. The nodes below them aren't counted.
     pub fn orphans(&self) -> usize {
         self.waiting.values().map(Vec::len).sum()
     }
 
-    /// Some nodes around the one that came last, in the order of the tree: as many as there are of those at most `before` in front of it
-    /// and `behind` after it. Gives with them whether there are others before and after.
+    /// The last node added, with up to `before` nodes before it and `behind` nodes after it in tree order. Also returns whether there are
+    /// other nodes before and after these.
     pub fn around_last(&self, before: usize, behind: usize) -> (Vec<usize>, bool, bool) {
         let last = self.nodes.len().checked_sub(1);
         let shown = |number: &usize| self.nodes[*number].level.is_some();
@@ -397,16 +401,16 @@ impl RecordTree {
         (found.into(), has_before, has_behind)
     }
 
-    /// The siblings of a node, and where it is among them.
+    /// The siblings of a node, and its index among them.
     fn siblings(&self, node: usize) -> (&[usize], usize) {
         let siblings = self.nodes[node].parent.map_or(&self.top, |parent| &self.nodes[parent].children);
-        // Nodes that went elsewhere left their places free, so it may be further to the front.
+        // The places of nodes that moved away stay free, so the index may be lower than the place.
         let place = self.nodes[node].place as usize;
         let at = siblings.partition_point(|sibling| (self.nodes[*sibling].place as usize) < place);
         (siblings, at)
     }
 
-    /// The node before one in the order of the tree.
+    /// The node before one in tree order.
     fn previous(&self, node: usize) -> Option<usize> {
         let (siblings, at) = self.siblings(node);
         let Some(before) = at.checked_sub(1) else { return self.nodes[node].parent };
@@ -417,7 +421,7 @@ impl RecordTree {
         Some(last)
     }
 
-    /// The node after one in the order of the tree.
+    /// The node after one in tree order.
     fn following(&self, node: usize) -> Option<usize> {
         if let Some(child) = self.nodes[node].children.first() {
             return Some(*child);
@@ -432,13 +436,13 @@ impl RecordTree {
         }
     }
 
-    /// The whole tree as JSON: a list of what is at the top. Each node is an object with its `record`, and `children` if there are any.
+    /// The whole tree as JSON: a list of the nodes at the top. Each node is an object with its `record`, and `children` if it has any.
     pub fn json(&self) -> String {
         let mut out = String::from("[");
         let mut open: Vec<usize> = Vec::new();
         for (number, _) in self.walk() {
             let node = &self.nodes[number];
-            // Ends the nodes that this one isn't below of.
+            // Close the open nodes that this one isn't below.
             let mut is_first = out.ends_with('[');
             while let Some(last) = open.last().copied().filter(|last| node.parent != Some(*last)) {
                 out.push_str(if self.nodes[last].children.is_empty() { "}" } else { "]}" });
