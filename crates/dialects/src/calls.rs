@@ -1,4 +1,4 @@
-//! The calls of a run, as far as decoding later lines needs them.
+//! The recent calls of a run: results, which come on later lines, are matched with them.
 
 use std::sync::Arc;
 
@@ -6,49 +6,49 @@ use streamfmt_core::budget::Budget;
 use streamfmt_core::item::{Deed, Id, Item};
 use streamfmt_core::recent::Recent;
 
-/// Calls that are known at most: as many as a table of 8,192 places takes.
+/// The most calls that are remembered: as many as fit a table of 8,192 slots.
 const MAX_CALLS: usize = 7_168;
-/// Longest name of a tool that is remembered, in bytes.
+/// The longest tool name that is remembered, in bytes.
 const MAX_NAME: usize = 1_024;
 
-/// How far a call has come.
+/// The state of a call.
 #[derive(Clone)]
 pub(super) enum CallState {
-    /// Its result has not come.
+    /// Its result hasn't come yet. Holds its tool and deed, if known.
     Awaited(Option<Arc<str>>, Option<Deed>),
     /// Its result has come.
     Answered,
 }
 
-/// The calls that were made last, by the hashes of their ids.
+/// The most recent calls, by the hashes of their ids.
 pub(super) struct Calls(Recent<CallState, 1>);
 
 impl Calls {
-    /// Knows at least the last calls, as many as the budget says.
+    /// Remembers at least as many recent calls as the budget has lines, up to [`MAX_CALLS`].
     pub(super) fn new(budget: Budget) -> Self {
         Self(Recent::of(budget.lines.min(MAX_CALLS)))
     }
 
-    /// A call was made. One that is known already stays as it is.
-    pub(super) fn made(&mut self, call: &Item) {
+    /// Records that a call was made. Does nothing if the call is already known.
+    pub(super) fn add(&mut self, call: &Item) {
         self.0.add(call.id.hash(), || {
             let tool = call.tool.clone().filter(|tool| tool.len() <= MAX_NAME);
             CallState::Awaited(tool, call.deed)
         });
     }
 
-    /// How far a call has come; `None` if there was none, or it is long ago.
+    /// Returns the state of a call; `None` if it never occurred or was forgotten.
     pub(super) fn get(&self, id: &Id) -> Option<&CallState> {
         self.0.get(id.hash())
     }
 
-    /// Whether the result of a call is still to come.
+    /// Whether the call is known and its result hasn't come yet.
     pub(super) fn awaits(&self, id: &Id) -> bool {
         matches!(self.get(id), Some(CallState::Awaited(..)))
     }
 
-    /// The result of a call has come.
-    pub(super) fn answered(&mut self, id: &Id) {
+    /// Records that the result of a call has come.
+    pub(super) fn mark_answered(&mut self, id: &Id) {
         if let Some(call) = self.0.get_mut(id.hash()) {
             *call = CallState::Answered;
         }
@@ -67,18 +67,18 @@ mod tests {
     #[test]
     fn a_call_is_awaited_until_its_result_comes_and_forgotten_after_many_others() {
         let mut calls = Calls::new(Budget::default());
-        calls.made(&call(0));
+        calls.add(&call(0));
         let id = call(0).id;
         assert!(calls.awaits(&id));
-        calls.answered(&id);
-        calls.made(&call(0));
+        calls.mark_answered(&id);
+        calls.add(&call(0));
         assert!(matches!(calls.get(&id), Some(CallState::Answered)), "made again");
         for number in 1..=MAX_CALLS {
-            calls.made(&call(number));
+            calls.add(&call(number));
             assert!(calls.get(&id).is_some());
         }
         for number in MAX_CALLS + 1..=2 * MAX_CALLS {
-            calls.made(&call(number));
+            calls.add(&call(number));
         }
         assert!(calls.get(&id).is_none());
         assert!(calls.awaits(&call(2 * MAX_CALLS).id) && calls.awaits(&call(MAX_CALLS + 1).id));

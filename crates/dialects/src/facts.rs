@@ -1,9 +1,9 @@
-//! What dialects make items of: facts that are taken over from values, and the parts of a result's content.
+//! Parts of items that all dialects build alike: facts copied from JSON values, and the content of results.
 
 use streamfmt_core::item::{Content, Fact, Item};
 use streamfmt_core::json::{self, Value};
 
-/// Takes facts over from a value: its keys, and what ours are called.
+/// Copies fields of an object to an item's facts, except `null`. `keys`: pairs of a field's key and the name of the fact.
 pub(super) fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&str, &'static str); N]) {
     for (field, (_, ours)) in value.get_all(keys.map(|(theirs, _)| theirs)).into_iter().zip(keys) {
         if let Some(field) = field.filter(|field| !field.is_null()) {
@@ -12,14 +12,14 @@ pub(super) fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&
     }
 }
 
-/// Facts of these names: the values that are there.
+/// Returns facts of these names for the values that are present.
 pub(super) fn nodes<const N: usize>(
     values: [(&'static str, Option<Value<'_>>); N],
 ) -> impl Iterator<Item = (&'static str, Fact)> {
     values.into_iter().filter_map(|(name, value)| Some((name, Fact::Node(value?.node()))))
 }
 
-/// A string as an item's text.
+/// Returns a string as the text of an item, and no text for any other value.
 pub(super) fn string(value: Option<Value<'_>>) -> Content {
     match value {
         Some(text) if text.kind() == json::ValueKind::String => Content::Node(text.node()),
@@ -27,7 +27,7 @@ pub(super) fn string(value: Option<Value<'_>>) -> Content {
     }
 }
 
-/// Strings, one below the other, as an item's text.
+/// Returns strings, one below the other, as the text of an item.
 pub(super) fn strings(nodes: Vec<u32>) -> Content {
     match nodes[..] {
         [] => Content::None,
@@ -36,39 +36,39 @@ pub(super) fn strings(nodes: Vec<u32>) -> Content {
     }
 }
 
-/// A text that says something.
+/// Returns the value if it is a string that isn't empty.
 pub(super) fn filled(value: Option<Value<'_>>) -> Option<Value<'_>> {
     value.filter(|value| value.str().is_some_and(|text| !text.raw().is_empty()))
 }
 
-/// Adds a list, if there is something in it.
+/// Adds a list of facts to an item, unless it is empty.
 pub(super) fn push_list(item: &mut Item, name: &'static str, facts: Vec<Fact>) {
     if !facts.is_empty() {
         item.data.push((name, Fact::List(facts)));
     }
 }
 
-/// The notice, of little importance.
+/// Marks a notice as minor.
 pub(super) fn minor(mut notice: Item) -> Item {
     notice.data.push(("minor", Fact::Bool(true)));
     notice
 }
 
-/// The notice as one whose news something else brings, too.
+/// Marks a notice as a minor one whose content another item repeats.
 pub(super) fn echoed(notice: Item) -> Item {
     let mut notice = minor(notice);
     notice.data.push(("echo", Fact::Bool(true)));
     notice
 }
 
-/// The notice at a level: `info`, `warning` or `error`.
+/// Sets the level of a notice: `info`, `warning` or `error`.
 pub(super) fn leveled(mut notice: Item, level: &str) -> Item {
     notice.error = level == "error";
     notice.data.push(("level", Fact::Text(level.to_owned())));
     notice
 }
 
-/// The text and pictures of a result block.
+/// Adds the content of a result block to an item: its texts, its images, its search hits, and any other parts.
 pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
     let Some(body) = content else { return };
     match body.kind() {
@@ -100,7 +100,7 @@ pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
     }
 }
 
-/// What is told of a picture or document: never its bytes.
+/// Returns the facts of an image or document: its type, name and size, and a reference to its Base64 data, which isn't copied.
 pub(super) fn image(block: Value<'_>) -> Fact {
     let source = block.get("source").unwrap_or(block);
     let media = nodes(["media_type", "mimeType"].map(|name| ("media", source.get(name))));
@@ -127,7 +127,7 @@ pub(super) fn image(block: Value<'_>) -> Fact {
     Fact::Map(facts)
 }
 
-/// Bytes that Base64 stands for: three for four characters, less the padding.
+/// Returns the number of bytes that Base64 decodes to: three for four characters, less the padding.
 fn decoded_size(base64: &str) -> i64 {
     let padding = base64.len() - base64.trim_end_matches('=').len();
     (base64.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()

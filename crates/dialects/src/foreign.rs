@@ -1,15 +1,15 @@
-//! Streams of programs whose dialect isn't here: they are named, so that the user knows what was read.
+//! Recognises the streams of agents that have no dialect, so that a message can name them.
 
 use streamfmt_core::dialect::ForeignProgram;
 use streamfmt_core::json::{Value, ValueKind};
 
-/// The program that a value comes from, if its form gives it away.
+/// Returns the program that wrote the value, if its fields identify one.
 pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
     let is =
         |key: &str, text: &str| value.get(key).and_then(Value::str).is_some_and(|string| string.is(text));
     let has = |key: &str| value.get(key).is_some();
     let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
-    // Qwen Code writes a stream in the form of Claude Code's.
+    // Qwen Code's stream resembles Claude Code's.
     let qwen = || Some(ForeignProgram { name: "qwen", resembles: Some("claude") });
     let named = |name| Some(ForeignProgram { name, resembles: None });
     let has_parts = || value.get("message").is_some_and(|message| message.get("parts").is_some());

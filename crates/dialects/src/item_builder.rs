@@ -1,4 +1,4 @@
-//! How decoders make the items of a line.
+//! [`ItemBuilder`], with which decoders build the items of a line.
 
 use std::borrow::Cow;
 
@@ -9,23 +9,23 @@ use streamfmt_core::json::Value;
 use streamfmt_core::names::Names;
 use streamfmt_core::session::SessionId;
 
-/// What all items of one line have in common, and how they are made.
+/// Builds the items of one line, and holds what they have in common.
 pub(super) struct ItemBuilder<'a, L = ()> {
     pub(super) input: Input<'a>,
-    /// Where they go.
+    /// Receives the events.
     pub(super) out: &'a mut Vec<Event>,
-    /// What its dialect has read of the line.
+    /// The dialect's view of the line.
     pub(super) line: L,
     pub(super) parent: Option<Id>,
     pub(super) session: Option<SessionId>,
-    /// The time of the line, by node.
+    /// The node of the line's timestamp.
     pub(super) at: Option<u32>,
-    /// Items of this line that had to be named for it.
+    /// The number of ids made for items of this line that have no id in the stream.
     unnamed: u32,
 }
 
 impl<'a, L> ItemBuilder<'a, L> {
-    /// For the items of `input`, inside of the call `parent`.
+    /// Creates a builder for the items of `input`, inside the call `parent`.
     pub(super) fn new(
         input: Input<'a>,
         line: L,
@@ -36,6 +36,7 @@ impl<'a, L> ItemBuilder<'a, L> {
         Self { input, out, line, parent, session, at: None, unnamed: 0 }
     }
 
+    /// Returns an item of this line, without content.
     pub(super) fn item(&self, id: impl Into<Id>, kind: Kind) -> Item {
         let mut item = Item::new(id, kind, self.input.line);
         item.parent.clone_from(&self.parent);
@@ -45,7 +46,7 @@ impl<'a, L> ItemBuilder<'a, L> {
         item
     }
 
-    /// An id for something that has none of its own.
+    /// Makes an id, from the line's number, for something that has none in the stream.
     pub(super) fn unnamed(&mut self) -> Id {
         self.unnamed += 1;
         let (parent, slash) = self.input.parent.map_or(("", ""), |parent| (parent.as_str(), "/"));
@@ -56,52 +57,52 @@ impl<'a, L> ItemBuilder<'a, L> {
         }
     }
 
-    /// An item that has no id of its own.
+    /// Returns an item with an id made for it.
     pub(super) fn unnamed_item(&mut self, kind: Kind) -> Item {
         let id = self.unnamed();
         self.item(id, kind)
     }
 
-    /// How a turn or run ended.
+    /// Returns the item for the end of a turn or run.
     pub(super) fn outcome(&mut self) -> Item {
         let id = Id::below(self.unnamed().as_str(), "outcome");
         self.item(id, Kind::Outcome)
     }
 
-    /// The id that is in `value`, or one made for it.
+    /// Returns the id in `value`, or makes one if it is missing or empty.
     pub(super) fn id_of(&mut self, value: Option<Value<'_>>) -> Id {
         let id = value.and_then(Value::decode).filter(|id| !id.is_empty());
         id.map_or_else(|| self.unnamed(), |id| Id::from(&*id))
     }
 
-    /// Tells something that happened.
+    /// Emits an event.
     pub(super) fn emit(&mut self, event: Event) {
         self.out.push(event);
     }
 
-    /// What is known of the run.
+    /// Emits facts about the run.
     pub(super) fn facts(&mut self, facts: Facts) {
         self.emit(Event::Facts(Box::new(facts)));
     }
 
-    /// Puts an item that is whole.
+    /// Emits a complete item.
     pub(super) fn put(&mut self, item: Item) {
         self.emit(Event::Put(Box::new(item)));
     }
 
-    /// Puts an item that has only a text.
+    /// Emits a complete item that has only a text.
     pub(super) fn put_text(&mut self, kind: Kind, text: Content) {
         let mut item = self.unnamed_item(kind);
         item.text = text;
         self.put(item);
     }
 
-    /// Counts the line by this name, since others say the same or there is nothing to say.
+    /// Counts the line under this name instead of showing it: other lines have the same content, or it has none.
     pub(super) fn bookkeeping(&mut self, name: impl Into<Cow<'static, str>>) {
         self.emit(Event::Bookkeeping(name.into()));
     }
 
-    /// A notice of `event` with this text.
+    /// Returns a notice of `event` with this text.
     pub(super) fn notice(&mut self, event: &str, text: Content) -> Item {
         let mut item = self.unnamed_item(Kind::Notice);
         item.text = text;
@@ -109,8 +110,8 @@ impl<'a, L> ItemBuilder<'a, L> {
         item
     }
 
-    /// Something of a type that has no arm of its own. One of `known` is only counted: others say the same, or there is
-    /// nothing to say. Any other is unknown, under the name of its type behind `prefix`.
+    /// Handles a value of a type that the decoder doesn't interpret. A type in `known` is only counted, as by
+    /// [`bookkeeping`](Self::bookkeeping). Any other becomes an unknown item, named `prefix` followed by the type.
     pub(super) fn rest(&mut self, prefix: &str, kind: &str, known: &Names, value: Value<'_>) {
         match known.find(kind) {
             Some(known) => self.bookkeeping(known),
@@ -118,14 +119,14 @@ impl<'a, L> ItemBuilder<'a, L> {
         }
     }
 
-    /// Something whose name isn't known, shown as it is.
+    /// Emits an item for a value of an unknown type, which is shown verbatim.
     pub(super) fn unknown(&mut self, name: String, value: Value<'_>) {
         let id = self.unnamed();
         let item = self.unknown_item(id, name, value);
         self.put(item);
     }
 
-    /// The same with an id of its own, to be put.
+    /// Reports a value of an unknown type, and returns an item for it with this id. The caller emits the item.
     pub(super) fn unknown_item(&mut self, id: Id, name: String, value: Value<'_>) -> Item {
         let mut item = self.item(id, Kind::Unknown);
         item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
@@ -134,7 +135,7 @@ impl<'a, L> ItemBuilder<'a, L> {
     }
 }
 
-/// Valid JSON that is no event: passes through as it is written.
+/// Emits valid JSON that is no event as an item, which is shown verbatim.
 pub(super) fn not_an_event(input: Input<'_>, out: &mut Vec<Event>) {
     let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
     item.text = Content::Own(input.value.raw().to_owned());

@@ -1,4 +1,4 @@
-//! Items read back from their lines of JSON.
+//! Reads items back from the JSON lines of `--to items`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use streamfmt_core::json::{Record, Str, Value, ValueKind};
 /// Why a text isn't the line of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
-    /// What is wrong, and where.
+    /// The defect and its position.
     pub message: String,
 }
 
@@ -26,13 +26,13 @@ fn wrong(message: impl fmt::Display) -> ReadError {
     ReadError { message: message.to_string() }
 }
 
-/// Reads a line of `--to items`, and keeps it as the item's record.
+/// Parses a line of `--to items`, which becomes the item's record.
 ///
-/// Fields and facts that aren't known are ignored. Texts stay as they are written there, faithful to the stream; they are cleaned where
-/// they enter an entry, as those of any item are. Written again the item is the same line.
+/// Unknown fields and facts are ignored. Texts are kept verbatim; like those of any item, they are cleaned when they enter an entry.
+/// Writing the item again gives the same line.
 ///
-/// A line doesn't hold all that a dialect knows: the bytes of pictures, the record of the stream, and what of a result's text its
-/// agent's program put around it.
+/// A line lacks some of what a dialect knows: the bytes of images, the record of the stream, and which parts of a result's text were
+/// added by the agent's program.
 ///
 /// ```
 /// use streamfmt_core::item::Kind;
@@ -44,17 +44,17 @@ fn wrong(message: impl fmt::Display) -> ReadError {
 /// # Ok::<(), streamfmt_dialects::ReadError>(())
 /// ```
 pub fn read_item(line: &str) -> Result<Item, ReadError> {
-    let told: ItemLine = serde_json::from_str(line).map_err(wrong)?;
+    let parsed: ItemLine = serde_json::from_str(line).map_err(wrong)?;
     let record = Record::from_line(line.to_owned())
         .map_err(|(damage, _)| wrong(format!("it is no JSON at byte {}", damage.at)))?;
     let field = |name: &str, kind: ValueKind| match record.root().get(name).filter(|field| !field.is_null()) {
         Some(field) if field.kind() != kind => Err(wrong(format!("`{name}` is of another type"))),
         field => Ok(field),
     };
-    let mut item = Item::new(told.id, told.kind, told.line);
-    (item.parent, item.place, item.status) = (told.parent, told.place, told.status);
-    (item.session, item.call) = (told.session.map(Into::into), told.call);
-    item.error = told.error.unwrap_or(false);
+    let mut item = Item::new(parsed.id, parsed.kind, parsed.line);
+    (item.parent, item.place, item.status) = (parsed.parent, parsed.place, parsed.status);
+    (item.session, item.call) = (parsed.session.map(Into::into), parsed.call);
+    item.error = parsed.error.unwrap_or(false);
     item.at = field("at", ValueKind::String)?.map(Value::node);
     item.text = field("text", ValueKind::String)?.map_or(Content::None, |text| Content::Node(text.node()));
     item.input = record.root().get("input").map(Value::node);
@@ -62,12 +62,12 @@ pub fn read_item(line: &str) -> Result<Item, ReadError> {
     if let Some(data) = field("data", ValueKind::Object)? {
         read_facts(&mut item, data);
     }
-    // As far as facts were made, it was of the input.
+    // Any derived facts were made from the input.
     let does = does.map(|does| (does.raw().to_owned(), parts(does), item.input.unwrap_or(does.node())));
     item.record = Some(Arc::new(record));
-    name_tool(&mut item, told.tool.as_deref(), told.action);
+    name_tool(&mut item, parsed.tool.as_deref(), parsed.action);
     if let Some((written, facts, of)) = does {
-        // Where the tool is known, its input tells more: which of its parts have no common name.
+        // Where the tool is known, reading its input gives more: it also shows which parts have no common name.
         let mut same = String::new();
         if write_does(&item, &mut same).is_err() || same != written {
             item.does = Some(Does::Facts { facts, of });
@@ -76,13 +76,13 @@ pub fn read_item(line: &str) -> Result<Item, ReadError> {
     Ok(item)
 }
 
-/// The tool, and what it does as far as its name and its action tell.
+/// Sets the tool, its deed and the facts of its input, as far as its name and action determine them.
 fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
     if let Some(tool) = tool {
-        // The facts of its name are in the line, if the dialect told them.
-        let told = std::mem::take(&mut item.data);
+        // The line already has the facts of the name, if the dialect set them.
+        let data = std::mem::take(&mut item.data);
         crate::set_tool(item, tool);
-        item.data = told;
+        item.data = data;
     }
     match action {
         Some(action) if item.action() != Some(action) => crate::set_action(item, action),
@@ -91,7 +91,7 @@ fn name_tool(item: &mut Item, tool: Option<&str>, action: Option<Action>) {
     }
 }
 
-/// The facts of these names, the first of each; those that are of another type come behind the others.
+/// Adds the facts of `data` to the item: the first of each known name. Facts of an unexpected type (`odd`) come last.
 fn read_facts(item: &mut Item, data: Value<'_>) {
     let odd = data.get("odd").filter(|odd| odd.kind() == ValueKind::Object);
     let all = data.entries().chain(odd.into_iter().flat_map(Value::entries));
@@ -107,7 +107,7 @@ fn read_facts(item: &mut Item, data: Value<'_>) {
     }
 }
 
-/// The parts of what a call does.
+/// Returns the known parts of `does`.
 fn parts(does: Value<'_>) -> Box<[(&'static str, Fact)]> {
     known(does.entries(), facts::DOES)
         .into_iter()
@@ -115,7 +115,7 @@ fn parts(does: Value<'_>) -> Box<[(&'static str, Fact)]> {
         .collect()
 }
 
-/// Values whose names are rows of a table, the first of each name: there are no more of them than rows.
+/// Returns the values whose names are rows of a table, the first of each name. This bounds their number by that of the rows.
 fn known<'a>(
     values: impl Iterator<Item = (Str<'a>, Value<'a>)>,
     rows: &'static [facts::FactRow],

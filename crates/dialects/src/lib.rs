@@ -1,7 +1,7 @@
-//! The dialects: each product's events, made into ours.
+//! The dialects: they decode the lines of each product into events.
 //!
-//! A dialect is a row of [`DIALECTS`] and a folder. What a dialect is, and what a row has, is in [`streamfmt_core::dialect`]; no
-//! dialect knows how anything is shown.
+//! A dialect is a row of [`DIALECTS`] and a folder. [`streamfmt_core::dialect`] defines dialects and the fields of a row. No dialect
+//! knows how anything is shown.
 
 mod arguments;
 mod calls;
@@ -25,7 +25,7 @@ pub use tool::{action_of, fact, set_action, set_tool};
 /// The known dialects.
 pub const DIALECTS: Dialects = Dialects { rows: ROWS, recognise: foreign::recognise };
 
-/// The dialects, in the order in which they are asked for a claim.
+/// The dialects, in the order in which they may claim an input.
 const ROWS: &[Dialect] = &[
     Dialect {
         name: "claude",

@@ -1,4 +1,4 @@
-//! Patches as models write them: files by name, hunks without line numbers. Several products have a tool for them.
+//! Parses patches in the format that models write: files by name, hunks without line numbers. Several products have a tool for it.
 //!
 //! ```text
 //! *** Begin Patch
@@ -16,14 +16,15 @@
 
 use streamfmt_core::item::Fact;
 
-/// Begins a patch. What stands before it is the command line that it is handed over with.
+/// The first line of a patch. Lines before it are the command that the patch is passed to.
 const BEGIN: &str = "*** Begin Patch";
 
-/// Files of one patch at most: what is made of each takes many times the room of its name.
+/// The most files of one patch: the facts of a file take many times the memory of its name.
 const MOST_FILES: usize = 1_000;
 
-/// The changes of a patch as the part `changes`: each with its `path`, its `kind`, and its `content` or `diff`. `None`: the text
-/// is no patch, or changes nothing, or too many files.
+/// Returns the changes of a patch, for the part `changes`: each with its `path`, its `kind`, and its `content` or `diff`.
+///
+/// `None` if the text is no patch, changes nothing, or changes more than [`MOST_FILES`] files.
 pub(super) fn changes_of(text: &str) -> Option<Fact> {
     let mut lines = text.lines();
     lines.find(|line| line.trim() == BEGIN)?;
@@ -73,7 +74,7 @@ impl<'a> PatchedFile<'a> {
     fn line(&mut self, line: &str) {
         if self.kind == "update" {
             match line.strip_prefix("@@") {
-                // The line above the hunk stands where a unified diff has its heading.
+                // The text after `@@` goes where a unified diff has its section heading.
                 Some(above) => self.text.extend(["@@ @@", above, "\n"]),
                 None if self.text.is_empty() => self.text.extend(["@@ @@\n", line, "\n"]),
                 None => self.text.extend([line, "\n"]),
@@ -100,7 +101,7 @@ impl<'a> PatchedFile<'a> {
 mod tests {
     use super::*;
 
-    fn told(patch: &str) -> Option<String> {
+    fn changes(patch: &str) -> Option<String> {
         let Fact::List(files) = changes_of(patch)? else { return None };
         let line = |fact| match fact {
             Fact::Map(parts) => {
@@ -127,23 +128,23 @@ path="c.rs" kind="delete""#,
                 "*** Begin Patch\n*** Update File: a.rs\n*** Move to: b.rs\n@@ fn a()\n k\n-o\n+n\n@@\n-p\n*** End of File\n*** End Patch",
                 r#"path="a.rs" kind="update" to="b.rs" diff="@@ @@ fn a()\n k\n-o\n+n\n@@ @@\n-p\n""#,
             ),
-            // The first hunk need not be begun, and the end may be missing.
+            // The first hunk needs no `@@`, and the end may be missing.
             (
                 "*** Begin Patch\n*** Update File: a.rs\n-o\n+n",
                 r#"path="a.rs" kind="update" diff="@@ @@\n-o\n+n\n""#,
             ),
-            // Handed over by a shell.
+            // Passed by a shell.
             (
                 "apply_patch <<'E'\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nE\n",
                 r#"path="a" kind="delete""#,
             ),
-            // Lines of the file that look like those of the patch have a mark.
+            // Lines of the file that look like patch lines begin with a mark.
             (
                 "*** Begin Patch\n*** Add File: a\n+*** End Patch\n+@@\n*** End Patch",
                 r#"path="a" kind="add" content="*** End Patch\n@@\n""#,
             ),
         ] {
-            assert_eq!(told(patch).as_deref(), Some(expected), "{patch}");
+            assert_eq!(changes(patch).as_deref(), Some(expected), "{patch}");
         }
     }
 
@@ -153,7 +154,7 @@ path="c.rs" kind="delete""#,
         for text in
             [&*many, "", "*** Begin Patch", "*** Begin Patch\n*** End Patch", "*** Add File: a\n+x", "+x\n-y"]
         {
-            assert_eq!(told(text), None, "{}", &text[..text.len().min(99)]);
+            assert_eq!(changes(text), None, "{}", &text[..text.len().min(99)]);
         }
     }
 }

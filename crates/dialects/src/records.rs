@@ -1,4 +1,4 @@
-//! Bare JSON Lines: objects with a `type`, one a line, without an agent's stream around them.
+//! Bare JSON Lines: one object with a `type` per line, outside any agent's stream.
 
 use streamfmt_core::event::Event;
 use streamfmt_core::item::{Content, Fact, Kind};
@@ -7,17 +7,17 @@ use streamfmt_core::json::{Value, ValueKind};
 use super::item_builder::ItemBuilder;
 use streamfmt_core::dialect::{Decoder, Input};
 
-/// Any program may write such lines, so that only the user can say that an input is of this form.
+/// Never claims a line: any program may write such lines, so only the user can select this dialect.
 pub(super) fn claim(_: Value<'_>) -> bool {
     false
 }
 
-/// Records end with any of them.
+/// No line is one of a stream that ends with an outcome: records may end at any line.
 pub(super) fn is_stream(_: Value<'_>) -> bool {
     false
 }
 
-/// The decoder. No line needs to know another.
+/// The decoder. It has no state: each line is decoded by itself.
 pub(super) struct Records;
 
 impl Decoder for Records {
@@ -26,7 +26,7 @@ impl Decoder for Records {
             && input.value.get("type").is_some_and(|kind| kind.str().is_some());
         let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), None, out);
         let mut item = builder.unnamed_item(if is_record { Kind::Record } else { Kind::Unknown });
-        // A record of a reply has its text there; this one has its own.
+        // A record found in a reply takes its text from there; this one is its own text.
         item.text = Content::Own(input.record.text().to_owned());
         item.data.push(if is_record {
             ("value", Fact::Node(input.value.node()))

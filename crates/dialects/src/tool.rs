@@ -1,20 +1,20 @@
-//! The tools of products: what each is called, what it does, and how its input is read.
+//! The tools of products: the name of each, its deed, and the parts of its input.
 
 use streamfmt_core::dialect::Tool;
 use streamfmt_core::item::{Action, Deed, Fact, InputPart, Item};
 use streamfmt_core::json::Value;
 
-/// A tool whose input is read as is usual for what it does.
+/// Returns a tool whose input has the usual parts of its deed.
 pub(crate) const fn usual(name: &'static str, deed: Deed) -> Tool {
     Tool { name, deed, parts: parts_of(deed) }
 }
 
-/// A row of a table for [`NameTable`](streamfmt_core::name_table::NameTable).
+/// Returns a row for a [`NameTable`](streamfmt_core::name_table::NameTable): a tool with the usual parts of its deed.
 pub(crate) const fn row(name: &'static str, deed: Deed) -> (&'static str, Tool) {
     (name, usual(name, deed))
 }
 
-/// The same with an input of its own.
+/// Returns a row for a tool with these parts instead of the usual ones.
 pub(crate) const fn row_of(
     name: &'static str,
     deed: Deed,
@@ -23,30 +23,30 @@ pub(crate) const fn row_of(
     (name, Tool { name, deed, parts })
 }
 
-/// A value of the record as a fact of this name: the points of a plan are read by our names, whatever theirs are.
+/// Returns a value of the record as a fact of this name. The keys of to-do items are mapped to our names.
 pub fn fact(name: &'static str, node: u32) -> (&'static str, Fact) {
     match name {
         "todos" | "tasks" => (name, Fact::Named(node, POINT)),
-        // What these were called before.
+        // Former names.
         "quiet" => ("minor", Fact::Node(node)),
         "say" => ("words", Fact::Node(node)),
         _ => (name, Fact::Node(node)),
     }
 }
 
-/// Sets what a call or result does, where only its action is known.
+/// Sets the deed of a call or result of which only the action is known.
 pub fn set_action(item: &mut Item, action: Action) {
     usual("", action.into()).apply_to(item);
 }
 
-/// Sets on a call what the tool of this name does, as far as a product is known to have one.
+/// Sets the tool of a call, and its deed, if a product has a tool of this name.
 pub fn set_tool(item: &mut Item, name: &str) {
     tool(name).apply_to(item);
     add_server(item, mcp(name));
     item.tool = Some(name.into());
 }
 
-/// Sets on a call the server that it asks, and that server's own name of the tool.
+/// Sets the MCP server of a call, and the server's name for the tool.
 pub(crate) fn add_server(call: &mut Item, names: Option<(&str, &str)>) {
     if let Some((server, own)) = names {
         call.data.push(("server", Fact::Text(server.to_owned())));
@@ -54,31 +54,31 @@ pub(crate) fn add_server(call: &mut Item, names: Option<(&str, &str)>) {
     }
 }
 
-/// What a tool does, as far as its name tells: that of a known product or of an MCP server.
+/// Returns the action of a tool, as far as its name determines it: as one of a known product or of an MCP server.
 pub fn action_of(name: &str) -> Action {
     tool(name).deed.action()
 }
 
-/// The tool of this name.
+/// Returns the tool of this name of any product.
 fn tool(name: &str) -> Tool {
     let known = crate::DIALECTS.rows.iter().find_map(|dialect| (dialect.tool)(name));
     known.unwrap_or_else(|| unknown(name))
 }
 
-/// A tool of this name that no table has.
+/// Returns the tool for a name that is in no table.
 pub(crate) fn unknown(name: &str) -> Tool {
     usual("", if name.starts_with(MCP) { Deed::Mcp } else { Deed::Other })
 }
 
-/// How the names of tools of MCP servers begin.
+/// The prefix of the names of MCP tools.
 const MCP: &str = "mcp__";
 
-/// Server and tool of an MCP tool's name.
+/// Splits the name of an MCP tool into server and tool.
 pub(crate) fn mcp(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix(MCP)?.split_once("__")
 }
 
-/// The parts of an input that usually asks for this. What one product alone has is in its own table.
+/// Returns the usual parts of the input for a deed. Parts that only one product has are in its table.
 const fn parts_of(deed: Deed) -> &'static [InputPart] {
     match deed {
         Deed::Run | Deed::Watch | Deed::Command => RUN,
@@ -184,7 +184,7 @@ const DELEGATE: &[InputPart] = &[
     key("prompt", "prompt"),
 ];
 
-/// A point of a list of things to do.
+/// The keys of an item of a to-do list.
 pub(crate) const POINT: &[InputPart] = &[
     key("content", "content"),
     key("subject", "content"),
@@ -199,7 +199,7 @@ pub(crate) const POINT: &[InputPart] = &[
     key("blockedBy", "blocked_by"),
 ];
 
-/// The status of a point that tells only whether it is done.
+/// Returns the status of a to-do item that has only a Boolean for it.
 fn done(value: Value<'_>) -> Option<String> {
     Some(if value.bool()? { "completed" } else { "pending" }.to_owned())
 }

@@ -1,11 +1,11 @@
-//! One block of a message's content, its fields found in one pass.
+//! Content blocks of messages. Their fields are found in one pass.
 
 use streamfmt_core::item::Id;
 use streamfmt_core::json::{Str, Value, ValueKind};
 
 use super::line::FieldNode;
 
-/// Where the fields of a content block stand; of two with one name the last counts.
+/// The positions of a content block's fields. Of two fields with one name, the last counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ContentBlockFields {
     kind: FieldNode,
@@ -17,12 +17,12 @@ pub(super) struct ContentBlockFields {
     call: FieldNode,
     content: FieldNode,
     pub(super) is_error: bool,
-    /// It has a field that no call has.
+    /// Whether it has a field that calls don't have.
     pub(super) is_odd_call: bool,
 }
 
 impl ContentBlockFields {
-    /// Finds the fields of a block, whatever it is.
+    /// Finds the fields of a block, which may be any value.
     pub(super) fn of(block: Value<'_>) -> Self {
         let is_text = matches!(block.kind(), ValueKind::String | ValueKind::Null);
         let mut found = Self {
@@ -54,7 +54,7 @@ impl ContentBlockFields {
     }
 }
 
-/// A content block. Fields that it hasn't are `None`.
+/// A content block. Missing fields are `None`.
 #[derive(Clone, Copy)]
 pub(super) struct ContentBlock<'a> {
     pub(super) value: Value<'a>,
@@ -62,22 +62,22 @@ pub(super) struct ContentBlock<'a> {
 }
 
 impl<'a> ContentBlock<'a> {
-    /// Reads a block, whatever it is.
+    /// Reads a block, which may be any value.
     pub(super) fn of(value: Value<'a>) -> Self {
         Self { value, fields: ContentBlockFields::of(value) }
     }
 
-    /// Reads a block whose fields may be known.
+    /// Returns a block, whose fields are found unless they are passed.
     pub(super) fn known(value: Value<'a>, fields: Option<&ContentBlockFields>) -> Self {
         fields.map_or_else(|| Self::of(value), |fields| Self { value, fields: *fields })
     }
 
-    /// What `type` says.
+    /// Returns the `type`.
     pub(super) fn kind(&self) -> Option<Str<'a>> {
         self.fields.kind.str(self.value)
     }
 
-    /// `text`, or the block itself if it is a bare string or nothing.
+    /// Returns `text`, or the block itself if it is a string or `null`.
     pub(super) fn text(&self) -> Option<Value<'a>> {
         self.fields.text.of_record(self.value)
     }
@@ -98,7 +98,7 @@ impl<'a> ContentBlock<'a> {
         self.fields.input.of_record(self.value)
     }
 
-    /// `tool_use_id`, on a result.
+    /// Returns the `tool_use_id` of a result.
     pub(super) fn call(&self) -> Option<Str<'a>> {
         self.fields.call.str(self.value)
     }
@@ -107,13 +107,13 @@ impl<'a> ContentBlock<'a> {
         self.fields.content.of_record(self.value)
     }
 
-    /// On a result: the id of its call.
+    /// Returns the id of the call of a result.
     pub(super) fn call_id(&self) -> Option<Id> {
         self.call().filter(|id| !id.raw().is_empty()).map(|id| Id::from(&*id.decode()))
     }
 }
 
-/// Whether a value is no string, or one of blanks.
+/// Whether a value is no string, or has only blanks.
 pub(super) fn is_blank(value: Option<Value<'_>>) -> bool {
     value.and_then(Value::str).is_none_or(Str::is_blank)
 }

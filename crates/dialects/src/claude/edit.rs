@@ -1,49 +1,49 @@
-//! The file after an edit, made from what an edit's structured result tells.
+//! Reconstructs the file after an edit from the edit's structured result.
 //!
-//! Which parts are there differs by tool, version and size of the file:
+//! Which fields the result has depends on the tool, its version and the size of the file:
 //!
 //! ```text
 //! Edit          originalFile, oldString, newString          one replacement
-//! MultiEdit     originalFileContents, edits                 several, each in what the one before left
-//! both          structuredPatch                             what was changed in the end
+//! MultiEdit     originalFileContents, edits                 several, applied in order
+//! both          structuredPatch                             the resulting change
 //! ```
 //!
-//! The strings are what was asked for, the patch is what was done. They differ where a person changed the proposal, where
-//! the agent took typographic quotes for plain ones, or where a deleted line took its line feed along: then the patch wins,
-//! if it fits the original.
+//! The strings are the requested edit, the patch is the edit that was made. They differ if the user changed the proposal, if
+//! the agent matched typographic quotes with plain ones, or if deleting a line also deleted its line feed. In these cases the patch is
+//! used, provided that it applies to the original.
 
 use std::borrow::Cow;
 use std::str::SplitInclusive;
 
 use streamfmt_core::json::{Value, ValueKind};
 
-/// Bytes that are read and written at most to make one file: a short result may name edits that grow without end.
+/// The most bytes that are read and written to reconstruct one file: even a short result may contain edits that multiply the text.
 const MAX_WORK: usize = 64 << 20;
 
-/// Whether a structured result has a field that only an edit's has.
-pub(super) fn is_told_by(name: &[u8]) -> bool {
+/// Whether only the structured results of edits have a field of this name.
+pub(super) fn is_edit_field(name: &[u8]) -> bool {
     matches!(name, b"oldString" | b"edits")
 }
 
-/// The file after the edit, if it can be known.
+/// Returns the file after the edit, or `None` if the result has too few fields to reconstruct it.
 pub(super) fn modified(structured: Value<'_>) -> Option<String> {
     let original = text(structured, ["originalFile", "originalFileContents"]);
     let edited = edited(structured, original.as_deref());
     let patch = structured.get("structuredPatch").filter(|patch| patch.items().next().is_some());
     let patched = patch.zip(original).and_then(|(patch, original)| patched(&original, patch));
     match (edited, patched) {
-        // A patch may leave open whether a line feed ends the file.
+        // The patch may not show whether the file ends in a line feed.
         (Some(edited), Some(patched)) if edited.lines().eq(patched.lines()) => Some(edited),
         (edited, patched) => patched.or(edited),
     }
 }
 
-/// The string under one of these names: the spellings of several versions and tools.
+/// Returns the string under the first of these names that is present: versions and tools spell them differently.
 fn text<'a>(value: Value<'a>, names: [&str; 2]) -> Option<Cow<'a, str>> {
     names.into_iter().find_map(|name| value.get(name)?.decode())
 }
 
-/// The original with its replacements. A file that wasn't there begins empty.
+/// Returns the original with all replacements. A new file starts empty.
 fn edited(structured: Value<'_>, original: Option<&str>) -> Option<String> {
     let mut work = MAX_WORK;
     let Some(edits) = structured.get("edits").filter(|edits| edits.kind() == ValueKind::Array) else {
@@ -56,18 +56,18 @@ fn edited(structured: Value<'_>, original: Option<&str>) -> Option<String> {
     edited
 }
 
-/// The text with one replacement. A new string that is missing deletes the old one; an old one that is empty stands before
-/// the text. `work`: bytes that may still be read and written.
+/// Returns the text with one replacement. If the new string is missing, the old one is deleted; if the old one is empty, the new one is
+/// inserted at the start. `work`: the bytes that may still be read and written.
 fn replaced(original: Option<&str>, edit: Value<'_>, work: &mut usize) -> Option<String> {
     let mut old = text(edit, ["oldString", "old_string"])?;
     let mut new = match ["newString", "new_string"].into_iter().find_map(|name| edit.get(name)) {
         Some(new) if !new.is_null() => new.decode()?,
         _ => Cow::Borrowed(""),
     };
-    // Only the edit that makes a file needs none.
+    // Only an edit that creates a file needs no original.
     let original = original.or(old.is_empty().then_some(""))?;
     if original.contains("\r\n") && !original.contains(&*old) {
-        // The model reads and writes line feeds alone.
+        // The model reads and writes lines that end in LF alone.
         old = with_carriage_returns(&old).into();
         new = with_carriage_returns(&new).into();
     }
@@ -85,10 +85,10 @@ fn with_carriage_returns(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-/// The lines of a file that a patch has not come to yet, each with its end.
+/// The lines of a file that the patch hasn't reached, each with its line ending.
 type Rest<'a> = SplitInclusive<'a, char>;
 
-/// The original after a patch; `None` if a line that the patch keeps or removes is another in the original.
+/// Applies a patch to the original. `None` if a line that the patch keeps or removes differs from the original.
 fn patched(original: &str, patch: Value<'_>) -> Option<String> {
     let end = if original.contains("\r\n") { "\r\n" } else { "\n" };
     let mut rest = original.split_inclusive('\n');
@@ -100,7 +100,7 @@ fn patched(original: &str, patch: Value<'_>) -> Option<String> {
             return None;
         }
         while next < start {
-            // A hunk that only adds may begin behind the last line.
+            // A hunk that only adds lines may start after the last line.
             let Some(line) = rest.next() else { break };
             out.push_str(line);
             next += 1;
@@ -111,18 +111,18 @@ fn patched(original: &str, patch: Value<'_>) -> Option<String> {
     Some(out)
 }
 
-/// Applies a hunk that starts here; gives the number of the line behind it.
+/// Applies a hunk that starts at the first line of `rest`. Returns the number of the line after it.
 fn apply(hunk: Value<'_>, rest: &mut Rest<'_>, start: i64, end: &str, out: &mut String) -> Option<i64> {
     let mut next = start;
     let mut is_added = false;
     for line in hunk.get("lines")?.items() {
         let line = line.decode()?;
-        // A kept line that is empty may lack even its mark.
+        // An empty context line may lack even its mark.
         let mark = line.chars().next().unwrap_or(' ');
-        let said = line.get(mark.len_utf8()..).unwrap_or_default();
+        let content = line.get(mark.len_utf8()..).unwrap_or_default();
         match mark {
             ' ' | '-' => {
-                let there = rest.next().filter(|there| without_end(there) == without_end(said))?;
+                let there = rest.next().filter(|there| without_end(there) == without_end(content))?;
                 next += 1;
                 if mark == ' ' {
                     out.push_str(there);
@@ -132,10 +132,10 @@ fn apply(hunk: Value<'_>, rest: &mut Rest<'_>, start: i64, end: &str, out: &mut 
                 if !out.is_empty() && !out.ends_with('\n') {
                     out.push_str(end);
                 }
-                out.push_str(without_end(said));
+                out.push_str(without_end(content));
                 out.push_str(end);
             }
-            // "\ No newline at end of file": of the line above.
+            // "\ No newline at end of file": applies to the line above.
             '\\' => {
                 if is_added {
                     out.truncate(out.len() - end.len());
@@ -164,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_applied_whatever_parts_of_it_are_told() {
+    fn an_edit_is_applied_whatever_fields_it_has() {
         for (structured, expected) in [
-            // What was asked for.
+            // The requested edit.
             (r#"{"originalFile":"a a","oldString":"a","newString":"b"}"#, Some("b a")),
             (r#"{"originalFile":"a a","oldString":"a","newString":"b","replaceAll":true}"#, Some("b b")),
             (r#"{"originalFile":"a a","oldString":"a","newString":"b","replaceAll":null}"#, Some("b a")),
@@ -180,22 +180,22 @@ mod tests {
             (r#"{"originalFile":"a b a","oldString":"a","newString":"","replaceAll":true}"#, Some(" b ")),
             (r#"{"originalFile":"a b a","oldString":"a","replaceAll":true}"#, Some(" b ")),
             (r#"{"originalFile":"a","oldString":"a","newString":1}"#, None),
-            // What isn't in the file isn't replaced.
+            // Text that isn't in the file isn't replaced.
             (r#"{"originalFile":"a","oldString":"b","newString":"c"}"#, Some("a")),
             (r#"{"originalFile":"a","oldString":"b"}"#, Some("a")),
-            // The edit that makes a file.
+            // An edit that creates a file.
             (r#"{"originalFile":"","oldString":"","newString":"a\n"}"#, Some("a\n")),
             (r#"{"originalFile":null,"oldString":"","newString":"a"}"#, Some("a")),
             (r#"{"oldString":"","newString":"a"}"#, Some("a")),
             (r#"{"originalFile":"b","oldString":"","newString":"a","replaceAll":true}"#, Some("ab")),
-            // Not enough is told.
+            // Too few fields.
             (r#"{"oldString":"a","newString":"b"}"#, None),
             (r#"{"originalFile":null,"oldString":"a","newString":"b"}"#, None),
             (r#"{"originalFile":"a","newString":"b"}"#, None),
             (r#"{"originalFile":"a","oldString":null,"newString":"b"}"#, None),
             (r#"{"originalFile":7,"oldString":"a","newString":"b"}"#, None),
             (r#"{"originalFile":"a","structuredPatch":[]}"#, None),
-            // Files whose lines end as on Windows.
+            // Files with CRLF line endings.
             (r#"{"originalFile":"a\r\nb\r\n","oldString":"a\nb","newString":"c\nd"}"#, Some("c\r\nd\r\n")),
             (r#"{"originalFile":"a\r\nb\r\n","oldString":"a\r\nb","newString":"c"}"#, Some("c\r\n")),
             (r#"{"originalFile":"a\r\nb\r\n","oldString":"a","newString":"c"}"#, Some("c\r\nb\r\n")),
@@ -220,24 +220,24 @@ mod tests {
     }
 
     #[test]
-    fn what_a_patch_tells_wins_if_it_fits() {
+    fn a_patch_wins_if_it_applies() {
         let patch = |start: u32, lines: &str| {
             format!(r#""structuredPatch":[{{"oldStart":{start},"lines":[{lines}]}}]"#)
         };
         for (told, patch, expected) in [
-            // A person changed what was proposed.
+            // The user changed the proposal.
             (
                 r#""originalFile":"a\nb\n","oldString":"b","newString":"c","userModified":true"#,
                 patch(1, r#"" a","-b","+d""#),
                 "a\nd\n",
             ),
-            // The old text takes its line feed along.
+            // The line feed is deleted with the old text.
             (
                 r#""originalFile":"a\nb\nc\n","oldString":"b","newString":"""#,
                 patch(1, r#"" a","-b"," c""#),
                 "a\nc\n",
             ),
-            // The quotes of the file are others.
+            // The file has other quotes.
             (
                 r#""originalFile":"a\n‘b’\n","oldString":"'b'","newString":"c""#,
                 patch(2, r#""-‘b’","+c""#),
@@ -254,9 +254,9 @@ mod tests {
             (r#""originalFile":"a\r\nb\r\n""#, patch(1, r#"" a","+c"," b""#), "a\r\nc\r\nb\r\n"),
             (r#""originalFile":"a\n\nb\n""#, patch(1, r#"" a","","-b""#), "a\n\n"),
             (r#""originalFile":"""#, patch(0, r#""+a""#), "a\n"),
-            // Where both say the same, the strings know how the file ends.
+            // Where both agree, the strings determine how the file ends.
             (r#""originalFile":"a b","oldString":"b","newString":"c""#, patch(1, r#""-a b","+a c""#), "a c"),
-            // It is of another file, or of a part of it.
+            // A patch of another file, or of a part of this one.
             (
                 r#""originalFile":"old content","oldString":"old","newString":"new""#,
                 patch(1, r#""-old","+new""#),

@@ -1,19 +1,19 @@
-//! What the program writes into results for the model alone: the frame around a sub-agent's report, and advice on what to do next.
+//! Text that the program adds to results for the model alone: the frame around a sub-agent's report, and advice on the next steps.
 
 use streamfmt_core::item::Item;
 use streamfmt_core::text::Text;
 
-/// How the frame begins that stands above a sub-agent's report. Notes above it are the program's, too.
+/// The beginning of the frame above a sub-agent's report. Notes above it are the program's, too.
 const REPORT: &str = "[Subagent hand-back]";
-/// How it ends. Every line of the report is set in by two blanks, so no line of it is one of the frame.
+/// The end of that frame. All lines of the report are indented by two blanks, so they can't be mistaken for lines of the frame.
 const REPORT_BEGINS: &str = "The report follows:\n";
-/// The id of a sub-agent, and how to go on with it.
+/// The line below the report: the sub-agent's id, and how to resume it.
 const AGENT: &str = "agentId: ";
 const USAGE: &str = "<usage>";
-/// The answer to a sub-agent that works in the background.
+/// The result of starting a sub-agent in the background.
 const LAUNCHED: &str = "Async agent launched successfully.";
 
-/// Tools that give advice, and how it begins: from there on a result is for the model.
+/// Tools whose results contain advice, and its beginnings: from there on, a result is for the model.
 const ADVICE: &[(&str, &[&str])] = &[
     ("CronCreate", &[" Use CronDelete to cancel"]),
     ("EnterWorktree", &[" Use ExitWorktree to leave"]),
@@ -22,14 +22,14 @@ const ADVICE: &[(&str, &[&str])] = &[
     ("SendMessage", &["\nUse ListAgents to see"]),
 ];
 
-/// The sentences of this file that nothing else may know.
+/// Returns the sentences of this file, which no code outside this dialect may contain.
 pub(super) fn sentences() -> impl Iterator<Item = &'static str> {
     [REPORT, REPORT_BEGINS.trim_end(), LAUNCHED]
         .into_iter()
         .chain(ADVICE.iter().flat_map(|(_, advice)| *advice).copied())
 }
 
-/// What a sub-agent reports, without the frame.
+/// Returns the report of a sub-agent without the frame.
 pub(super) fn report(text: Text) -> Text {
     if text.starts_with(LAUNCHED) {
         return text.slice(0, LAUNCHED.len());
@@ -40,7 +40,7 @@ pub(super) fn report(text: Text) -> Text {
         let lines: Vec<&str> = lines.map(|line| line.get(2..).unwrap_or_default()).collect();
         return Text::clean(lines.join("\n").trim_end());
     }
-    // Versions before the frame write the id and the usage right below the report.
+    // Earlier versions have no frame, but write the id and the usage right below the report.
     let is_usage = |rest: &str| rest.is_empty() || rest.starts_with(USAGE);
     let end = text.rfind(AGENT).filter(|at| *at == 0 || text[..*at].ends_with('\n'));
     match end.filter(|at| is_usage(text[*at..].split_once('\n').map_or("", |(_, rest)| rest))) {
@@ -49,12 +49,12 @@ pub(super) fn report(text: Text) -> Text {
     }
 }
 
-/// The text of a result without advice to the model.
+/// Returns the text of a result without advice to the model.
 pub(super) fn without_advice(item: &Item, text: Text) -> Text {
     let Some(tool) = item.tool.as_deref() else { return text };
     let Some((_, advice)) = ADVICE.iter().find(|(name, _)| *name == tool) else { return text };
     match advice.iter().filter_map(|advice| text.find(advice)).min() {
-        // A bracket that the advice stood in is closed again.
+        // The advice was in parentheses: close them.
         Some(at) if text[..at].matches('(').count() > text[..at].matches(')').count() => {
             Text::clean_owned([&text[..at], ")"].concat())
         }
@@ -91,15 +91,15 @@ mod tests {
 
     #[test]
     fn advice_of_the_tools_that_give_it_is_left_out() {
-        let said = |tool: &str, text: &str| {
+        let cleaned = |tool: &str, text: &str| {
             let mut item = Item::new("x", Kind::Result, 1);
             item.tool = Some(tool.into());
             without_advice(&item, Text::clean(text)).into_string()
         };
         let text = "Set for 9:00. If you owe the user a status update, write it now.";
-        assert_eq!(said("ScheduleWakeup", text), "Set for 9:00.");
-        assert_eq!(said("Bash", text), text);
+        assert_eq!(cleaned("ScheduleWakeup", text), "Set for 9:00.");
+        assert_eq!(cleaned("Bash", text), text);
         let text = "Monitor started (task b, expires in 5s; you get one notice at expiry). You will be notified on each event.";
-        assert_eq!(said("Monitor", text), "Monitor started (task b, expires in 5s)");
+        assert_eq!(cleaned("Monitor", text), "Monitor started (task b, expires in 5s)");
     }
 }

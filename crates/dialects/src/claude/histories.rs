@@ -1,8 +1,8 @@
-//! Where the program keeps its history files.
+//! The location of Claude Code's history files.
 
 use streamfmt_core::dialect::Histories;
 
-/// One folder for each working directory, with a file for each session.
+/// There is a folder for each working directory, with a file for each session.
 pub(crate) const HISTORIES: Histories = Histories {
     variable: "CLAUDE_CONFIG_DIR",
     home: ".claude",

@@ -1,7 +1,6 @@
-//! Which items each line made, in case a later line takes them back.
+//! The ids of the items of each line, in case a later line retracts them.
 //!
-//! Nearly all of this is never asked for, so it is kept in as little as will do: the ids stand one after the
-//! other in one text, each behind its length.
+//! Most are never looked up, so they are stored compactly: all ids in one string, each after its length.
 
 use std::ops::Range;
 
@@ -14,45 +13,46 @@ use streamfmt_core::item::Id;
 use streamfmt_core::json::{Str, Value};
 use streamfmt_core::session::Map;
 
-/// Lines behind which all the room is taken that may be needed, rather than grow by and by.
+/// The number of lines at which the memory for all further lines is reserved, instead of growing in steps.
 const FEW_LINES: usize = 896;
-/// Bytes of the ids of a line, most often.
+/// The usual number of bytes of a line's ids.
 const USUAL_IDS: usize = 40;
 
-/// What is remembered of the lines that were read.
+/// The ids of the items of recent lines, by the lines' uuids.
 pub(super) struct ItemsByLine {
-    /// Lines whose items may still be taken back.
+    /// The most lines that are remembered.
     most: usize,
-    /// Bytes of the ids of those items.
+    /// The most bytes of ids that are remembered.
     most_bytes: usize,
     /// Hash of a line's uuid → the line.
     lines: Map<u64, LineItems>,
     ids: String,
-    /// Bytes of ids that were forgotten.
+    /// The number of bytes of ids that were forgotten.
     forgotten: usize,
 }
 
 struct LineItems {
-    /// What tells its message from others.
+    /// Distinguishes its message from others.
     message: u64,
-    /// Where its ids stand, forgotten ones counted.
+    /// The range of its ids in the string, counting forgotten bytes.
     ids: Range<usize>,
 }
 
 impl ItemsByLine {
-    /// Remembers as many as the budget says.
+    /// Remembers as many lines and bytes as the budget allows.
     pub(super) fn new(budget: Budget) -> Self {
         let (lines, ids) = (Map::default(), String::new());
         Self { most: budget.lines, most_bytes: budget.line_bytes, lines, ids, forgotten: 0 }
     }
 
-    /// Whether a line of this uuid was remembered, whatever it said.
+    /// Whether a line with this uuid is remembered, whatever its message.
     pub(super) fn knows(&self, uuid: Str<'_>) -> bool {
         self.lines.contains_key(&hash(uuid.raw()))
     }
 
-    /// Remembers what a line made: the items of `events`. `message` tells its message from others. True: the very same
-    /// line was seen before.
+    /// Remembers the items of a line, which are those in `events`. `message` distinguishes its message from others.
+    ///
+    /// Returns true, and remembers nothing, if the line with the same message was seen before.
     pub(super) fn remember(&mut self, uuid: Str<'_>, message: u64, events: &[Event]) -> bool {
         if self.lines.len() == FEW_LINES && self.most > FEW_LINES {
             self.lines.reserve(self.most + 1 - FEW_LINES);
@@ -86,7 +86,7 @@ impl ItemsByLine {
         self.forgotten = kept;
     }
 
-    /// The items that the lines of these uuids made. They can be taken back once.
+    /// Removes and returns the ids of the items of the lines with these uuids.
     pub(super) fn take(&mut self, uuids: Value<'_>) -> Vec<Id> {
         let mut taken = Vec::new();
         for uuid in uuids.items().filter_map(Value::str) {
@@ -100,7 +100,7 @@ impl ItemsByLine {
     }
 }
 
-/// Writes an id behind the character whose number is its length. Ids are never so long that there is none.
+/// Appends an id, after the character whose code point is the id's length. Ids are never longer than the largest code point.
 fn push(id: &str, out: &mut String) {
     if let Some(length) = char::from_u32(id.len() as u32) {
         out.push(length);
@@ -108,6 +108,7 @@ fn push(id: &str, out: &mut String) {
     }
 }
 
+/// Parses ids written by [`push`].
 fn pop_all(mut ids: &str, out: &mut Vec<Id>) {
     while let Some(length) = ids.chars().next() {
         let (id, rest) = ids[length.len_utf8()..].split_at(length as usize);

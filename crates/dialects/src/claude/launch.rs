@@ -1,31 +1,31 @@
-//! How the program is started so that it writes a stream.
+//! Completes command lines of Claude Code so that it writes a stream.
 
 use crate::arguments::{before_dashes, has, owned};
 use streamfmt_core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
 use streamfmt_core::names::Names;
 
-/// Without `--print` it opens a screen of its own.
+/// How Claude Code is launched. Without `--print` it opens its interactive screen.
 pub(crate) const LAUNCH: Launch = Launch { programs: &["claude"], complete };
 
 const FORMAT: &str = "--output-format";
 const STREAM: &str = "stream-json";
 
-/// The first version that can pass on what sub-agents say.
+/// The first version that can forward the text of sub-agents.
 const FORWARDS_SUBAGENTS: [u32; 3] = [2, 1, 211];
 
-/// First arguments that make it do something else than work on a task.
+/// Commands that don't work on a task.
 static COMMANDS: Names = Names::of(
     "agents auth auto-mode config doctor install mcp migrate-installer plugin plugins setup-token update \
      upgrade help",
 );
 
-/// Options after which it says something and ends.
-static SAYINGS: Names = Names::of("-h --help -v --version");
+/// Options that print something and exit.
+static INFORMATIONAL: Names = Names::of("-h --help -v --version");
 
 fn complete(arguments: &[&str], wish: LaunchWish) -> Result<LaunchPlan, LaunchRefusal> {
     let options = before_dashes(arguments);
-    let is_saying = options.iter().any(|option| SAYINGS.has(option));
-    if is_saying || arguments.first().is_some_and(|first| COMMANDS.has(first)) {
+    let is_informational = options.iter().any(|option| INFORMATIONAL.has(option));
+    if is_informational || arguments.first().is_some_and(|first| COMMANDS.has(first)) {
         return Ok(LaunchPlan::default());
     }
     let is_print = options.iter().any(|option| *option == "--print" || is_short(option, 'p'));
@@ -57,7 +57,7 @@ fn complete(arguments: &[&str], wish: LaunchWish) -> Result<LaunchPlan, LaunchRe
     added.extend(
         lacking.into_iter().filter(|(option, is_wanted)| *is_wanted && !has(options, option)).map(|it| it.0),
     );
-    // Before all others: an option that takes any number of values can't swallow a task behind them.
+    // The options go before all arguments: after them, they might follow a `--`, or an option that takes any number of values.
     Ok(LaunchPlan {
         added,
         at: 0,
@@ -67,7 +67,7 @@ fn complete(arguments: &[&str], wish: LaunchWish) -> Result<LaunchPlan, LaunchRe
     })
 }
 
-/// The session that `--resume` names.
+/// Returns the session that `--resume` names.
 fn resumed(options: &[&str]) -> Option<String> {
     let at = options.iter().position(|option| ["--resume", "-r"].contains(option));
     let behind = at.and_then(|at| options.get(at + 1)).filter(|word| is_optional_value(word));
@@ -76,8 +76,8 @@ fn resumed(options: &[&str]) -> Option<String> {
     session.filter(|session| !session.is_empty()).map(str::to_owned)
 }
 
-/// Whether a word is the value of an option before it that needs none: a task has several words, the name of a session has none of the
-/// blanks between them.
+/// Whether a word after an option with an optional value is that value rather than the task: a task usually contains blanks, the name of a
+/// session doesn't.
 fn is_optional_value(word: &str) -> bool {
     !word.starts_with('-') && !word.contains(' ')
 }
@@ -96,10 +96,10 @@ static WITH_VALUES: Names = Names::of(
      --mcp-config --tools",
 );
 
-/// Options that may have a value.
+/// Options that take an optional value.
 static WITH_OPTIONAL_VALUE: Names = Names::of("--resume -r --debug -d");
 
-/// The task: behind `--`, or the first word that is no option and no value of one.
+/// Returns the task: the first word before `--` that is neither an option nor a value of one, or else the word after `--`.
 fn task(arguments: &[&str], options: &[&str]) -> Option<String> {
     let mut words = options.iter().peekable();
     while let Some(&word) = words.next() {
@@ -117,7 +117,7 @@ fn task(arguments: &[&str], options: &[&str]) -> Option<String> {
     arguments.get(options.len() + 1).map(|&word| word.to_owned())
 }
 
-/// The format that is asked for: where, in how many arguments, and which.
+/// Returns the requested output format: its index, the number of its arguments, and its value.
 fn format_of<'a>(options: &[&'a str]) -> Option<(usize, usize, &'a str)> {
     options.iter().enumerate().find_map(|(at, option)| match option.strip_prefix(FORMAT)? {
         "" => Some((at, options[at..].len().min(2), options.get(at + 1).copied().unwrap_or_default())),
@@ -125,7 +125,7 @@ fn format_of<'a>(options: &[&'a str]) -> Option<(usize, usize, &'a str)> {
     })
 }
 
-/// Whether an argument is a group of short options with this one among them: `-cp`.
+/// Whether an argument is a group of short options that contains this one: `-cp`.
 fn is_short(option: &str, wanted: char) -> bool {
     let group = option.strip_prefix('-').filter(|group| group.len() < 4);
     group.is_some_and(|group| group.chars().all(char::is_alphabetic) && group.contains(wanted))
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_that_it_goes_on_from_is_named_by_an_option() {
+    fn the_resumed_session_is_named_by_an_option() {
         let resumed = |line: &str| {
             let arguments: Vec<&str> = line.split(' ').collect();
             complete(&arguments, LaunchWish::default()).unwrap().resumes

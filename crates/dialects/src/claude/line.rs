@@ -1,7 +1,7 @@
-//! The envelope of a line: the fields that stand around every message, found in one pass.
+//! The envelope of a line: the fields around every message, found in one pass.
 //!
-//! Live lines use `snake_case`, history lines `camelCase`; both are read the same way. An [`Envelope`] says where
-//! the fields stand. A [`ClaudeLine`] is the envelope together with its record.
+//! Live lines use `snake_case`, history lines `camelCase`; both are read the same way. An [`Envelope`] has the positions of the
+//! fields. A [`ClaudeLine`] is the envelope together with its record.
 
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
@@ -11,30 +11,30 @@ use streamfmt_core::name_table::NameTable;
 
 use super::message::Message;
 
-/// Where a field stands in its record, if the object has it.
+/// The node of a field in its record, if the object has the field.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FieldNode(Option<NonZeroU32>);
 
 impl FieldNode {
-    /// That of a value inside of another: the outermost, node 0, is no field.
+    /// Returns the node of a field's value. The outermost value of a record, node 0, is no field.
     pub(super) fn of(value: Value<'_>) -> Self {
         Self(NonZeroU32::new(value.node()))
     }
 
-    /// The value that stands there, in the record that `value` is of.
+    /// Returns the field's value. `value`: any value of the same record.
     #[inline]
     pub(super) fn of_record(self, value: Value<'_>) -> Option<Value<'_>> {
         self.0.map(|node| value.same_record(node.get()))
     }
 
-    /// The string that stands there, if it is one.
+    /// Returns the field's value if it is a string.
     #[inline]
     pub(super) fn str(self, value: Value<'_>) -> Option<Str<'_>> {
         self.of_record(value)?.str()
     }
 }
 
-/// Where the fields of an envelope stand.
+/// The positions of the fields of an envelope.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Envelope {
     /// By their keys.
@@ -42,17 +42,17 @@ pub(crate) struct Envelope {
     pub(super) flags: Flags,
     /// The fields of `message`.
     pub(super) inside: Message,
-    /// It has keys that aren't known.
+    /// Whether it has unknown keys.
     has_unknown: bool,
 }
 
-/// What is true of a line.
+/// The flags of a line.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the format, and they occur together")]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flags {
     pub(super) is_history: bool,
     pub(super) is_sidechain: bool,
-    /// `isMeta`, `isSynthetic`: made by the program, not by a person.
+    /// `isMeta`, `isSynthetic`: written by the program, not by the user.
     pub(super) is_synthetic: bool,
     pub(super) is_summary: bool,
     pub(super) is_api_error: bool,
@@ -60,7 +60,7 @@ pub(super) struct Flags {
 }
 
 impl Envelope {
-    /// Finds the fields of an object; of two with one name the last counts. What isn't one has no fields.
+    /// Finds the fields of an object. Of two with one name, the last counts. Other values have no fields.
     pub(crate) fn of(value: Value<'_>) -> Self {
         let mut found = Self::default();
         let flags = &mut found.flags;
@@ -92,7 +92,7 @@ impl Envelope {
         found
     }
 
-    /// Keys of `value`, whose envelope this is, that aren't known.
+    /// Returns the unknown keys of `value`, whose envelope this is.
     pub(super) fn unknown<'a>(&self, value: Value<'a>) -> impl Iterator<Item = Str<'a>> {
         let entries = self.has_unknown.then(|| value.entries()).into_iter().flatten();
         entries.map(|(key, _)| key).filter(|key| NAMES.get(key.decode().as_bytes()).is_none())
@@ -104,29 +104,29 @@ impl Envelope {
 pub(super) struct ClaudeLine<'a> {
     pub(super) value: Value<'a>,
     pub(super) envelope: &'a Envelope,
-    /// What `type` says.
+    /// The `type`.
     pub(super) kind: Str<'a>,
 }
 
 impl<'a> ClaudeLine<'a> {
-    /// The line of `value`, whose envelope this is. `None`: it has no `type`.
+    /// Returns the line of `value`, whose envelope this is, or `None` if it has no `type`.
     pub(super) fn of(value: Value<'a>, envelope: &'a Envelope) -> Option<Self> {
         let kind = envelope.fields[EnvelopeKey::Type as usize].str(value)?;
         Some(Self { value, envelope, kind })
     }
 
-    /// The value of a field that keeps its place.
+    /// Returns the value of a field whose position is kept (see [`EnvelopeKey::FIELDS`]).
     pub(super) fn get(&self, key: EnvelopeKey) -> Option<Value<'a>> {
         self.envelope.fields.get(key as usize)?.of_record(self.value)
     }
 
-    /// The same if it is a string.
+    /// Returns the value of such a field if it is a string.
     pub(super) fn str(&self, key: EnvelopeKey) -> Option<Str<'a>> {
         self.get(key)?.str()
     }
 }
 
-/// What a key of the envelope is for.
+/// The meaning of a key of the envelope.
 #[derive(Clone, Copy)]
 pub(super) enum EnvelopeKey {
     Type,
@@ -153,22 +153,22 @@ pub(super) enum EnvelopeKey {
     Summary,
     ApiError,
     Aborted,
-    /// Known, and needing no place in a rendering.
+    /// Known, but not used.
     Beside,
 }
 
 impl EnvelopeKey {
-    /// How many keep their places: those before the others.
+    /// The number of keys whose positions are kept: those before [`Self::HistorySession`].
     const FIELDS: usize = Self::HistorySession as usize;
 }
 
 static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| {
     let beside = BESIDE.split_whitespace().map(|name| (name, EnvelopeKey::Beside));
-    // Made once, and needed to the end.
+    // Built once, and needed until the program ends.
     NameTable::new(FIELDS.into_iter().chain(beside).collect::<Vec<_>>().leak())
 });
 
-/// The fields of message lines that mean something here.
+/// The fields of message lines that are used.
 const FIELDS: [(&str, EnvelopeKey); 27] = [
     ("type", EnvelopeKey::Type),
     ("subtype", EnvelopeKey::Subtype),
@@ -199,7 +199,7 @@ const FIELDS: [(&str, EnvelopeKey); 27] = [
     ("isAbortedMidStream", EnvelopeKey::Aborted),
 ];
 
-/// The others that are known.
+/// The other known fields.
 const BESIDE: &str = "agent_id apiError apiErrorStatus apiErrorType api_error_status api_error_type \
      api_message_id attributionAgent attributionMcpServer attributionMcpTool attributionSkill effort \
      entrypoint error failedResponseHadNoToolCall gitBranch holdsPersonsWords imagePasteIds \

@@ -1,36 +1,36 @@
-//! Strings that the program puts into a user's mouth: what they are, and what they say.
+//! Strings that the program writes in the user's role: recognises them and extracts their content.
 //!
-//! The publisher has no list of them; these were found in recordings and in the program's code.
+//! There is no official list of them; these were found in recordings and in the program's code.
 
 use std::borrow::Cow;
 
-/// What a user string really is.
+/// A user string that the program wrote.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marked<'a> {
-    /// Name of the notice's event.
+    /// The event of the notice.
     pub(super) event: &'static str,
-    /// What it says, without its tags. `None`: as it stands.
-    pub(super) say: Option<Cow<'a, str>>,
-    /// Who says it, if the tag names them.
+    /// The content without tags. `None`: the whole string.
+    pub(super) words: Option<Cow<'a, str>>,
+    /// The sender, if the tag names one.
     pub(super) from: Option<&'a str>,
-    /// It is of little importance.
+    /// Whether the notice is minor.
     pub(super) minor: bool,
-    /// How a task ended, if it tells that.
+    /// The final status of a task, if the string reports it.
     pub(super) status: Option<&'a str>,
-    /// It tells of a failure.
+    /// Whether it reports a failure.
     pub(super) failed: bool,
 }
 
-/// Whose words a user string is.
+/// A user string, by its author.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserString<'a> {
-    /// A person's, and what is left of them without the program's notes. `None`: all.
+    /// Written by the user. Holds the text without the program's notes; `None`: the whole string.
     Prompt(Option<Cow<'a, str>>),
-    /// The program's.
+    /// Written by the program.
     Notice(Marked<'a>),
 }
 
-/// Beginnings of user strings that are no person's words, and the events that they are.
+/// Beginnings of user strings that the program wrote, with the event of each, and whether it is minor.
 const BEGINNINGS: &[(&str, &str, bool)] = &[
     ("[Request interrupted", "interrupt", false),
     ("This session is being continued from a previous conversation", "summary", true),
@@ -46,7 +46,7 @@ const BEGINNINGS: &[(&str, &str, bool)] = &[
     ("[Image: source: ", "attachment", true),
 ];
 
-/// Tags around notes that the program puts before and after a person's words, and the events that they are alone.
+/// Tags around notes that the program adds before and after the user's text, with the event of a string that has only such a note.
 const NOTES: &[(&str, &str)] = &[
     ("system-reminder", "reminder"),
     ("local-command-caveat", "caveat"),
@@ -63,7 +63,7 @@ const NOTES: &[(&str, &str)] = &[
     ("tick", "nudge"),
 ];
 
-/// How messages begin that the program writes in the model's place because a run failed. Not all versions mark these.
+/// Beginnings of messages that the program writes in the model's role because a run failed. Not all versions mark these.
 pub(super) const FAILURES: &[&str] = &[
     "API Error",
     "Prompt is too long",
@@ -73,10 +73,10 @@ pub(super) const FAILURES: &[&str] = &[
     "Please run /login",
 ];
 
-/// How the outcome of a prompt begins that a hook blocked. It says that it went well.
+/// The beginning of the outcome of a prompt that a hook blocked. Such an outcome claims success.
 pub(super) const BLOCKED: &str = "UserPromptSubmit operation blocked by hook";
 
-/// Tags around what others say: the text is theirs, not the user's.
+/// Tags around messages from others than the user.
 const OTHERS: &[(&str, &str)] = &[
     ("teammate-message", "teammate"),
     ("cross-session-message", "session-message"),
@@ -84,13 +84,13 @@ const OTHERS: &[(&str, &str)] = &[
     ("user-memory-input", "memory"),
 ];
 
-/// What gives such strings away. A tag of one word may be anything.
+/// Returns the beginnings and tags of such strings, without tags of one word, which may occur anywhere.
 pub(super) fn sentences() -> impl Iterator<Item = &'static str> {
     let tags = NOTES.iter().chain(OTHERS).map(|(tag, _)| *tag).filter(|tag| tag.contains(['-', '_']));
     BEGINNINGS.iter().map(|(beginning, ..)| *beginning).chain(tags).chain(FAILURES.iter().copied())
 }
 
-/// Says whose words `text` is.
+/// Determines the author of `text`.
 pub(super) fn read(text: &str) -> UserString<'_> {
     let (words, first) = without_notes(text);
     let is_whole = words.len() == text.trim().len();
@@ -98,8 +98,8 @@ pub(super) fn read(text: &str) -> UserString<'_> {
         return UserString::Notice(notice(event, None, true));
     }
     if let Some(mut marked) = machine_made(words) {
-        if !is_whole && marked.say.is_none() {
-            marked.say = Some(Cow::Borrowed(words));
+        if !is_whole && marked.words.is_none() {
+            marked.words = Some(Cow::Borrowed(words));
         }
         return UserString::Notice(marked);
     }
@@ -109,15 +109,15 @@ pub(super) fn read(text: &str) -> UserString<'_> {
     }
 }
 
-fn notice<'a>(event: &'static str, say: Option<Cow<'a, str>>, minor: bool) -> Marked<'a> {
-    Marked { event, say, from: None, minor, status: None, failed: false }
+fn notice<'a>(event: &'static str, words: Option<Cow<'a, str>>, minor: bool) -> Marked<'a> {
+    Marked { event, words, from: None, minor, status: None, failed: false }
 }
 
 fn machine_made(text: &str) -> Option<Marked<'_>> {
     if !text.starts_with(['<', '[', 'T', 'B', 'S', 'C', 'O', 'Y']) {
         return None;
     }
-    // The notification of a task stands alone or inside of a frame for the model.
+    // The notification of a task comes alone or inside a frame for the model.
     if (text.starts_with("<task-notification>") || text.starts_with("[SYSTEM NOTIFICATION"))
         && let Some(at) = text.find("<task-notification>")
     {
@@ -148,36 +148,37 @@ fn machine_made(text: &str) -> Option<Marked<'_>> {
     Some(notice(event, None, minor))
 }
 
-/// What is told of a task in the background: how it ended, or something that happened in it.
+/// Returns the notice of a background task: its end, or an event in it.
 fn task(text: &str) -> Marked<'_> {
     let (summary, status) = (tag(text, "summary"), tag(text, "status"));
-    let say = match (summary, tag(text, "event")) {
+    let words = match (summary, tag(text, "event")) {
         (Some(summary), Some(happened)) => Some(Cow::Owned(format!("{summary}: {happened}"))),
         (summary, happened) => summary.or(happened).or(status).map(Cow::Borrowed),
     };
-    Marked { status, failed: status == Some("failed"), ..notice("task", say, false) }
+    Marked { status, failed: status == Some("failed"), ..notice("task", words, false) }
 }
 
-/// What a command of the user wrote. It says nothing if it wrote nothing, and failed if it wrote errors alone.
+/// Returns the notice with the output of a command of the user. It is minor if there is no output, and a failure if the command exited
+/// with an error code or wrote only to standard error.
 fn output<'a>(text: &'a str, out: &str, err: &str, event: &'static str) -> Marked<'a> {
     let [out, err] = [out, err].map(|name| tag(text, name).filter(|part| !part.trim().is_empty()));
     let code = tag(text, "bash-exit-code").map(str::trim).filter(|code| !matches!(*code, "" | "0"));
-    let said = match (out, err) {
+    let written = match (out, err) {
         (Some(out), Some(err)) => Some(Cow::Owned(format!("{out}\nstderr:\n{err}"))),
         (Some(out), None) if event == "command-output" => Some(without_key_hint(out)),
         (one, other) => one.or(other).map(Cow::Borrowed),
     };
-    let say = match (said, code) {
-        (said, None) => said,
+    let words = match (written, code) {
+        (written, None) => written,
         (None, Some(code)) => Some(Cow::Owned(format!("exit {code}"))),
-        (Some(said), Some(code)) => Some(Cow::Owned(format!("exit {code}\n{said}"))),
+        (Some(written), Some(code)) => Some(Cow::Owned(format!("exit {code}\n{written}"))),
     };
-    let is_empty = matches!(say.as_deref(), None | Some("(no content)"));
+    let is_empty = matches!(words.as_deref(), None | Some("(no content)"));
     let failed = code.is_some() || (out.is_none() && err.is_some());
-    Marked { failed, ..notice(event, say, is_empty) }
+    Marked { failed, ..notice(event, words, is_empty) }
 }
 
-/// What a command wrote, without the key to press for more in the program's own screen: `(ctrl+o to see full summary)`.
+/// Removes the key hint for the program's interactive screen from a command's output: `(ctrl+o to see full summary)`.
 fn without_key_hint(text: &str) -> Cow<'_, str> {
     let hint = text.find(" (ctrl+").and_then(|start| Some((start, start + text[start..].find(')')? + 1)));
     match hint {
@@ -188,7 +189,7 @@ fn without_key_hint(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text without the program's notes before and after it, and the event of the first of them.
+/// Returns the text without the program's notes before and after it, and the event of the first of these notes.
 fn without_notes(text: &str) -> (&str, Option<&'static str>) {
     let mut words = text.trim();
     let mut first = None;
@@ -213,7 +214,7 @@ fn begins_with_tag(text: &str, name: &str) -> bool {
     opened(text, name).is_some()
 }
 
-/// Attributes and what follows, if `text` begins with the tag `name`.
+/// Returns the attributes of the tag `name` and the text after it, if `text` begins with it.
 fn opened<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     let rest = text.strip_prefix('<')?.strip_prefix(name)?;
     if !rest.starts_with(['>', ' ']) {
@@ -222,7 +223,7 @@ fn opened<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     rest.split_once('>')
 }
 
-/// Attributes and inside of the tag `name`, if it is all of `text`.
+/// Returns the attributes and content of the tag `name`, if it is all of `text`.
 fn sole<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     let (attributes, rest) = opened(text, name)?;
     let (inside, rest) = rest.split_once(&format!("</{name}>"))?;
@@ -234,7 +235,7 @@ fn attribute<'a>(attributes: &'a str, key: &str) -> Option<&'a str> {
     Some(rest.split_once('"')?.0)
 }
 
-/// The text without the tag `name` around parts of it.
+/// Returns the text without the tags `name`, keeping their content.
 fn unwrapped<'a>(text: &'a str, name: &str) -> Cow<'a, str> {
     let (open, close) = (format!("<{name}"), format!("</{name}>"));
     let mut out = String::new();
@@ -255,20 +256,20 @@ fn unwrapped<'a>(text: &'a str, name: &str) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
-/// The folder that a skill's body names in its first line.
+/// Returns the folder in the first line of a skill's body.
 pub(super) fn skill_folder(text: &str) -> Option<&str> {
     let rest = text.trim_start().strip_prefix("Base directory for this skill:")?;
     rest.lines().next().map(str::trim)
 }
 
-/// The inside of `<name>…</name>`, if `text` has it.
+/// Returns the content of `<name>…</name>`, if `text` contains it.
 pub(super) fn tag<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let (inside, _) = rest.split_once(&format!("</{name}>"))?;
     Some(inside.trim_matches('\n'))
 }
 
-/// `/name args` of a typed command, whatever the order of its tags.
+/// Returns a typed command as `/name args`, whatever the order of its tags.
 fn command(text: &str) -> Option<String> {
     let name = tag(text, "command-name")?.trim();
     let args = tag(text, "command-args").unwrap_or_default().trim();
@@ -282,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn machine_made_strings_are_told_from_a_persons_words() {
+    fn machine_made_strings_are_distinguished_from_prompts() {
         for (text, want) in [
             (
                 "<command-message>x is running…</command-message>\n<command-name>x</command-name>",
@@ -324,7 +325,7 @@ mod tests {
                 assert_eq!(want, None, "{text}");
                 continue;
             };
-            assert_eq!(Some((marked.event, marked.say.as_deref())), want, "{text}");
+            assert_eq!(Some((marked.event, marked.words.as_deref())), want, "{text}");
         }
     }
 
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_named_and_errors_are_told() {
+    fn senders_are_named_and_errors_are_failures() {
         let UserString::Notice(mate) = read("<teammate-message from=\"bob\">go</teammate-message>") else {
             panic!()
         };

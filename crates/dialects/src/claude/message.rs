@@ -1,7 +1,7 @@
-//! Whole messages: `assistant` and `user` lines.
+//! Complete messages: `assistant` and `user` lines.
 //!
-//! One content block is one item. An API message of several blocks comes as several lines with
-//! one id and no block index (but for the newest history files), so blocks are counted in order.
+//! Each content block becomes an item. An API message of several blocks comes as several lines with
+//! one id and no block index (except in the newest history files), so blocks are counted in order.
 
 use std::borrow::Cow;
 use std::iter;
@@ -23,22 +23,22 @@ use super::marker::{Marked, UserString};
 use super::partial::WholeBlock;
 use super::{Claude, ClaudeItemBuilder, marker, result_facts, tools, wrapped};
 
-/// Model of messages that the program makes itself.
+/// The model in messages that the program writes itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// An API message, as far as it can be read without knowing what was before it.
+/// The fields of an API message.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message {
     id: FieldNode,
     model: FieldNode,
     content: FieldNode,
     usage: FieldNode,
-    /// The fields of the first block: most messages come as one line for each block.
+    /// The fields of the first block: most lines have only one block.
     first: ContentBlockFields,
 }
 
 impl Message {
-    /// Finds the fields of a message; of two with one name the last counts.
+    /// Finds the fields of a message. Of two with one name, the last counts.
     pub(super) fn of(message: Value<'_>) -> Self {
         let mut found = Self::default();
         message.fields(|name, value| match name {
@@ -53,7 +53,7 @@ impl Message {
         found
     }
 
-    /// The blocks of its content, each with its fields if they are known.
+    /// Returns the blocks of its content, each with its fields if they are known.
     fn blocks<'a>(
         &'a self,
         content: Value<'a>,
@@ -63,7 +63,7 @@ impl Message {
 }
 
 impl Claude {
-    /// An `assistant` line.
+    /// Decodes an `assistant` line.
     pub(super) fn assistant(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let ClaudeLine { value, envelope, .. } = builder.line;
         let message = &envelope.inside;
@@ -75,7 +75,7 @@ impl Claude {
         }
         let id = id.map(|id| Id::from(&*id));
         if let (Some(id), Some(usage), false) = (&id, message.usage.of_record(value), is_synthetic) {
-            // A message comes as a line for each block, and each says the same of its tokens.
+            // A message comes as a line for each block, and each repeats its token counts.
             let counted = Some((id.hash(), hash(usage.raw())));
             if std::mem::replace(&mut self.counted, counted) != counted {
                 let usage = TokenCounts::used(usage).usage();
@@ -97,9 +97,9 @@ impl Claude {
             }
             _ => return builder.unknown("assistant".into(), value),
         }
-        nothing_in_it(first, builder.out);
+        count_if_empty(first, builder.out);
         if let Some(uuid) = builder.line.str(EnvelopeKey::Uuid) {
-            // Its length tells it well enough from another under the same uuid: nothing is left out for that.
+            // The length is enough to distinguish it from another with the same uuid: the result isn't used, so no line is skipped.
             let length = builder.line.get(EnvelopeKey::Message).map_or(0, |message| message.raw().len());
             self.items_by_line.remember(uuid, length as u64, &builder.out[first..]);
         }
@@ -108,7 +108,7 @@ impl Claude {
         }
     }
 
-    /// Tells that the items of earlier lines are taken back.
+    /// Retracts the items of the lines with these uuids.
     pub(super) fn retract(&mut self, builder: &mut ClaudeItemBuilder<'_>, uuids: Value<'_>) {
         let ids = self.items_by_line.take(uuids);
         if ids.is_empty() {
@@ -122,7 +122,7 @@ impl Claude {
         builder.emit(Event::Retract { ids, notice: Box::new(leveled(notice, "warning")) });
     }
 
-    /// One content block of an `assistant` line.
+    /// Decodes a content block of an `assistant` line.
     fn block<'a>(
         &mut self,
         builder: &mut ClaudeItemBuilder<'a>,
@@ -133,7 +133,7 @@ impl Claude {
         let kind = block.kind().map(Str::decode).unwrap_or_default();
         match &*kind {
             "" | "text" if block.text().is_some_and(|text| text.kind() == json::ValueKind::String) => {
-                // Blanks are a text, though nobody may want to see them.
+                // Only an empty text is skipped: a text of blanks still becomes an item.
                 if block.text().is_some_and(|text| text.raw().len() == 2) {
                     return builder.bookkeeping("empty text");
                 }
@@ -169,16 +169,16 @@ impl Claude {
                 self.result(builder, block, block.call_id(), None, Ok((None, Some(Deed::Fetch))));
             }
             "text" => {
-                // No text in it, or one of a wrong type: shown as it is, unless it is just absent.
+                // A text of a wrong type is shown as unknown, a missing one is ignored.
                 if block.text().is_some_and(|text| !text.is_null()) {
                     builder.unknown("text".into(), block.value);
                 }
             }
-            _ => builder.unknown(format!("assistant/{}", named(&kind)), block.value),
+            _ => builder.unknown(format!("assistant/{}", type_name(&kind)), block.value),
         }
     }
 
-    /// The id of a block of a message: a call's own, that of its streamed twin, else by its place in the message.
+    /// Returns the id of a block: the id of a call, that of the same block as it was streamed, or one made from its place in the message.
     fn block_id(
         &mut self,
         builder: &mut ClaudeItemBuilder<'_>,
@@ -190,7 +190,7 @@ impl Claude {
         let own = own.filter(|id| !id.is_empty()).map(|id| Id::from(&*id));
         let Some(message) = message else { return own.unwrap_or_else(|| builder.unnamed()) };
         let line = &builder.line;
-        // Version 1.0.24 writes earlier turns again under new uuids: such a chain begins anew, amid a message.
+        // Version 1.0.24 repeats earlier turns under new uuids: such a chain starts without a parent, in the middle of a message.
         let begins_anew = line.envelope.flags.is_history
             && line.str(EnvelopeKey::Uuid).is_some()
             && line.str(EnvelopeKey::ParentUuid).is_none();
@@ -200,14 +200,14 @@ impl Claude {
             .get(EnvelopeKey::BlockIndex)
             .and_then(Value::int)
             .and_then(|index| usize::try_from(index).ok());
-        // A call's own id tells it from others.
+        // A call is identified by its id, any other block by its content.
         let hash = own.as_ref().map_or_else(|| hash(block.value.raw()), Id::hash);
-        let told = WholeBlock { kind, call: own.as_ref(), hash, index };
-        let place = self.threads.whole(builder.parent.as_ref(), message, &told, is_replay);
+        let whole = WholeBlock { kind, call: own.as_ref(), hash, index };
+        let place = self.threads.whole(builder.parent.as_ref(), message, &whole, is_replay);
         own.unwrap_or_else(|| place.id(message))
     }
 
-    /// A call, and the list that it carries.
+    /// Decodes a call, and the to-do list in it.
     fn call<'a>(
         &mut self,
         builder: &mut ClaudeItemBuilder<'a>,
@@ -227,15 +227,15 @@ impl Claude {
             item.data.push(("block", Fact::Node(block.value.node())));
         }
         if let Some(input) = block.input() {
-            self.sidechains.called(&item.id, item.action().unwrap_or(Action::Other), input);
+            self.sidechains.add_call(&item.id, item.action().unwrap_or(Action::Other), input);
         }
-        self.calls.made(&item);
+        self.calls.add(&item);
         let plan = plan_of(builder, &item, block.input());
         builder.put(item);
         builder.out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
 
-    /// Sets tool and what it does, and for an MCP tool its server.
+    /// Sets the tool of an item, its deed and, for an MCP tool, its server.
     pub(super) fn name_tool(&mut self, item: &mut Item, name: Option<Value<'_>>) {
         let name = name.and_then(Value::decode);
         tools::of(name.as_deref().unwrap_or_default()).apply_to(item);
@@ -244,30 +244,30 @@ impl Claude {
         add_server(item, mcp(&name));
     }
 
-    /// A `user` line: results, and what is said to the model.
+    /// Decodes a `user` line: results, prompts and messages of the program.
     pub(super) fn user(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let message = &builder.line.envelope.inside;
         let Some(body) = message.content.of_record(builder.line.value) else {
             return builder.unknown("user".into(), builder.line.value);
         };
         self.history_facts(builder, None);
-        self.threads.answered(builder.parent.as_ref());
+        self.threads.note_user_line(builder.parent.as_ref());
         let line = &builder.line;
-        // Results are told apart by the session.
+        // The session detects repeated results itself.
         let is_result = message.blocks(body).any(|(value, known)| {
             ContentBlock::known(value, known).kind().is_some_and(|kind| kind.is("tool_result"))
         });
-        let told =
+        let key =
             line.get(EnvelopeKey::Message).filter(|_| !is_result).map_or(0, |message| hash(message.raw()));
-        if line.str(EnvelopeKey::Uuid).is_some_and(|uuid| self.items_by_line.remember(uuid, told, &[]))
+        if line.str(EnvelopeKey::Uuid).is_some_and(|uuid| self.items_by_line.remember(uuid, key, &[]))
             && !is_result
         {
-            // The very line again: a replay.
+            // A replay of the same line.
             return builder.bookkeeping("replay");
         }
         let first = builder.out.len();
         match body.kind() {
-            json::ValueKind::String => self.said(builder, body),
+            json::ValueKind::String => self.user_string(builder, body),
             json::ValueKind::Array => {
                 for (value, known) in message.blocks(body) {
                     let block = ContentBlock::known(value, known);
@@ -276,33 +276,33 @@ impl Claude {
                         "tool_result" => self.result_of(builder, block),
                         "text" | "" => match block.text() {
                             Some(text) if text.kind() == json::ValueKind::String => {
-                                self.said(builder, text);
+                                self.user_string(builder, text);
                             }
                             Some(text) if text.is_null() => {}
                             _ => builder.unknown("user/text".into(), block.value),
                         },
                         "image" | "document" => {
-                            let item = pictured(builder, block.value);
+                            let item = picture_item(builder, block.value);
                             builder.put(item);
                         }
                         _ if kind.ends_with("_tool_result") => self.result_of(builder, block),
-                        _ => builder.unknown(format!("user/{}", named(&kind)), block.value),
+                        _ => builder.unknown(format!("user/{}", type_name(&kind)), block.value),
                     }
                 }
             }
             _ => return builder.unknown("user".into(), builder.line.value),
         }
-        nothing_in_it(first, builder.out);
+        count_if_empty(first, builder.out);
         let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
         let alone = builder.line.get(EnvelopeKey::Structured).filter(|value| !value.is_null());
         if let Some(alone) = alone.filter(|_| !builder.out[first..].iter().any(is_result)) {
-            // Its block is gone, or is none.
+            // The result's block is missing or malformed.
             builder.unknown("user/tool_use_result".into(), alone);
         }
     }
 
-    /// A string of a user line: a person's words, a sub-agent's task, or the program's own.
-    fn said(&mut self, builder: &mut ClaudeItemBuilder<'_>, text: Value<'_>) {
+    /// Decodes a string of a user line: a prompt of the user, a sub-agent's task, or a message of the program.
+    fn user_string(&mut self, builder: &mut ClaudeItemBuilder<'_>, text: Value<'_>) {
         let content = Content::Node(text.node());
         let string = text.decode().unwrap_or_default();
         let item = match marker::read(&string) {
@@ -310,7 +310,7 @@ impl Claude {
                 if let Some(folder) = marker::skill_folder(&string) {
                     builder.facts(Facts { skill: Some(Text::clean(folder)), ..Facts::default() });
                 }
-                // A task whose call still awaits its result will be told by that.
+                // If the task's call still awaits its result, that will report the same.
                 let is_awaited =
                     marker::tag(&string, "tool-use-id").is_some_and(|id| self.calls.awaits(&Id::from(id)));
                 let notice = marked_notice(builder, marked, content);
@@ -333,7 +333,7 @@ impl Claude {
         builder.put(item);
     }
 
-    /// A `tool_result` block, with the structured result that stands beside the message.
+    /// Decodes a `tool_result` block, with the structured result beside the message.
     fn result_of(&mut self, builder: &mut ClaudeItemBuilder<'_>, block: ContentBlock<'_>) {
         let structured = builder.line.get(EnvelopeKey::Structured);
         let call = block.call_id();
@@ -345,7 +345,7 @@ impl Claude {
         self.result(builder, block, call, structured, known);
     }
 
-    /// A result, whose call is of this tool and does this if it is `known`; else the fact that says why not.
+    /// Emits a result. `known`: tool and deed of its call, or the name of the fact that says why they are unknown.
     fn result(
         &mut self,
         builder: &mut ClaudeItemBuilder<'_>,
@@ -361,7 +361,7 @@ impl Claude {
         let mut item = builder.item(id, Kind::Result);
         item.block = Some(block.value.node());
         if let Some(call) = &call {
-            self.calls.answered(call);
+            self.calls.mark_answered(call);
         }
         item.call = call;
         item.error = block.fields.is_error;
@@ -379,7 +379,7 @@ impl Claude {
         let error =
             block.content().and_then(|content| content.get("error_code")).filter(|code| code.str().is_some());
         if let Some(code) = error {
-            // A tool that the API ran itself tells so that it failed.
+            // This is how tools that the API runs itself report a failure.
             (item.error, item.status) = (true, Status::Failed);
             item.text = Content::Node(code.node());
         }
@@ -388,7 +388,7 @@ impl Claude {
             let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
             let is_strange = stray.is_some() || structured.kind() == json::ValueKind::String;
             if is_silent && is_strange && item.fact("structured").is_none() {
-                // Nothing else would say what is in it.
+                // No other part of the item has its content.
                 item.data.push(("structured", Fact::Node(structured.node())));
             }
         }
@@ -407,17 +407,17 @@ impl Claude {
     }
 }
 
-/// The notice of a string that the program made.
+/// Returns the notice for a user string that the program wrote.
 pub(super) fn marked_notice(builder: &mut ClaudeItemBuilder<'_>, marked: Marked<'_>, text: Content) -> Item {
     let mut notice = builder.notice(marked.event, text);
     let path = marker::skill_folder(&notice.text()).map(str::to_owned);
-    let told = [
-        ("words", marked.say.map(Cow::into_owned)),
+    let facts = [
+        ("words", marked.words.map(Cow::into_owned)),
         ("from", marked.from.map(str::to_owned)),
         ("path", path),
         ("status", marked.status.map(str::to_owned)),
     ];
-    notice.data.extend(told.into_iter().filter_map(|(name, text)| Some((name, Fact::Text(text?)))));
+    notice.data.extend(facts.into_iter().filter_map(|(name, text)| Some((name, Fact::Text(text?)))));
     if marked.failed || marked.event == "interrupt" {
         notice = leveled(notice, "warning");
     }
@@ -425,17 +425,17 @@ pub(super) fn marked_notice(builder: &mut ClaudeItemBuilder<'_>, marked: Marked<
     if marked.minor { minor(notice) } else { notice }
 }
 
-/// How the program tells that it compacted the conversation, which is a notice with figures as well.
+/// The beginning of a message that the conversation was compacted. Another notice reports the same with figures.
 pub(super) const COMPACTED: &str = "Compacted";
-/// How an interruption ends of which the call's result tells.
+/// The end of a message about an interruption that the call's result reports, too.
 pub(super) const STOPPED_CALL: &str = "for tool use]";
 
-/// The notice, said to be one whose news something else tells, too, if that is so.
+/// Marks a notice as an echo if another item has the same content.
 pub(super) fn echo(mut notice: Item) -> Item {
     let fact = |name: &str| notice.fact(name).and_then(FactRef::str);
     let text = || fact("words").unwrap_or_else(|| notice.text());
     let is_echo = match fact("event").as_deref() {
-        // It stopped the call: the call's result says so.
+        // The hook stopped the call: the call's result reports it.
         Some("hook") => {
             fact("hook_event").as_deref() == Some("PreToolUse")
                 && notice.fact("exit").and_then(FactRef::int) == Some(2)
@@ -450,27 +450,27 @@ pub(super) fn echo(mut notice: Item) -> Item {
     notice
 }
 
-/// A message that the program wrote in the model's place.
+/// Returns the notice for a message that the program wrote in the model's role.
 fn synthetic(builder: &mut ClaudeItemBuilder<'_>, text: Content) -> Item {
     let is_error = builder.line.envelope.flags.is_api_error
         || builder.line.value.get("error").is_some_and(|error| !error.is_null());
     let mut notice = builder.notice("synthetic", text);
-    let said = notice.text().into_owned();
-    if matches!(said.trim(), "(no content)" | "No response requested.") {
+    let words = notice.text().into_owned();
+    if matches!(words.trim(), "(no content)" | "No response requested.") {
         return minor(notice);
     }
     notice.status = if is_error { Status::Failed } else { Status::Done };
-    let is_failure = is_error || marker::FAILURES.iter().any(|sentence| said.starts_with(sentence));
+    let is_failure = is_error || marker::FAILURES.iter().any(|sentence| words.starts_with(sentence));
     leveled(notice, if is_failure { "error" } else { "info" })
 }
 
-/// A block's type, or what stands for one that has none.
-fn named(kind: &str) -> &str {
+/// Returns the type of a block, or `?` if it has none.
+fn type_name(kind: &str) -> &str {
     if kind.is_empty() { "?" } else { kind }
 }
 
-/// A picture or document in a prompt.
-fn pictured(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) -> Item {
+/// Returns the item for an image or document in a prompt.
+fn picture_item(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) -> Item {
     if builder.line.envelope.flags.is_synthetic {
         let mut notice = builder.notice("attachment", Content::None);
         notice.data.push(("images", Fact::List(vec![image(block)])));
@@ -481,14 +481,14 @@ fn pictured(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) -> Item {
     prompt
 }
 
-/// Counts a message that nothing came of since there were `first` events.
-fn nothing_in_it(first: usize, out: &mut Vec<Event>) {
+/// Counts a message as empty if no events were emitted since there were `first`.
+fn count_if_empty(first: usize, out: &mut Vec<Event>) {
     if out.len() == first {
         out.push(Event::Bookkeeping("empty message".into()));
     }
 }
 
-/// The list that a call carries, as an item of its own.
+/// Returns the to-do list in a call, as a separate item.
 fn plan_of(builder: &ClaudeItemBuilder<'_>, call: &Item, input: Option<Value<'_>>) -> Option<Item> {
     if call.tool.as_deref() != Some("TodoWrite") {
         return None;
@@ -497,7 +497,7 @@ fn plan_of(builder: &ClaudeItemBuilder<'_>, call: &Item, input: Option<Value<'_>
     (todos.kind() == json::ValueKind::Array).then(|| plan(builder, call, todos))
 }
 
-/// The list of tasks that a result tells.
+/// Returns the list of tasks in a result, as a separate item.
 fn task_list(builder: &ClaudeItemBuilder<'_>, result: &Item) -> Option<Item> {
     if result.error || result.tool.as_deref() != Some("TaskList") {
         return None;
@@ -512,12 +512,12 @@ fn plan(builder: &ClaudeItemBuilder<'_>, of: &Item, todos: Value<'_>) -> Item {
     item
 }
 
-/// Tokens, as far as they are told: fresh ones, written ones, and those of the cache, read and written.
+/// Token counts, `None` if not reported: input, output, and tokens read from and written to the cache.
 #[derive(Clone, Copy)]
 pub(super) struct TokenCounts([Option<i64>; 4]);
 
 impl TokenCounts {
-    /// Those that an API message used.
+    /// Reads the `usage` of an API message.
     pub(super) fn used(usage: Value<'_>) -> Self {
         Self::of(usage.get_all([
             "input_tokens",

@@ -1,9 +1,9 @@
-//! Claude Code: its live stream (with and without partial messages) and its history files,
-//! in all versions since 1.0.24, through one decoder.
+//! Claude Code: one decoder for its live stream (with and without partial messages) and its
+//! history files, in all versions since 1.0.24.
 //!
-//! The facts of the format come from recordings of the real program. What is easy to get
-//! wrong stands where it is dealt with: [`message`] for whole messages, [`partial`] for
-//! streamed ones, [`system`] for what the program tells, [`marker`] for machine-made strings.
+//! The format is known from recordings of the real program. Its pitfalls are described where
+//! they are handled: [`message`] for complete messages, [`partial`] for streamed ones,
+//! [`system`] for reports of the program, [`marker`] for strings that the program wrote.
 
 mod block;
 mod edit;
@@ -64,7 +64,7 @@ pub(super) fn claim(value: Value<'_>) -> bool {
         "assistant" | "user" => has("message"),
         "system" => has("subtype"),
         "stream_event" => has("event"),
-        // Others end with a `result` as well, which has a `sessionId`.
+        // Other agents have a `result` as well, but with a `sessionId`.
         "result" => has("subtype") || has("result") || has("session_id"),
         "rate_limit_event" => has("rate_limit_info"),
         "control_request" | "control_cancel_request" => has("request_id"),
@@ -86,7 +86,7 @@ pub(super) fn is_stream(value: Value<'_>) -> bool {
     value.get("session_id").is_some() && value.get("sessionId").is_none()
 }
 
-/// The decoder: what must be remembered from line to line.
+/// The decoder: its state between lines.
 pub(super) struct Claude {
     threads: Threads,
     calls: Calls,
@@ -94,19 +94,19 @@ pub(super) struct Claude {
     items_by_line: ItemsByLine,
     session: Option<SessionId>,
     tool: Option<Arc<str>>,
-    /// Hashes of the last message whose tokens were told, and of how they were written.
+    /// Hashes of the last message whose tokens were emitted, and of the text of its `usage`.
     counted: Option<(u64, u64)>,
-    /// What the last line said of session, folder and version.
+    /// The facts of the run that were last emitted.
     known: AnnouncedFacts,
     /// The last totals of a history file.
     totals: Option<Item>,
-    /// What the outcomes have counted so far.
+    /// The counters of the outcomes so far.
     spent: Spent,
     tasks: BackgroundTasks,
 }
 
 impl Claude {
-    /// A decoder that remembers as much as the budget says.
+    /// Creates a decoder whose state is limited by the budget.
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             threads: Threads::new(budget),
@@ -124,20 +124,22 @@ impl Claude {
     }
 }
 
+/// The facts of the run that were last emitted.
 #[derive(Default)]
 struct AnnouncedFacts {
     session: Option<SessionId>,
     cwd: Option<SessionId>,
     model: Option<SessionId>,
+    /// Whether a notice of a session was emitted.
     announced: bool,
-    /// Versions up to 1.0, which don't name themselves, count the messages of the whole conversation as turns.
+    /// Whether outcomes count the messages of the whole conversation as turns. Versions up to 1.0 do, which don't report their version.
     counts_messages: bool,
 }
 
-/// Makes the items of one line.
+/// Builds the items of one line.
 type ClaudeItemBuilder<'a> = ItemBuilder<'a, ClaudeLine<'a>>;
 
-/// The string under `key`, as an item's text.
+/// Returns the string under `key`, as an item's text.
 fn content(value: Value<'_>, key: &str) -> Content {
     string(value.get(key))
 }
@@ -174,12 +176,13 @@ impl Decoder for Claude {
 }
 
 impl Claude {
-    /// The id of a line's session: that of the line before if it is the same. It is taken, for the time of the line.
+    /// Returns the id of a line's session, reusing that of the line before if it is the same. `self.session` is empty until the line is
+    /// decoded.
     fn session_of(&mut self, id: &str) -> SessionId {
         self.session.take_if(|known| **known == *id).unwrap_or_else(|| id.into())
     }
 
-    /// The call that a line is inside of.
+    /// Returns the call that a line is inside.
     fn parent(&mut self, line: &ClaudeLine<'_>, input: Input<'_>) -> Option<Id> {
         if let Some(parent) = line.str(EnvelopeKey::Parent).filter(|id| !id.raw().is_empty()) {
             return Some(Id::from(&*parent.decode()));
@@ -191,13 +194,13 @@ impl Claude {
             return self.sidechains.parent(line);
         }
         if line.get(EnvelopeKey::Message).is_some() {
-            self.sidechains.main_thread();
+            self.sidechains.note_main_thread();
         }
         None
     }
 
-    /// Tells what a message line of a history file says of the run; the first such line is its header,
-    /// since a history has no `init`.
+    /// Emits the facts of the run that are new in a message line of a history file. The first such line takes the place of an `init`,
+    /// which histories don't have.
     fn history_facts(&mut self, builder: &mut ClaudeItemBuilder<'_>, model: Option<&str>) {
         let line = builder.line;
         if !line.envelope.flags.is_history || builder.parent.is_some() {
@@ -234,7 +237,7 @@ impl Claude {
         }
     }
 
-    /// The types that aren't messages of the conversation.
+    /// Decodes a line of a type that isn't a message of the conversation.
     fn other(&mut self, kind: &str, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let notice = match kind {
@@ -289,7 +292,7 @@ impl Claude {
         builder.put(if level == "info" { minor(notice) } else { notice });
     }
 
-    /// Attachments: what the program tells the model besides; only a queued prompt is a person's.
+    /// Decodes an attachment: a message of the program to the model, or a queued prompt of the user.
     fn attachment(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let attachment = value.get("attachment").unwrap_or(value);
@@ -303,7 +306,7 @@ impl Claude {
                 parts.filter_map(|part| part.get("text")?.decode()).collect::<Vec<_>>().join("\n").into()
             };
             let text = prompt.and_then(Value::decode).unwrap_or_else(parts);
-            // What the program says is told from a person's words as elsewhere: not all versions tell whose they are.
+            // Distinguish program text from the user's by content: some versions don't record the origin.
             if let UserString::Notice(marked) = marker::read(&text) {
                 let notice = marked_notice(builder, marked, content(attachment, "prompt"));
                 return builder.put(notice);
@@ -343,7 +346,7 @@ impl Claude {
     }
 }
 
-/// What notices take over from their lines: the names there, and ours.
+/// The fields that notices copy from their lines: the key there, and the name of the fact.
 const CONTROL: [(&str, &str); 4] =
     [("subtype", "subtype"), ("tool_name", "tool"), ("tool_use_id", "call"), ("input", "input")];
 const TOTALS: [(&str, &str); 3] =
@@ -357,14 +360,14 @@ const LIMIT: [(&str, &str); 4] = [
 const ATTACHMENT: [(&str, &str); 4] =
     [("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")];
 
-/// What a control response says of its failure.
+/// Returns the error of a control response, if it failed.
 fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {
     let response = value.get("response")?;
     response.get("subtype")?.str().filter(|subtype| subtype.is("error"))?;
     response.get("error")
 }
 
-/// Types that repeat what other lines say, or say nothing of the conversation. Sorted.
+/// Types that repeat other lines, or don't belong to the conversation. Sorted.
 static BOOKKEEPING: Names = Names::of(
     "active_goal agent-name api-request api-request-blob api-request-resumed api-request-shape \
      artifact-autoreact-ledger atis-latch auth_status autocompact_state bridge-session \

@@ -1,8 +1,7 @@
-//! The `result` line: how a run ended.
+//! The `result` line: the outcome of a run.
 //!
-//! `subtype: "success"` with `is_error: true` is how API errors end, and versions up to 2.0 say
-//! `is_error: false` of limits and interrupts: a failure is either. Numbers that aren't there, or
-//! aren't numbers, stay unknown.
+//! API errors have `subtype: "success"` with `is_error: true`; limits and interrupts in versions up to 2.0 have
+//! `is_error: false` with another subtype. So a failure is either of the two. Missing or malformed numbers stay unknown.
 
 use std::borrow::Cow;
 
@@ -18,13 +17,13 @@ use super::spent::{Counters, TurnSpent};
 use super::{Claude, ClaudeItemBuilder, marker};
 
 impl Claude {
-    /// A `result` line.
+    /// Decodes a `result` line.
     pub(super) fn outcome(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         self.threads.settle(builder.out);
         let value = builder.line.value;
         let mut item = builder.outcome();
         let is_success = builder.line.str(EnvelopeKey::Subtype).is_none_or(|subtype| subtype.is("success"));
-        let [is_error, said, turns, duration, api, cost, old_cost, usage, models, since, errors, denials] =
+        let [is_error, text, turns, duration, api, cost, old_cost, usage, models, since, errors, denials] =
             value.get_all([
                 "is_error",
                 "result",
@@ -40,8 +39,8 @@ impl Claude {
                 "permission_denials",
             ]);
         item.data.reserve(16);
-        item.text = string(said);
-        let is_blocked = said.and_then(Value::str).is_some_and(|said| said.begins_with(marker::BLOCKED));
+        item.text = string(text);
+        let is_blocked = text.and_then(Value::str).is_some_and(|text| text.begins_with(marker::BLOCKED));
         item.error = !is_success || is_blocked || is_error.and_then(Value::bool) == Some(true);
         item.status = if item.error { Status::Failed } else { Status::Done };
         copy(&mut item, value, &[("subtype", "subtype"), ("terminal_reason", "reason")]);
@@ -93,14 +92,15 @@ impl Claude {
         });
         push_list(&mut item, "denials", denials.collect());
         copy(&mut item, value, &[("structured_output", "structured")]);
-        if let (Content::None, Some(odd)) = (&item.text, said.filter(|said| !said.is_null())) {
+        if let (Content::None, Some(odd)) = (&item.text, text.filter(|text| !text.is_null())) {
             item.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
         }
         builder.put(item);
     }
 }
 
-/// The figures of an outcome that are of its turn alone. `has_turns`: whether its number of turns is one.
+/// Returns the figures of an outcome for its turn alone. `has_turns`: whether `turns` counts the turns of this run, not of the whole
+/// conversation.
 fn turn_facts(outcome: &Item, spent: &TurnSpent, has_turns: bool) -> Vec<(&'static str, Fact)> {
     let of_turn = |name: &&str| *name != "turns" || has_turns;
     let own = ["turns", "duration_ms"].into_iter().filter(of_turn);
@@ -112,16 +112,16 @@ fn turn_facts(outcome: &Item, spent: &TurnSpent, has_turns: bool) -> Vec<(&'stat
         .collect()
 }
 
-/// What one model used.
+/// The tokens and cost of one model.
 struct ModelUse<'a> {
     name: Cow<'a, str>,
     tokens: TokenCounts,
-    /// A number.
+    /// US dollars, as a number.
     cost: Option<Value<'a>>,
 }
 
 impl<'a> ModelUse<'a> {
-    /// What each model of a table used.
+    /// Reads a table of models.
     fn all(models: Option<Value<'a>>) -> Vec<Self> {
         let models = models.into_iter().flat_map(Value::entries);
         let models = models.map(|(name, usage)| {
@@ -136,7 +136,7 @@ impl<'a> ModelUse<'a> {
     }
 }
 
-/// The tokens and the cost of each model.
+/// Returns the fact `models`, or `None` if there are none.
 fn models_fact(models: &[ModelUse<'_>]) -> Option<(&'static str, Fact)> {
     let facts = models.iter().map(|model| {
         let mut facts = Vec::with_capacity(6);
@@ -148,15 +148,15 @@ fn models_fact(models: &[ModelUse<'_>]) -> Option<(&'static str, Fact)> {
     (!models.is_empty()).then(|| ("models", Fact::List(facts.collect())))
 }
 
-/// Models whose tokens are compared from turn to turn.
+/// The most models whose tokens are compared from turn to turn.
 const MAX_MODELS: usize = 32;
 
-/// The tokens of each model, by the hash of its name.
+/// Returns the tokens of each model, with the hash of its name.
 fn tokens_by_model(models: &[ModelUse<'_>]) -> Vec<(u64, Usage)> {
     models.iter().take(MAX_MODELS).map(|model| (hash(&*model.name), model.tokens.usage())).collect()
 }
 
-/// Why a run ended that failed, if its words for that are known.
+/// Returns the cause of a failure, if its `reason` or `subtype` is known.
 fn cause(item: &Item) -> Option<&'static str> {
     let word = |name| item.fact(name).and_then(FactRef::str);
     if word("reason").is_some_and(|reason| reason.starts_with("aborted")) {
@@ -171,13 +171,13 @@ fn cause(item: &Item) -> Option<&'static str> {
     }
 }
 
-/// How an error begins that says something to the program's makers alone.
+/// The beginning of an error that is meant for the program's developers.
 pub(super) const DIAGNOSTIC: &str = "[ede_diagnostic]";
 
 fn is_diagnostic(error: Value<'_>) -> bool {
     error.str().is_some_and(|error| error.begins_with(DIAGNOSTIC))
 }
 
-/// What a table of models says of each: its tokens, and the cost.
+/// The fields of a model in a table: its tokens and cost.
 const MODEL_FIGURES: [&str; 5] =
     ["inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "costUSD"];

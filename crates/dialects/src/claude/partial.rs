@@ -1,9 +1,9 @@
-//! Partial messages: the API's own stream events, passed on while a message grows.
+//! Partial messages: the stream events of the API, which the program forwards while a message grows.
 //!
-//! A streamed block is provisional until the whole message line with its id has come, which is
+//! A streamed block is provisional until the line of the complete message with its id has come, which is
 //! *before* the block's stop event. A message that breaks off is retried under another id, or not
-//! at all: its blocks are dropped when the next message of that thread begins. Text whose
-//! message had both `message_delta` and `message_stop` is whole without such a line.
+//! at all: its blocks are dropped when the next message of that thread begins. A message that had
+//! both `message_delta` and `message_stop` is complete even without such a line.
 
 use smallvec::SmallVec;
 
@@ -17,52 +17,52 @@ use super::line::EnvelopeKey;
 use super::message::TokenCounts;
 use super::{Claude, ClaudeItemBuilder};
 
-/// Threads (the main one and sub-agents) whose current message is remembered at most.
+/// The most threads (the main one and sub-agents) whose current message is remembered.
 const MAX_THREADS: usize = 256;
-/// Messages whose blocks may come again, at most.
+/// The most messages whose blocks are remembered, since they may be repeated.
 const MAX_MESSAGES: usize = 4_096;
-/// Messages behind which all the room is taken that may be needed, rather than grow by and by.
+/// The number of messages at which the memory for all further messages is reserved, instead of growing in steps.
 const FEW_MESSAGES: usize = 448;
-/// Blocks of one message that may stream at the same time, or be told by their place when it comes again.
+/// The most blocks of one message that stream at the same time, or are recognised when the message is repeated.
 const MAX_BLOCKS: usize = 1_024;
 
-/// Hashes of the blocks of a message. Most messages have few.
+/// The hashes of the blocks of a message. Most messages have few.
 type Hashes = SmallVec<[u64; 2]>;
 
 /// A block that is streaming, or has streamed.
 struct Streamed {
-    /// The API's index of the block.
+    /// The block's index in the API's events.
     index: i64,
-    /// Its item, once it has begun; a text block that stays empty never does.
+    /// The id of its item, once that is open. A text block that stays empty has no item.
     id: Option<Id>,
     kind: Kind,
-    /// The whole message line has told it.
+    /// Whether the complete message's line contained it.
     is_whole: bool,
-    /// What its last piece ended with: the first half of a surrogate pair.
+    /// The first half of a surrogate pair, if its last piece ended with one.
     half: Option<u16>,
 }
 
-/// A block that a whole message line tells.
+/// A block in the line of a complete message.
 pub(super) struct WholeBlock<'a> {
     pub(super) kind: Kind,
-    /// A call's own id.
+    /// The id of a call.
     pub(super) call: Option<&'a Id>,
-    /// What tells the block from others: the hash of a call's own id, else of the block as written.
+    /// Identifies the block: the hash of a call's id, or of the text of any other block.
     pub(super) hash: u64,
-    /// The block's place in its message, if the line says it.
+    /// The block's place in its message, if the line has it.
     pub(super) index: Option<usize>,
 }
 
-/// Where a block stands that a whole message line tells.
+/// The place of a block in its message.
 pub(super) enum BlockPlace {
-    /// It is what streamed as this item.
+    /// It was streamed as this item.
     Twin(Id),
-    /// By number in its message.
+    /// Its index in the message.
     At(usize),
 }
 
 impl BlockPlace {
-    /// The id of a block at this place of `message`.
+    /// Returns the id of the block at this place of `message`.
     pub(super) fn id(self, message: &Id) -> Id {
         match self {
             Self::Twin(id) => id,
@@ -71,34 +71,34 @@ impl BlockPlace {
     }
 }
 
-/// The message that a thread is at.
+/// The current message of a thread.
 struct CurrentMessage {
     message: Id,
-    /// What comes of it that was seen is told again: another message or a user line came in between.
+    /// Whether blocks that were seen before are repetitions, since another message or a user line came in between.
     is_replay: bool,
     streamed: Vec<Streamed>,
-    /// Streamed blocks that have begun.
+    /// The number of streamed blocks that have an item.
     begun: usize,
     has_delta: bool,
     has_stop: bool,
 }
 
-/// What is remembered of messages.
+/// The messages of all threads.
 pub(super) struct Threads {
-    /// Threads whose current message is remembered.
+    /// The most threads whose current message is remembered.
     most: usize,
-    /// Messages whose blocks may come again.
+    /// The most messages whose blocks are remembered.
     most_messages: usize,
-    /// By what stands for the thread: see [`thread`].
+    /// The current messages, by the key of their [`thread`].
     current: Map<u64, CurrentMessage>,
-    /// Something was streamed since all messages were settled.
+    /// Whether a stream event came since all messages were settled.
     has_streamed: bool,
-    /// Hash of a message's id → hashes of its blocks, in order; 0 while only streamed.
+    /// Hash of a message's id → hashes of its blocks, in order; 0 for a block that was only streamed so far.
     blocks: Map<u64, Hashes>,
 }
 
 impl Threads {
-    /// Remembers as many as the budget says.
+    /// Remembers as many threads and messages as the budget allows.
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             most: budget.open_items.min(MAX_THREADS),
@@ -109,7 +109,7 @@ impl Threads {
         }
     }
 
-    /// A message begins, or goes on. If it is another than the thread was at, that one is settled.
+    /// Begins or continues a message. If the thread's current message is another, that one is settled.
     pub(super) fn begin(&mut self, parent: Option<&Id>, message: &Id, out: &mut Vec<Event>) {
         let is_replay = || self.blocks.contains_key(&message.hash());
         if let Some(current) = self.current.get_mut(&thread(parent)) {
@@ -123,21 +123,21 @@ impl Threads {
         if self.current.len() >= self.most
             && let Some((_, mut oldest)) = self.current.shift_remove_index(0)
         {
-            // Nobody gave it up: what has come of it is told.
+            // It wasn't abandoned, so its blocks are closed rather than dropped.
             let status = if oldest.has_stop { Status::Done } else { Status::Cancelled };
             oldest.close(status, out);
         }
         self.current.insert(thread(parent), current);
     }
 
-    /// A user line came in a thread.
-    pub(super) fn answered(&mut self, parent: Option<&Id>) {
+    /// Records that a user line came in a thread.
+    pub(super) fn note_user_line(&mut self, parent: Option<&Id>) {
         if let Some(current) = self.current.get_mut(&thread(parent)) {
             current.is_replay = true;
         }
     }
 
-    /// Settles all messages: an outcome has come.
+    /// Settles all messages, since an outcome has come.
     pub(super) fn settle(&mut self, out: &mut Vec<Event>) {
         if !std::mem::take(&mut self.has_streamed) {
             return;
@@ -147,40 +147,40 @@ impl Threads {
         }
     }
 
-    /// Ends the input: messages that were stopped are whole; what else is open the session cancels.
+    /// Ends the input. Messages that had a `message_stop` are complete; the session cancels all other open items.
     pub(super) fn end(&mut self, out: &mut Vec<Event>) {
         for current in self.current.values_mut().filter(|current| current.has_stop) {
             current.close(Status::Done, out);
         }
     }
 
-    /// Where a block stands that a whole message line tells. A replay of an earlier message gets the places that
-    /// it had; `is_replay`: whether the line was seen before.
+    /// Returns the place of a block in the line of a complete message. Blocks of a repeated message get the places that they had.
+    /// `is_replay`: whether the line was seen before.
     pub(super) fn whole(
         &mut self,
         parent: Option<&Id>,
         message: &Id,
-        told: &WholeBlock<'_>,
+        whole: &WholeBlock<'_>,
         is_replay: impl FnOnce() -> bool,
     ) -> BlockPlace {
         let current = self.current.get_mut(&thread(parent));
-        let is_told_again = current.as_ref().is_some_and(|current| current.is_replay);
-        let twin = current.and_then(|current| current.twin(told));
+        let is_repeated = current.as_ref().is_some_and(|current| current.is_replay);
+        let twin = current.and_then(|current| current.twin(whole));
         let known = self.blocks_of(message);
         if let Some(id) = twin {
             let recent = known.len().saturating_sub(MAX_BLOCKS);
             if let Some(place) = known[recent..].iter_mut().find(|hash| **hash == 0) {
-                *place = told.hash;
+                *place = whole.hash;
             }
             return BlockPlace::Twin(id);
         }
-        if let Some(index) = told.index {
+        if let Some(index) = whole.index {
             return BlockPlace::At(index);
         }
-        let is_replay = !known.is_empty() && (is_told_again || is_replay());
+        let is_replay = !known.is_empty() && (is_repeated || is_replay());
         let mut first = known.iter().take(if is_replay { MAX_BLOCKS } else { 0 });
-        let place = first.position(|&hash| hash == told.hash).unwrap_or_else(|| {
-            known.push(told.hash);
+        let place = first.position(|&hash| hash == whole.hash).unwrap_or_else(|| {
+            known.push(whole.hash);
             known.len() - 1
         });
         BlockPlace::At(place)
@@ -196,7 +196,7 @@ impl Threads {
     }
 }
 
-/// What stands for a thread: that of the call that it is inside of, or nothing for the main one.
+/// Returns the key of a thread: the hash of the call that it is inside, or 0 for the main thread.
 fn thread(parent: Option<&Id>) -> u64 {
     parent.map_or(0, Id::hash)
 }
@@ -210,12 +210,12 @@ fn block_id(message: &Id, place: usize) -> Id {
 }
 
 impl CurrentMessage {
-    /// At the beginning of a message.
+    /// Creates a message without blocks.
     fn at(message: Id, is_replay: bool) -> Self {
         Self { message, is_replay, streamed: Vec::new(), begun: 0, has_delta: false, has_stop: false }
     }
 
-    /// Ends the message: its blocks are whole if it was, else they never happened.
+    /// Ends the message: closes its blocks if it is complete, otherwise drops them.
     fn settle(&mut self, out: &mut Vec<Event>) {
         if self.has_delta && self.has_stop {
             return self.close(Status::Done, out);
@@ -231,17 +231,17 @@ impl CurrentMessage {
         }
     }
 
-    /// The id of the streamed block that is told whole now.
-    fn twin(&mut self, told: &WholeBlock<'_>) -> Option<Id> {
+    /// Returns the id of the streamed block that this complete one is equal to, and marks it as complete.
+    fn twin(&mut self, whole: &WholeBlock<'_>) -> Option<Id> {
         let twin = self.streamed.iter_mut().find(|streamed| {
-            let is_same = told.call.is_none() || streamed.id.as_ref() == told.call;
-            streamed.id.is_some() && !streamed.is_whole && streamed.kind == told.kind && is_same
+            let is_same = whole.call.is_none() || streamed.id.as_ref() == whole.call;
+            streamed.id.is_some() && !streamed.is_whole && streamed.kind == whole.kind && is_same
         })?;
         twin.is_whole = true;
         twin.id.clone()
     }
 
-    /// Remembers a block that begins. Of too many, the older ones are over.
+    /// Adds a block that begins. If there are too many, the older ones are cancelled.
     fn begin(&mut self, index: i64, kind: Kind, out: &mut Vec<Event>) {
         if self.streamed.len() >= MAX_BLOCKS {
             let older = self.streamed.drain(..MAX_BLOCKS / 2).filter(|streamed| !streamed.is_whole);
@@ -251,14 +251,14 @@ impl CurrentMessage {
         self.streamed.push(Streamed { index, id: None, kind, is_whole: false, half: None });
     }
 
-    /// The block of this index that began last.
+    /// Returns the latest block with this index.
     fn block(&mut self, index: i64) -> Option<&mut Streamed> {
         self.streamed.iter_mut().rev().find(|streamed| streamed.index == index)
     }
 }
 
 impl Claude {
-    /// A `stream_event` line.
+    /// Decodes a `stream_event` line.
     pub(super) fn partial(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let Some(event) = builder.line.get(EnvelopeKey::Event) else {
             return builder.unknown("stream_event".into(), builder.line.value);
@@ -310,7 +310,7 @@ impl Claude {
         }
     }
 
-    /// The message that the line's thread is at; one is made up for events without a start.
+    /// Returns the current message of the line's thread. For events without a `message_start`, it creates one.
     fn current(&mut self, builder: &mut ClaudeItemBuilder<'_>) -> &mut CurrentMessage {
         let key = thread(builder.parent.as_ref());
         if !self.threads.current.contains_key(&key) {
@@ -327,7 +327,7 @@ impl Claude {
             "text" => Kind::Reply,
             "thinking" | "redacted_thinking" => Kind::Thinking,
             "tool_use" | "server_tool_use" | "mcp_tool_use" => Kind::Call,
-            // Blocks that don't grow come whole, in their message's line.
+            // Blocks of other types don't grow: they come with the complete message.
             _ => return,
         };
         self.current(builder).begin(index, item_kind, builder.out);
@@ -361,7 +361,7 @@ impl Claude {
         let current = self.current(builder);
         if current.block(index).is_none_or(|block| block.kind != item_kind) {
             if item_kind == Kind::Call {
-                // Input of a call that was never named: its whole line will tell it.
+                // The call's start is missing: the complete message will have its input.
                 return;
             }
             current.begin(index, item_kind, builder.out);
@@ -383,7 +383,7 @@ impl Claude {
         builder.emit(Event::Append { id, text: text.to_owned() });
     }
 
-    /// Opens the item of a streamed block. `call`: how a call begins.
+    /// Opens the item of a streamed block. `call`: the initial block of a call.
     fn open_block(&mut self, builder: &mut ClaudeItemBuilder<'_>, index: i64, call: Option<Value<'_>>) -> Id {
         let id = call.and_then(|call| call.get("id")?.decode()).map(|id| Id::from(&*id));
         let current = self.current(builder);
@@ -398,12 +398,12 @@ impl Claude {
         if known.len() <= place {
             known.push(0);
         } else if let Some(block) = self.current(builder).block(index) {
-            // The whole line came first.
+            // The complete message came first.
             block.is_whole = true;
         }
         let mut item = builder.item(id.clone(), kind);
         item.at = None;
-        // An input that is there from the start; mostly it is empty, and grows.
+        // The initial input is usually empty, and grows.
         item.input = call.and_then(input_of).map(Value::node);
         if item.input.is_none() {
             item.record = None;
@@ -413,23 +413,23 @@ impl Claude {
             if call.get("type").and_then(Value::str).is_some_and(|kind| !kind.is("tool_use")) {
                 item.data.push(("server_side", Fact::Bool(true)));
             }
-            self.calls.made(&item);
+            self.calls.add(&item);
         }
         builder.emit(Event::Open(Box::new(item)));
         id
     }
 }
 
-/// The input that a call begins with, if there is something in it.
+/// Returns the initial input of a call, unless it is empty.
 fn input_of(call: Value<'_>) -> Option<Value<'_>> {
     call.get("input").filter(|input| input.entries().next().is_some())
 }
 
-/// What stands for half a surrogate pair.
+/// The replacement for half a surrogate pair.
 const LONE: &str = "\u{fffd}";
 
-/// A piece of text, behind the half of a surrogate pair that the piece before ended with. If it ends with such a half itself,
-/// that is kept for the next.
+/// Decodes a piece of text, and joins surrogate pairs that are split between pieces. `half`: the first half of a pair from the end of the
+/// piece before, replaced by that of this piece.
 fn joined(half: &mut Option<u16>, piece: Str<'_>) -> String {
     let mut text = piece.decode().into_owned();
     if let Some(first) = half.take() {
@@ -451,7 +451,7 @@ fn joined(half: &mut Option<u16>, piece: Str<'_>) -> String {
     text
 }
 
-/// The code of an escape such as `\ud83d`.
+/// Parses an escape such as `\ud83d`.
 fn code(escape: Option<&str>) -> Option<u16> {
     u16::from_str_radix(escape?.strip_prefix("\\u")?, 16).ok()
 }

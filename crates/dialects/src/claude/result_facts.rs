@@ -1,4 +1,4 @@
-//! Facts of results: what the structured value of a tool's result tells, under the names that all dialects share.
+//! Facts of results, from the structured value beside a tool's result, under the names that all dialects share.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -9,8 +9,8 @@ use streamfmt_core::item::{Action, Fact, Item};
 use streamfmt_core::json::{Record, Value, ValueKind};
 use streamfmt_core::name_table::NameTable;
 
-/// Structured results hold the same facts under names that differ by tool; this is what ours are called.
-/// The shape decides, not the tool: a result whose call isn't known is read as well.
+/// The keys of structured results, which differ by tool, and the names of our facts.
+/// They apply whatever the tool, so a result whose call is unknown is read as well.
 static FACTS: [(&str, &str); 55] = [
     ("stdout", "stdout"),
     ("stderr", "stderr"),
@@ -71,7 +71,7 @@ static FACTS: [(&str, &str); 55] = [
 
 static FACT_NAMES: LazyLock<NameTable<&str>> = NameTable::lazy(|| NameTable::new(&FACTS));
 
-/// Facts of the `file` of a Read result.
+/// The keys in the `file` of a Read result, and the names of our facts.
 const FILE_FACTS: &[(&str, &str)] = &[
     ("filePath", "path"),
     ("content", "content"),
@@ -87,7 +87,7 @@ const FILE_FACTS: &[(&str, &str)] = &[
 /// Adds the facts of a structured result to its item.
 pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
     if item.action() == Some(Action::Mcp) {
-        // A server may put anything there: none of our names may be read out of it.
+        // A server may put anything there, so keys don't have our meanings.
         if structured.kind() != ValueKind::String {
             item.data.push(("structured", Fact::Node(structured.node())));
         }
@@ -101,7 +101,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
     item.data.reserve(10);
     let mut is_edit = false;
     structured.fields(|name, value| match name {
-        _ if edit::is_told_by(name) => is_edit = true,
+        _ if edit::is_edit_field(name) => is_edit = true,
         b"file" => file_facts(item, value),
         b"type" => type_fact(item, value),
         b"content" if item.action() == Some(Action::Delegate) => {
@@ -120,13 +120,13 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
                 item.data.set("more_files", Fact::Node(more.node()));
             }
         }
-        // It is told only where there was more than the limit.
+        // Only present if there was more than the limit.
         b"appliedLimit" if value.kind() == ValueKind::Number => item.data.set("truncated", Fact::Bool(true)),
         b"userModified" | b"planWasEdited" if value.bool() == Some(true) => {
             item.data.set("user_modified", Fact::Node(value.node()));
         }
         b"persistedOutputPath" => item.data.set("persisted", Fact::Node(value.node())),
-        // A task that was asked for and isn't there. The call is no error.
+        // The requested task doesn't exist. The call is no error.
         b"task" if value.is_null() && item.action() == Some(Action::Plan) => {
             item.data.set("success", Fact::Bool(false));
         }
@@ -182,7 +182,7 @@ fn type_fact(item: &mut Item, value: Value<'_>) {
     }
 }
 
-/// A sub-agent's answer: the texts of its content without the notes that frame them.
+/// Returns a sub-agent's answer: the texts of its content without the leading notes of the program.
 fn answer(structured: Value<'_>) -> Option<String> {
     let notes = structured.get("harnessNoteCount").and_then(Value::int).unwrap_or(0);
     let parts = structured.get("content")?.items().skip(usize::try_from(notes).unwrap_or(0));
@@ -190,7 +190,7 @@ fn answer(structured: Value<'_>) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
-/// Hits of a web search: `results` holds texts and lists of links.
+/// Adds the hits of a web search: `results` holds texts and lists of links.
 fn hits_fact(item: &mut Item, results: Value<'_>) {
     let mut hits = Vec::new();
     let mut texts = Vec::new();
@@ -208,17 +208,17 @@ fn hits_fact(item: &mut Item, results: Value<'_>) {
     }
 }
 
-/// How many lines a change of a file added.
+/// Returns the number of lines that a change added to a file.
 fn added(structured: Value<'_>) -> Option<i64> {
     changed(structured, b'+')
 }
 
-/// How many lines a change of a file removed.
+/// Returns the number of lines that a change removed from a file.
 fn removed(structured: Value<'_>) -> Option<i64> {
     changed(structured, b'-')
 }
 
-/// How many lines of the hunks have this mark. A new file has no hunks: all its lines were added.
+/// Counts the lines with this mark in the hunks. A new file has no hunks: all its lines were added.
 fn changed(structured: Value<'_>, mark: u8) -> Option<i64> {
     if structured.get("type").and_then(Value::decode).as_deref() == Some("create") {
         let content = structured.get("content")?.decode()?;
@@ -231,8 +231,8 @@ fn changed(structured: Value<'_>, mark: u8) -> Option<i64> {
     i64::try_from(lines.filter(is_marked).count()).ok()
 }
 
-/// What a cell of a notebook held before it was replaced or deleted, found in the notebook as it was: versions before
-/// 2.1.330 don't tell it by itself. The cells of notebooks of formats before 4.5 have no ids: there `cell-N` is a place.
+/// Returns the source of a notebook's cell before it was replaced or deleted, from the original notebook: versions before
+/// 2.1.330 have no field for it. In notebook formats before 4.5, cells have no ids: there `cell-N` is an index.
 fn old_source(structured: Value<'_>) -> Option<String> {
     let text = |name: &str| structured.get(name)?.decode();
     if text("edit_mode")? == "insert" {
@@ -250,7 +250,7 @@ fn old_source(structured: Value<'_>) -> Option<String> {
     }
 }
 
-/// A name that is kept with its items, shared with the one before if it is the same.
+/// Returns a shared copy of a name: the last one if it is the same, otherwise a new one that becomes the last.
 pub(super) fn shared(last: &mut Option<Arc<str>>, name: &str) -> Arc<str> {
     match last {
         Some(known) if **known == *name => known.clone(),

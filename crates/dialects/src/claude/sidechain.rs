@@ -1,8 +1,8 @@
-//! Sub-agents in a history file: which call a sidechain's line is inside of.
+//! Sub-agents in a history file: finds the call that a sidechain's line is inside.
 //!
-//! Live lines name their call. History lines don't: versions 1.0 write a sub-agent's lines into
-//! the main file and mark them, without saying whose they are. Its first line repeats the call's
-//! prompt, the others hang on it by `parentUuid`.
+//! Live lines name their call. History lines don't: versions 1.0 write a sub-agent's lines to
+//! the main file and mark them as a sidechain, without naming its call. The sidechain's first line repeats the
+//! call's prompt; the others are linked to it by `parentUuid`.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ use streamfmt_core::session::Map;
 
 use super::line::{ClaudeLine, EnvelopeKey};
 
-/// Newer versions write a file for each sub-agent.
+/// How the files of sub-agents are found: newer versions write one for each.
 pub(crate) const SIDE_FILES: SideFiles = SideFiles {
     folders: &["*/subagents", "sidechains", "."],
     agent: |name| {
         let id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
-        // The helpers of compaction belong to nobody.
+        // The agents that compact the conversation have no call.
         (!id.is_empty() && !id.starts_with("acompact-")).then_some(id)
     },
     is_named_alike: false,
@@ -33,39 +33,39 @@ pub(crate) const SIDE_FILES: SideFiles = SideFiles {
     session: |item| session(item.record.as_ref()?.root()),
 };
 
-/// First message of the helpers that some versions start beside each session: they say nothing.
+/// The first message of the idle agents that some versions start with each session.
 const WARM_UP: &str = "Warmup";
 
 fn session(line: Value<'_>) -> Option<String> {
     line.get("sessionId")?.decode().map(Cow::into_owned)
 }
 
-/// What a message begins with.
+/// Returns the first text of a message.
 fn prompt(message: Value<'_>) -> Option<Cow<'_, str>> {
     let content = message.get("content")?;
     content.decode().or_else(|| content.items().next()?.get("text")?.decode())
 }
 
-/// What is remembered of sidechains.
+/// The sidechains of a history file.
 pub(super) struct Sidechains {
-    /// Sidechain lines that others may still hang on, and prompts.
+    /// The most sidechain lines, and the most prompts, that are remembered.
     most: usize,
-    /// Hash of a line's uuid, or of an agent's id → its call.
+    /// Hash of a line's uuid or of an agent's id → its call.
     calls: Map<u64, Id>,
-    /// Prompts of the calls that may start a sub-agent: hash → call.
+    /// Hash of the prompt of a call that may start a sub-agent → the call.
     prompts: Map<u64, Id>,
-    /// The file is a sub-agent's own: its lines are the main thread.
+    /// Whether this is a sub-agent's file, so that its lines are the main thread. `None` until the first message.
     alone: Option<bool>,
 }
 
 impl Sidechains {
-    /// Remembers as many as the budget says.
+    /// Remembers as many lines as the budget allows.
     pub(super) fn new(budget: Budget) -> Self {
         Self { most: budget.lines, calls: Map::default(), prompts: Map::default(), alone: None }
     }
 
     /// Remembers a call that may start a sub-agent.
-    pub(super) fn called(&mut self, id: &Id, action: Action, input: Value<'_>) {
+    pub(super) fn add_call(&mut self, id: &Id, action: Action, input: Value<'_>) {
         if action != Action::Delegate {
             return;
         }
@@ -77,12 +77,12 @@ impl Sidechains {
         }
     }
 
-    /// Sees a line of the main thread: the file is not a sub-agent's own.
-    pub(super) fn main_thread(&mut self) {
+    /// Records that a line of the main thread came. If it is the first message, this isn't a sub-agent's file.
+    pub(super) fn note_main_thread(&mut self) {
         self.alone.get_or_insert(false);
     }
 
-    /// The call that a sidechain's line is inside of.
+    /// Returns the call that a sidechain's line is inside, or `None` in a sub-agent's file.
     pub(super) fn parent(&mut self, line: &ClaudeLine<'_>) -> Option<Id> {
         if *self.alone.get_or_insert(true) {
             return None;

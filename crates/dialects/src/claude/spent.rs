@@ -1,29 +1,29 @@
-//! What one turn took, of the figures that the program counts on over all turns of a session.
+//! Computes the cost and time of one turn from cumulative figures.
 //!
-//! `total_cost_usd`, `duration_api_ms` and `modelUsage` are sums over all turns. In a process that resumes a session, newer versions go on
-//! from the sums of the process before it, and older ones begin at 0. Newer ones also report what was used since the last outcome: that
-//! is exact, also for the first outcome of a process that resumes a session.
+//! `total_cost_usd`, `duration_api_ms` and `modelUsage` are sums over all turns of a session. In a process that resumes a session, newer
+//! versions continue with the sums of the previous process, and older ones start at 0. Newer ones also report the usage since the last
+//! outcome, which is exact even for the first outcome of a process that resumes a session.
 
 use std::collections::VecDeque;
 
 use streamfmt_core::event::Usage;
 use streamfmt_core::session::SessionId;
 
-/// Sessions whose counters are remembered.
+/// The most sessions whose counters are remembered.
 const MAX_SESSIONS: usize = 16;
 
-/// What the program has counted: in a session by the end of a turn, or since the outcome before.
+/// The figures that the program reports: for a session up to the end of a turn, or since the previous outcome.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     /// US dollars.
     pub(super) cost: Option<f64>,
     /// Milliseconds spent waiting for the model.
     pub(super) api_ms: Option<i64>,
-    /// The hash of each model's name, and its tokens.
+    /// The hash of each model's name, with its tokens.
     pub(super) models: Vec<(u64, Usage)>,
 }
 
-/// What one turn took.
+/// The cost and time of one turn.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct TurnSpent {
     /// US dollars.
@@ -32,15 +32,15 @@ pub(super) struct TurnSpent {
     pub(super) api_ms: Option<i64>,
 }
 
-/// The counters of each session when its last turn ended.
+/// The counters of each session at the end of its last turn.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
     sessions: VecDeque<(Option<SessionId>, Counters)>,
 }
 
 impl Spent {
-    /// What a turn took after which the program has counted so much; `used`: its tokens. `since`: what the program itself reports that was
-    /// used since the outcome before.
+    /// Returns the cost and time of a turn. `counters`: the program's counters at its end. `used`: the tokens of the turn. `since`: the
+    /// usage since the previous outcome, if the program reports it.
     pub(super) fn turn(
         &mut self,
         session: Option<&SessionId>,
@@ -51,16 +51,16 @@ impl Spent {
         let known = self.sessions.iter().position(|(known, _)| known.as_ref() == session);
         let before = known.and_then(|known| self.sessions.remove(known)).map(|(_, before)| before);
         let before = before.unwrap_or_default();
-        // Of a turn that broke off the program counts nothing, not even those before it.
+        // After a turn that broke off, the program reports no figures at all, not even those of earlier turns.
         let is_nothing = counters.cost.is_none_or(|cost| cost == 0.0) && counters.models.is_empty();
         let (spent, now) = if is_nothing {
             (TurnSpent { cost: counters.cost, api_ms: None }, before)
         } else {
             let goes_on = match since {
                 Some(since) => counters.models.iter().any(|counted| !since.models.contains(counted)),
-                None => !counters.begins_anew(&before, used),
+                None => !counters.has_restarted(&before, used),
             };
-            // Another process has counted before this one, and how long it waited isn't known.
+            // The counters include those of an earlier process, whose time is unknown.
             let is_unknown = since.is_some() && goes_on && before.models.is_empty();
             let mut spent = if goes_on {
                 counters.since(&before)
@@ -69,7 +69,7 @@ impl Spent {
             };
             spent.cost = since.and_then(|since| since.cost).map(exact).or(spent.cost);
             spent.api_ms = spent.api_ms.filter(|_| !is_unknown);
-            // After a compaction the time is 0, and goes on with the next turn.
+            // After a compaction, the time is reported as 0; in the next turn it continues from its earlier value.
             let api_ms = counters.api_ms.filter(|ms| *ms > 0 || !goes_on).or(before.api_ms);
             (spent, Counters { api_ms, ..counters })
         };
@@ -82,9 +82,9 @@ impl Spent {
 }
 
 impl Counters {
-    /// Whether another process counts from 0: its figures are lower, or a model that was used before has the tokens of this turn
-    /// alone.
-    fn begins_anew(&self, before: &Self, used: Option<Usage>) -> bool {
+    /// Whether another process started counting from 0: the cost is lower, or a model that was used before has only the tokens of this
+    /// turn.
+    fn has_restarted(&self, before: &Self, used: Option<Usage>) -> bool {
         if self.cost < before.cost {
             return true;
         }
@@ -102,7 +102,7 @@ impl Counters {
     }
 }
 
-/// A difference or sum of floats: no price has more than nine digits behind the point.
+/// Rounds a difference or sum of dollars to nine decimal places; no price has more.
 fn exact(dollars: f64) -> f64 {
     (dollars * 1e9).round() / 1e9
 }
@@ -119,7 +119,7 @@ mod tests {
 
     type Turn<'a> = (&'a str, f64, &'a [(u64, u64)], u64);
 
-    /// What each turn cost: session, dollars so far, output of each model so far, output of the turn.
+    /// Returns the cost of each turn: its session, dollars so far, output of each model so far, output of the turn.
     fn costs(turns: &[Turn<'_>]) -> Vec<Option<f64>> {
         let mut spent = Spent::default();
         let mut cost = |&(session, cost, models, output): &Turn<'_>| {
@@ -144,7 +144,7 @@ mod tests {
     fn a_process_that_counts_from_0_is_noticed() {
         let lower: [(_, _, &[_], _); 2] = [("a", 0.5, &[(1, 90)], 90), ("a", 0.2, &[(1, 30)], 30)];
         assert_eq!(costs(&lower), [Some(0.5), Some(0.2)]);
-        // Dearer than all before it, but a model has the tokens of this turn alone.
+        // More expensive than all before it, but a model has the tokens of this turn alone.
         let dearer: [(_, _, &[_], _); 2] = [("a", 0.5, &[(1, 90)], 90), ("a", 0.75, &[(2, 20), (1, 95)], 95)];
         assert_eq!(costs(&dearer), [Some(0.5), Some(0.75)]);
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_since_the_outcome_before_is_taken_as_it_is_reported() {
+    fn the_reported_usage_since_the_previous_outcome_is_used() {
         let mut spent = Spent::default();
         let mut turn = |cost, api_ms, output, (since_cost, since_output)| {
             let counters = Counters { api_ms: Some(api_ms), ..counters(cost, &[(1, output)]) };
@@ -166,7 +166,7 @@ mod tests {
             let spent = spent.turn(Some(&"a".into()), counters, None, Some(&since));
             (spent.cost, spent.api_ms)
         };
-        // A process that goes on, and one that counts from 0, although it has come further.
+        // A process that continues counting, and one that counts from 0, although its figures are higher.
         assert_eq!(turn(0.75, 500, 120, (0.25, 30)), (Some(0.25), None));
         assert_eq!(turn(1.0, 600, 150, (0.25, 30)), (Some(0.25), Some(100)));
         assert_eq!(turn(2.0, 700, 300, (2.0, 300)), (Some(2.0), Some(700)));

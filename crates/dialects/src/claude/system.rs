@@ -1,4 +1,4 @@
-//! `system` lines: what the program tells of itself.
+//! `system` lines: reports of the program about itself.
 
 use crate::calls::Calls;
 use crate::facts::{copy, echoed, filled, leveled, minor, nodes, string};
@@ -13,7 +13,7 @@ use super::marker::{self, UserString};
 use super::message::{echo, marked_notice};
 use super::{Claude, ClaudeItemBuilder, content};
 
-/// Subtypes that come and go while something else tells the same. Sorted.
+/// Subtypes of interim reports, whose content other lines have, too. Sorted.
 static TRANSIENT: Names = Names::of(
     "background_tasks_changed bridge_state bridge_status commands_changed control_request_progress \
      elicitation_complete file_snapshot files_persisted hook_progress hook_started memory_recall \
@@ -22,7 +22,7 @@ static TRANSIENT: Names = Names::of(
      worker_shutting_down",
 );
 
-/// What notices take over from their lines: the names there, and ours.
+/// The fields that notices copy from their lines: the key there, and the name of the fact.
 const DENIED: [(&str, &str); 3] =
     [("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")];
 const FALLBACK: [(&str, &str); 3] =
@@ -58,7 +58,7 @@ const TASK: [(&str, &str); 5] = [
 ];
 
 impl Claude {
-    /// A `system` line.
+    /// Decodes a `system` line.
     pub(super) fn system(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let subtype = builder.line.str(EnvelopeKey::Subtype).map(Str::decode).unwrap_or_default();
@@ -105,10 +105,10 @@ impl Claude {
                     value.get("hookErrors").into_iter().flat_map(Value::items).filter_map(Value::decode);
                 let is_stopped = value.get("preventedContinuation").and_then(Value::bool) == Some(true);
                 let reason = value.get("stopReason").and_then(Value::decode);
-                let said: Vec<_> = errors.chain(reason).filter(|text| !text.trim().is_empty()).collect();
+                let texts: Vec<_> = errors.chain(reason).filter(|text| !text.trim().is_empty()).collect();
                 let is_wrong = is_stopped
                     || value.get("hookErrors").is_some_and(|errors| errors.items().next().is_some());
-                let notice = builder.notice("hook", Content::Own(said.join("\n")));
+                let notice = builder.notice("hook", Content::Own(texts.join("\n")));
                 if is_wrong { leveled(notice, "warning") } else { minor(notice) }
             }
             "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
@@ -120,7 +120,7 @@ impl Claude {
         builder.put(notice);
     }
 
-    /// One for each turn; it is news if session, model, folder or mode changed.
+    /// Decodes an `init` line. There is one for each turn.
     fn init(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let [version, model, cwd, session, mode] =
@@ -143,7 +143,7 @@ impl Claude {
         builder.put(notice);
     }
 
-    /// Output of a local command, in a history: the string of a user line under another name.
+    /// Decodes the output of a local command in a history. Its string has the form of one in a user line.
     fn local_command(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
         let text = value.get("content").and_then(Value::decode).unwrap_or_default();
@@ -158,15 +158,15 @@ impl Claude {
 
 fn status(builder: &mut ClaudeItemBuilder<'_>) {
     let value = builder.line.value;
-    let is_told = |key: &str| value.get(key).filter(|field| !field.is_null());
-    if let Some(mode) = is_told("permissionMode").and_then(Value::str) {
+    let present = |key: &str| value.get(key).filter(|field| !field.is_null());
+    if let Some(mode) = present("permissionMode").and_then(Value::str) {
         let mode = Text::from_json(mode);
         let mut notice = builder.notice("mode", Content::None);
         copy(&mut notice, value, &[("permissionMode", "mode")]);
         builder.facts(Facts { mode: Some(mode), ..Facts::default() });
         return builder.put(notice);
     }
-    if is_told("compact_error").is_some() {
+    if present("compact_error").is_some() {
         let notice = builder.notice("compaction", content(value, "compact_error"));
         return builder.put(leveled(notice, "error"));
     }
@@ -199,7 +199,7 @@ fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
     let reason = value
         .get("error")
         .filter(|error| error.kind() == json::ValueKind::String)
-        // The message holds the JSON of the API's answer.
+        // The message contains the JSON of the API response.
         .or_else(|| error?.get("formatted").or_else(|| error?.get("message")));
     let mut notice = builder.notice("retry", Content::None);
     let facts = [("attempt", attempt), ("of", most), ("status", status)];
@@ -210,15 +210,15 @@ fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
 }
 
 fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
-    let said = ["output", "stderr", "stdout"].into_iter().find_map(|key| filled(value.get(key)));
-    let mut notice = builder.notice("hook", string(said));
+    let texts = ["output", "stderr", "stdout"].into_iter().find_map(|key| filled(value.get(key)));
+    let mut notice = builder.notice("hook", string(texts));
     copy(&mut notice, value, &HOOK);
     let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
         && value.get("outcome").and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
     echo(if is_fine { minor(notice) } else { leveled(notice, "warning") })
 }
 
-/// The end of a task, in the foreground or in the background.
+/// Returns the notice for the end of a task, in the foreground or in the background.
 fn task(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>, calls: &Calls) -> Item {
     let mut notice = builder.notice("task", content(value, "summary"));
     copy(&mut notice, value, &TASK);
@@ -226,7 +226,7 @@ fn task(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>, calls: &Calls) ->
     echo_of_result(if has_failed { leveled(notice, "warning") } else { notice }, value, calls)
 }
 
-/// The notice, which the result of its call tells too, if that is still to come.
+/// Marks a notice as an echo if the result of its call is still to come, since that will report the same.
 fn echo_of_result(notice: Item, value: Value<'_>, calls: &Calls) -> Item {
     let call = value.get("tool_use_id").and_then(Value::decode);
     let is_awaited = call.is_some_and(|call| calls.awaits(&Id::from(&*call)));

@@ -1,22 +1,23 @@
-//! Which tasks run in the background: an agent that has reported its result may still work on them.
+//! Counts the tasks that run in the background: an agent that has reported its result may still work on them.
 
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::hash::hash;
 use streamfmt_core::json::Value;
 
-/// Tasks that are remembered. Of more, the rest is not counted.
+/// The most tasks that are counted.
 const MAX_TASKS: usize = 1024;
 
-/// The tasks that run in the background, by the hash of their id.
+/// The tasks that run in the background.
 #[derive(Debug, Default)]
 pub(super) struct BackgroundTasks {
+    /// The hashes of their ids.
     running: Vec<u64>,
-    /// Whether the program lists them, as later versions do: what it reports of a single one is not needed then.
+    /// Whether the program reports the list of all tasks, as later versions do. Then reports about single tasks are ignored.
     is_listed: bool,
 }
 
 impl BackgroundTasks {
-    /// A line of a subtype that may start or end tasks.
+    /// Updates the tasks from a `system` line, and emits their number if it changed.
     pub(super) fn note(&mut self, subtype: &str, value: Value<'_>, out: &mut Vec<Event>) {
         let before = self.running.len();
         match subtype {
@@ -27,7 +28,7 @@ impl BackgroundTasks {
                 self.running.extend(tasks.filter_map(id).take(MAX_TASKS));
             }
             "task_started" if !self.is_listed => {
-                // The end of a command in the background isn't always reported by earlier versions.
+                // Earlier versions don't always report the end of a command in the background.
                 let is_command =
                     value.get("task_type").and_then(Value::str).is_some_and(|it| it.is("local_bash"));
                 let id = id(value).filter(|id| !is_command && !self.running.contains(id));

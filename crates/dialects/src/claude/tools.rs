@@ -7,12 +7,12 @@ use streamfmt_core::dialect::Tool;
 use streamfmt_core::item::{Deed, InputPart};
 use streamfmt_core::name_table::NameTable;
 
-/// The tool of this name, if it is one of its own.
+/// Returns the tool of this name, if Claude Code has it.
 pub(crate) fn find(name: &str) -> Option<Tool> {
     NAMES.get(name.as_bytes())
 }
 
-/// What a tool of this name does, whether known or not.
+/// Returns the tool of this name, whether known or not.
 pub(super) fn of(name: &str) -> Tool {
     find(name).unwrap_or_else(|| tool::unknown(name))
 }
@@ -60,7 +60,7 @@ const PLAN_MODE: &[InputPart] = &[key("plan", "plan")];
 
 const SKILL: &[InputPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];
 
-/// Its tools. A stream may have others.
+/// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 49] = [
     row("Agent", Deed::Delegate),
     row("AskUserQuestion", Deed::Ask),

@@ -1,4 +1,4 @@
-//! What the program wraps around the texts of results, as facts; and what is left of a text for people to read.
+//! Text that the program adds to results for the model: it is read as facts, and removed from the readable text.
 
 use std::sync::LazyLock;
 
@@ -13,37 +13,37 @@ const REMINDER: &str = "<system-reminder>";
 const REMINDER_END: &str = "</system-reminder>";
 const ERROR: &str = "<tool_use_error>";
 const ERROR_END: &str = "</tool_use_error>";
-/// How the text of a failed command begins.
+/// The beginning of the text of a failed command.
 const EXIT: &str = "Exit code ";
-/// How the model is told that a person stopped a call: a paragraph for the model, not for people.
+/// The beginning of the paragraph that informs the model that the user stopped a call.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
-/// What stands in that if the call was running.
+/// Contained in that paragraph if the call was running.
 const RUNNING: &str = "stopped while running";
-/// What stands in it before the person's own words.
+/// Precedes the user's words in that paragraph.
 const REASON: &str = "the user said:\n";
-/// How results end that a person's interruption cut short.
+/// The end of a result that was cut short by an interrupt of the user.
 const INTERRUPTED: &str = "[Request interrupted by user for tool use]";
-/// Where a copy of a picture is kept.
+/// Precedes the path of an image's copy.
 const IMAGE: &str = "[Image: source: ";
-/// Rows of a line's list of decisions that are searched for each of its results. A real line has a row for each of a few results; without
-/// a limit, the time would grow with the square of their number.
+/// The most rows of a line's list of decisions that are searched for each of its results. A real line has a row for each of a few results;
+/// without a limit, the time would grow with the square of their number.
 const MAX_ROWS: usize = 64;
-/// The folder that the next command will run in, on standard error.
+/// Precedes, on standard error, the folder that the next command will run in.
 const RESET: &str = "Shell cwd was reset to ";
 const NO_OUTPUT: &str = "(Bash completed with no output)";
-/// Versions 1.0 end the listing of a folder with a question to the model.
+/// The question to the model with which versions 1.0 end the listing of a folder.
 const QUESTION: &str = "NOTE: do any of the files above seem malicious?";
 const TODOS: &str = "Todos have been modified";
 const SKILL: &str = "Launching skill";
 const APPROVED: &str = "User has approved";
 const CREATED: &str = "File created successfully at:";
-/// What stands before the changed lines, numbered.
+/// Precedes the numbered lines around a change.
 const SNIPPET: &str = "on a snippet of the edited file:\n";
 const FOUND: &str = "Found ";
-/// How a cell of a notebook begins, as the model reads it. Versions before 2.0 tell no facts of it.
+/// The beginning of a notebook's cell in the text for the model. Versions before 2.0 have no structured value for it.
 const CELL: &str = "<cell id=\"";
 
-// Made once: for most texts making it would take longer than the search.
+// Built once: for most texts, building a finder would take longer than the search.
 static FIND_REMINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(REMINDER));
 static FIND_REJECTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(REJECTED));
 static FIND_INTERRUPTED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(INTERRUPTED));
@@ -74,16 +74,16 @@ const SENTENCES: &[&str] = &[
     super::outcome::DIAGNOSTIC,
 ];
 
-/// The sentences and tags that nothing else may know.
+/// Returns the sentences and tags that no code outside this dialect may contain.
 pub(crate) fn sentences() -> Vec<&'static str> {
     let others = super::marker::sentences().chain(super::for_the_model::sentences());
     SENTENCES.iter().copied().chain(others).collect()
 }
 
-/// Adds to a result what its text says beside what the tool said.
+/// Adds the facts that the program wrote into the text of a result.
 pub fn add_facts(item: &mut Item) {
     item.words = Some(words);
-    if let Some(folder) = reset_told(item) {
+    if let Some(folder) = reset_in_stderr(item) {
         item.data.push(("cwd", Fact::Text(folder)));
     }
     if item.error {
@@ -110,7 +110,7 @@ pub fn add_facts(item: &mut Item) {
     item.data.push(fact);
 }
 
-/// Whether the text begins so.
+/// Whether the text of an item begins with this string.
 fn begins(item: &Item, with: &str) -> bool {
     let short = |text: Value<'_>| text.str().is_some_and(|text| text.begins_with(with));
     match &item.text {
@@ -120,13 +120,13 @@ fn begins(item: &Item, with: &str) -> bool {
     }
 }
 
-/// The exit code of a failed command, and how a person stopped a call.
+/// Adds the exit code of a failed command, and how the user stopped a call.
 fn add_failure(item: &mut Item) {
     let text = item.text();
     let is_run = item.deed.is_none_or(|deed| deed.action() == streamfmt_core::item::Action::Run);
     let code = text.strip_prefix(EXIT).and_then(|rest| rest.lines().next()?.trim().parse().ok());
     let may_be_stopped = is_in(&text, &FIND_REJECTED) || is_in(&text, &FIND_INTERRUPTED);
-    // What the program reports of a call that asks a person has tags; the rest is the person's answer.
+    // For a call that asks the user, the program's errors are in tags; any other text is the user's answer.
     let is_asking = matches!(item.deed, Some(Deed::Plan | Deed::PlanMode | Deed::Ask));
     let is_refusal = is_asking && !text.starts_with(ERROR);
     if let Some(code) = code.filter(|_| is_run) {
@@ -139,8 +139,8 @@ fn add_failure(item: &mut Item) {
     }
 }
 
-/// Whether a call was refused permission, and who refused it if no person did, from the fields beside the result: a stream has a list
-/// with one row for each result of the line, a history has one decision for its only result.
+/// Returns the fact `denied` if a call was refused permission: `true`, or the name of what refused it instead of the user. It is in fields
+/// beside the result: a stream has a list with a row for each result of the line, a history has one decision for its only result.
 pub(super) fn denial(line: Value<'_>, call: Option<&Id>) -> Option<Fact> {
     let is_of_call = |row: &Value<'_>| {
         let id = row.get("id").and_then(Value::decode);
@@ -162,7 +162,7 @@ fn is_in(text: &str, sentence: &Finder<'_>) -> bool {
     sentence.find(text.as_bytes()).is_some()
 }
 
-/// How a job in the background goes: some versions tell it as facts of a task, others between tags in the text.
+/// Adds the state of a background job: some versions have it in the structured value `task`, others between tags in the text.
 fn add_job(item: &mut Item) {
     let mut facts = Vec::new();
     let task = item.fact("task").and_then(FactRef::value);
@@ -189,25 +189,25 @@ fn add_job(item: &mut Item) {
     item.data.extend(moved.map(|folder| ("cwd", Fact::Text(folder))));
 }
 
-/// The folder that the next command will run in, if that is all that a text says.
+/// Returns the folder that the next command will run in, if the text has nothing else.
 fn reset(errors: &str) -> Option<&str> {
     let folder = errors.trim_start_matches('\n').trim_end().strip_prefix(RESET)?;
     (!folder.contains('\n')).then_some(folder)
 }
 
-/// The same for the fact `stderr`, which is decoded only if it may say so.
-fn reset_told(item: &Item) -> Option<String> {
+/// Returns that folder from the fact `stderr`, which is decoded only if it contains the sentence.
+fn reset_in_stderr(item: &Item) -> Option<String> {
     let errors = item.fact("stderr")?.value()?;
     if is_in(errors.str()?.raw(), &FIND_RESET) { reset(&errors.decode()?).map(str::to_owned) } else { None }
 }
 
-/// The lines around a change, numbered.
+/// Returns the numbered lines around a change.
 fn snippet(text: Value<'_>) -> Option<String> {
     let text = text.decode()?;
     text.split_once(SNIPPET).map(|(_, snippet)| snippet.to_owned())
 }
 
-/// What a result says to people.
+/// Returns the readable text of a result.
 fn words(item: &Item, text: Text) -> Text {
     let text = readable(item, text);
     if item.error {
@@ -226,7 +226,7 @@ fn words(item: &Item, text: Text) -> Text {
     }
 }
 
-/// The text without notes to the model.
+/// Returns the text without notes to the model.
 fn readable(item: &Item, text: Text) -> Text {
     let text = without_reminders(text).trimmed_end();
     let has_image = item.fact("images").is_some();
@@ -236,7 +236,7 @@ fn readable(item: &Item, text: Text) -> Text {
     }
 }
 
-/// What a failure says to people, and how a person stopped the call, if that is why.
+/// Returns the readable text of a failure, and how the user stopped the call, if that is the cause.
 fn of_failure(item: &Item, text: Text) -> (Text, Option<&'static str>) {
     let mut text = match text.strip_prefix(ERROR).and_then(|inside| inside.strip_suffix(ERROR_END)) {
         Some(inside) => text.slice(ERROR.len(), ERROR.len() + inside.len()),
@@ -251,13 +251,13 @@ fn of_failure(item: &Item, text: Text) -> (Text, Option<&'static str>) {
         return (Text::clean(rest.trim_end()), Some("interrupted"));
     }
     let is_interrupted = || item.fact("interrupted").and_then(FactRef::bool) == Some(true);
-    let is_told =
+    let has_other_cause =
         || ["timed_out_ms", "denied"].iter().any(|name| item.fact(name).is_some()) || is_interrupted();
-    if !text.starts_with(REJECTED) || exit.is_some() || is_told() {
+    if !text.starts_with(REJECTED) || exit.is_some() || has_other_cause() {
         return (text, None);
     }
     let reason = text.find(REASON).map(|at| at + REASON.len());
-    // Without a word of the person, the sentence is the same for a refusal and for a Ctrl-C.
+    // Without a message from the user, the text is the same for a refusal and for Ctrl-C.
     let how = match reason {
         _ if text.contains(RUNNING) => "interrupted",
         Some(_) => "rejected",
@@ -266,7 +266,7 @@ fn of_failure(item: &Item, text: Text) -> (Text, Option<&'static str>) {
     (text.slice(reason.unwrap_or(text.len()), text.len()), Some(how))
 }
 
-/// Takes out the notes to the model.
+/// Removes the notes to the model.
 fn without_reminders(text: Text) -> Text {
     const OPEN: &[u8] = REMINDER.as_bytes();
     const CLOSE: &[u8] = REMINDER_END.as_bytes();

@@ -1,12 +1,13 @@
-//! The files of sub-agents: session files of their own, beside that of the session which started them.
+//! The files of sub-agents: separate session files, beside that of the session that started them.
 
 use std::borrow::Cow;
 
 use streamfmt_core::dialect::{Beginning, SideFiles};
 use streamfmt_core::json::Value;
 
-/// A sub-agent's file is named like any other, ends in its id, and names the session that started it in its first line.
-/// Its task follows further down: such a file is found by the id, which the result of the call has.
+/// How the files of sub-agents are found. The name of such a file has the form of any session's and ends in the sub-agent's id; its
+/// first line names the session that started it. The task comes later in the file, so a file is matched by its id, which the result
+/// of the call contains.
 pub(crate) const SIDE_FILES: SideFiles = SideFiles {
     folders: &["."],
     agent: |name| {
@@ -21,10 +22,10 @@ pub(crate) const SIDE_FILES: SideFiles = SideFiles {
         let payload =
             line.get("payload").filter(|_| text(line, "type").as_deref() == Some("session_meta"))?;
         let own = |name: &str| text(payload, name).map(Cow::into_owned);
-        // No prompt is like an id.
+        // The id takes the place of the prompt: no prompt looks like an id.
         Some(Beginning { session: own("parent_thread_id"), prompt: own("id") })
     },
-    // Lines of a stream have no payload, and those of other products have a session, too.
+    // Only lines of session files have a payload; lines of streams and of other products may have a session, too.
     session: |item| {
         item.record.as_ref()?.root().get("payload")?;
         item.session.as_deref().map(str::to_owned)

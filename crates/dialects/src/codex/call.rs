@@ -1,4 +1,4 @@
-//! Calls: of the items that streams and newer session files have, and of what the model asked for.
+//! Builds calls: from the items of streams and newer session files, and from the tool calls of the model.
 
 use crate::facts::{filled, nodes, push_list};
 use crate::tool::add_server;
@@ -8,7 +8,7 @@ use streamfmt_core::json::{self, Value};
 
 use super::{ItemBuilder, command, tools};
 
-/// What an item that is a call comes from. Streams and session files write the same types differently.
+/// The type of an item that is a call. Streams and session files spell the same types differently.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallSource {
     Command,
@@ -20,7 +20,7 @@ pub(super) enum CallSource {
 }
 
 impl CallSource {
-    /// That of an item of this type.
+    /// Returns the source for an item's type, or `None` if such an item is no call.
     pub(super) fn of_item(kind: &str) -> Option<Self> {
         Some(match kind {
             "command_execution" | "CommandExecution" => Self::Command,
@@ -34,7 +34,7 @@ impl CallSource {
     }
 }
 
-/// The call that an item is.
+/// Returns the call for an item.
 pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
     let mut call = builder.item(id, Kind::Call);
     match source {
@@ -45,7 +45,7 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
         CallSource::Patch => {
             set_tool(&mut call, tools::PATCH);
             if let Some(changes) = value.get("changes") {
-                made(&mut call, changes, vec![("changes", file_changes(changes))]);
+                set_input(&mut call, changes, vec![("changes", file_changes(changes))]);
                 let paths = changes.entries().map(|(path, _)| Fact::Text(path.decode().into_owned()));
                 push_list(&mut call, "files", paths.collect());
             }
@@ -62,7 +62,7 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
             set_tool(&mut call, &tool);
             let [prompt, receivers] = value.get_all(["prompt", "receiver_thread_ids"]);
             if let Some(prompt) = prompt.filter(|prompt| prompt.str().is_some()) {
-                made(&mut call, prompt, vec![("prompt", Fact::Node(prompt.node()))]);
+                set_input(&mut call, prompt, vec![("prompt", Fact::Node(prompt.node()))]);
             } else {
                 call.input = receivers.filter(|ids| ids.items().next().is_some()).map(Value::node);
             }
@@ -70,26 +70,26 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
         CallSource::Image => {
             set_tool(&mut call, tools::IMAGE);
             if let Some(path) = value.get("path") {
-                made(&mut call, path, vec![("path", path_of(path))]);
+                set_input(&mut call, path, vec![("path", path_of(path))]);
             }
         }
     }
     call
 }
 
-/// The call of a tool of this name with this input, which may be JSON in a string.
+/// Returns a call of a tool by its name. The input may be JSON in a string.
 pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Item {
     let mut call = builder.item(id, Kind::Call);
     set_tool(&mut call, name);
     let names = name.split_once("__");
     if call.deed == Some(Deed::Other) && tools::find(name).is_none() && names.is_some() {
-        // Versions before 0.80 name tools of servers without saying that they are such.
+        // Versions before 0.80 name the tools of MCP servers without the prefix `mcp__`.
         set_action(&mut call, Action::Mcp);
         add_server(&mut call, names);
     }
     let Some(input) = input.filter(|input| !input.is_null()) else { return call };
     let record = builder.input.record.unpacked(input.node()).unwrap_or_else(|| builder.input.record.clone());
-    // What stands before the input is where it was.
+    // The unpacked record has other nodes: look up the timestamp in it again.
     let event = record.value(builder.input.value.node());
     call.at = call.at.and(event.get("timestamp")).map(Value::node);
     call.input = Some(input.node());
@@ -100,28 +100,28 @@ pub(super) fn of_tool(name: &str, input: Option<Value<'_>>, id: Id, builder: &It
         _ => None,
     };
     if let Some(changes) = patch.and_then(|patch| patch::changes_of(&patch.decode()?)) {
-        // Whoever hands it over, it is the same tool.
+        // A patch passed to a shell counts as a call of the patch tool.
         set_tool(&mut call, tools::PATCH);
-        made(&mut call, input, vec![("changes", changes)]);
+        set_input(&mut call, input, vec![("changes", changes)]);
     }
     call.record = Some(record.clone());
     call
 }
 
-/// A command that is run in a folder, by a tool of this name.
+/// Makes a call one of this tool that runs a command in a folder, or a call of the patch tool if the command applies a patch.
 pub(super) fn run(call: &mut Item, tool: &str, command: Option<Value<'_>>, cwd: Option<Value<'_>>) {
     set_tool(call, tool);
     let Some(command) = command else { return };
     if let Some(changes) = command::patch(command).and_then(|patch| patch::changes_of(&patch.decode()?)) {
         set_tool(call, tools::PATCH);
-        return made(call, command, vec![("changes", changes)]);
+        return set_input(call, command, vec![("changes", changes)]);
     }
     let mut facts = vec![("command", Fact::Made(command::meant, command.node()))];
     facts.extend(cwd.map(|cwd| ("cwd", path_of(cwd))));
-    made(call, command, facts);
+    set_input(call, command, facts);
 }
 
-/// A search of the web, or a page that is looked at.
+/// Makes a call a web search, or the retrieval of a page.
 pub(super) fn web(call: &mut Item, action: Option<Value<'_>>, query: Option<Value<'_>>) {
     set_tool(call, tools::WEB);
     let [url, own, pattern] =
@@ -130,17 +130,17 @@ pub(super) fn web(call: &mut Item, action: Option<Value<'_>>, query: Option<Valu
     let facts: Vec<_> = nodes([("url", url), ("query", query), ("prompt", pattern)]).collect();
     let of = action.filter(|action| action.kind() == json::ValueKind::Object).or(query);
     if let Some(of) = of.filter(|_| !facts.is_empty()) {
-        made(call, of, facts);
+        set_input(call, of, facts);
     }
 }
 
-/// Notes what a call does, which is made of its input.
-fn made(call: &mut Item, input: Value<'_>, facts: Vec<(&'static str, Fact)>) {
+/// Sets the input of a call, and the facts derived from it.
+fn set_input(call: &mut Item, input: Value<'_>, facts: Vec<(&'static str, Fact)>) {
     call.input = Some(input.node());
     call.does = Some(Does::Facts { facts: facts.into(), of: input.node() });
 }
 
-/// A path, which newer versions write as the address of a file.
+/// Returns a path as a fact. Newer versions write paths as `file://` URLs.
 fn path_of(path: Value<'_>) -> Fact {
     let bare = |path: Value<'_>| {
         let path = path.decode()?;
@@ -149,14 +149,14 @@ fn path_of(path: Value<'_>) -> Fact {
     Fact::Made(bare, path.node())
 }
 
-/// The changes of files, which are a list, or by path.
+/// Returns the changes of files, which the stream has as a list or as a map from path to change.
 pub(super) fn file_changes(changes: Value<'_>) -> Fact {
     if changes.kind() == json::ValueKind::Array {
         return Fact::Named(changes.node(), FILE);
     }
     let list = changes.entries().map(|(path, change)| {
         let mut facts = vec![("path", Fact::Text(path.decode().into_owned()))];
-        // Newer versions name the kind, older ones have it as a key.
+        // Newer versions have a field for the kind, older ones use it as a key.
         let known = change.get("type").and_then(Value::decode);
         let kind =
             known.or_else(|| change.entries().next().map(|(kind, _)| kind.decode())).unwrap_or_default();
@@ -172,10 +172,10 @@ pub(super) fn file_changes(changes: Value<'_>) -> Fact {
     Fact::List(list.collect())
 }
 
-/// A file that was changed, in a stream.
+/// The fields of a changed file in a stream.
 const FILE: &[InputPart] = &[InputPart::key("path", "path"), InputPart::key("kind", "kind")];
 
-/// The points of a plan that a call writes.
+/// Returns the to-do list that a call writes, if any.
 pub(super) fn points(call: &Item) -> Option<Fact> {
     let does = call.does();
     let points = does.get("todos").filter(|_| call.deed == Some(Deed::Todos))?;

@@ -1,10 +1,10 @@
-//! Commands: what was meant by those that Codex gives to a shell.
+//! Extracts commands from the shell invocations of Codex.
 
 use std::borrow::Cow;
 
 use streamfmt_core::json::{Value, ValueKind};
 
-/// The command that an input holds, as a text or as a list of words, without the shell that it is given to.
+/// Returns the command in an input, which is a string or a list of words, without the shell that runs it.
 pub(super) fn meant(command: Value<'_>) -> Option<String> {
     match command.kind() {
         ValueKind::String => {
@@ -23,20 +23,20 @@ pub(super) fn meant(command: Value<'_>) -> Option<String> {
     }
 }
 
-/// The patch that a list of words hands to the program that applies it, as versions before 0.45 do.
+/// Returns the patch if the command is a list of words that starts with `apply_patch`, as in versions before 0.45.
 pub(super) fn patch(command: Value<'_>) -> Option<Value<'_>> {
     let mut words = command.items();
     let is_patch = words.next()?.str()?.is(super::tools::PATCH);
     words.next().filter(|patch| is_patch && patch.str().is_some())
 }
 
-/// What a shell is asked to run: `bash -lc SCRIPT`.
+/// Returns the script of a shell invocation: `bash -lc SCRIPT`.
 fn script<W: AsRef<str>>(words: &[W]) -> Option<&str> {
     let [_, option, script] = words else { return None };
     matches!(option.as_ref(), "-lc" | "-c" | "-Command").then(|| script.as_ref())
 }
 
-/// A word as it would be written for a shell.
+/// Quotes a word for a shell, if needed.
 fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
@@ -45,8 +45,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
     format!("'{}'", word.replace('\'', r"'\''")).into()
 }
 
-/// The words of a text that is written for a shell; `None` if a quote isn't closed, or there are more than a call of a
-/// shell has.
+/// Splits a shell command into words. `None` if a quote isn't closed, or if there are more words than `bash -lc SCRIPT` has.
 fn words(text: &str) -> Option<Vec<String>> {
     const MOST: usize = 3;
     let mut words = Vec::new();

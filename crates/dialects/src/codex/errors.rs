@@ -1,4 +1,4 @@
-//! Errors: those that are tried again, those that end a turn, and what a message says that is the body of an answer.
+//! Errors: retries, errors that end a turn, and messages that contain the body of an API response.
 
 use crate::facts::{leveled, string};
 use streamfmt_core::item::Fact;
@@ -6,10 +6,10 @@ use streamfmt_core::json::{Record, Value, ValueKind};
 
 use super::ItemBuilder;
 
-/// How an error begins that isn't the end: the model is asked again.
+/// The beginning of an error after which the request is retried.
 pub(super) const RETRY: &str = "Reconnecting... ";
 
-/// The notice of an error, which says `message`.
+/// Emits the notice for an error with this message.
 pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
     let Some(text) = message.and_then(Value::decode) else {
         return builder.unknown("error".into(), message.unwrap_or(builder.input.value));
@@ -30,14 +30,14 @@ pub(super) fn notice(message: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) 
         leveled(notice, "warning")
     } else {
         let mut notice = builder.notice("error", content);
-        notice.data.extend(inside(&text).map(|words| ("words", Fact::Text(words))));
+        notice.data.extend(message_in_body(&text).map(|words| ("words", Fact::Text(words))));
         leveled(notice, "error")
     };
     builder.put(notice);
 }
 
-/// The message in the body of an API's answer, if a message is one.
-pub(super) fn inside(message: &str) -> Option<String> {
+/// Replaces the body of an API response in a message by the `message` in it. `None` if there is no such body.
+pub(super) fn message_in_body(message: &str) -> Option<String> {
     let start = message.find('{')?;
     let record = Record::from_line(message[start..].trim_end().to_owned()).ok()?;
     let error = record.root().get("error").filter(|error| error.kind() == ValueKind::Object);

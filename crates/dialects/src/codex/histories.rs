@@ -1,10 +1,10 @@
-//! Where the program keeps its session files.
+//! The location of Codex's session files.
 
 use std::borrow::Cow;
 
 use streamfmt_core::dialect::Histories;
 
-/// One folder for each day, in one for its month and one for its year. A file's first line names the working directory.
+/// Session files are in folders by year, month and day. A file's first line contains the working directory.
 pub(crate) const HISTORIES: Histories = Histories {
     variable: "CODEX_HOME",
     home: ".codex",

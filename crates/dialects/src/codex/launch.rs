@@ -1,25 +1,25 @@
-//! How the program is started so that it writes a stream.
+//! Completes command lines of Codex so that it writes a stream.
 
 use crate::arguments::{before_dashes, has, owned};
 use streamfmt_core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
 use streamfmt_core::names::Names;
 
-/// Without `exec` it opens a screen of its own.
+/// How Codex is launched. Without `exec` it opens its interactive screen.
 pub(crate) const LAUNCH: Launch = Launch { programs: &["codex"], complete };
 
-/// First arguments that make it do something else than work on a task.
+/// Commands that don't work on a task.
 static COMMANDS: Names = Names::of(
     "app app-server apply cloud completion debug execpolicy features help login logout mcp mcp-server \
      sandbox update",
 );
 
-/// Options after which it says something and ends.
-static SAYINGS: Names = Names::of("-h --help -V --version");
+/// Options that print something and exit.
+static INFORMATIONAL: Names = Names::of("-h --help -V --version");
 
 /// Options that take all values up to the next option.
 static WITH_VALUES: Names = Names::of("-i --image");
 
-/// Options that take a value, which is no task.
+/// Options that take one value.
 static WITH_VALUE: Names = Names::of(
     "-c --config -m --model -C --cd -s --sandbox -p --profile -o --output-last-message --output-schema \
      --color --add-dir --enable --disable --local-provider -a --ask-for-approval --remote",
@@ -28,9 +28,9 @@ static WITH_VALUE: Names = Names::of(
 fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefusal> {
     let options = before_dashes(arguments);
     let words = words(options);
-    let is_saying = options.iter().any(|option| SAYINGS.has(option));
+    let is_informational = options.iter().any(|option| INFORMATIONAL.has(option));
     let first = words.first().map(|&at| arguments[at]);
-    if is_saying || first.is_some_and(|first| COMMANDS.has(first)) {
+    if is_informational || first.is_some_and(|first| COMMANDS.has(first)) {
         return Ok(LaunchPlan::default());
     }
     let Some(&exec) = words.first().filter(|&&at| ["exec", "e"].contains(&arguments[at])) else {
@@ -40,7 +40,7 @@ fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefus
     };
     let is_stream = has(options, "--json") || has(options, "--experimental-json");
     let added = if is_stream { Vec::new() } else { vec!["--json"] };
-    // With a task on the command line it still reads a pipe to its end before it begins.
+    // Even with a task on the command line, it reads piped standard input to the end before it begins.
     let has_task = has_task(arguments, options, &words[1..]);
     let asks = words[1..].iter().any(|&at| arguments[at] == "-");
     let task = if has_task { task(arguments, options, &words[1..]) } else { None };
@@ -48,31 +48,31 @@ fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefus
     Ok(LaunchPlan { added, at: exec + 1, waits_for_stdin: has_task && !asks, task, resumes })
 }
 
-/// The session that is resumed, if it is named.
+/// Returns the session to resume, if the command line names it.
 fn resumed(arguments: &[&str], options: &[&str], words: &[usize]) -> Option<String> {
     words.first().filter(|&&at| arguments[at] == "resume" && !options.contains(&"--last"))?;
     let session = words.get(1).map(|&at| arguments[at]).filter(|session| *session != "-");
     session.or_else(|| arguments.get(options.len() + 1).copied()).map(str::to_owned)
 }
 
-/// Whether the task is on the command line. `words`: where the arguments behind `exec` are that are no options.
+/// Whether the task is on the command line. `words`: the indices of the arguments after `exec` that are no options.
 fn has_task(arguments: &[&str], options: &[&str], words: &[usize]) -> bool {
     let is_resumed = words.first().is_some_and(|&at| arguments[at] == "resume");
     let words = &words[usize::from(is_resumed)..];
-    // The first word behind `resume` is the session, unless an option names it.
+    // The first word after `resume` is the session, unless `--last` selects it.
     let is_session_missing = is_resumed && !options.contains(&"--last");
     let behind_dashes = arguments.len().saturating_sub(options.len() + 1);
     words.len() + behind_dashes > usize::from(is_session_missing)
 }
 
-/// The task, which is on the command line: the last word.
+/// Returns the task on the command line: the last word, unless it is `-`.
 fn task(arguments: &[&str], options: &[&str], words: &[usize]) -> Option<String> {
     let behind_dashes = arguments.get(options.len() + 1..).and_then(|behind| behind.last());
     let task = behind_dashes.or_else(|| words.last().map(|&at| &arguments[at]));
     task.filter(|task| **task != "-").map(|task| (*task).to_owned())
 }
 
-/// Where the arguments are that are neither options nor values of options.
+/// Returns the indices of the arguments that are neither options nor values of options.
 fn words(options: &[&str]) -> Vec<usize> {
     let mut found = Vec::new();
     let (mut is_value, mut are_values) = (false, false);

@@ -1,5 +1,5 @@
-//! Codex: the stream of `codex exec --json`, that of versions before 0.44, and the files that its sessions are
-//! recorded in, through one decoder. Each line shows which of the three it is of.
+//! Codex: one decoder for the stream of `codex exec --json`, the stream of versions before 0.44, and session files. The form of each
+//! line shows which of the three it belongs to.
 //!
 //! ```text
 //! {"type":"item.completed","item":{…}}                          [stream]
@@ -7,8 +7,7 @@
 //! {"timestamp":…,"type":"response_item","payload":{…}}          [rollout]
 //! ```
 //!
-//! What is easy to get wrong stands where it is dealt with: calls that never end in [`stream`], what is recorded twice in
-//! [`rollout`].
+//! The pitfalls are described where they are handled: calls that never end in [`stream`], content recorded twice in [`rollout`].
 
 mod agents;
 mod call;
@@ -63,32 +62,33 @@ pub(super) fn claim(value: Value<'_>) -> bool {
     }
 }
 
-/// Whether a value is a line of a stream that ends with an outcome. Lines of histories have a `payload`, and streams of versions up to
-/// 0.36, whose lines have a `msg`, end without a word.
+/// Whether a value is a line of a stream that ends with an outcome. Lines of histories, which have a `payload`, aren't; nor are those of
+/// old streams, which have a `msg` instead of a `type`: no line ends such a stream.
 pub(super) fn is_stream(value: Value<'_>) -> bool {
     value.get("type").is_some() && value.get("payload").is_none()
 }
 
-/// The decoder: what must be remembered from line to line.
+/// The decoder: its state between lines.
 pub(super) struct Codex {
     session: Option<SessionId>,
     calls: Calls,
-    /// Tokens of all model calls, as the last line that counts them has them.
+    /// The tokens of all model calls, from the last line that reports them.
     used: Option<Item>,
-    /// The same as numbers, and what they were when the last turn ended.
+    /// The same as numbers.
     counted: Usage,
+    /// The value of `counted` when the last turn ended.
     settled: Usage,
-    /// How often a process that resumed the session began to count from 0.
+    /// How many times a process that resumed the session started counting from 0.
     restarts: u64,
     stream: Stream,
     old: OldStream,
     rollout: Rollout,
-    /// The same of the files of sub-agents, whose lines may come between any others.
+    /// The state of sub-agents' session files, whose lines may come between any others.
     inside: RolloutsInside,
 }
 
 impl Codex {
-    /// A decoder that remembers as much as the budget says.
+    /// Creates a decoder whose state is limited by the budget.
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             session: None,
@@ -114,8 +114,8 @@ impl Decoder for Codex {
     }
 
     fn end(&mut self, out: &mut Vec<Event>) {
-        self.open_rollout(out);
-        self.open_rollouts_inside(out);
+        self.flush_rollout(out);
+        self.flush_rollouts_inside(out);
         out.extend(self.used.take().map(|totals| Event::Put(Box::new(totals))));
     }
 }
@@ -137,7 +137,7 @@ impl Codex {
         }
     }
 
-    /// The session that lines belong to from here on.
+    /// Sets the session that this line and the following ones belong to.
     fn begin(&mut self, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = id.and_then(Value::decode).filter(|id| !id.is_empty());
         if id.is_some() && id.as_deref() != self.session.as_deref() {
@@ -147,7 +147,7 @@ impl Codex {
         builder.session.clone_from(&self.session);
     }
 
-    /// What is known of the run, whose session the line names.
+    /// Returns the facts of the run: the agent and its session.
     fn facts(&self) -> Facts {
         Facts {
             agent: Some(Text::own("codex")),
@@ -156,12 +156,12 @@ impl Codex {
         }
     }
 
-    /// Counts the tokens of all model calls of the session so far, which take the place of those counted before: unless another process
-    /// resumed the session and counts from 0.
+    /// Emits the tokens of all model calls of the session so far. They replace those emitted before, unless another process resumed the
+    /// session and started counting from 0.
     fn count(&mut self, total: Value<'_>, out: &mut Vec<Event>) -> Usage {
         let tokens = tokens::of(total);
         if tokens::fact(tokens).is_some() {
-            self.restarts += u64::from(tokens::is_anew(tokens, self.counted));
+            self.restarts += u64::from(tokens::has_restarted(tokens, self.counted));
             self.counted = tokens;
         }
         let of_session = Id::below(self.session.as_deref().unwrap_or_default(), "tokens");
@@ -173,7 +173,7 @@ impl Codex {
         tokens
     }
 
-    /// Notes on an outcome what its turn took alone.
+    /// Adds the duration and tokens of the turn to its outcome.
     fn settle(&mut self, outcome: &mut Item) {
         let usage = tokens::fact(tokens::since(self.counted, self.settled));
         self.settled = self.counted;
@@ -184,9 +184,9 @@ impl Codex {
         }
     }
 
-    /// The same of a line that is no end, and may be the last.
+    /// Counts the tokens of a line within a turn. It may be the last line, so its totals are kept for the end of the input.
     fn count_so_far(&mut self, info: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
-        // A sub-agent counts its own: how far it has come says nothing of the session.
+        // A sub-agent counts only its own tokens.
         let total = info.and_then(|info| info.get("total_token_usage"));
         if let Some(total) = total.filter(|_| builder.input.parent.is_none()) {
             let mut totals = builder.item("totals", Kind::Notice);

@@ -1,5 +1,5 @@
-//! The stream of versions before 0.44. Its first line holds settings, its second one the prompt; the others name what
-//! happened and the call that it happened to. No line ends the turn: the stream just stops.
+//! The stream of versions before 0.44. Its first line holds settings, its second one the prompt; the others are events, with the
+//! id of their call. No line ends the turn: the stream just stops.
 
 use data_encoding::BASE64_NOPAD;
 
@@ -13,24 +13,24 @@ use streamfmt_core::text::Text;
 use super::call::{self, CallSource};
 use super::{Codex, ItemBuilder, errors, result, stream, tools};
 
-/// Bytes of outputs that are read while their commands run.
+/// The longest piece of Base64 output that is decoded while its command runs, in bytes.
 const MAX_PIECE: usize = 1 << 20;
 
-/// What is remembered of an old stream.
+/// The state of an old stream.
 #[derive(Default)]
 pub(super) struct OldStream {
-    /// The result that grows as its command writes.
+    /// The result that grows while its command writes output.
     growing: Option<Id>,
 }
 
-/// Whether a value is the first line, which has no type.
+/// Whether a value is the first line: the settings, which have no type.
 pub(super) fn is_settings(value: Value<'_>) -> bool {
     let known = value.get_all(["model", "workdir", "sandbox", "type"]);
     matches!(known, [Some(_), Some(_), Some(_), None])
 }
 
 impl Codex {
-    /// The first line.
+    /// Decodes the first line.
     pub(super) fn settings(&mut self, builder: &mut ItemBuilder<'_>) {
         let [model, cwd, mode] = builder.input.value.get_all(["model", "workdir", "approval"]);
         let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
@@ -40,28 +40,28 @@ impl Codex {
         builder.put(notice);
     }
 
-    /// A line that tells what happened.
+    /// Decodes an event line.
     pub(super) fn old(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let kind = message.get("type").and_then(Value::decode).unwrap_or_default();
         let [call_id, text, words] = message.get_all(["call_id", "message", "text"]);
-        let said = text.or(words).filter(|text| text.kind() == json::ValueKind::String);
+        let content = text.or(words).filter(|text| text.kind() == json::ValueKind::String);
         match &*kind {
-            "agent_message" | "agent_reasoning" if said.is_some() => {
+            "agent_message" | "agent_reasoning" if content.is_some() => {
                 let kind = if &*kind == "agent_message" { Kind::Reply } else { Kind::Thinking };
-                builder.put_text(kind, string(said));
+                builder.put_text(kind, string(content));
             }
             "error" | "stream_error" => errors::notice(text, builder),
-            "background_event" | "deprecation_notice" | "warning" if said.is_some() => {
-                let notice = builder.notice("info", string(said));
+            "background_event" | "deprecation_notice" | "warning" if content.is_some() => {
+                let notice = builder.notice("info", string(content));
                 let notice = if &*kind == "warning" { leveled(notice, "warning") } else { minor(notice) };
                 builder.put(notice);
             }
             "exec_command_begin" | "patch_apply_begin" | "mcp_tool_call_begin" | "web_search_begin" => {
                 let id = builder.id_of(call_id);
                 let call = begin(&kind, message, id, builder);
-                self.calls.made(&call);
+                self.calls.add(&call);
                 if &*kind == "web_search_begin" {
-                    // What is looked for is known at the end.
+                    // The query is known only at the end.
                     builder.bookkeeping("web_search_begin");
                     builder.emit(Event::Open(Box::new(call)));
                 } else {
@@ -93,11 +93,11 @@ impl Codex {
         let id = builder.id_of(message.get("call_id"));
         if kind == "web_search_end" {
             let call = begin(kind, message, id.clone(), builder);
-            self.calls.made(&call);
+            self.calls.add(&call);
             builder.put(call);
         }
         let mut item = result::of_call(&id, &self.calls, builder);
-        self.calls.answered(&id);
+        self.calls.mark_answered(&id);
         let [success, answer] = message.get_all(["success", "result"]);
         match kind {
             "exec_command_end" => result::of_item(CallSource::Command, message, &mut item),
@@ -120,12 +120,12 @@ impl Codex {
             }
             _ => {}
         }
-        result::silent(&mut item);
+        result::mark_success_if_silent(&mut item);
         self.old.growing.take_if(|growing| *growing == item.id);
         builder.put(item);
     }
 
-    /// A piece of what a command writes. All of it comes again when the command ends, if it does.
+    /// Appends a piece of a command's output. The end of the command, if it comes, repeats all of it.
     fn grow(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [call_id, chunk] = message.get_all(["call_id", "chunk"]);
         let call = call_id.and_then(Value::decode).map(|id| Id::from(&*id));
@@ -143,7 +143,7 @@ impl Codex {
     }
 }
 
-/// The call that begins with a line.
+/// Returns the call for a line that begins or ends one.
 fn begin(kind: &str, message: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
     match kind {
         "patch_apply_begin" => call::of_item(CallSource::Patch, message, id, builder),
@@ -160,12 +160,12 @@ fn begin(kind: &str, message: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> I
     }
 }
 
-/// What Base64 stands for, if it is that.
+/// Decodes Base64, with or without padding.
 fn decoded(base64: &str) -> Option<Vec<u8>> {
     BASE64_NOPAD.decode(base64.trim_end_matches('=').as_bytes()).ok()
 }
 
-/// Types that repeat what other lines say, or say nothing of the conversation.
+/// Types that repeat other lines, or don't belong to the conversation.
 static BOOKKEEPING: Names = Names::of(
     "agent_message_delta agent_reasoning_delta agent_reasoning_raw_content \
      agent_reasoning_raw_content_delta agent_reasoning_section_break mcp_list_tools_response \

@@ -1,4 +1,4 @@
-//! Results: what came of calls, as items tell it, and as the model was told.
+//! Builds results: from the items of streams and session files, and from the output that the model received.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use streamfmt_core::text::Text;
 use super::call::{CallSource, file_changes};
 use super::{ItemBuilder, tools};
 
-/// The result of a call, with nothing in it yet.
+/// Returns a result of a call, without content.
 pub(super) fn of_call(call: &Id, calls: &Calls, builder: &ItemBuilder<'_>) -> Item {
     let mut item = builder.item(Id::below(call.as_str(), "result"), Kind::Result);
     match calls.get(call) {
@@ -26,7 +26,7 @@ pub(super) fn of_call(call: &Id, calls: &Calls, builder: &ItemBuilder<'_>) -> It
     item
 }
 
-/// What an item that is a call tells of how it ended.
+/// Adds the outcome of a call to its result, from the call's item.
 pub(super) fn of_item(source: CallSource, value: Value<'_>, result: &mut Item) {
     let [status, exit, duration] = value.get_all(["status", "exit_code", "duration"]);
     let is_status = |word: &str| status.and_then(Value::str).is_some_and(|status| status.is(word));
@@ -58,18 +58,18 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, result: &mut Item) {
         }
         CallSource::Image => {}
     }
-    silent(result);
+    mark_success_if_silent(result);
 }
 
-/// Notes of a result that has nothing in it that it went well: that is all that is known.
-pub(super) fn silent(result: &mut Item) {
-    // Of a command it is known that it wrote nothing.
+/// Marks a result without content and error as successful: nothing else is known of it.
+pub(super) fn mark_success_if_silent(result: &mut Item) {
+    // For a command, an empty result already means that it wrote nothing.
     if !result.error && !has_text(result) && !matches!(result.deed, Some(Deed::Run | Deed::Job)) {
         result.data.push(("success", Fact::Bool(true)));
     }
 }
 
-/// Whether a result has a text that isn't empty. It isn't decoded for that.
+/// Whether a result has a text that isn't empty, without decoding it.
 pub(super) fn has_text(result: &Item) -> bool {
     let is_filled =
         |node: &u32| result.record.as_ref().is_some_and(|record| record.value(*node).raw().len() > 2);
@@ -81,24 +81,24 @@ pub(super) fn has_text(result: &Item) -> bool {
     }
 }
 
-/// What an item tells, without the line feed that ends it.
+/// Returns the text without blanks and line feeds at its end.
 fn trimmed(_: &Item, text: Text) -> Text {
     text.trimmed_end()
 }
 
-/// The call has failed.
+/// Marks a result as failed.
 pub(super) fn fail(result: &mut Item) {
     (result.error, result.status) = (true, Status::Failed);
 }
 
-/// How long a call took.
+/// Adds the duration of a call.
 pub(super) fn add_duration(result: &mut Item, duration: Option<Value<'_>>) {
     if let Some(duration) = duration.filter(|duration| duration.kind() == json::ValueKind::Object) {
         result.data.push(("took_ms", Fact::Count(milliseconds, duration.node())));
     }
 }
 
-/// What the server of an MCP tool answered, or why it didn't.
+/// Adds the response of an MCP server, or its error.
 fn mcp(value: Value<'_>, result: &mut Item) {
     let [answer, error] = value.get_all(["result", "error"]);
     if let Some(answer) = answer.filter(|answer| !answer.is_null()) {
@@ -113,7 +113,7 @@ fn mcp(value: Value<'_>, result: &mut Item) {
     }
 }
 
-/// What the server of an MCP tool answered.
+/// Adds the response of an MCP server.
 pub(super) fn mcp_answer(answer: Value<'_>, result: &mut Item) {
     let [blocks, structured, older, is_error] =
         answer.get_all(["content", "structuredContent", "structured_content", "isError"]);
@@ -126,7 +126,7 @@ pub(super) fn mcp_answer(answer: Value<'_>, result: &mut Item) {
     }
 }
 
-/// What became of the agents that a call is about.
+/// Adds the states or answers of the sub-agents of a call.
 fn agents(value: Value<'_>, result: &mut Item) {
     let states = value.get("agents_states").into_iter().flat_map(Value::entries);
     if result.deed == Some(Deed::Delegate) {
@@ -141,12 +141,12 @@ fn agents(value: Value<'_>, result: &mut Item) {
     }
 }
 
-/// How far a sub-agent is that was started, in our words.
+/// Returns our name for the state of a sub-agent that was started.
 fn state_of(state: &str) -> &str {
     if matches!(state, "pending_init" | "running") { "async_launched" } else { state }
 }
 
-/// What of a text is for people that is a list of content parts: what versions before 0.120 tell the model of MCP tools.
+/// Returns the readable text of an MCP result that is a JSON list of content parts, as versions before 0.120 pass it to the model.
 pub(super) fn words_of_parts(result: &Item) -> Option<Text> {
     let text = result.text();
     if result.deed != Some(Deed::Mcp) || !text.starts_with("[{") {
@@ -161,50 +161,50 @@ pub(super) fn words_of_parts(result: &Item) -> Option<Text> {
     words.map(|words| Text::clean(&words.join("\n")))
 }
 
-/// What a sub-agent answered: `{"status":"completed","message":"…"}` or `{"completed":"…"}`.
+/// Returns a sub-agent's answer from its state: `{"status":"completed","message":"…"}` or `{"completed":"…"}`.
 fn answer(state: Value<'_>) -> Option<Value<'_>> {
     filled(state.get("message").or_else(|| state.entries().next().map(|(_, message)| message)))
 }
 
-/// What the model was told of the agents that a call is about: JSON in a text.
+/// Adds the id and state of a sub-agent from the JSON text that the model received, or the success of a call that closed one.
 pub(super) fn add_agents(result: &mut Item) {
     if result.tool.as_deref() == Some(tools::CLOSE) && !result.error {
-        // It repeats what the agent answered before.
+        // Its text only repeats the agent's answer.
         result.data.push(("success", Fact::Bool(true)));
     }
     if result.deed != Some(Deed::Delegate) {
         return;
     }
-    let Ok(told) = Record::from_line(result.text().into_owned()) else { return };
-    let [id, name] = told.root().get_all(["agent_id", "task_name"]).map(|id| id.and_then(Value::decode));
+    let Ok(output) = Record::from_line(result.text().into_owned()) else { return };
+    let [id, name] = output.root().get_all(["agent_id", "task_name"]).map(|id| id.and_then(Value::decode));
     if let Some(id) = id.or(name) {
         result.data.push(("agent", Fact::Text(id.into_owned())));
         result.data.push(("state", Fact::Text(state_of("running").to_owned())));
     }
 }
 
-/// What of that is for people: what the agents answered.
+/// Returns the answers of the sub-agents that a call waited for, as its readable text.
 pub(super) fn words_of_agents(result: &Item) -> Option<Text> {
     if !result.tool.as_deref().is_some_and(|tool| tools::WAIT.contains(&tool)) {
         return None;
     }
-    let told = Record::from_line(result.text().into_owned()).ok()?;
-    let states = told.root().get("status")?.entries();
+    let output = Record::from_line(result.text().into_owned()).ok()?;
+    let states = output.root().get("status")?.entries();
     let answers: Vec<_> = states.filter_map(|(_, state)| answer(state)?.decode()).collect();
     (!answers.is_empty()).then(|| Text::clean(&answers.join("\n")))
 }
 
-/// The first of these fields that holds a text.
+/// Returns the first of these fields that holds a text.
 fn text_of<const N: usize>(value: Value<'_>, names: [&str; N]) -> Content {
     string(value.get_all(names).into_iter().find_map(filled))
 }
 
-/// Whether it is known how files were changed, not only which.
+/// Whether the changes have diffs, not only the names of files.
 fn has_diffs(changes: Value<'_>) -> bool {
     changes.kind() == json::ValueKind::Object
 }
 
-/// A duration, `{"secs":0,"nanos":1100954}`.
+/// Returns the milliseconds of a duration: `{"secs":0,"nanos":1100954}`.
 fn milliseconds(duration: Value<'_>) -> Option<i64> {
     let [seconds, nanos] = duration.get_all(["secs", "nanos"]);
     seconds?.int()?.checked_mul(1000)?.checked_add(nanos?.int()? / 1_000_000)

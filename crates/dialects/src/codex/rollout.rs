@@ -1,5 +1,5 @@
-//! Session files. They record most things twice: what the model said or saw (`response_item`), and what was shown of it
-//! (`event_msg`). Each is told once, whichever comes first: calls by their ids, texts by what they say.
+//! Session files. They record most content twice: as the model wrote or received it (`response_item`), and as it was shown to the user
+//! (`event_msg`). Only the first record of each is emitted: calls are matched by their ids, texts by their content.
 //!
 //! | | to 0.80 | 0.120 | 0.169 |
 //! |---|---|---|---|
@@ -7,7 +7,7 @@
 //! | commands, patches, MCP | for the model | for the model | both, shown as items |
 //! | end of a turn | – | shown | shown |
 //!
-//! Much of what the model reads as the user's was written by the program: a person's prompt is what was shown as one.
+//! Many messages with the role of the user were written by the program. The user's prompts are those that were shown as prompts.
 
 mod shown;
 
@@ -23,49 +23,49 @@ use streamfmt_core::text::Text;
 
 use super::{Codex, ItemBuilder, call, result, tools, wrapped};
 
-/// Texts that are known at most.
+/// The most texts that are remembered.
 const MAX_TEXTS: usize = 3_584;
-/// Items that wait for the lines after them, at most.
+/// The most items that wait for the lines after them.
 const MAX_WAITING: usize = 64;
-/// Bytes of their lines.
+/// The most bytes of their lines.
 const MAX_WAITING_BYTES: usize = 1 << 20;
-/// Files of sub-agents that are read at the same time, at most.
+/// The most sub-agents' files that are read at the same time.
 const MAX_INSIDE: usize = 32;
 
-/// What is remembered of a session file.
+/// The state of a session file.
 pub(super) struct Rollout {
     texts: RecordedTexts,
-    /// What was told of the run last: its model and folder.
+    /// The model and folder that were last reported.
     known: [Option<String>; 2],
-    /// The first line, while what it begins waits for the model to be named.
+    /// The session's notice, until the model is known.
     head: Option<Box<Item>>,
-    /// Messages that may turn out to be prompts, and what must not stand before the head.
+    /// Messages that may turn out to be prompts, and items that must come after the head.
     waiting: Vec<WaitingItem>,
-    /// A prompt was shown as one.
+    /// Whether the file has shown prompts.
     has_prompts: bool,
     /// Scripts that call other tools and haven't ended.
     scripts: Vec<Id>,
-    /// A call of this turn was stopped, which its result says.
+    /// Whether the result of a call of this turn reported that the call was interrupted.
     was_stopped: bool,
-    /// The conversation was just compacted, which two lines tell.
+    /// Whether the conversation was just compacted. Two lines report this.
     was_compacted: bool,
 }
 
-/// What is remembered of the files of sub-agents, by the calls that started them: those read from last come last.
+/// The states of sub-agents' files, by the calls that started them; the most recently used come last.
 pub(super) struct RolloutsInside {
     budget: Budget,
     files: Vec<(Id, Rollout)>,
 }
 
 impl RolloutsInside {
-    /// Of each file as much is remembered as the budget says.
+    /// `budget`: the limits of each file's state.
     pub(super) fn new(budget: Budget) -> Self {
         Self { budget, files: Vec::new() }
     }
 }
 
 impl Rollout {
-    /// Remembers as much as the budget says.
+    /// Creates a state that is limited by the budget.
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             texts: RecordedTexts(Recent::of(budget.lines.min(MAX_TEXTS))),
@@ -80,25 +80,25 @@ impl Rollout {
     }
 }
 
-/// Something that waits for the lines after it.
+/// An item that waits for the lines after it.
 struct WaitingItem {
     item: Box<Item>,
-    /// What a prompt would say that is the same; `None`: it only waits for the head.
-    said: Option<u64>,
+    /// The hash of its text, by which a shown prompt is matched. `None` if the item only waits for the head.
+    key: Option<u64>,
 }
 
-/// Who recorded a text.
+/// The side that recorded a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Recorder {
     Model,
     Shown,
 }
 
-/// Texts that were recorded by one side and not yet by the other.
+/// The balance of records for each text: below 0 if the model's side recorded it more often, above 0 if the shown side did.
 struct RecordedTexts(Recent<i32, 1>);
 
 impl RecordedTexts {
-    /// Whether a text is recorded for the first time: the other side hasn't, or not as often.
+    /// Counts a record of a text. True if it is new: the other side hasn't recorded it more often than this one.
     fn is_new(&mut self, recorder: Recorder, text: u64) -> bool {
         let step = if recorder == Recorder::Model { -1 } else { 1 };
         self.0.add(text, || 0);
@@ -109,20 +109,20 @@ impl RecordedTexts {
     }
 }
 
-/// Whether lines of a session file have this type.
+/// Whether session files have lines of this type.
 pub(super) fn is_known(kind: &str) -> bool {
     matches!(kind, "session_meta" | "turn_context" | "response_item" | "event_msg" | "compacted")
         || BOOKKEEPING.has(kind)
 }
 
-/// Types of lines that tell nothing of the conversation, or what others do.
+/// Types of lines that repeat other lines, or don't belong to the conversation.
 static BOOKKEEPING: Names = Names::of(
     "dynamic_tools_updated inter_agent_communication inter_agent_communication_metadata realtime_item \
      security_risk_score token_usage_record world_state",
 );
 
 impl Codex {
-    /// Goes over to what is remembered of the file of a call's sub-agent; and back, when it is called once more.
+    /// Swaps the current state with that of the file of a call's sub-agent. A second call swaps them back.
     pub(super) fn swap_rollout(&mut self, call: &Id, out: &mut Vec<Event>) {
         let RolloutsInside { files: inside, budget } = &mut self.inside;
         let mut entry = match inside.iter().rposition(|(known, _)| known == call) {
@@ -134,20 +134,20 @@ impl Codex {
         inside.push(entry);
         if let Some((_, forgotten)) = forgotten {
             let now = std::mem::replace(&mut self.rollout, forgotten);
-            self.open_rollout(out);
+            self.flush_rollout(out);
             self.rollout = now;
         }
     }
 
-    /// Waits no longer for lines of sub-agents' files.
-    pub(super) fn open_rollouts_inside(&mut self, out: &mut Vec<Event>) {
+    /// Emits all items that wait for lines of sub-agents' files.
+    pub(super) fn flush_rollouts_inside(&mut self, out: &mut Vec<Event>) {
         for (_, rollout) in std::mem::take(&mut self.inside.files) {
             self.rollout = rollout;
-            self.open_rollout(out);
+            self.flush_rollout(out);
         }
     }
 
-    /// A line of a session file.
+    /// Decodes a line of a session file.
     pub(super) fn rollout(&mut self, kind: &str, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let at = builder.input.value.get("timestamp");
         builder.at = at.filter(|at| at.str().is_some()).map(Value::node);
@@ -161,9 +161,9 @@ impl Codex {
         }
     }
 
-    /// The first line. The session is told when the model is known.
+    /// Decodes the first line. The session's notice is emitted when the model is known.
     fn meta(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        self.open_rollout(builder.out);
+        self.flush_rollout(builder.out);
         let [id, cwd, version, parent] = payload.get_all(["id", "cwd", "cli_version", "forked_from_id"]);
         if builder.input.parent.is_some() {
             return builder.bookkeeping("session_meta");
@@ -178,7 +178,7 @@ impl Codex {
         self.rollout.head = Some(Box::new(notice));
     }
 
-    /// The settings of a turn, or, before 0.120, of each call of the model.
+    /// Decodes the settings of a turn, or, before 0.120, of each call of the model.
     fn context(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let fields = payload.get_all(["model", "cwd", "approval_policy"]);
         let [model, cwd, mode] = fields.map(|field| field.and_then(Value::decode));
@@ -198,19 +198,19 @@ impl Codex {
             builder.bookkeeping("turn_context");
         }
         if let Some(head) = &mut self.rollout.head {
-            let told = [("model", &model), ("mode", &mode)];
-            let told = told
+            let facts = [("model", &model), ("mode", &mode)];
+            let facts = facts
                 .into_iter()
                 .filter_map(|(name, text)| Some((name, Fact::Text(text.as_deref()?.to_owned()))));
-            head.data.extend(told);
+            head.data.extend(facts);
         }
         for (known, now) in self.rollout.known.iter_mut().zip(now) {
             *known = now.map(str::to_owned).or_else(|| known.take());
         }
-        self.open_head(builder.out);
+        self.flush_head(builder.out);
     }
 
-    /// What the model said or saw.
+    /// Decodes a record of what the model wrote or received.
     fn response(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [kind, name, namespace, call_id, id] =
             payload.get_all(["type", "name", "namespace", "call_id", "id"]);
@@ -220,7 +220,7 @@ impl Codex {
             "additional_tools" | "ghost_snapshot" => {
                 return builder.bookkeeping(format!("response_item/{kind}"));
             }
-            _ => self.open_rollout(builder.out),
+            _ => self.flush_rollout(builder.out),
         }
         match &*kind {
             "reasoning" => self.reasoning(Recorder::Model, payload.get("summary"), id, builder),
@@ -235,7 +235,7 @@ impl Codex {
                 let name = server.map_or(name.clone(), |server| [&*server, "__", &*name].concat().into());
                 let id = builder.id_of(call_id.or(id));
                 let call = call::of_tool(&name, arguments.or(input).or(action), id, builder);
-                self.called(call, builder);
+                self.emit_call(call, builder);
             }
             "function_call_output" | "custom_tool_call_output" => {
                 self.output(call_id, payload.get("output"), builder);
@@ -246,14 +246,14 @@ impl Codex {
                 let id = builder.id_of(call_id);
                 let mut item = result::of_call(&id, &self.calls, builder);
                 item.data.push(("matches", Fact::List(names)));
-                self.calls.answered(&id);
+                self.calls.mark_answered(&id);
                 builder.put(item);
             }
             "web_search_call" => {
                 let id = builder.id_of(id);
                 let mut call = builder.item(id, Kind::Call);
                 call::web(&mut call, payload.get("action"), None);
-                self.called_and_done(call, builder);
+                self.emit_call_and_result(call, builder);
             }
             "agent_message" => {
                 let [author, text] = payload.get_all(["author", "content"]);
@@ -269,67 +269,67 @@ impl Codex {
         }
     }
 
-    /// A message for the model, or of it.
+    /// Decodes a message to or from the model.
     fn message(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [role, blocks, id] = payload.get_all(["role", "content", "id"]);
         let role = role.and_then(Value::decode).unwrap_or_default();
         let id = builder.id_of(id);
         let mut item = builder.item(id, Kind::Reply);
-        if !said_in(&mut item, blocks) {
-            self.open_rollout(builder.out);
+        if !read_content(&mut item, blocks) {
+            self.flush_rollout(builder.out);
             return builder.unknown(format!("message/{role}"), payload);
         }
-        let said = hash(&(&*role, &*item.text()));
+        let key = hash(&(&*role, &*item.text()));
         if &*role == "assistant" {
-            self.open_rollout(builder.out);
-            let is_new = self.rollout.texts.is_new(Recorder::Model, said);
+            self.flush_rollout(builder.out);
+            let is_new = self.rollout.texts.is_new(Recorder::Model, key);
             return if is_new { builder.put(item) } else { builder.bookkeeping("response_item/message") };
         }
         if &*role != "user" {
             return self.wait(as_notice(item), None, builder.out);
         }
-        if !self.rollout.texts.is_new(Recorder::Model, said) {
+        if !self.rollout.texts.is_new(Recorder::Model, key) {
             return builder.bookkeeping("response_item/message");
         }
-        self.wait(item, Some(said), builder.out);
+        self.wait(item, Some(key), builder.out);
     }
 
-    /// A prompt that was shown as one.
+    /// Handles a prompt that was shown as one. It replaces the model's record of the same text, if that waits.
     fn prompt(&mut self, mut prompt: Item, builder: &mut ItemBuilder<'_>) {
         prompt.kind = Kind::Prompt;
         (self.rollout.has_prompts, self.rollout.was_compacted) = (true, false);
-        let said = hash(&("user", &*prompt.text()));
-        if !self.rollout.texts.is_new(Recorder::Shown, said) {
-            self.rollout.waiting.retain(|waiting| waiting.said != Some(said));
+        let key = hash(&("user", &*prompt.text()));
+        if !self.rollout.texts.is_new(Recorder::Shown, key) {
+            self.rollout.waiting.retain(|waiting| waiting.key != Some(key));
             builder.bookkeeping("response_item/message");
         }
         self.wait(prompt, None, builder.out);
         if self.rollout.head.is_none() {
-            self.open_rollout(builder.out);
+            self.flush_rollout(builder.out);
         }
     }
 
-    /// Puts an item when the lines after it have shown what it is and where it stands.
-    fn wait(&mut self, item: Item, said: Option<u64>, out: &mut Vec<Event>) {
+    /// Keeps an item until the lines after it determine its kind and place. An item without `key` is emitted at once if nothing waits.
+    fn wait(&mut self, item: Item, key: Option<u64>, out: &mut Vec<Event>) {
         let is_first = self.rollout.head.is_none() && self.rollout.waiting.is_empty();
-        if said.is_none() && is_first {
+        if key.is_none() && is_first {
             return put(item, out);
         }
         let sizes = self.rollout.waiting.iter().filter_map(|waiting| waiting.item.record.as_ref());
         let bytes: usize = sizes.map(|record| record.text().len()).sum();
         if self.rollout.waiting.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES {
-            self.open_rollout(out);
+            self.flush_rollout(out);
         }
-        self.rollout.waiting.push(WaitingItem { item: Box::new(item), said });
+        self.rollout.waiting.push(WaitingItem { item: Box::new(item), key });
     }
 
-    /// Waits no longer: the conversation goes on.
-    pub(super) fn open_rollout(&mut self, out: &mut Vec<Event>) {
+    /// Emits all waiting items: the conversation has continued.
+    pub(super) fn flush_rollout(&mut self, out: &mut Vec<Event>) {
         out.extend(self.rollout.head.take().map(Event::Put));
-        for WaitingItem { item, said } in std::mem::take(&mut self.rollout.waiting) {
+        for WaitingItem { item, key } in std::mem::take(&mut self.rollout.waiting) {
             let is_made = self.rollout.has_prompts || wrapped::is_made(&item.text());
             put(
-                match said {
+                match key {
                     None => *item,
                     Some(_) if is_made => as_notice(*item),
                     Some(_) => Item { kind: Kind::Prompt, ..*item },
@@ -339,15 +339,15 @@ impl Codex {
         }
     }
 
-    /// Tells the session, and what waited for that, if it is known what that is.
-    fn open_head(&mut self, out: &mut Vec<Event>) {
+    /// Emits the session's notice, and the items that waited for it if their kinds are known.
+    fn flush_head(&mut self, out: &mut Vec<Event>) {
         if self.rollout.has_prompts {
-            return self.open_rollout(out);
+            return self.flush_rollout(out);
         }
         out.extend(self.rollout.head.take().map(Event::Put));
     }
 
-    /// What the model thought: some parts, of which each may have been told.
+    /// Emits the parts of the model's reasoning that weren't recorded before.
     fn reasoning(
         &mut self,
         recorder: Recorder,
@@ -358,8 +358,8 @@ impl Codex {
         let texts = parts.into_iter().flat_map(Value::items).map(|part| part.get("text").unwrap_or(part));
         let mut new = Vec::new();
         for text in texts.chain(parts).filter_map(|text| filled(Some(text))) {
-            let said = hash(&("thinking", &*text.decode().unwrap_or_default()));
-            if self.rollout.texts.is_new(recorder, said) {
+            let key = hash(&("thinking", &*text.decode().unwrap_or_default()));
+            if self.rollout.texts.is_new(recorder, key) {
                 new.push(text.node());
             }
         }
@@ -372,13 +372,13 @@ impl Codex {
         builder.put(item);
     }
 
-    /// A call, unless it is known.
-    fn called(&mut self, call: Item, builder: &mut ItemBuilder<'_>) -> bool {
+    /// Emits a call, with its plan, unless the call is already known. Returns whether it is new.
+    fn emit_call(&mut self, call: Item, builder: &mut ItemBuilder<'_>) -> bool {
         if self.calls.get(&call.id).is_some() {
             builder.bookkeeping("call");
             return false;
         }
-        self.calls.made(&call);
+        self.calls.add(&call);
         self.rollout.was_compacted = false;
         if call.tool.as_deref() == Some(tools::SCRIPT) {
             if self.rollout.scripts.len() >= MAX_WAITING {
@@ -402,18 +402,18 @@ impl Codex {
         true
     }
 
-    /// A call of which nothing but that it ended is told.
-    fn called_and_done(&mut self, call: Item, builder: &mut ItemBuilder<'_>) {
+    /// Emits a call, and a result without content: the session file records only that the call ended.
+    fn emit_call_and_result(&mut self, call: Item, builder: &mut ItemBuilder<'_>) {
         let id = call.id.clone();
-        if self.called(call, builder) {
+        if self.emit_call(call, builder) {
             let mut item = result::of_call(&id, &self.calls, builder);
-            result::silent(&mut item);
-            self.calls.answered(&id);
+            result::mark_success_if_silent(&mut item);
+            self.calls.mark_answered(&id);
             builder.put(item);
         }
     }
 
-    /// What the model was told of a call, unless that was shown.
+    /// Emits the output that the model received for a call, unless its result was already emitted.
     fn output(&mut self, call: Option<Value<'_>>, output: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = builder.id_of(call);
         self.rollout.scripts.retain(|script| *script != id);
@@ -428,15 +428,15 @@ impl Codex {
         if output.and_then(|output| output.get("success")?.bool()) == Some(false) {
             result::fail(&mut item);
         }
-        result::silent(&mut item);
+        result::mark_success_if_silent(&mut item);
         self.rollout.was_stopped |= item.fact("stopped").is_some();
-        self.calls.answered(&id);
+        self.calls.mark_answered(&id);
         builder.put(item);
     }
 
-    /// The conversation was compacted.
+    /// Emits notices of a compaction and of its summary, if it has one.
     fn compacted(&mut self, summary: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
-        self.open_rollout(builder.out);
+        self.flush_rollout(builder.out);
         if !std::mem::replace(&mut self.rollout.was_compacted, true) {
             let notice = builder.notice("compaction", Content::None);
             builder.put(notice);
@@ -451,8 +451,8 @@ impl Codex {
     }
 }
 
-/// Reads what a message says, of whatever types its parts are; `false` if there is something, but neither text nor picture.
-fn said_in(item: &mut Item, blocks: Option<Value<'_>>) -> bool {
+/// Reads the texts and images of a message, whatever the types of its parts. `false` if it has content, but neither text nor image.
+fn read_content(item: &mut Item, blocks: Option<Value<'_>>) -> bool {
     let Some(blocks) = blocks.filter(|blocks| !blocks.is_null()) else { return true };
     let (mut texts, mut images, mut is_known) =
         (Vec::new(), Vec::new(), blocks.kind() == json::ValueKind::Array);
@@ -468,7 +468,7 @@ fn said_in(item: &mut Item, blocks: Option<Value<'_>>) -> bool {
     is_known || !matches!(item.text, Content::None)
 }
 
-/// A message that the program wrote for the model.
+/// Turns a message that the program wrote for the model into a notice.
 fn as_notice(mut message: Item) -> Item {
     message.kind = Kind::Notice;
     message.data.push(("event", Fact::Text("attachment".into())));

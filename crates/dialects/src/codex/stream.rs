@@ -1,8 +1,8 @@
 //! The stream of `codex exec --json`.
 //!
-//! No line has a time. Items are whole states: an item that was started, comes again when it is updated or completed. One
-//! that was started need not complete, even if its turn does: quick commands of 0.120, and whatever ran when the turn was
-//! interrupted. That is never taken for success.
+//! Lines have no timestamp. Each line about an item has its complete state, so an item that was started is repeated when it is updated or
+//! completed. An item may never complete although its turn does: quick commands in 0.120, and items that were running when the turn was
+//! interrupted. Such an item never counts as successful.
 
 use crate::fact;
 use crate::facts::{leveled, string};
@@ -13,19 +13,19 @@ use streamfmt_core::json::{self, Value};
 use super::call::{self, CallSource};
 use super::{Codex, ItemBuilder, errors, result, tokens};
 
-/// Lists of things to do that may be open at the same time.
+/// The most to-do lists that are open at the same time.
 const MAX_OPEN: usize = 64;
 
-/// What is remembered of a stream.
+/// The state of a stream.
 #[derive(Default)]
 pub(super) struct Stream {
-    /// Threads that were started. The ids of items begin anew in each run.
+    /// The number of threads that were started. The ids of items start over with each.
     runs: u64,
-    /// Lists of things to do that are open.
+    /// The to-do lists that are open.
     open: Vec<Id>,
 }
 
-/// Where an item is in its life.
+/// The phase of an item, from the type of its line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Started,
@@ -34,7 +34,7 @@ enum Phase {
 }
 
 impl Codex {
-    /// A line of the stream.
+    /// Decodes a line of the stream.
     pub(super) fn stream(&mut self, kind: &str, builder: &mut ItemBuilder<'_>) {
         let value = builder.input.value;
         let phase = match kind {
@@ -50,7 +50,7 @@ impl Codex {
         match value.get("item").filter(|item| item.kind() == json::ValueKind::Object) {
             Some(item) => {
                 if phase != Phase::Completed {
-                    // What follows tells all of it again.
+                    // A later line repeats all of it.
                     builder.bookkeeping(kind.to_owned());
                 }
                 self.item(phase, item, builder);
@@ -87,7 +87,7 @@ impl Codex {
         builder.put(outcome);
     }
 
-    /// The id of an item. Web searches have two: the first is the item's own.
+    /// Returns the id of an item. Web searches have two fields `id`: the first is the item's.
     fn id_of(&self, item: Value<'_>, builder: &mut ItemBuilder<'_>) -> Id {
         let first = item.entries().find(|(key, _)| key.is("id")).and_then(|(_, id)| id.decode());
         match first.filter(|id| !id.is_empty()) {
@@ -101,10 +101,10 @@ impl Codex {
         let id = self.id_of(value, builder);
         let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
         let item = match &*kind {
-            "agent_message" => said(Kind::Reply, value.get("text"), id, builder),
-            "reasoning" => said(Kind::Thinking, value.get("text"), id, builder),
+            "agent_message" => text_item(Kind::Reply, value.get("text"), id, builder),
+            "reasoning" => text_item(Kind::Thinking, value.get("text"), id, builder),
             "todo_list" => value.get("items").map(|items| plan(items, id, builder)),
-            "error" => said(Kind::Notice, value.get("message"), id, builder).map(|mut warning| {
+            "error" => text_item(Kind::Notice, value.get("message"), id, builder).map(|mut warning| {
                 warning.data.push(("event", Fact::Text("warning".into())));
                 leveled(warning, "warning")
             }),
@@ -121,7 +121,7 @@ impl Codex {
         if item.kind == Kind::Plan {
             if let Some(open) = self.stream.open.iter().position(|open| *open == item.id) {
                 self.stream.open.remove(open);
-                // Its end is told by that of the turn, too.
+                // The end of the turn repeats the end of the list.
                 builder.bookkeeping("todo_list");
             }
             if phase != Phase::Completed && self.stream.open.len() < MAX_OPEN {
@@ -144,18 +144,18 @@ impl Codex {
         builder: &mut ItemBuilder<'_>,
     ) {
         let is_known = self.calls.get(id).is_some();
-        // What is looked for on the web is known only at the end.
+        // The query of a web search is known only at the end.
         let is_whole = phase == Phase::Completed || source != CallSource::Web;
         if !is_known || source == CallSource::Web {
             let call = call::of_item(source, value, id.clone(), builder);
-            self.calls.made(&call);
+            self.calls.add(&call);
             builder.emit(if is_whole { Event::Put(Box::new(call)) } else { Event::Open(Box::new(call)) });
         }
         let mut answer = result::of_call(id, &self.calls, builder);
         result::of_item(source, value, &mut answer);
         match phase {
             Phase::Completed => {
-                self.calls.answered(id);
+                self.calls.mark_answered(id);
                 builder.put(answer);
             }
             Phase::Updated if result::has_text(&answer) => builder.emit(Event::Amend(Box::new(answer))),
@@ -163,22 +163,22 @@ impl Codex {
         }
     }
 
-    /// Ends lists that nothing will end any more.
+    /// Closes to-do lists that no line will close.
     fn close_open(&mut self, out: &mut Vec<Event>) {
         let open = self.stream.open.drain(..);
         out.extend(open.map(|id| Event::Close { id, status: Status::Cancelled }));
     }
 }
 
-/// An item that is told by its text.
-fn said(kind: Kind, text: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Option<Item> {
+/// Returns an item of this kind with this text, or `None` if the text is no string.
+fn text_item(kind: Kind, text: Option<Value<'_>>, id: Id, builder: &ItemBuilder<'_>) -> Option<Item> {
     text?.str()?;
     let mut item = builder.item(id, kind);
     item.text = string(text);
     Some(item)
 }
 
-/// A list of things to do.
+/// Returns the item for a to-do list.
 pub(super) fn plan(points: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
     let mut item = builder.item(id, Kind::Plan);
     item.data.push(fact("todos", points.node()));

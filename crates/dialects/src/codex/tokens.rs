@@ -1,10 +1,10 @@
-//! Tokens, as Codex counts them: what was read from the cache is among the input.
+//! Token counts of Codex, which include cached tokens in the input.
 
 use streamfmt_core::event::Usage;
 use streamfmt_core::item::Fact;
 use streamfmt_core::json::Value;
 
-/// Reads a `usage`.
+/// Parses a `usage`. Cached tokens are subtracted from the input.
 pub(super) fn of(usage: Value<'_>) -> Usage {
     let [input, output, cache_read, cache_write] = usage
         .get_all(["input_tokens", "output_tokens", "cached_input_tokens", "cache_write_input_tokens"])
@@ -12,20 +12,20 @@ pub(super) fn of(usage: Value<'_>) -> Usage {
     Usage { input: input.saturating_sub(cache_read), output, cache_read, cache_write }
 }
 
-/// Whether it is counted anew since there were as many as `before`.
-pub(super) fn is_anew(now: Usage, before: Usage) -> bool {
+/// Whether counting started over after `before`: some number is lower.
+pub(super) fn has_restarted(now: Usage, before: Usage) -> bool {
     now.input < before.input || now.output < before.output || now.cache_read < before.cache_read
 }
 
-/// Those counted since there were as many as `before`; all of them if it is counted anew.
+/// Returns the tokens counted since `before`: all of `now` if counting started over.
 pub(super) fn since(now: Usage, before: Usage) -> Usage {
-    if is_anew(now, before) {
+    if has_restarted(now, before) {
         return now;
     }
     now.combined(before, u64::saturating_sub)
 }
 
-/// The same as a fact, unless there are none: reviews report zeros only.
+/// Returns the fact `usage`, or `None` if there are no tokens: reviews report only zeros.
 pub(super) fn fact(tokens: Usage) -> Option<(&'static str, Fact)> {
     let Usage { input, output, cache_read, cache_write } = tokens;
     if input == 0 && output == 0 && cache_read == 0 {

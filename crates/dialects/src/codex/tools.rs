@@ -1,5 +1,5 @@
-//! The tools of Codex, by their exact names. The stream of `codex exec --json` has types of items in their place: those are
-//! called by the tools of newer versions that they come from.
+//! The tools of Codex, by their exact names. The stream of `codex exec --json` has types of items instead of tool names: each gets
+//! the name of the tool that it comes from in newer versions.
 
 use std::sync::LazyLock;
 
@@ -15,9 +15,9 @@ use super::command;
 pub(super) const COMMAND: &str = "exec_command";
 /// Changes files.
 pub(super) const PATCH: &str = "apply_patch";
-/// Searches the web, or gets a page.
+/// Searches the web, or retrieves a page.
 pub(super) const WEB: &str = "web_search";
-/// Looks at a picture.
+/// Shows an image to the model.
 pub(super) const IMAGE: &str = "view_image";
 /// Ends a sub-agent.
 pub(super) const CLOSE: &str = "close_agent";
@@ -27,10 +27,10 @@ pub(super) const WAIT: [&str; 2] = ["wait", "wait_agent"];
 pub(super) const TOOLS_SEARCH: &str = "tool_search";
 /// Runs a script that calls other tools.
 pub(super) const SCRIPT: &str = "exec";
-/// Runs a command, in versions before 0.80 and as a tool that the API knows.
+/// Runs a command: in versions before 0.80, and as a built-in tool of the API.
 pub(super) const SHELL: [&str; 2] = ["shell", "local_shell"];
 
-/// The tool of this name, if it is one of its own.
+/// Returns the tool of this name, if Codex has it.
 pub(crate) fn find(name: &str) -> Option<Tool> {
     NAMES.get(name.as_bytes())
 }
@@ -57,12 +57,12 @@ const TASK: &[InputPart] = &[
     InputPart::key("message", "prompt"),
 ];
 
-/// A number or a word as it is written.
+/// Returns a string or number as text.
 fn written(value: Value<'_>) -> Option<String> {
     value.decode().map(Into::into).or_else(|| value.int().map(|number| number.to_string()))
 }
 
-/// Its tools. A stream may have others.
+/// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 32] = [
     row(PATCH, Deed::Edit),
     row(CLOSE, Deed::Other),

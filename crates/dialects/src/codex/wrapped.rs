@@ -1,4 +1,4 @@
-//! What Codex writes around texts: the head of what a tool answers the model, and messages that no person wrote.
+//! Text that Codex adds: the head of an output for the model, and messages that the user didn't write.
 //!
 //! ```text
 //! Chunk ID: 9665d3                      Exit code: 0             {"output":"…","metadata":{"exit_code":0}}
@@ -17,37 +17,38 @@ use streamfmt_core::text::Text;
 
 use super::{errors, result, tools};
 
-/// Ends the head.
+/// The last line of the head.
 const OUTPUT: &str = "Output:";
 const CHUNK: &str = "Chunk ID: ";
 const WALL: [&str; 2] = ["Wall time: ", "Wall time "];
 const COUNT: &str = "Original token count: ";
 const EXITED: [&str; 2] = ["Process exited with code ", "Exit code: "];
 const RUNNING: &str = "Process running with session ID ";
-/// What else a head may have: how the script went that called other tools.
+/// Further lines of a head: the state of a script that called other tools.
 const SCRIPT: [&str; 3] = ["Script completed", "Script failed", "Script running"];
 
-/// How the texts of calls begin that the sandbox or the user's settings did not allow.
+/// The beginnings of results of calls that the sandbox or the user's settings did not allow.
 const REFUSED: [&str; 3] = ["patch rejected: ", "approval policy is ", "exec command rejected by "];
-/// How versions before 0.80 say that a command failed in the sandbox, whatever the cause.
+/// In versions before 0.80: the beginning of a result of a command that failed in the sandbox, whatever the cause.
 const SANDBOX: &str = "failed in sandbox ";
-/// What stands there before the code, and before what was written.
+/// The text before the exit code, the standard output and the standard error in such a result.
 const SANDBOXED: [&str; 3] = ["exit code: ", ", stdout: ", ", stderr: "];
-/// How 0.120 says that the sandbox did not allow a command, and what stands there before why.
+/// In 0.120: the beginning of a result of a command that the sandbox did not allow.
 const UNRUN: &str = "exec_command failed for `";
+/// The text before the reason in such a result.
 const DENIED: &str = "SandboxDenied { message: \"";
 const STOPPED: &str = "aborted by user";
-/// How other texts begin that say of any call that it came to nothing.
+/// The beginnings of other results of failed calls, whatever their tool.
 const FAILED: [&str; 4] =
     ["unsupported call: ", "unsupported custom tool call: ", "failed to parse function arguments", SCRIPT[1]];
-/// The answer to a patch that fits.
+/// The result of a patch that was applied.
 const PATCHED: &str = "Success. Updated the following files:";
 const PLANNED: &str = "Plan updated";
 
-/// How messages begin that the program writes for the model as if a person had.
+/// The beginnings of messages that the program writes in the user's role.
 const MADE: [&str; 2] = ["<", "# AGENTS.md instructions"];
 
-/// The sentences that nothing else may know.
+/// Returns the sentences that no code outside this dialect may contain.
 pub(crate) fn sentences() -> Vec<&'static str> {
     let single = [
         CHUNK,
@@ -66,12 +67,12 @@ pub(crate) fn sentences() -> Vec<&'static str> {
     [&single[..], &REFUSED, &FAILED].concat()
 }
 
-/// Whether a message is one that the program makes.
+/// Whether a message in the user's role was written by the program.
 pub(super) fn is_made(message: &str) -> bool {
     MADE.iter().any(|start| message.trim_start().starts_with(start))
 }
 
-/// Adds to a result what the text for the model says of how the call went.
+/// Adds the facts of a result that are in its text for the model, such as the exit code.
 pub(super) fn add_facts(item: &mut Item) {
     item.words = Some(words);
     let text = item.text();
@@ -112,7 +113,7 @@ fn is_command(item: &Item) -> bool {
     matches!(item.deed, Some(Deed::Run | Deed::Job))
 }
 
-/// The text without its head.
+/// Returns the text of a result without its head, and nothing if it only confirms success.
 pub(super) fn words(item: &Item, text: Text) -> Text {
     let written = item.text();
     let is_answer = |deed: Deed, answer: &str| item.deed == Some(deed) && written.trim_end() == answer;
@@ -120,32 +121,32 @@ pub(super) fn words(item: &Item, text: Text) -> Text {
     if is_close || is_answer(Deed::Todos, PLANNED) || (item.error && written.starts_with(STOPPED)) {
         return Text::EMPTY;
     }
-    if let Some(said) = result::words_of_agents(item).or_else(|| result::words_of_parts(item)) {
-        return said;
+    if let Some(readable) = result::words_of_agents(item).or_else(|| result::words_of_parts(item)) {
+        return readable;
     }
-    if let Some(said) = denial(&written).filter(|_| item.error) {
-        return Text::clean(&said).trimmed_end();
+    if let Some(readable) = denial(&written).filter(|_| item.error) {
+        return Text::clean(&readable).trimmed_end();
     }
-    let said = match OutputHead::of(&written) {
-        // The parts of a content are joined by line feeds, of which the first ends the head.
+    let readable = match OutputHead::of(&written) {
+        // The parts of the content are joined by line feeds, the first of which ends the head.
         Some(OutputHead { output, .. }) if !is_command(item) => Text::clean(output.trim_start_matches('\n')),
         Some(OutputHead { output, .. }) => Text::clean(&output),
         None => text,
     };
-    if item.deed == Some(Deed::Edit) && !item.error && said.starts_with(PATCHED) {
-        // The files are those of the patch.
+    if item.deed == Some(Deed::Edit) && !item.error && readable.starts_with(PATCHED) {
+        // It lists only the files of the patch.
         return Text::EMPTY;
     }
-    said.trimmed_end()
+    readable.trimmed_end()
 }
 
-/// What a command wrote, as the model was told it.
+/// Returns the output of a command in a text for the model.
 fn output(text: Value<'_>) -> Option<String> {
     let text = text.decode()?;
     Some(OutputHead::of(&text)?.output.into_owned())
 }
 
-/// Why the sandbox did not allow a command, if that is what a text says.
+/// Returns the reason why the sandbox did not allow a command, if the text reports that.
 fn denial(text: &str) -> Option<String> {
     let text = text.strip_prefix(UNRUN)?;
     let message = &text[text.find(DENIED)? + DENIED.len()..];
@@ -153,18 +154,18 @@ fn denial(text: &str) -> Option<String> {
     Some(message[..end].replace("\\n", "\n").replace("\\\"", "\""))
 }
 
-/// The head of a text.
+/// A text with a head, parsed.
 struct OutputHead<'a> {
     exit: Option<i64>,
-    /// The session in which a command runs on.
+    /// The id of the session in which a command is still running.
     running: Option<String>,
     has_failed: bool,
-    /// What follows it.
+    /// The text after the head.
     output: Cow<'a, str>,
 }
 
 impl<'a> OutputHead<'a> {
-    /// Reads the head of a text, if it has one.
+    /// Parses the head of a text, if it has one.
     fn of(text: &'a str) -> Option<Self> {
         if text.starts_with("{\"output\":") {
             return Self::unpacked(text);
@@ -196,7 +197,7 @@ impl<'a> OutputHead<'a> {
         }
     }
 
-    /// Reads what a command came to that failed in the sandbox.
+    /// Parses the result of a command that failed in the sandbox.
     fn sandboxed(text: &str) -> Option<Self> {
         let [code, out, errors] = SANDBOXED;
         let (code, rest) = text.split_once(code)?.1.split_once(out)?;
@@ -205,7 +206,7 @@ impl<'a> OutputHead<'a> {
         Some(Self { exit: code.parse().ok(), running: None, has_failed: true, output })
     }
 
-    /// Reads the JSON in which versions before 0.80 answer.
+    /// Parses the JSON results of versions before 0.80.
     fn unpacked(text: &str) -> Option<Self> {
         let record = Record::from_line(text.to_owned()).ok()?;
         let [output, metadata] = record.root().get_all(["output", "metadata"]);
@@ -245,8 +246,8 @@ mod tests {
             ("", None),
         ] {
             let head = OutputHead::of(text);
-            let told = head.as_ref().map(|head| (head.exit, head.running.as_deref(), &*head.output));
-            assert_eq!(told, expected, "{text}");
+            let found = head.as_ref().map(|head| (head.exit, head.running.as_deref(), &*head.output));
+            assert_eq!(found, expected, "{text}");
         }
     }
 }

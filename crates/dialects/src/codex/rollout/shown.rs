@@ -1,4 +1,4 @@
-//! What was shown of a session while it ran: since 0.169 mostly as items, like those of the stream.
+//! Records of what was shown to the user (`event_msg`): since 0.169 mostly items like those of the stream.
 
 use crate::facts::{image, leveled, minor, nodes, push_list, string};
 use streamfmt_core::hash::hash;
@@ -8,17 +8,17 @@ use streamfmt_core::names::Names;
 
 use super::super::call::{self, CallSource};
 use super::super::{Codex, ItemBuilder, errors, result};
-use super::{Recorder, said_in};
+use super::{Recorder, read_content};
 
 impl Codex {
-    /// Something that was shown.
+    /// Decodes a record of what was shown.
     pub(super) fn shown(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [kind, message, text] = payload.get_all(["type", "message", "text"]);
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         match &*kind {
             "user_message" => {
                 let mut prompt = builder.unnamed_item(Kind::Prompt);
-                if !said_in(&mut prompt, message) {
+                if !read_content(&mut prompt, message) {
                     return builder.unknown("event_msg/user_message".into(), payload);
                 }
                 let images = payload.get("images").into_iter().flat_map(Value::items);
@@ -32,11 +32,11 @@ impl Codex {
             "token_count" if builder.input.parent.is_none() => {
                 return self.count_so_far(payload.get("info"), builder);
             }
-            // What a sub-agent took is its own.
+            // A sub-agent's tokens aren't part of the session's count.
             "token_count" | "task_started" | "turn_started" | "thread_settings_applied" => {
                 return builder.bookkeeping(kind.into_owned());
             }
-            _ => self.open_rollout(builder.out),
+            _ => self.flush_rollout(builder.out),
         }
         match &*kind {
             "agent_message" => match string(message) {
@@ -68,16 +68,16 @@ impl Codex {
         let id = builder.id_of(id);
         let mut reply = builder.item(id, Kind::Reply);
         reply.text = text;
-        let said = hash(&("assistant", &*reply.text()));
+        let key = hash(&("assistant", &*reply.text()));
         self.rollout.was_compacted = false;
-        if self.rollout.texts.is_new(Recorder::Shown, said) {
+        if self.rollout.texts.is_new(Recorder::Shown, key) {
             builder.put(reply);
         } else {
             builder.bookkeeping("agent_message");
         }
     }
 
-    /// How a turn ended.
+    /// Decodes the end of a turn.
     fn complete(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         if builder.input.parent.is_some() {
             return builder.bookkeeping("task_complete");
@@ -87,7 +87,7 @@ impl Codex {
         let [last, duration, error] = payload.get_all(["last_agent_message", "duration_ms", "error"]);
         let [last, error] = [last, error].map(|value| value.filter(|value| !value.is_null()));
         if last.is_none() && error.is_none() {
-            // Errors of the API are recorded since 0.169 only: this may be one, and is not taken for success.
+            // Only versions since 0.169 record API errors, so this turn may have failed: don't report success.
             let text = Content::Own("the turn ended without an answer".to_owned());
             let notice = builder.notice("turn-ended", text);
             return builder.put(leveled(notice, "warning"));
@@ -108,23 +108,23 @@ impl Codex {
         builder.put(outcome);
     }
 
-    /// An item that was shown.
+    /// Decodes an item that was shown.
     fn shown_item(&mut self, value: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [kind, id, blocks] = value.get_all(["type", "id", "content"]);
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         if &*kind == "UserMessage" {
             let id = builder.id_of(id);
             let mut prompt = builder.item(id, Kind::Prompt);
-            if !said_in(&mut prompt, blocks) {
+            if !read_content(&mut prompt, blocks) {
                 return builder.unknown("item_completed/UserMessage".into(), value);
             }
             return self.prompt(prompt, builder);
         }
-        self.open_rollout(builder.out);
+        self.flush_rollout(builder.out);
         match &*kind {
             "AgentMessage" => {
                 let mut reply = builder.item("", Kind::Reply);
-                if !said_in(&mut reply, blocks) {
+                if !read_content(&mut reply, blocks) {
                     return builder.unknown("item_completed/AgentMessage".into(), value);
                 }
                 self.reply(reply.text, id, builder);
@@ -155,7 +155,7 @@ impl Codex {
         }
     }
 
-    /// A call that has ended: one that the model made, or one of a script.
+    /// Decodes a call that has ended: one of the model, or one of a script.
     fn shown_call(
         &mut self,
         source: CallSource,
@@ -166,14 +166,14 @@ impl Codex {
         let id = builder.id_of(id);
         let mut parent = builder.input.parent.cloned();
         if self.calls.get(&id).is_none() {
-            // What a script calls is shown while it runs, and the model has not called it.
+            // The model didn't make this call: a script did, which is running.
             parent = self.rollout.scripts.last().cloned().or(parent);
             let mut call = call::of_item(source, value, id.clone(), builder);
             call.parent.clone_from(&parent);
-            self.called(call, builder);
+            self.emit_call(call, builder);
         } else {
             builder.bookkeeping("item_completed");
-            // What the model was told has the picture itself, and says more of the agents.
+            // The output for the model has more: the image itself, and details of the agents.
             if matches!(source, CallSource::Image | CallSource::Agents) || !self.calls.awaits(&id) {
                 return;
             }
@@ -181,12 +181,12 @@ impl Codex {
         let mut item = result::of_call(&id, &self.calls, builder);
         item.parent = parent;
         result::of_item(source, value, &mut item);
-        self.calls.answered(&id);
+        self.calls.mark_answered(&id);
         builder.put(item);
     }
 }
 
-/// Types that repeat what other lines say, or say nothing of the conversation.
+/// Types that repeat other lines, or don't belong to the conversation.
 static BOOKKEEPING: Names = Names::of(
     "agent_reasoning_raw_content agent_reasoning_section_break entered_review_mode exited_review_mode \
      item_started thread_goal_updated thread_name_updated thread_rolled_back turn_diff",
