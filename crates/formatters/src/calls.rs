@@ -1,4 +1,4 @@
-//! What is said of calls: the tool, what it is asked to do, and, in full, all of its input.
+//! Formats calls: the tool, its main arguments and, in full, all of its input.
 
 #![expect(clippy::unnecessary_wraps, reason = "the rows of the table of tools have one type")]
 
@@ -17,29 +17,30 @@ use streamfmt_core::text::Text;
 
 use changed_files::ChangedFiles;
 
-/// Longest path that stands in a title, in bytes.
+/// The longest path in a title, in bytes.
 const LONG_PATH: usize = 300;
 
-/// A call while it is being said. Remembers which fields were said, so that in full the rest can follow.
+/// A call that is being formatted. It remembers which fields were shown, so that the rest can follow where nothing is left out.
 pub(super) struct CallContext<'a> {
     pub(super) context: ItemContext<'a>,
     pub(super) does: &'a DoesRef<'a>,
     input: Value<'a>,
-    /// While the input is being written: how far it is.
+    /// The state of an input that is still being written.
     pub(super) growing: Option<&'a GrowingInput>,
-    /// Where nothing is left out: nodes of the fields that were said.
+    /// With `whole`: the nodes of the fields that were shown.
     known: Vec<u32>,
-    /// A known field had a type that it shouldn't: the whole input is said as it is.
+    /// Whether a known field has an unexpected type, so that the whole input is laid out like that of an unknown tool.
     odd: bool,
+    /// Whether to hide the call, unless nothing is left out.
     pub(super) hidden: bool,
     pub(super) title: Line,
     pub(super) body: Vec<Block>,
 }
 
-/// Formats a call; `None` if its input isn't what such a call has.
+/// Formats a call of one deed; `None` if its input doesn't have the form that such a call has.
 pub(super) type FormatCall = fn(&mut CallContext<'_>) -> Option<()>;
 
-/// Says a call, by the form of what it does.
+/// Returns the view of a call; `None` hides it. `form`: the function for its deed.
 pub(super) fn view(context: ItemContext<'_>, form: FormatCall) -> Option<View> {
     let does = context.item.does();
     let growing = context.item.growing.as_deref();
@@ -62,8 +63,8 @@ pub(super) fn view(context: ItemContext<'_>, form: FormatCall) -> Option<View> {
         title: name(context),
         body: Vec::new(),
     };
-    let is_said = !call.odd && form(&mut call).is_some();
-    if !is_said || call.odd {
+    let is_shown = !call.odd && form(&mut call).is_some();
+    if !is_shown || call.odd {
         call.title = name(context);
         call.body.clear();
         call.known.clear();
@@ -73,9 +74,9 @@ pub(super) fn view(context: ItemContext<'_>, form: FormatCall) -> Option<View> {
     call.finish()
 }
 
-/// The tool's name: `Bash`, `github · list_issues`.
+/// Returns the tool's name: `Bash`, `github · list_issues`.
 pub(super) fn name(context: ItemContext<'_>) -> Line {
-    // Room for what nearly always follows: an argument, a detail, and the blanks between.
+    // Capacity for the usual spans: the name, an argument, a detail, and the blanks between.
     let mut line = Line { spans: Vec::with_capacity(5) };
     match (context.text("server"), context.text("tool")) {
         (Some(server), Some(own)) if !context.full => {
@@ -84,7 +85,7 @@ pub(super) fn name(context: ItemContext<'_>) -> Line {
             line.push("tool.name", own);
         }
         _ => {
-            // A call without a name is one all the same.
+            // A call without a tool name is still shown as a call.
             let tool = context.item.tool.as_deref().filter(|tool| !tool.trim().is_empty());
             let tool = tool.map_or(Text::own("call"), Text::clean);
             line.spans.push(Span::new("tool.name", tool));
@@ -94,36 +95,36 @@ pub(super) fn name(context: ItemContext<'_>) -> Line {
 }
 
 impl CallContext<'_> {
-    /// Whether it says what its result will say, too: in full, and while it is being written.
-    pub(super) fn says_content(&self) -> bool {
+    /// Whether to show content that the result will show, too: in full, and while the call is being written.
+    pub(super) fn shows_content(&self) -> bool {
         self.context.full || self.growing.is_some()
     }
 
-    /// Notes that the part called `name` is left to the result.
+    /// Marks the part called `name` as shown, since the result will show it.
     fn leave(&mut self, name: &str) {
         if let Some(part) = self.does.get(name).filter(|part| part.is_text()) {
             self.know(part);
         }
     }
 
-    /// The text that the part called `name` is.
+    /// Returns the text of the part called `name`, and marks it as shown.
     pub(super) fn text(&mut self, name: &str) -> Option<Text> {
         let part = self.does.get(name)?;
         let text = part.text();
-        self.said(part, text)
+        self.accept(part, text)
     }
 
-    /// The text that the part called `name` is, for the body. Of one whose end alone is there, what is left out is said first.
+    /// Returns the text of the part called `name`, for the body. If only its end was kept, first adds a block for what is left out.
     pub(super) fn content(&mut self, name: &str) -> Option<Text> {
         let part = self.does.get(name)?;
-        let text = self.said(part, part.text())?;
+        let text = self.accept(part, part.text())?;
         let Some(cut) = self.cut(part) else { return Some(text) };
         self.body.push(elided(cut));
         let start = text.len() - after_cut(&text, cut).len();
         Some(text.without_start(start))
     }
 
-    /// The text of a part as far as it is there, and what is left out before it.
+    /// Returns the text of a part as far as it was kept, and the size of the part that is left out before it.
     fn end_of<'v>(&self, part: Option<FactRef<'v>>) -> (Cow<'v, str>, Option<Cut>) {
         let text = part.and_then(FactRef::str).unwrap_or_default();
         match part.and_then(|part| self.cut(part)) {
@@ -132,40 +133,41 @@ impl CallContext<'_> {
         }
     }
 
-    /// What is left out at the start of a part that is being written.
+    /// Returns the size of what is left out at the start of a part that is being written.
     fn cut(&self, part: FactRef<'_>) -> Option<Cut> {
         self.growing?.cut(part.value()?.node())
     }
 
-    /// Says the text that the part called `name` is.
-    pub(super) fn say_part(&mut self, role: &'static str, name: &str) -> Option<()> {
+    /// Shows the text of the part called `name`; `None` if it has none.
+    pub(super) fn show_part(&mut self, role: &'static str, name: &str) -> Option<()> {
         let text = self.text(name)?;
-        self.say(role, text);
+        self.show(role, text);
         Some(())
     }
 
-    /// Says the text that the part called `name` is in words, if it is there.
-    pub(super) fn say_in_words(&mut self, name: &str, words: impl FnOnce(Text) -> String) {
+    /// Shows a phrase made from the text of the part called `name`, if it has one.
+    pub(super) fn show_phrase(&mut self, name: &str, words: impl FnOnce(Text) -> String) {
         if let Some(text) = self.text(name) {
-            self.say("call.detail", words(text).into());
+            self.show("call.detail", words(text).into());
         }
     }
 
+    /// Whether the part called `name` is true. Marks it as shown.
     pub(super) fn flag(&mut self, name: &str) -> bool {
         let Some(part) = self.does.get(name) else { return false };
-        self.said(part, part.bool()).unwrap_or(false)
+        self.accept(part, part.bool()).unwrap_or(false)
     }
 
-    /// Notes that a part was said, if it is of its type.
-    pub(super) fn said<T>(&mut self, part: FactRef<'_>, told: Option<T>) -> Option<T> {
-        self.odd |= told.is_none();
-        if told.is_some() {
+    /// Marks a part as shown if it has a `value` of the expected type; otherwise marks the input as odd. Returns the value.
+    pub(super) fn accept<T>(&mut self, part: FactRef<'_>, value: Option<T>) -> Option<T> {
+        self.odd |= value.is_none();
+        if value.is_some() {
             self.know(part);
         }
-        told
+        value
     }
 
-    /// Notes that a part was said.
+    /// Marks a part as shown.
     pub(super) fn know(&mut self, part: FactRef<'_>) {
         if self.context.whole {
             self.known.extend(self.does.source(part));
@@ -177,8 +179,8 @@ impl CallContext<'_> {
         Some(self.context.path(path))
     }
 
-    /// Says something in the title, or under it if it is long.
-    pub(super) fn say(&mut self, role: &'static str, text: Text) {
+    /// Shows a text in the title, or in the body if it is long.
+    pub(super) fn show(&mut self, role: &'static str, text: Text) {
         if is_short(&text) {
             self.title.push(role, text);
         } else {
@@ -186,13 +188,13 @@ impl CallContext<'_> {
         }
     }
 
-    /// The file that the call is about.
+    /// Shows the path of the call's file, and returns it.
     fn file(&mut self) -> Option<Text> {
         let path = self.path()?;
         if path.len() <= LONG_PATH {
             self.title.push("call.arg", path.clone());
         } else {
-            self.say("call.arg", path.clone());
+            self.show("call.arg", path.clone());
         }
         Some(path)
     }
@@ -201,7 +203,7 @@ impl CallContext<'_> {
         if self.context.whole && !self.known.contains(&self.input.node()) {
             self.body.extend(generic::fields(self.input, &self.known, self.context.is_cut()));
         }
-        // What is left of the input of a hidden call is shown where nothing is left out.
+        // With `whole`, a hidden call is shown if a part of its input is left.
         if self.hidden && !self.context.full && (!self.context.whole || self.body.is_empty()) {
             return None;
         }
@@ -209,7 +211,7 @@ impl CallContext<'_> {
         if is_over && self.context.is("partial") {
             self.title.push("call.detail", Text::own("(input incomplete)"));
         }
-        // What was streamed of an input that its whole message leaves out.
+        // The streamed part of an input that its complete message lacks.
         let streamed = if is_over { self.context.item.clean_text() } else { Text::EMPTY };
         if !streamed.is_empty() {
             self.body.push(Block::text("call.input", streamed));
@@ -218,7 +220,7 @@ impl CallContext<'_> {
     }
 }
 
-/// Any tool.
+/// Formats a call of an unknown tool.
 pub(super) fn generic(call: &mut CallContext<'_>) -> Option<()> {
     match generic::input(call.input, call.context.is_cut()) {
         InputLayout::Title(arg) => call.title.push("call.arg", arg),
@@ -229,7 +231,7 @@ pub(super) fn generic(call: &mut CallContext<'_>) -> Option<()> {
     Some(())
 }
 
-/// A tool whose name says it all.
+/// Formats a call that has no arguments to show.
 pub(super) fn bare(_: &mut CallContext<'_>) -> Option<()> {
     Some(())
 }
@@ -240,7 +242,7 @@ pub(super) fn run(call: &mut CallContext<'_>) -> Option<()> {
         None if is_short(&command) => call.title.push("call.command", command),
         description => {
             if let Some(text) = description {
-                call.say("call.arg", text);
+                call.show("call.arg", text);
             }
             let lang = Some(Text::own("sh"));
             call.body.push(Block::Code { text: command, lang, start: None, role: "call.command".into() });
@@ -261,13 +263,13 @@ pub(super) fn run(call: &mut CallContext<'_>) -> Option<()> {
     Some(())
 }
 
-/// The folder that a command runs in, unless that is the session's.
+/// Shows the folder that a command runs in, unless that is the session's.
 fn folder(call: &mut CallContext<'_>) {
     let Some(part) = call.does.get("cwd") else { return };
     let folder = part.text().map(|folder| call.context.path(folder));
     if let Some(folder) = folder.filter(|folder| !matches!(&**folder, "" | ".")) {
         call.know(part);
-        call.say("call.detail", Text::clean_owned(["in ", &folder].concat()));
+        call.show("call.detail", Text::clean_owned(["in ", &folder].concat()));
     }
 }
 
@@ -275,7 +277,7 @@ pub(super) fn in_background(call: &mut CallContext<'_>) {
     if !call.flag("background") {
         return;
     }
-    // A description may say so itself.
+    // The description may already end in these words.
     let says_it = |span: &Span| span.text.trim_end_matches('.').to_lowercase().ends_with("in the background");
     if !call.title.spans.last().is_some_and(says_it) {
         call.title.push("call.detail", Text::own("in the background"));
@@ -287,7 +289,7 @@ pub(super) fn read(call: &mut CallContext<'_>) -> Option<()> {
     let range = call.does.get("range");
     let mut number = |name: &str| {
         let part = range?.get(name)?;
-        call.said(part, part.is_number().then_some(part.int()))?
+        call.accept(part, part.is_number().then_some(part.int()))?
     };
     let [start, lines, end] = ["start", "lines", "end"].map(&mut number);
     let end = end.or_else(|| Some(start?.saturating_add(lines?).saturating_sub(1)));
@@ -299,7 +301,7 @@ pub(super) fn read(call: &mut CallContext<'_>) -> Option<()> {
         (None, None, None) => String::new(),
     };
     call.title.push("call.detail", range);
-    call.say_in_words("pages", |pages| format!("pages {pages}"));
+    call.show_phrase("pages", |pages| format!("pages {pages}"));
     Some(())
 }
 
@@ -309,7 +311,7 @@ pub(super) fn list(call: &mut CallContext<'_>) -> Option<()> {
 
 pub(super) fn write(call: &mut CallContext<'_>) -> Option<()> {
     let path = call.file()?;
-    if call.says_content() {
+    if call.shows_content() {
         let Some(text) = call.content("content") else { return call.growing.map(|_| ()) };
         let text = text.trimmed_end();
         call.body.push(Block::Code { text, lang: extension(&path), start: None, role: "call.input".into() });
@@ -341,7 +343,7 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
         call.title.push("call.detail", figures::count_of(number as u64, "edit", "edits"));
     }
     if let Some(all) = sole.and_then(|change| change.get("everywhere")) {
-        call.said(all, all.bool())?;
+        call.accept(all, all.bool())?;
     }
     let everywhere = |change: &FactRef<'_>| change.get("everywhere").and_then(FactRef::bool) == Some(true);
     let places: Vec<_> = (1..).zip(&list).filter(|(_, change)| everywhere(change)).collect();
@@ -361,7 +363,7 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
     } else if call.context.full {
         let mut all = FileDiff::default();
         for change in &list {
-            // An edit with anything else in it is shown as it is.
+            // An edit with any other field is laid out like an unknown input.
             if sole.is_none() && !change.has_only(&["old", "new", "everywhere"]) {
                 return None;
             }
@@ -375,7 +377,7 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
     Some(())
 }
 
-/// Notes that the changes were said: those of the only one stand among the call's own fields.
+/// Marks the changes as shown. The parts of a sole change are among the call's fields.
 fn know_changes(call: &mut CallContext<'_>, sole: Option<FactRef<'_>>, changes: FactRef<'_>) {
     match sole {
         Some(change) => {
@@ -385,17 +387,17 @@ fn know_changes(call: &mut CallContext<'_>, sole: Option<FactRef<'_>>, changes: 
     }
 }
 
-/// Kept lines that are shown behind what was written last of a change.
+/// The number of unchanged lines that are shown after the end of a change that is being written.
 const CONTEXT: usize = 3;
 
-/// Says a change that is being written. What it leaves as it is isn't known before its end: what it hasn't come to of the old
-/// text stands there as kept.
+/// Shows a change that is being written. Until its end, it is unknown which lines it keeps, so the rest of the old text is shown as
+/// unchanged.
 fn growing_change(call: &mut CallContext<'_>, change: FactRef<'_>, growing: &GrowingInput, path: &Text) {
     let [old_part, new_part] = ["old", "new"].map(|name| change.get(name).filter(|part| part.is_text()));
     let ((old, old_cut), (new, new_cut)) = (call.end_of(old_part), call.end_of(new_part));
     let is_open = new_part.is_none_or(|new| new.value().map(Value::node) == growing.open);
     let changes = if let Some(cut) = new_cut.or(old_cut) {
-        // Of two texts of which one begins in the middle nobody knows what changes.
+        // The start of one of the texts is missing, so they can't be compared.
         call.body.push(elided(cut));
         if new_part.is_some() {
             FileDiff::between("", &new, None)
@@ -411,22 +413,22 @@ fn growing_change(call: &mut CallContext<'_>, change: FactRef<'_>, growing: &Gro
     call.body.extend(changes.block(Some(path.clone())));
 }
 
-/// What of a text stands behind the line that says how much is left out.
+/// Returns a text without its first line, which reports how much is left out.
 fn after_cut(text: &str, cut: Cut) -> &str {
     let end = text.strip_prefix(&*left_out(cut.bytes));
     end.map_or(text, |end| end.strip_prefix('\n').unwrap_or(end))
 }
 
-/// What is left out.
+/// Returns the block for the part that is left out.
 fn elided(cut: Cut) -> Block {
     Block::Elided { lines: cut.lines as u64, bytes: cut.bytes as u64 }
 }
 
 pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
     call.file()?;
-    call.say_part("call.detail", "mode");
-    call.say_in_words("cell", |cell| format!("cell {cell}"));
-    if call.says_content() {
+    call.show_part("call.detail", "mode");
+    call.show_phrase("cell", |cell| format!("cell {cell}"));
+    if call.shows_content() {
         let source = call.content("source").filter(|text| !text.is_empty());
         call.body.extend(source.map(|text| Block::text("call.input", text.trimmed_end())));
     } else {
@@ -436,34 +438,34 @@ pub(super) fn edit_cell(call: &mut CallContext<'_>) -> Option<()> {
 }
 
 pub(super) fn find(call: &mut CallContext<'_>) -> Option<()> {
-    call.say_part("call.arg", "pattern")?;
+    call.show_part("call.arg", "pattern")?;
     place(call);
     Some(())
 }
 
 pub(super) fn grep(call: &mut CallContext<'_>) -> Option<()> {
     let pattern = call.text("pattern")?;
-    call.say("call.arg", Text::clean_owned(["\"", &pattern, "\""].concat()));
+    call.show("call.arg", Text::clean_owned(["\"", &pattern, "\""].concat()));
     place(call);
     for name in ["glob", "type"] {
-        call.say_in_words(name, |files| format!("({files})"));
+        call.show_phrase(name, |files| format!("({files})"));
     }
     Some(())
 }
 
-/// Where a search looks.
+/// Shows the folder that is searched.
 fn place(call: &mut CallContext<'_>) {
     if let Some(path) = call.path() {
-        call.say("call.detail", Text::clean_owned(["in ", &path].concat()));
+        call.show("call.detail", Text::clean_owned(["in ", &path].concat()));
     }
 }
 
-/// Whether it is no value of another type than a list.
+/// Whether a part is a list: a JSON array, or facts that a dialect made.
 pub(super) fn is_array(part: &FactRef<'_>) -> bool {
     part.value().is_none_or(|value| value.kind() == ValueKind::Array)
 }
 
-/// The extension of a file's name, for highlighting.
+/// Returns the extension of a file's name, for highlighting.
 pub(super) fn extension(path: &str) -> Option<Text> {
     let name = path.rsplit('/').next()?;
     let (stem, extension) = name.rsplit_once('.')?;

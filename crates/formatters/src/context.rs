@@ -1,4 +1,4 @@
-//! What the parts of the presentation know when they decide.
+//! The context of an item, which all parts of the presentation receive.
 
 use streamfmt_core::entry::Block;
 use streamfmt_core::home::home_of;
@@ -6,41 +6,41 @@ use streamfmt_core::item::{Deed, FactRef, Item};
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
-/// What the parts of this formatter know when they decide. `None` from one of them hides the item.
+/// An item, with what is needed to format it.
 #[derive(Clone, Copy)]
 pub(super) struct ItemContext<'a> {
-    /// The item in question.
+    /// The item to format.
     pub(super) item: &'a Item,
-    /// All before it.
+    /// The session up to the item.
     pub(super) session: &'a Session,
-    /// Whether nothing is left out that people read.
+    /// Whether all content for people is shown, but nothing twice.
     pub(super) whole: bool,
-    /// Whether everything is said as the stream has it, and so more than once. Then `whole` is true, too.
+    /// Whether everything is shown as in the stream, even if it repeats. Implies `whole`.
     pub(super) full: bool,
-    /// On a result: whether others say its call, so that the call's title may tell nothing of what was asked for.
+    /// For a result: whether another formatter shows its call, so that the call's title may lack its arguments.
     pub(super) is_apart: bool,
 }
 
 impl<'a> ItemContext<'a> {
-    /// The fact called `name`.
+    /// Returns the fact called `name`.
     #[inline]
     pub(super) fn fact(self, name: &str) -> Option<FactRef<'a>> {
         self.item.fact(name)
     }
 
-    /// The fact called `name`, as text.
+    /// Returns the fact called `name`, as text.
     #[inline]
     pub(super) fn text(self, name: &str) -> Option<Text> {
         self.fact(name)?.text()
     }
 
-    /// The fact called `name`, as a number from 0.
+    /// Returns the fact called `name`, as a number that isn't negative.
     #[inline]
     pub(super) fn count(self, name: &str) -> Option<u64> {
         self.fact(name)?.count()
     }
 
-    /// The elements of the fact called `name`; none if it isn't there.
+    /// Returns the elements of the fact called `name`; none if it is missing.
     pub(super) fn list(self, name: &str) -> Vec<FactRef<'a>> {
         self.fact(name).map(FactRef::list).unwrap_or_default()
     }
@@ -56,13 +56,14 @@ impl<'a> ItemContext<'a> {
         self.item.record.as_ref().is_some_and(|record| record.is_cut())
     }
 
-    /// What was done, by the item itself or, on a result, by its call.
+    /// Returns the deed of the item or, for a result without one, of its call.
     pub(super) fn deed(self) -> Option<Deed> {
         let of_call = || self.session.call(self.item.call.as_ref()?)?.deed;
         self.item.deed.or_else(of_call)
     }
 
-    /// A path, relative if it lies in the session's folder, and below `~` if it lies in the same home folder as that.
+    /// Shortens a path: relative if it is in the session's folder, or starting with `~` if it is in the home folder that contains the
+    /// session's folder.
     pub(super) fn path(self, path: Text) -> Text {
         let facts = self.session.facts();
         let path = facts.relative(path);
@@ -75,7 +76,7 @@ impl<'a> ItemContext<'a> {
     }
 }
 
-/// Pictures and documents that came with the item: told, not shown.
+/// Adds a block for each image and document of the item.
 pub(super) fn images(context: ItemContext<'_>, body: &mut Vec<Block>) {
     for image in context.list("images") {
         body.push(Block::Image {

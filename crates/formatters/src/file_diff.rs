@@ -1,4 +1,4 @@
-//! Changes of files as hunks: from a patch that the stream tells, or found between two texts.
+//! Changes of files as hunks: read from a patch in the stream, or found by comparing two texts.
 
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
 
@@ -7,13 +7,13 @@ use streamfmt_core::figures;
 use streamfmt_core::item::FactRef;
 use streamfmt_core::text::Text;
 
-/// Texts with more lines than this together are not compared: the old one goes, the new one comes.
-/// Comparing takes time by lines × changes.
+/// The most lines, of both texts together, that are compared. Longer texts are shown as replaced as a whole,
+/// since the time grows with lines × changes.
 const COMPARED: usize = 4000;
 
-/// The same for texts that are compared again and again while one of them is being written.
+/// The same for texts that are compared repeatedly while one of them is being written.
 const COMPARED_WHILE_GROWING: usize = 1000;
-/// So many old lines may be passed over for a new one that equals one of them.
+/// The most old lines that are skipped for each new line that equals an old one.
 const REACH: usize = 4;
 
 /// The changes of one file.
@@ -22,19 +22,19 @@ pub(super) struct FileDiff {
     hunks: Vec<Hunk>,
     added: u64,
     removed: u64,
-    /// The last line of the file before ended without a line feed.
+    /// Whether the old file doesn't end in a line feed.
     was_open: bool,
-    /// That of the file after does.
+    /// Whether the new file doesn't end in a line feed.
     is_open: bool,
 }
 
 impl FileDiff {
-    /// Reads hunks as the stream tells them; `None` if there are none.
+    /// Reads the hunks of a structured patch; `None` if it has none.
     pub(super) fn of_patch(patch: FactRef<'_>) -> Option<Self> {
         let mut changes = Self::default();
-        for told in patch.list() {
-            changes.begin(["oldStart", "newStart"].map(|name| told.count_at(name)));
-            for line in told.get("lines").map(FactRef::list).unwrap_or_default() {
+        for hunk in patch.list() {
+            changes.begin(["oldStart", "newStart"].map(|name| hunk.count_at(name)));
+            for line in hunk.get("lines").map(FactRef::list).unwrap_or_default() {
                 let Some(line) = line.str() else { continue };
                 changes.marked(&line);
             }
@@ -42,8 +42,8 @@ impl FileDiff {
         Some(changes.finished()).filter(|changes| !changes.hunks.is_empty())
     }
 
-    /// Reads a diff of one file in the unified format. Hunks need not have line numbers: of one without them the heading, if
-    /// there is one, is a line of the file. `None`: it has no hunk, though it has text.
+    /// Parses a unified diff of one file. In a hunk without line numbers, the section heading is a line of the file. `None` if the text
+    /// isn't blank but has no hunk.
     pub(super) fn of_diff(diff: &str) -> Option<Self> {
         let mut changes = Self::default();
         let mut left: Option<LinesLeft> = None;
@@ -57,7 +57,7 @@ impl FileDiff {
         Some(changes.finished()).filter(|changes| !changes.hunks.is_empty() || diff.trim().is_empty())
     }
 
-    /// Begins the hunk that has this line above it, whose first two signs are left out: ` -1,2 +1,3 @@ heading`.
+    /// Begins a hunk. `head`: its header line without the first `@@`, as ` -1,2 +1,3 @@ heading`.
     fn begin_at(&mut self, head: &str) -> LinesLeft {
         let (ranges, heading) = head.split_once("@@").unwrap_or((head, ""));
         let range = |mark| ranges.split(' ').find_map(|range| range_of(range.strip_prefix(mark)?));
@@ -73,24 +73,24 @@ impl FileDiff {
         LinesLeft::Lines { old, new }
     }
 
-    /// Begins a hunk, whose first lines have these numbers in the file before and after.
+    /// Begins a hunk whose first line has these numbers in the old and the new file.
     fn begin(&mut self, [old_start, new_start]: [Option<u64>; 2]) {
         self.hunks.push(Hunk { old_start, new_start, lines: DiffLines::default() });
     }
 
-    /// Without hunks that have no lines.
+    /// Removes hunks without lines.
     fn finished(mut self) -> Self {
         self.hunks.retain(|hunk| !hunk.lines.is_empty());
         self
     }
 
-    /// Takes in a line with its mark.
+    /// Adds a line that begins with its mark to the last hunk.
     fn marked(&mut self, line: &str) {
         let (change, text) = match line.as_bytes().first() {
             Some(b'+') => (LineChange::Add, &line[1..]),
             Some(b'-') => (LineChange::Remove, &line[1..]),
             Some(b' ') => (LineChange::Keep, &line[1..]),
-            // What is said of a missing final line feed is no line of the file, but of the line before.
+            // "\ No newline at end of file" is no line of the file; it applies to the line before.
             Some(b'\\') => {
                 let lines = self.hunks.last().map(|hunk| &hunk.lines);
                 let before =
@@ -104,7 +104,7 @@ impl FileDiff {
         self.line(change, text);
     }
 
-    /// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
+    /// Compares `old` with `new`. `context`: the number of unchanged lines around each change; `None`: all.
     pub(super) fn between(old: &str, new: &str, context: Option<usize>) -> Self {
         let mut changes = Self::default();
         let number = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1;
@@ -130,8 +130,8 @@ impl FileDiff {
         changes.finished()
     }
 
-    /// What has changed from `old` so far, while `new` is being written. Lines of `old` that it hasn't come to stand there as kept,
-    /// no more than `rest` of them.
+    /// Compares `old` with `new` while the latter is being written. Lines of `old` that `new` hasn't reached are shown as unchanged, at
+    /// most `rest` of them.
     pub(super) fn growing(old: &str, new: &str, rest: usize) -> Self {
         let (new, last) = new.rsplit_once('\n').map_or((None, new), |(new, last)| (Some(new), last));
         let old: Vec<&str> = old.lines().collect();
@@ -142,7 +142,7 @@ impl FileDiff {
         } else {
             capture_diff_slices(Algorithm::Myers, &old, &new)
         };
-        // An equal line far down may be another one: each must be worth the old lines that are passed over for it.
+        // An equal line far below may be equal by chance: accept it only if there are enough equal lines for the old lines skipped.
         let (mut same, mut best, mut come_to) = (0, 0, (0, 0, 0));
         for (index, op) in ops.iter().enumerate() {
             if let DiffOp::Equal { old_index, new_index, len } = *op {
@@ -165,7 +165,7 @@ impl FileDiff {
             }
         }
         new[new_used..].iter().for_each(|line| changes.line(LineChange::Add, line));
-        // A line that begins as an old one may become it.
+        // An incomplete line that one of the next old lines begins with may become that line.
         if !last.is_empty() && !old[old_used..].iter().take(REACH).any(|line| line.starts_with(last)) {
             changes.line(LineChange::Add, last);
         }
@@ -173,7 +173,7 @@ impl FileDiff {
         changes.finished()
     }
 
-    /// The change that a call asks for: one text in place of another, a patch, or a diff. `None` if it tells none of them.
+    /// Reads a requested change: a replacement of one text by another, a patch, or a diff. `None` if it has none of them.
     pub(super) fn asked(change: FactRef<'_>, context: Option<usize>) -> Option<Self> {
         if let Some(patch) = change.get("patch") {
             return Self::of_patch(patch);
@@ -185,12 +185,12 @@ impl FileDiff {
         Some(Self::between(&old?, &new?, context))
     }
 
-    /// All lines of a new file.
+    /// Returns all lines of a new file as added.
     pub(super) fn created(content: &str) -> Self {
         Self::whole(LineChange::Add, content)
     }
 
-    /// All lines of a file that is no more.
+    /// Returns all lines of a deleted file as removed.
     pub(super) fn deleted(content: &str) -> Self {
         Self::whole(LineChange::Remove, content)
     }
@@ -202,7 +202,7 @@ impl FileDiff {
         changes.finished()
     }
 
-    /// Numbers the lines of the only hunk, if a snippet of the changed file, its lines numbered, holds them at one place.
+    /// Sets the line numbers of the only hunk, if its new lines occur exactly once in a numbered snippet of the changed file.
     pub(super) fn place(&mut self, snippet: &str) {
         const MOST: usize = 400;
         let [hunk] = &mut self.hunks[..] else { return };
@@ -228,7 +228,7 @@ impl FileDiff {
         }
     }
 
-    /// Takes in further changes of the same file.
+    /// Adds further changes of the same file.
     pub(super) fn extend(&mut self, more: Self) {
         self.count(&more);
         self.hunks.extend(more.hunks);
@@ -236,17 +236,18 @@ impl FileDiff {
         self.is_open |= more.is_open;
     }
 
-    /// Counts the lines of another file, too.
+    /// Adds the number of added and removed lines of another file.
     pub(super) fn count(&mut self, other: &Self) {
         self.added += other.added;
         self.removed += other.removed;
     }
 
-    /// Whether nothing changes.
+    /// Whether there is no change.
     pub(super) fn is_empty(&self) -> bool {
         self.added == 0 && self.removed == 0 && self.was_open == self.is_open
     }
 
+    /// Adds all lines of a text with the same change.
     fn all(&mut self, change: LineChange, text: &str) {
         let text = text.strip_suffix('\n').unwrap_or(text);
         if !text.is_empty() {
@@ -254,7 +255,7 @@ impl FileDiff {
         }
     }
 
-    /// Takes in a line of the hunk that was begun last.
+    /// Adds a line to the last hunk.
     fn line(&mut self, change: LineChange, text: &str) {
         match change {
             LineChange::Add => self.added += 1,
@@ -266,12 +267,12 @@ impl FileDiff {
         }
     }
 
-    /// Number of lines that came.
+    /// Returns the number of added lines.
     pub(super) fn added(&self) -> u64 {
         self.added
     }
 
-    /// Adds `+2 −1` to a line, and what became of the final line feed: lines that differ in nothing else look the same.
+    /// Adds `+2 −1` to a line, and a note if the final line feed was added or removed, since the lines themselves don't show that.
     pub(super) fn push_counts(&self, line: &mut Line) {
         if self.added > 0 || self.removed == 0 {
             line.push("change.add", ["+", &figures::count(self.added)].concat());
@@ -286,27 +287,28 @@ impl FileDiff {
         }
     }
 
-    /// The hunks of it.
+    /// Returns the hunks.
     pub(super) fn into_hunks(self) -> Vec<Hunk> {
         self.hunks
     }
 
-    /// The changes as a block; `None` if there are none.
+    /// Returns the changes as a block; `None` if there are none.
     pub(super) fn block(self, path: Option<Text>) -> Option<Block> {
         (!self.hunks.is_empty()).then_some(Block::Diff { path, hunks: self.hunks })
     }
 }
 
-/// Lines that are still to come of a hunk.
+/// The remaining lines of a hunk.
 enum LinesLeft {
-    /// So many of the file before and after.
+    /// The number of lines of the old and the new file.
     Lines { old: u64, new: u64 },
     /// All up to the next hunk.
     All,
 }
 
 impl LinesLeft {
-    /// Whether a line is of the hunk. What follows its last line is of no hunk: the head of the next file.
+    /// Counts a line if it belongs to the hunk, and returns whether it does. Lines after its last one, such as the head of the next
+    /// file, don't.
     fn takes(&mut self, line: &str) -> bool {
         let Self::Lines { old, new } = self else { return true };
         let (is_old, is_new) = match line.as_bytes().first() {
@@ -324,13 +326,13 @@ impl LinesLeft {
     }
 }
 
-/// First line and number of lines: `3,5`, or `3` for a single one.
+/// Parses a range into its first line and number of lines: `3,5`, or `3` for a single line.
 fn range_of(range: &str) -> Option<(u64, u64)> {
     let (start, count) = range.split_once(',').unwrap_or((range, "1"));
     Some((start.parse().ok()?, count.parse().ok()?))
 }
 
-/// The number at the start of a line, and what follows it: `    12→`, or `12` and a tab.
+/// Splits a numbered line into its number and text. The number has the form `    12→`, or `12` and a tab.
 pub(super) fn number_of(text: &str) -> Option<(u64, &str)> {
     let text = text.trim_start_matches(' ');
     let end = text.bytes().take(12).position(|byte| !byte.is_ascii_digit())?;
@@ -370,7 +372,7 @@ mod tests {
     fn diffs_are_read_hunk_by_hunk() {
         for (diff, expected) in [
             ("@@ -1,2 +1,2 @@\n a\n-b\n+B\n", Some("+1 −1\n a\n-b\n+B\n")),
-            // What stands around hunks is no line of the file, however it begins; in a hunk it is.
+            // Lines outside hunks aren't lines of the file, whatever their beginning; lines in a hunk are.
             ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +0,0 @@\n--- y\n--- a/z\n", Some("−1\n--- y\n")),
             // Without numbers the heading is a line of the file.
             ("@@ @@ fn a()\n-x\n@@\n+y\n\n", Some("+1 −1\n fn a()\n-x\n+y\n \n")),

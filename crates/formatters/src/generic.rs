@@ -1,7 +1,7 @@
-//! Says values that nobody knows the meaning of: inputs and results of unknown and MCP tools.
+//! Lays out JSON values without knowing their meaning: inputs and results of unknown and MCP tools.
 //!
-//! Keys stand with their values, in the order and with the numbers as written. A text of several
-//! lines keeps its lines. Short containers stay on one line, longer ones are indented:
+//! Fields keep their order, and numbers their spelling. A text of several
+//! lines keeps its lines. Short containers are written on one line, longer ones are indented:
 //!
 //! ```text
 //! filter:
@@ -13,20 +13,20 @@
 //!         lines
 //! ```
 //!
-//! Nothing recurses. What lies deeper than [`DEPTH`] stands as it was written.
+//! No function is recursive. Values deeper than [`DEPTH`] are written as in the input.
 
 use streamfmt_core::entry::{Block, Line};
 use streamfmt_core::json::{Entries, Items, MAX_ELEMENTS, Record, Str, Value, ValueKind};
 use streamfmt_core::text::Text;
 
-/// Containers deeper than this are shown as they were written.
+/// The depth below which containers are written as in the input.
 const DEPTH: usize = 64;
-/// Longest text that stands beside its key or in a title, in bytes.
+/// The longest text beside its key or in a title, in bytes.
 pub(super) const SHORT: usize = 100;
-/// Longest container that stays on one line, in bytes.
+/// The longest container on one line, in bytes.
 const INLINE: usize = 60;
 
-/// An input laid out.
+/// The layout of a call's input.
 pub(super) enum InputLayout {
     /// All of it, short enough for the title.
     Title(Text),
@@ -34,7 +34,7 @@ pub(super) enum InputLayout {
     Body(Vec<Block>),
 }
 
-/// Lays out an input of any type. `cut`: its record was cut at a limit.
+/// Lays out an input of any type. `cut`: whether its record was cut at a limit.
 pub(super) fn input(value: Value<'_>, cut: bool) -> InputLayout {
     if value.kind() == ValueKind::Object {
         let below = || InputLayout::Body(fields(value, &[], cut));
@@ -43,13 +43,13 @@ pub(super) fn input(value: Value<'_>, cut: bool) -> InputLayout {
     if let Some(arg) = short(value) {
         return InputLayout::Title(arg);
     }
-    // A text by itself needs no marks that set it off from others.
+    // A single text needs no quotes.
     let text = value.str().map(|text| Text::from_json(text).trimmed_end());
     let text = text.unwrap_or_else(|| laid_out(value, cut));
     InputLayout::Body(vec![Block::text("call.input", text)])
 }
 
-/// The fields of an object, but for those whose values are at the nodes `known`.
+/// Lays out the fields of an object, except those whose values are at the nodes `known`.
 pub(super) fn fields(value: Value<'_>, known: &[u32], cut: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = Vec::new();
@@ -95,35 +95,35 @@ pub(super) fn fields(value: Value<'_>, known: &[u32], cut: bool) -> Vec<Block> {
     blocks
 }
 
-/// What stands below a key: writers of lines set it further in than the key.
+/// The role of a value below its key. Writers of lines indent it further than the key.
 const VALUE: &str = "call.value";
 
 const CUT: &str = "… cut after 10,000 elements";
 
-/// Lays out a value as text of its own.
+/// Lays out a value as a separate text.
 pub(super) fn laid_out(value: Value<'_>, cut: bool) -> Text {
     let mut out = String::with_capacity(value.raw().len() + value.raw().len() / 4);
     lay_out(value, cut, &mut out);
     Text::clean_owned(out)
 }
 
-/// Lays out a text that is one JSON container and nothing else; `None` if it isn't.
+/// Lays out a text that is a single JSON container; `None` if it is anything else.
 pub(super) fn json_text(text: &str) -> Option<Text> {
     let first = text.trim_start().as_bytes().first()?;
     if !matches!(first, b'{' | b'[') {
         return None;
     }
     let record = Record::from_line(text.to_owned()).ok()?;
-    // What was cut could not be shown; the text itself can.
+    // The layout would lack what was cut; the text itself has it.
     (!record.is_cut()).then(|| laid_out(record.root(), false))
 }
 
-/// Whether a text may stand in a line with others.
+/// Whether a text is short enough to share a line with others, and has only one line.
 pub(super) fn is_short(text: &str) -> bool {
     text.len() <= SHORT && !text.contains('\n')
 }
 
-/// The fields of an object in a few words: a single text without its key, else `key: value` after another.
+/// Returns the fields of an object on one short line: a single text without its key, otherwise a list of `key: value`.
 fn brief(value: Value<'_>) -> Option<Text> {
     if value.raw().len() > 2 * SHORT {
         return None;
@@ -143,7 +143,7 @@ fn brief(value: Value<'_>) -> Option<Text> {
     }
 }
 
-/// A scalar in words, if it is short.
+/// Returns a scalar other than `null` as text, if it is short and not empty.
 fn short(value: Value<'_>) -> Option<Text> {
     let text = match value.kind() {
         ValueKind::String => Text::from_json(value.str()?),
@@ -153,7 +153,7 @@ fn short(value: Value<'_>) -> Option<Text> {
     (!text.is_empty() && is_short(&text)).then_some(text)
 }
 
-/// Children of an open container that are still to be written.
+/// The children of an open container that are not written yet.
 enum Children<'a> {
     Fields(Entries<'a>),
     Elements(Items<'a>),
@@ -186,7 +186,7 @@ fn lay_out(value: Value<'_>, cut: bool, out: &mut String) {
         return;
     }
     let mut open = vec![(children, 0)];
-    // The first child of an element stands beside the dash of the element.
+    // The first child of a list's element comes directly after the element's dash.
     let mut beside = true;
     while let Some(depth) = open.len().checked_sub(1) {
         let (children, number) = &mut open[depth];
@@ -235,7 +235,7 @@ fn new_line(depth: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// Writes text that must not end the line.
+/// Writes a text on one line, with `␊` for line feeds.
 fn push_line(text: &str, out: &mut String) {
     for (index, part) in text.split('\n').enumerate() {
         if index > 0 {
@@ -245,7 +245,7 @@ fn push_line(text: &str, out: &mut String) {
     }
 }
 
-/// Writes a scalar; a text of several lines below, indented.
+/// Writes a scalar. A text of several lines is written below, indented.
 fn scalar(value: Value<'_>, depth: usize, out: &mut String) {
     let Some(text) = value.decode() else {
         out.push_str(value.raw());
@@ -262,7 +262,7 @@ fn scalar(value: Value<'_>, depth: usize, out: &mut String) {
     }
 }
 
-/// Writes a string in quotes only if it would be taken for something else without.
+/// Writes a string, with quotes only if it could be mistaken for another value without them.
 fn word(text: &str, out: &mut String) {
     let looks_other = text.is_empty()
         || text.starts_with([' ', '"', '[', '{'])
@@ -276,7 +276,8 @@ fn word(text: &str, out: &mut String) {
     }
 }
 
-/// Writes a string in quotes that it doesn't have itself; if it has both kinds, as JSON spells it.
+/// Writes a string in double quotes, or in single quotes if it has only double ones itself. If it has both kinds, double quotes and
+/// backslashes are escaped.
 fn quoted(text: &str, out: &mut String) {
     let [has_double, has_single] = ['"', '\''].map(|quote| text.contains(quote));
     let quote = if has_double && !has_single { '\'' } else { '"' };
@@ -291,10 +292,10 @@ fn quoted(text: &str, out: &mut String) {
     out.push(quote);
 }
 
-/// A value on one line, if it is short enough for that.
+/// Returns a value on one line; `None` if it is a container that is too long or too deep for that.
 fn inline(value: Value<'_>) -> Option<Text> {
     let is_container = matches!(value.kind(), ValueKind::Array | ValueKind::Object);
-    // With this the work for nested containers stays linear.
+    // This keeps the work for nested containers linear.
     if is_container && value.raw().len() > 4 * INLINE {
         return None;
     }
@@ -340,7 +341,7 @@ fn inline(value: Value<'_>) -> Option<Text> {
     }
 }
 
-/// Within a line of several values, what separates them must not stand in a bare word.
+/// Writes a string in a line of several values, with quotes if it has a character that separates them.
 fn inline_word(text: &str, out: &mut String) {
     if text.contains([',', ':', '[', ']', '{', '}']) {
         quoted(text, out);
@@ -349,7 +350,7 @@ fn inline_word(text: &str, out: &mut String) {
     }
 }
 
-/// Languages, and how texts in them begin.
+/// Languages, and beginnings of texts in them.
 const BEGINNINGS: [(&str, &[&str]); 5] = [
     ("sh", &["#!/bin", "set -e"]),
     ("py", &["import ", "from ", "def ", "class ", "print("]),
@@ -358,7 +359,7 @@ const BEGINNINGS: [(&str, &[&str]); 5] = [
     ("html", &["<!DOCTYPE", "<html", "<div"]),
 ];
 
-/// The language of a text, by its key, by a sibling that tells, or by how it begins.
+/// Guesses the language of a text from its key, from a sibling field `language`, or from its beginning.
 fn language(key: &str, text: &str, siblings: Value<'_>) -> Option<Text> {
     let lang = match key {
         "command" | "cmd" | "shell" | "bash" => "sh",
@@ -374,8 +375,8 @@ fn language(key: &str, text: &str, siblings: Value<'_>) -> Option<Text> {
         "typescript" | "ts" => "ts",
         "code" | "script" | "source" | "snippet" | "content" | "query" | "function" | "expression"
         | "program" => {
-            if let Some(told) = ["language", "lang"].iter().find_map(|name| siblings.get(name)?.str()) {
-                return Some(Text::from_json(told));
+            if let Some(named) = ["language", "lang"].iter().find_map(|name| siblings.get(name)?.str()) {
+                return Some(Text::from_json(named));
             }
             let text = text.trim_start();
             BEGINNINGS.iter().find(|(_, words)| words.iter().any(|word| text.starts_with(word)))?.0

@@ -1,9 +1,9 @@
-//! The built-in presentation of items: what is said where no other formatter decides.
+//! The built-in presentation of items, used where no other formatter decides.
 //!
-//! It names roles, never colours, and knows what a call does, never what its agent calls the tool.
+//! It uses roles, never colours, and depends on the deed of a call, never on the name of its tool.
 //!
 //! ```text
-//! standard ─▶ tools ─▶ calls    (a table: what a call does → how it and its result are said)
+//! standard ─▶ tools ─▶ calls    (a table: deed → the functions that format the call and its result)
 //!                  └─▶ results
 //!          ─▶ notices, outcome
 //! ```
@@ -34,7 +34,7 @@ pub use sentence::first_sentence;
 pub const PRESENTATION: Presentation =
     Presentation { formatter: |profile| Box::new(Standard::of(profile)), node: records::node_view };
 
-/// Finds what changed from `old` to `new`. With `context`, only that many kept lines stand around a change.
+/// Returns the changes from `old` to `new`. `context`: the number of unchanged lines around each change; `None`: all.
 pub fn hunks(old: &str, new: &str, context: Option<usize>) -> Vec<Hunk> {
     file_diff::FileDiff::between(old, new, context).into_hunks()
 }

@@ -1,4 +1,4 @@
-//! What is said of notices: what the agent's program tells beside the conversation.
+//! Formats notices: what the agent's program reports beside the conversation.
 
 use std::ops::Deref;
 
@@ -11,7 +11,7 @@ use streamfmt_core::home::home;
 use streamfmt_core::item::{Action, FactRef};
 use streamfmt_core::text::Text;
 
-/// Says a notice; `None` hides it.
+/// Returns the view of a notice; `None` hides it.
 pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     if !context.full && ["repeated", "echo"].iter().any(|name| context.is(name)) {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     }
     let event = context.text("event").unwrap_or(Text::own("notice"));
     if &*event == "session" {
-        // One that changes nothing says again what the one before said.
+        // A minor one only repeats the one before.
         let is_again = context.is("minor") && !context.full;
         return (!is_again).then(|| session(context));
     }
@@ -37,9 +37,9 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     };
     let mut view = View::titled(mark, Line::default());
     let known = words(context, &event);
-    let said = context.text("words").filter(|_| !context.full);
-    let mut text = said.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
-    if !context.full && mark != "error" && known.is_some() && TOLD.contains(&&*event) {
+    let phrase = context.text("words").filter(|_| !context.full);
+    let mut text = phrase.unwrap_or_else(|| context.item.clean_text()).trimmed_end();
+    if !context.full && mark != "error" && known.is_some() && IN_FACTS.contains(&&*event) {
         text = Text::EMPTY;
     }
     if !context.full && &*event == "open-calls" {
@@ -63,7 +63,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     }) {
         Some(words) => view.title.push(role, words),
         None if is_line && !text.is_empty() && !context.full => {}
-        // Of a longer text the first line is the title.
+        // The first line of a longer text becomes the title.
         None if !context.full && (1..=longest).contains(&first) && !is_tag(&text[..first]) => {
             view.title.push(role, text.slice(0, first));
             text = text.slice(first + 1, text.len());
@@ -85,9 +85,9 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     }
     for name in ["stdout", "stderr"] {
         if let Some(output) = context.text(name).filter(|output| !output.trim().is_empty()) {
-            let is_said =
+            let is_shown =
                 memchr::memmem::find(context.item.text().as_bytes(), output.trim().as_bytes()).is_some();
-            if !is_said {
+            if !is_shown {
                 view.body.push(Block::text("notice.text", output.trimmed_end()));
             }
         }
@@ -99,7 +99,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     Some(view)
 }
 
-/// `claude-opus-4-5 · ~/shop-api · 0123abcd`
+/// Returns the view of a session: `claude-opus-4-5 · ~/shop-api · 0123abcd`.
 fn session(context: ItemContext<'_>) -> View {
     let facts = context.session.facts();
     let has_only_mode = context.fact("changed").is_some();
@@ -132,13 +132,13 @@ fn session(context: ItemContext<'_>) -> View {
     }
     if !context.whole {
         let servers = context.list("servers");
-        for (status, told) in [("failed", "that failed"), ("needs-auth", "that want a login")] {
+        for (status, note) in [("failed", "that failed"), ("needs-auth", "that want a login")] {
             let such = servers.iter().filter(|server| server.text_at("status").as_deref() == Some(status));
             let names: Vec<_> =
                 such.filter_map(|server| server.text_at("name")).map(Text::into_string).collect();
             if !names.is_empty() {
-                let told = format!("MCP servers {told}: {}", names.join(", "));
-                view.body.push(Block::line(Line::of("notice.warning", told)));
+                let note = format!("MCP servers {note}: {}", names.join(", "));
+                view.body.push(Block::line(Line::of("notice.warning", note)));
             }
         }
     }
@@ -163,7 +163,7 @@ fn session(context: ItemContext<'_>) -> View {
     view
 }
 
-/// Adds what is known of a session, behind its name, to a line.
+/// Adds a property of a session to a line, after its name. Does nothing if the property is unknown.
 fn add_part(line: &mut Line, name: &'static str, role: &'static str, text: Option<Text>) {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return };
     if !line.is_empty() {
@@ -173,14 +173,14 @@ fn add_part(line: &mut Line, name: &'static str, role: &'static str, text: Optio
     line.push(role, text);
 }
 
-/// Whether a line is nothing but a tag that the agent's program puts around its words.
+/// Whether a line is only a tag, as the agent's program puts them around its messages.
 fn is_tag(line: &str) -> bool {
     let name = line.trim().strip_prefix('<').and_then(|line| line.strip_suffix('>'));
     name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_/".contains(&byte)))
 }
 
-/// The calls that have no result by their titles, as far as they are listed and still known. Where a title is the tool's name
-/// alone, the id tells calls of one tool apart.
+/// Returns the titles of the listed calls that have no result; `None` if one of them is no longer known. If a title is only the tool's
+/// name, the id is added to distinguish calls of the same tool.
 fn open_calls(context: ItemContext<'_>) -> Option<Text> {
     let ids = context.fact("calls").map(FactRef::list)?;
     let title = |id: &FactRef<'_>| {
@@ -198,13 +198,12 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
     Some(Text::clean_owned(titles?.join("; ") + &more))
 }
 
-/// What is said of a call elsewhere.
+/// Returns the view of a call.
 fn call_view(call: ItemContext<'_>) -> Option<View> {
     calls::view(call, tools::form(call.item.deed).0)
 }
 
-/// What the calls without a result were to change. Where nothing is left out that is shown once elsewhere, a call leaves that to
-/// its result, which didn't come.
+/// Returns the changes of calls without a result. With `whole`, a call leaves its changes to its result, which didn't come.
 fn unanswered_changes(context: ItemContext<'_>) -> impl Iterator<Item = Block> {
     let calls = context.session.unanswered_calls();
     let changes = calls.filter(|call| matches!(call.action(), Some(Action::Write | Action::Edit)));
@@ -216,7 +215,7 @@ fn unanswered_changes(context: ItemContext<'_>) -> impl Iterator<Item = Block> {
     })
 }
 
-/// The text with long runs of one control character counted: `␀ × 512`.
+/// Replaces long runs of one control character by a count: `␀ × 512`.
 fn runs_counted(text: &str) -> Text {
     const LONG: usize = 8;
     let mut out = String::with_capacity(text.len());
@@ -238,7 +237,7 @@ fn runs_counted(text: &str) -> Text {
     Text::clean_owned(out)
 }
 
-/// The first group of a UUID; other ids as they are, if they aren't long.
+/// Returns the first group of a UUID. Other ids are returned unchanged.
 fn short_id(id: Text) -> Text {
     match id.split_once('-') {
         Some((first, _)) if first.len() == 8 && id.len() == 36 => id.slice(0, 8),
@@ -246,22 +245,22 @@ fn short_id(id: Text) -> Text {
     }
 }
 
-/// Longest first line of an error that is a title, in bytes.
+/// The longest first line of an error that becomes its title, in bytes.
 const LONG_ERROR: usize = 500;
 
-/// Events whose text says no more than the words made of their facts.
-const TOLD: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "retracted"];
+/// Events whose text adds nothing to the phrase made from their facts.
+const IN_FACTS: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt", "retracted"];
 
-/// Whether the facts of an event are said in words, so that its record needs no showing.
+/// Whether a phrase has all facts of such an event, so that its record needn't be shown.
 fn is_in_words(event: &str) -> bool {
-    TOLD.contains(&event)
+    IN_FACTS.contains(&event)
         || matches!(event, "session-change" | "cut" | "denied" | "task" | "damaged" | "oversized" | "foreign")
         || matches!(event, "open-calls" | "count" | "fallback" | "no-outcome")
 }
 
-/// Whether the text of a task's notice says how it ended: `Background command "Build" completed (exit code 0)`. Of some
-/// tasks it is their description alone.
-fn tells_state(context: ItemContext<'_>) -> bool {
+/// Whether the text of a task's notice includes its final state: `Background command "Build" completed (exit code 0)`. The text of some
+/// tasks is only their description.
+fn reports_state(context: ItemContext<'_>) -> bool {
     let text = context.text("words").unwrap_or_else(|| context.item.clean_text());
     let status = context.fact("status").and_then(FactRef::str);
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -274,33 +273,33 @@ fn tells_state(context: ItemContext<'_>) -> bool {
         }
 }
 
-/// Parts of a sentence, one behind the other, as far as they are known.
+/// Joins the known parts of a phrase with dots: `rate limit · 80% used`.
 fn dotted<T: Deref<Target = str>>(first: &str, parts: impl IntoIterator<Item = Option<T>>) -> String {
-    let mut said = first.to_owned();
+    let mut phrase = first.to_owned();
     for part in parts.into_iter().flatten() {
-        said.extend([" · ", &*part]);
+        phrase.extend([" · ", &*part]);
     }
-    said
+    phrase
 }
 
-/// What an event means, in a few words with its figures; `None` if its text or its name must do.
+/// Returns a short phrase for an event, made from its facts; `None` if its text or its name is used instead.
 fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(FactRef::words);
-    let said = match event {
+    let phrase = match event {
         "no-outcome" => "the stream ended without a result".to_owned(),
         "retry" => {
-            let mut said = "trying again".to_owned();
+            let mut phrase = "trying again".to_owned();
             if let (Some(attempt), Some(of)) = (text("attempt"), text("of")) {
-                said = format!("{said} ({} of {})", &*attempt, &*of);
+                phrase = format!("{phrase} ({} of {})", &*attempt, &*of);
             }
             if let Some(ms) = context.count("delay_ms") {
-                said = format!("{said} in {}", &*figures::duration(ms));
+                phrase = format!("{phrase} in {}", &*figures::duration(ms));
             }
             let (status, error) = (text("status"), text("error"));
             // The error may begin with the status.
             let status =
                 status.filter(|status| !error.as_ref().is_some_and(|error| error.starts_with(&**status)));
-            dotted(&said, [status, error])
+            dotted(&phrase, [status, error])
         }
         "compaction" if !context.item.text().is_empty() => {
             "the conversation could not be compacted".to_owned()
@@ -344,31 +343,31 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             dotted("rate limit", [kind, status, used, end.map(|end| format!("resets {end}"))])
         }
         "denied" => {
-            let told = [text("tool"), text("reason")].into_iter().flatten().map(Text::into_string);
-            let told = told.collect::<Vec<_>>().join(" · ");
-            if told.is_empty() { "denied".to_owned() } else { format!("denied: {told}") }
+            let note = [text("tool"), text("reason")].into_iter().flatten().map(Text::into_string);
+            let note = note.collect::<Vec<_>>().join(" · ");
+            if note.is_empty() { "denied".to_owned() } else { format!("denied: {note}") }
         }
         "session-change" => {
             let id = context.text("session")?;
             format!("session {}", &*if context.full { id } else { short_id(id) })
         }
         "mode" => format!("permission mode: {}", &*text("mode")?),
-        // The agent's own words say it all: which models, and why.
+        // The agent's text already names the models and the reason.
         "fallback" if !context.full && !context.item.text().is_empty() => return None,
-        "task" if !context.full && tells_state(context) => return None,
+        "task" if !context.full && reports_state(context) => return None,
         "task" => match text("status") {
             Some(status) => format!("task {}", status.replace('_', " ")),
             None => "task".to_owned(),
         },
         "hook" => {
-            let mut said = "hook".to_owned();
+            let mut phrase = "hook".to_owned();
             for name in ["name", "outcome"] {
-                if let Some(told) = text(name) {
-                    said = format!("{said} {}", &*told);
+                if let Some(note) = text(name) {
+                    phrase = format!("{phrase} {}", &*note);
                 }
             }
             let code = text("exit").filter(|code| &**code != "0");
-            dotted(&said, [code.map(|code| format!("exit {code}"))])
+            dotted(&phrase, [code.map(|code| format!("exit {code}"))])
         }
         "command" => {
             let name = text("name")?;
@@ -398,13 +397,13 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
         "shell-input" => "shell".to_owned(),
         "shell-output" => "output of the shell".to_owned(),
         "refusal" => {
-            let is_new = |told: &Text| !context.item.text().contains(&**told);
-            let told = ["category", "explanation"].map(|name| text(name).filter(is_new));
-            dotted("the model refused to answer", told)
+            let is_new = |note: &Text| !context.item.text().contains(&**note);
+            let note = ["category", "explanation"].map(|name| text(name).filter(is_new));
+            dotted("the model refused to answer", note)
         }
         "synthetic" if context.full => "from the agent's program".to_owned(),
         "interrupt" if !context.full => "interrupted by the user".to_owned(),
         _ => return None,
     };
-    Some(Text::clean_owned(said).trimmed_end())
+    Some(Text::clean_owned(phrase).trimmed_end())
 }

@@ -1,4 +1,4 @@
-//! What is said of how a run ended.
+//! Formats the outcome of a run.
 
 use crate::context::ItemContext;
 use crate::generic;
@@ -9,7 +9,7 @@ use streamfmt_core::item::FactRef;
 use streamfmt_core::item::Status;
 use streamfmt_core::text::Text;
 
-/// Says an outcome: figures that aren't known are left out, never taken for 0.
+/// Returns the view of an outcome. Unknown figures are left out, never shown as 0.
 pub(super) fn view(context: ItemContext<'_>) -> View {
     let is_failed = context.item.error || context.item.status == Status::Failed;
     let (mark, role) =
@@ -18,19 +18,19 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
     let mut title =
         Line::of(role, if is_failed { why(context, reason.sentence.take()) } else { Text::own("done") });
     if let Some(turns) = context.count("turns") {
-        let said = figures::count_of(turns, "turn", "turns");
+        let shown = figures::count_of(turns, "turn", "turns");
         let is_of_turn = context.fact("turn").is_none_or(|turn| turn.get("turns").is_some());
-        figure(&mut title, if is_of_turn { said } else { Text::clean_owned(format!("{} so far", &*said)) });
+        figure(&mut title, if is_of_turn { shown } else { Text::clean_owned(format!("{} so far", &*shown)) });
     }
     if let Some(ms) = context.count("duration_ms") {
         figure(&mut title, figures::duration(ms));
     }
     if !push_cost(context, &mut title) && !context.full {
-        // In full they follow one by one.
+        // In full, the counts follow in the body.
         push_tokens(context, &mut title);
     }
     let denials = context.list("denials");
-    // Each is shown where it happened; in full the denied ones are listed below.
+    // Each failure is shown where it happened. In full, the denied calls are listed below.
     let denied = if context.full { 0 } else { denials.len() as u64 };
     if let Some(failed) = failures(context.count("failed_calls").unwrap_or(0), denied) {
         warning(&mut title, failed);
@@ -86,7 +86,7 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
     view
 }
 
-/// Says what a run came to over all of its turns: `6 prompts · 30 turns · 6.0s · $0.0856 · 2 of 18 calls failed`.
+/// Returns the view of a run's totals over all its turns: `6 prompts · 30 turns · 6.0s · $0.0856 · 2 of 18 calls failed`.
 pub(super) fn totals(context: ItemContext<'_>) -> View {
     let mut title = Line::default();
     for (name, one, many) in [("prompts", "prompt", "prompts"), ("turns", "turn", "turns")] {
@@ -115,14 +115,14 @@ pub(super) fn totals(context: ItemContext<'_>) -> View {
     View::titled("totals", title)
 }
 
-/// Adds the price: that of the turn, and that of all turns so far if it is another. Whether there is one.
+/// Adds the cost of the turn, and that of all turns so far if it is higher. Returns whether there is one.
 fn push_cost(context: ItemContext<'_>, title: &mut Line) -> bool {
     let Some(all) = context.fact("cost_usd").and_then(FactRef::float) else { return false };
     let turn = context.fact("turn").and_then(|turn| turn.get("cost_usd")).and_then(FactRef::float);
     push_of_all(turn, all, figures::money, title)
 }
 
-/// Adds the tokens that were used, those of the turn and those of all turns so far alike.
+/// Adds the number of tokens, in the same way.
 fn push_tokens(context: ItemContext<'_>, title: &mut Line) {
     let spent = |used: FactRef<'_>| {
         let counts = ["input", "output"].into_iter().filter_map(|name| used.count_at(name));
@@ -131,23 +131,24 @@ fn push_tokens(context: ItemContext<'_>, title: &mut Line) {
     let all = context.fact("usage").map_or(0, spent);
     if all > 0 {
         let turn = context.fact("turn").and_then(|turn| turn.get("usage")).map(spent);
-        let said = |tokens| Some(Text::clean_owned(format!("{} tokens", &*figures::tokens(tokens))));
-        push_of_all(turn, all, said, title);
+        let shown = |tokens| Some(Text::clean_owned(format!("{} tokens", &*figures::tokens(tokens))));
+        push_of_all(turn, all, shown, title);
     }
 }
 
-/// Adds a figure of a turn, unless it is nothing, and that of all turns so far if it is larger: `$0.0334 · $0.0492 so far`.
+/// Adds a figure of a turn, unless it is 0, and that of all turns so far if it is larger: `$0.0334 · $0.0492 so far`. Returns whether
+/// a figure was added.
 fn push_of_all<T: Copy + Default + PartialOrd>(
     turn: Option<T>,
     all: T,
-    said: impl Fn(T) -> Option<Text>,
+    shown: impl Fn(T) -> Option<Text>,
     title: &mut Line,
 ) -> bool {
-    let Some(so_far) = said(all) else { return false };
+    let Some(so_far) = shown(all) else { return false };
     match turn.filter(|turn| *turn < all) {
         None => figure(title, so_far),
         Some(turn) => {
-            if let Some(turn) = said(turn).filter(|_| turn > T::default()) {
+            if let Some(turn) = shown(turn).filter(|_| turn > T::default()) {
                 figure(title, turn);
             }
             dot(title);
@@ -157,7 +158,7 @@ fn push_of_all<T: Copy + Default + PartialOrd>(
     true
 }
 
-/// How many calls failed, and how many of them were denied, in words.
+/// Returns a phrase for the number of failed calls, and how many of them were denied.
 fn failures(failed: u64, denied: u64) -> Option<String> {
     let calls = || figures::count_of(failed, "call", "calls");
     match (failed > denied, denied) {
@@ -184,25 +185,25 @@ fn dot(title: &mut Line) {
     }
 }
 
-/// The errors that are worth showing, in words.
+/// Returns the errors to show.
 fn problems(context: ItemContext<'_>) -> Vec<Text> {
     let problems = context.fact("problems").filter(|_| !context.full).or_else(|| context.fact("errors"));
     let errors = problems.map(FactRef::list).unwrap_or_default();
     errors.into_iter().filter_map(FactRef::words).filter(|error| !error.trim().is_empty()).collect()
 }
 
-/// What a failed run says of its failure.
+/// The reason of a failure, from the text or the errors of an outcome.
 #[derive(Default)]
 struct Reason {
-    /// The first sentence of it, if the cause alone doesn't say it.
+    /// Its first sentence, unless the cause is known.
     sentence: Option<Text>,
-    /// What is left of the text or error that it is of.
+    /// The rest of the text or error after the sentence.
     rest: Text,
-    /// Whether it is of the outcome's text.
+    /// Whether it comes from the outcome's text.
     is_text: bool,
-    /// Whether it is the first of the errors.
+    /// Whether it comes from the first of the errors.
     is_error: bool,
-    /// Whether the cause says it all.
+    /// Whether the cause is known, so that no reason is needed.
     is_known: bool,
 }
 
@@ -224,13 +225,13 @@ impl Reason {
         }
     }
 
-    /// The role of errors beside it.
+    /// Returns the role of other errors.
     fn role_of_others(&self) -> &'static str {
         if self.is_known { "outcome.note" } else { "outcome.error" }
     }
 }
 
-/// Why a run ended early, if that has a name.
+/// Returns a phrase for the cause of a run's early end, if it is a known one.
 fn known_cause(context: ItemContext<'_>) -> Option<&'static str> {
     let cause = context.fact("cause").and_then(FactRef::str);
     match cause.as_deref() {
@@ -244,7 +245,7 @@ fn known_cause(context: ItemContext<'_>) -> Option<&'static str> {
     }
 }
 
-/// Why a run failed, in words: by its cause, else by the first sentence of what it says.
+/// Returns a phrase for a failure: its known cause, or else the first sentence of its reason.
 fn why(context: ItemContext<'_>, sentence: Option<Text>) -> Text {
     if let Some(cause) = known_cause(context) {
         return Text::own(cause);
@@ -262,13 +263,13 @@ fn why(context: ItemContext<'_>, sentence: Option<Text>) -> Text {
     })
 }
 
-/// Reason, time at the model, tokens, and what each model took.
+/// Adds lines for the reason, the time spent waiting for the model, the tokens, and the usage of each model.
 fn accounts(context: ItemContext<'_>, lines: &mut Vec<Line>) {
-    let told =
+    let fact_line =
         |name: &'static str| Some(Line::of("outcome.note", name).with("outcome.figure", context.text(name)?));
-    // Of a run that went well they say no more than its title.
+    // For a successful run, these add nothing to its title.
     if context.full || context.item.error {
-        lines.extend(["subtype", "reason"].into_iter().filter_map(told));
+        lines.extend(["subtype", "reason"].into_iter().filter_map(fact_line));
     }
     if let Some(ms) = context.count("api_ms") {
         lines.push(
@@ -309,7 +310,7 @@ fn tokens(usage: FactRef<'_>, line: &mut Line) {
     }
 }
 
-/// Parts a figure with its word from the one before.
+/// Adds a dot before a figure, unless it is the first of the line.
 fn separate(line: &mut Line) {
     if line.spans.len() > 1 {
         line.push("outcome.note", Text::own("·"));

@@ -1,4 +1,4 @@
-//! Says the nodes of a tree of records: the label first, what kind of record it is behind it, and all that it has else.
+//! Formats the nodes of a tree of records: the label, then the type of the record and its id, then all other fields.
 //!
 //! ```text
 //! ≡ Website relaunch · project · startDate: 2026-01-05
@@ -14,17 +14,17 @@ use streamfmt_core::text::Text;
 
 use crate::generic;
 
-/// What stands between parts of a title.
+/// The separator between the parts of a title.
 const BETWEEN: &str = "·";
 
-/// What is said of a node.
+/// Returns the view of a node; `None` if the schema has no such type.
 pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
     let schema = tree.schema();
     let kind = schema.types.get(node.kind)?;
     let record = node.record.root();
-    // The nodes of fields that are said.
+    // The nodes of the fields that are shown already.
     let mut known = Vec::new();
-    // The type itself.
+    // The name of the type is shown instead.
     take(record, "type", &mut known);
     let mark = if kind.parent.is_none() { "plan" } else { "plain" };
     let mut view = View::titled(mark, Line::default());
@@ -61,7 +61,7 @@ pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
     Some(view)
 }
 
-/// The value of a field, which needn't be said again.
+/// Returns the value of a field, and marks it as shown.
 fn take<'r>(record: Value<'r>, field: &str, known: &mut Vec<u32>) -> Option<Value<'r>> {
     let value = record.get(field)?;
     known.push(value.node());
@@ -77,7 +77,7 @@ fn times(count: u32) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-/// A value as text: a string by itself, anything else as it is written.
+/// Returns a value as text: the content of a string, or the JSON of any other value.
 fn shown(value: Value<'_>) -> Text {
     value.str().map_or_else(|| Text::clean(value.raw()), Text::from_json)
 }

@@ -1,14 +1,14 @@
-//! The first sentence of a message: what stands behind the mark of a failure, with the rest below it.
+//! Splits messages: the first sentence is the title of a failure, the rest comes below it.
 
 use streamfmt_core::find::find;
 use streamfmt_core::json::{Record, Value};
 use streamfmt_core::text::Text;
 
-/// Longest sentence that fits a title, in bytes.
+/// The longest sentence that becomes a title, in bytes.
 const LONGEST: usize = 500;
 
-/// Parts a message after its first sentence, which never goes beyond its first line with anything in it. `None` if that is too
-/// long for a title, or says nothing.
+/// Splits a message after its first sentence, which ends at the latest with the first line that isn't blank. `None` if the sentence is too
+/// long for a title, or has no letters or digits.
 pub fn first_sentence(text: &Text) -> Option<(Text, Text)> {
     let start = text.len() - text.trim_start().len();
     let line = find(b'\n', &text.as_bytes()[start..]).map_or(text.len(), |end| start + end);
@@ -22,8 +22,7 @@ pub fn first_sentence(text: &Text) -> Option<(Text, Text)> {
     Some((text.slice(start, end).trimmed_end(), text.slice(text.len() - rest.len(), text.len())))
 }
 
-/// An error whose text ends in a JSON object with a message, as APIs answer: that message in place of the object. Other texts
-/// as they are.
+/// Replaces a JSON object at the end of an error, as in API responses, by the message in it. Other texts are returned unchanged.
 pub(super) fn without_json(text: Text) -> Text {
     let Some(start) = find(b'{', text.as_bytes()).filter(|_| text.trim_end().ends_with('}')) else {
         return text;
@@ -37,7 +36,7 @@ pub(super) fn without_json(text: Text) -> Text {
     }
 }
 
-/// Where the first sentence of a line ends: at its sign, if what follows begins as a sentence does.
+/// Returns the end of the first sentence of a line: after a `.`, `!` or `?` that is followed by the beginning of another sentence.
 fn sentence_end(line: &str) -> usize {
     let ends = line.match_indices(['.', '!', '?']).map(|(at, _)| at + 1);
     let is_end = |end: &usize| {
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_parted_after_its_first_sentence() {
+    fn a_message_is_split_after_its_first_sentence() {
         for (text, first, rest) in [
             ("Too many tokens", "Too many tokens", ""),
             ("File does not exist. Note: it moved.", "File does not exist.", "Note: it moved."),

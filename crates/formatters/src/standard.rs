@@ -1,4 +1,4 @@
-//! The formatter that decides everything.
+//! The last formatter of the chain, which decides about every item.
 
 use crate::context::{ItemContext, images};
 use crate::{calls, generic, notices, outcome, results, tools};
@@ -10,41 +10,41 @@ use streamfmt_core::profile::{Detail, Profile, Selector};
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
-/// Says something of every item: it never passes and never fails.
+/// Shows or hides every item: it never passes an item on and never fails.
 #[derive(Clone, Debug)]
 pub struct Standard {
     detail: Detail,
-    /// Of these groups it leaves nothing out.
+    /// Groups of items that are never hidden.
     shown: Vec<Selector>,
 }
 
 impl Standard {
-    /// A formatter that says so much.
+    /// Creates a formatter with this level of detail.
     pub fn new(detail: Detail) -> Self {
         Self { detail, shown: Vec::new() }
     }
 
-    /// The formatter that a profile wants.
+    /// Creates the formatter for a profile.
     pub fn of(profile: &Profile) -> Self {
         Self { detail: profile.detail, shown: profile.filter.shown() }
     }
 
-    /// The name of a call's tool, as it begins the call's title.
+    /// Returns the name of a call's tool, which is the start of the call's title.
     pub fn label(&self, call: &Item, session: &Session) -> Line {
         calls::name(self.context(call, session))
     }
 
-    /// The mark of what it says of a result.
+    /// Returns the mark of a result's view.
     pub fn mark(&self, result: &Item) -> Option<&'static str> {
         results::mark(result)
     }
 
-    /// Says a result whose call others say, so that nothing is left out because the call's title tells it.
+    /// Formats a result whose call another formatter shows, so that nothing is left out because the call's title would contain it.
     pub fn format_apart(&self, result: &Item, session: &Session) -> Verdict {
         self.verdict(ItemContext { is_apart: true, ..self.context(result, session) })
     }
 
-    /// What it says of an item; `None` hides it.
+    /// Returns the view of an item; `None` hides it.
     pub fn view(&self, item: &Item, session: &Session) -> Option<View> {
         self.shown_view(self.context(item, session))
     }
@@ -63,13 +63,13 @@ impl Standard {
         self.shown_view(context).map_or(Verdict::Hide, Verdict::Show)
     }
 
-    /// What is said of an item: in full, if it is to be shown and would be left out.
+    /// Returns the view of an item. An item in one of the groups to be shown gets the view in full if it would be hidden.
     fn shown_view(&self, context: ItemContext<'_>) -> Option<View> {
         view(context).or_else(|| {
             if !self.shown.iter().any(|group| group.matches(context.item)) {
                 return None;
             }
-            // Its text stands in the reply that it is of, in full too.
+            // Its text is in its reply, so no level of detail shows it.
             if context.item.kind == Kind::Record {
                 return Some(record(context.item));
             }
@@ -88,14 +88,14 @@ impl Formatter for Standard {
     }
 }
 
-/// What is said of an item; `None` hides it.
+/// Returns the view of an item; `None` hides it.
 fn view(context: ItemContext<'_>) -> Option<View> {
     let item = context.item;
-    let said = match item.kind {
-        Kind::Reply => context.said("reply", None),
+    let view = match item.kind {
+        Kind::Reply => context.text_view("reply", None),
         Kind::Prompt if context.whole && context.is_task_of_call() => return None,
-        Kind::Prompt if item.parent.is_some() => context.said("prompt.task", Some("prompt")),
-        Kind::Prompt => context.said("prompt", Some("prompt")),
+        Kind::Prompt if item.parent.is_some() => context.text_view("prompt.task", Some("prompt")),
+        Kind::Prompt => context.text_view("prompt", Some("prompt")),
         Kind::Thinking => thinking(context),
         Kind::Call => calls::view(context, tools::form(item.deed).0),
         Kind::Result => results::view(context, tools::form(context.deed()).1),
@@ -108,28 +108,29 @@ fn view(context: ItemContext<'_>) -> Option<View> {
         Kind::Unknown if context.item.is_blank() => return None,
         Kind::Unknown => Some(unknown(context)),
     };
-    said.or_else(|| {
+    view.or_else(|| {
         let text = item.clean_text();
         (context.full && !text.trim().is_empty()).then(|| View::of(vec![Block::text("text", text)]))
     })
 }
 
 impl ItemContext<'_> {
-    /// On a prompt: whether the call that it is inside of has said it as its input.
+    /// For a prompt: whether the call that it is inside has it as its input, and so shows it.
     fn is_task_of_call(self) -> bool {
         let call = self.item.parent.as_ref().and_then(|id| self.session.call(id));
         let prompt = call.and_then(|call| call.does().text("prompt"));
         prompt.is_some_and(|prompt| prompt == self.item.clean_text()) && self.fact("images").is_none()
     }
 
-    fn said(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
+    /// Returns the view of the item's text and images; `None` if it has neither.
+    fn text_view(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
         let mut body = Vec::new();
         let short = self.text("words").filter(|_| !self.full);
         let text = short.unwrap_or_else(|| self.item.clean_text());
         if !text.trim().is_empty() {
             body.push(Block::prose(role, text));
         }
-        // A thought or reply that was never ended must not read as if it had been.
+        // Mark a thought or reply that was cut off, so that it doesn't look complete.
         if self.item.status == Status::Cancelled && !body.is_empty() {
             body.push(Block::line(Line::of("muted", "… cut off")));
         }
@@ -142,7 +143,7 @@ fn thinking(context: ItemContext<'_>) -> Option<View> {
     if !context.whole {
         return None;
     }
-    context.said("thinking", Some("thinking")).or_else(|| {
+    context.text_view("thinking", Some("thinking")).or_else(|| {
         if !context.full {
             return None;
         }
@@ -185,14 +186,14 @@ fn unknown(context: ItemContext<'_>) -> View {
         view.body.push(Block::text("unknown", text.trimmed_end()));
     } else if let (true, Some(FactRef::Json(value))) = (context.whole, context.fact("value")) {
         view.body.push(Block::text("unknown", generic::laid_out(value, context.is_cut())));
-    } else if let Some(said) = context.fact("value").and_then(words_of) {
+    } else if let Some(words) = context.fact("value").and_then(words_of) {
         view.title.push("notice.note", Text::own("·"));
-        view.title.push("unknown", said);
+        view.title.push("unknown", words);
     }
     view
 }
 
-/// What an event of an unknown type probably says: the first text under one of the usual names.
+/// Returns the probable message of an event of an unknown type: the first text under one of the usual keys, if it is short.
 fn words_of(event: FactRef<'_>) -> Option<Text> {
     let names = ["message", "content", "text", "summary", "error", "reason", "description"];
     names

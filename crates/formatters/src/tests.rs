@@ -1,7 +1,7 @@
-//! Cases: one item in, what is said of it out.
+//! Cases: an item, and its expected view.
 //!
-//! A view is written with its mark, its title, and its blocks indented; spans that aren't plain carry
-//! no roles here, except in the cases that are about roles.
+//! A view is written as its mark, its title, and its blocks, indented. The roles of blocks of text are included, those of
+//! spans aren't.
 
 mod calls;
 mod laws;
@@ -23,7 +23,7 @@ use streamfmt_core::session::{Facts, Session};
 use streamfmt_core::text::Text;
 use streamfmt_dialects::{DIALECTS, add_wrapped_facts, fact, set_action, set_tool};
 
-/// An item from JSON: `{"kind","tool","input","text","error", …facts}`.
+/// Parses an item: `{"kind", "tool", "action", "input", "text", "error", "facts": {…}}`.
 fn item(json: &str) -> Item {
     let record =
         Record::from_line(json.to_owned()).unwrap_or_else(|(damage, _)| panic!("{json}: {damage:?}"));
@@ -69,7 +69,7 @@ fn session(call: Option<&str>) -> Session {
     session
 }
 
-fn said(detail: Detail, call: Option<&str>, json: &str) -> String {
+fn formatted(detail: Detail, call: Option<&str>, json: &str) -> String {
     match Standard::new(detail).format(&item(json), &session(call)) {
         Ok(Verdict::Show(view)) => shown(&view),
         Ok(other) => format!("{other:?}\n"),
@@ -141,18 +141,18 @@ fn blocks(block: &Block, out: &mut String) {
 
 fn check(detail: Detail, cases: &[(&str, &str)]) {
     for (json, expected) in cases {
-        assert_eq!(said(detail, None, json), *expected, "{detail:?} {json}");
+        assert_eq!(formatted(detail, None, json), *expected, "{detail:?} {json}");
     }
 }
 
 fn check_result(detail: Detail, call: &str, cases: &[(&str, &str)]) {
     for (json, expected) in cases {
-        assert_eq!(said(detail, Some(call), json), *expected, "{detail:?} {json}");
+        assert_eq!(formatted(detail, Some(call), json), *expected, "{detail:?} {json}");
     }
 }
 
 #[test]
-fn what_is_said_and_thought() {
+fn messages_and_thinking() {
     check(
         Detail::Compact,
         &[

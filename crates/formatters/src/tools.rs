@@ -1,6 +1,6 @@
-//! How calls and results are formatted, by what they do: the table, and the functions of tools with a look of their own.
+//! The table from deeds to the functions that format calls and results, and most of these functions.
 //!
-//! Commands, files and searches are in `calls.rs` and `results`, as is what all tools share.
+//! Those for commands, files and searches are in `calls.rs` and `results`, together with what all tools share.
 
 #![expect(clippy::unnecessary_wraps, reason = "the rows of the table have one type")]
 
@@ -14,9 +14,9 @@ use streamfmt_core::text::Text;
 
 use crate::calls::{self, CallContext, FormatCall, in_background, is_array};
 use crate::generic::is_short;
-use crate::results::{self, FormatResult, ResultContext, holds, is_refusal, say_text};
+use crate::results::{self, FormatResult, ResultContext, holds, is_refusal, show_text};
 
-/// The functions that format the calls and results of a deed. Of an unknown one they are those of any tool.
+/// Returns the functions that format the calls and results of a deed; for an unknown one, those of unknown tools.
 pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
     match deed.unwrap_or(Deed::Other) {
         Deed::Run => (calls::run, results::run),
@@ -46,12 +46,12 @@ pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
     }
 }
 
-/// A job in the background that is looked at, written to or stopped.
+/// Formats a call that checks, writes to or stops a background job.
 fn job(call: &mut CallContext<'_>) -> Option<()> {
-    call.say_part("call.arg", "job")?;
-    call.say_part("call.detail", "filter");
+    call.show_part("call.arg", "job")?;
+    call.show_part("call.detail", "filter");
     if let Some(input) = call.text("stdin").filter(|input| !input.is_empty()) {
-        call.say("call.command", input.trimmed_end());
+        call.show("call.command", input.trimmed_end());
     }
     Some(())
 }
@@ -62,15 +62,15 @@ fn fetch_call(call: &mut CallContext<'_>) -> Option<()> {
             call.title.spans.push(Span::new("text", Text::own(" ")));
             call.title.spans.push(Span::new("call.arg", url.clone()).linked(url));
         }
-        Some(url) => call.say("call.arg", url),
-        None => call.say_part("call.arg", "query")?,
+        Some(url) => call.show("call.arg", url),
+        None => call.show_part("call.arg", "query")?,
     }
     prompt(call)
 }
 
-/// A prompt for another model: left out where calls are one line, but for one that is being written.
+/// Adds the prompt for another model, unless calls are shown on one line. A prompt that is being written is always shown.
 fn prompt(call: &mut CallContext<'_>) -> Option<()> {
-    if call.context.whole || call.says_content() {
+    if call.context.whole || call.shows_content() {
         let prompt = call.content("prompt");
         call.body.extend(prompt.map(|prompt| Block::prose("prompt.task", prompt)));
     }
@@ -96,13 +96,13 @@ fn fetch_result(answer: &mut ResultContext<'_>) -> Option<View> {
     if !items.is_empty() {
         answer.body.push(Block::List { items });
     }
-    let said = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
-    let said = said.or_else(|| answer.body.is_empty().then(|| answer.text()));
-    answer.answer(said.unwrap_or_default());
+    let reply = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
+    let reply = reply.or_else(|| answer.body.is_empty().then(|| answer.text()));
+    answer.answer(reply.unwrap_or_default());
     answer.done()
 }
 
-/// `Title address`, both a link.
+/// Returns the title and the URL of a hit, both as links.
 fn link(hit: FactRef<'_>) -> Line {
     let url = hit.text_at("url").unwrap_or_default();
     let title = hit.text_at("title").filter(|title| !title.is_empty());
@@ -123,13 +123,13 @@ fn delegate_call(call: &mut CallContext<'_>) -> Option<()> {
     }
     let both = agent.is_some() && description.is_some();
     if let Some(agent) = agent {
-        call.say("tool.agent", agent);
+        call.show("tool.agent", agent);
     }
     if both {
         call.title.push("tool.note", Text::own("·"));
     }
     if let Some(description) = description {
-        call.say("call.arg", description);
+        call.show("call.arg", description);
     }
     in_background(call);
     prompt(call)
@@ -156,22 +156,22 @@ fn delegate_result(answer: &mut ResultContext<'_>) -> Option<View> {
     answer.note_known(context.count("tool_uses").map(|number| figures::count_of(number, "tool", "tools")));
     answer.note_known(context.count("tokens").map(|number| format!("{} tokens", figures::tokens(number))));
     answer.note_known(context.count("duration_ms").map(figures::duration));
-    let told = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
+    let last = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
     if context.is("repeated") && !answer.title.is_empty() {
-        // It stands right above: the sub-agent's last reply.
-        return if context.full { Some(answer.finish_but_for(&told.unwrap_or(text))) } else { answer.done() };
+        // The sub-agent's last reply right above is the same.
+        return if context.full { Some(answer.finish_but_for(&last.unwrap_or(text))) } else { answer.done() };
     }
-    answer.answer(match told {
-        // The text often holds the answer and bookkeeping after it.
-        Some(told) if !context.full || !holds(&text, &told) => told,
+    answer.answer(match last {
+        // The text often contains the answer, followed by bookkeeping.
+        Some(last) if !context.full || !holds(&text, &last) => last,
         None if !context.full && !is_done => Text::EMPTY,
         _ => text,
     });
     answer.done()
 }
 
-/// A list of things to do: hidden, since the list itself follows.
+/// Formats a call that writes a to-do list: hidden, since the list follows as an item.
 fn todos_call(call: &mut CallContext<'_>) -> Option<()> {
     let todos = call.does.get("todos").filter(is_array)?;
     let points = todos.list();
@@ -181,7 +181,7 @@ fn todos_call(call: &mut CallContext<'_>) -> Option<()> {
     if !points.iter().all(|point| ["content", "status"].iter().all(|name| has_text(*point, name))) {
         return None;
     }
-    // The list says the parts that it knows, no others.
+    // The list shows only these parts.
     if points.iter().all(|point| point.has_only(&["content", "status", "active"])) {
         call.know(todos);
     }
@@ -189,13 +189,13 @@ fn todos_call(call: &mut CallContext<'_>) -> Option<()> {
     Some(())
 }
 
-/// The points so far, until the list itself follows.
+/// Shows the to-do items so far, until the list follows.
 fn growing_todos(call: &mut CallContext<'_>, todos: FactRef<'_>, growing: &GrowingInput) -> Option<()> {
     let mut items = points(todos, call.context.full);
     let status = todos.list().last().and_then(|point| point.get("status")?.value());
     if let (Some(point), true) = (items.last_mut(), status.is_some_and(|it| Some(it.node()) == growing.open))
     {
-        // Half a status is none.
+        // Don't show an incomplete status.
         point.line.spans.retain(|span| span.role.name() != "plan.note");
     }
     call.know(todos);
@@ -207,7 +207,7 @@ fn has_text(part: FactRef<'_>, name: &str) -> bool {
     part.get(name).is_some_and(FactRef::is_text)
 }
 
-/// A list of things to do was written: the list itself was said.
+/// Formats the result of writing a to-do list. The list itself was shown before.
 fn todos_result(answer: &mut ResultContext<'_>) -> Option<View> {
     let text = answer.text();
     if text.is_empty() && !answer.context.full {
@@ -217,18 +217,18 @@ fn todos_result(answer: &mut ResultContext<'_>) -> Option<View> {
     answer.done()
 }
 
-/// One task of a list: a new one, or one that is changed or looked at.
+/// Formats a call about one task of a list, which is created, changed or queried.
 fn task(call: &mut CallContext<'_>) -> Option<()> {
     let id = call.text("id");
     let is_new = id.is_none();
     if let Some(id) = id {
-        call.say("call.arg", Text::clean_owned(format!("#{}", &*id)));
+        call.show("call.arg", Text::clean_owned(format!("#{}", &*id)));
     }
-    call.say_in_words("status", |status| format!("→ {}", status.replace('_', " ")));
-    if call.say_part("call.arg", "subject").is_none() && is_new {
+    call.show_phrase("status", |status| format!("→ {}", status.replace('_', " ")));
+    if call.show_part("call.arg", "subject").is_none() && is_new {
         return None;
     }
-    call.say_in_words("owner", |owner| format!("for {owner}"));
+    call.show_phrase("owner", |owner| format!("for {owner}"));
     for (name, words) in [("blocks", "blocks"), ("blocked_by", "blocked by")] {
         let Some(others) = call.does.get(name) else { continue };
         let ids: Vec<_> = others.list().into_iter().map(FactRef::text).collect();
@@ -237,18 +237,18 @@ fn task(call: &mut CallContext<'_>) -> Option<()> {
         if ids.as_ref().is_some_and(Vec::is_empty) {
             continue;
         }
-        if let Some(ids) = call.said(others, ids) {
+        if let Some(ids) = call.accept(others, ids) {
             let ids: Vec<_> = ids.iter().map(|id| format!("#{}", &**id)).collect();
-            call.say("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
+            call.show("call.detail", Text::clean_owned(format!("{words} {}", ids.join(", "))));
         }
     }
     if !call.context.whole && !is_new && call.text("description").is_some() {
-        call.say("call.detail", Text::own("with a new description"));
+        call.show("call.detail", Text::own("with a new description"));
     }
     Some(())
 }
 
-/// What is known of tasks: one, all, or how it went.
+/// Formats a result about one task, about all tasks, or one without details.
 fn tasks(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let all = context.fact("tasks").or_else(|| context.fact("todos"));
@@ -264,7 +264,7 @@ fn tasks(answer: &mut ResultContext<'_>) -> Option<View> {
         line.push("result.note", task.text_at("status").map(|status| spaced(&status)).unwrap_or_default());
         answer.title = line;
     } else if context.is("success") && !context.full {
-        // The call said it.
+        // The call shows all of it.
         return None;
     }
     let written = answer.text();
@@ -273,18 +273,18 @@ fn tasks(answer: &mut ResultContext<'_>) -> Option<View> {
     let items = all.map(|all| points(all, context.full)).unwrap_or_default();
     if !items.is_empty() {
         answer.note(figures::count_of(items.len() as u64, "task", "tasks"));
-        // The list follows as a plan.
+        // The list itself follows as a plan.
         if context.full {
             answer.body.push(Block::List { items });
         }
     }
     if answer.title.is_empty() {
-        say_text(answer);
+        show_text(answer);
     }
     answer.done()
 }
 
-/// Points of a plan or list of tasks.
+/// Returns the items of a to-do list or a list of tasks.
 pub(super) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListItem> {
     let point = |todo: FactRef<'_>| {
         let status = todo.get("status").and_then(FactRef::str);
@@ -336,7 +336,7 @@ fn plan_result(answer: &mut ResultContext<'_>) -> Option<View> {
             return answer.done();
         }
         if !context.is("approved") && !context.is_apart && answer.call.is_some() {
-            // The call said that plan mode begins.
+            // The call already shows that plan mode begins.
             return None;
         }
         answer.note(Text::own(if context.is("approved") { "plan approved" } else { "plan mode" }));
@@ -344,11 +344,11 @@ fn plan_result(answer: &mut ResultContext<'_>) -> Option<View> {
     }
     answer.note(Text::own("plan approved"));
     answer.note_known(context.text("path").map(|path| context.path(path)));
-    // The call said the plan as it was proposed. The agent tells of changes where there are none, too.
+    // The call shows the proposed plan. Agents may report a change although there is none.
     let asked = answer.call.and_then(|call| call.does().text("plan"));
     let plan = context.text("plan").filter(|_| context.is("user_modified"));
     if let Some(plan) = plan.filter(|plan| asked.as_ref() != Some(plan)) {
-        answer.by_the_user();
+        answer.note_user_change();
         answer.body.push(Block::prose("plan", plan));
     }
     answer.done()
@@ -385,7 +385,7 @@ fn ask_call(call: &mut CallContext<'_>) -> Option<()> {
             call.body.push(Block::List { items });
         }
     }
-    // Where nothing is left out, what has no place above, such as heads and previews, follows with the rest.
+    // With `whole`, fields that aren't shown above, such as headers and previews, follow with the rest of the input.
     if !call.context.whole || !has_more {
         call.know(questions);
     }
@@ -407,7 +407,7 @@ fn ask_result(answer: &mut ResultContext<'_>) -> Option<View> {
         items.push(ListItem { point: Point::Done, line });
     }
     if items.is_empty() {
-        say_text(answer);
+        show_text(answer);
     } else {
         answer.body.push(Block::List { items });
     }
@@ -415,8 +415,8 @@ fn ask_result(answer: &mut ResultContext<'_>) -> Option<View> {
 }
 
 fn skill_call(call: &mut CallContext<'_>) -> Option<()> {
-    call.say_part("call.arg", "skill")?;
-    call.say_part("call.detail", "args");
+    call.show_part("call.arg", "skill")?;
+    call.show_part("call.detail", "args");
     Some(())
 }
 
@@ -425,19 +425,19 @@ fn skill_result(answer: &mut ResultContext<'_>) -> Option<View> {
     if !answer.context.full && text.is_empty() {
         return None;
     }
-    say_text(answer);
+    show_text(answer);
     answer.done()
 }
 
 fn find_tools_call(call: &mut CallContext<'_>) -> Option<()> {
-    call.say_part("call.arg", "query")
+    call.show_part("call.arg", "query")
 }
 
 fn find_tools_result(answer: &mut ResultContext<'_>) -> Option<View> {
     let names = answer.context.list("matches");
     let number = names.len() as u64;
     if number == 0 {
-        say_text(answer);
+        show_text(answer);
         return answer.done();
     }
     answer.note(figures::count_of(number, "tool", "tools"));

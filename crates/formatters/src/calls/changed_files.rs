@@ -1,4 +1,4 @@
-//! Calls that change files which the changes themselves name, one or several, and what came of them.
+//! Changes that name their files: one call may change several. Formats the calls and their results.
 
 use super::CallContext;
 use crate::context::ItemContext;
@@ -12,16 +12,16 @@ use streamfmt_core::text::Text;
 /// Changes that name their files, in the order of the stream.
 pub(crate) struct ChangedFiles<'a>(Vec<FileChange<'a>>);
 
-/// What is done to one file.
+/// The change of one file.
 struct FileChange<'a> {
-    told: FactRef<'a>,
+    change: FactRef<'a>,
     path: Text,
     kind: FileChangeKind,
     /// The new path of a file that is moved.
     to: Option<Text>,
 }
 
-/// What is done to a file as a whole.
+/// The kind of a file's change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileChangeKind {
     Add,
@@ -29,63 +29,64 @@ enum FileChangeKind {
     Delete,
 }
 
-/// What a change may have.
+/// The known parts of a change.
 const PARTS: [&str; 8] = ["path", "kind", "to", "diff", "patch", "old", "new", "content"];
 
-/// What of that is the change of the content.
+/// The parts that hold a change of the content.
 const CHANGE: [&str; 5] = ["diff", "patch", "old", "new", "content"];
 
 impl<'a> ChangedFiles<'a> {
-    /// The files of these changes; `None` if not all of them name one.
+    /// Reads changes; `None` unless all of them name a file.
     pub(crate) fn of(changes: FactRef<'a>, context: ItemContext<'_>) -> Option<Self> {
-        let file = |told: FactRef<'a>| {
-            let path = context.path(told.text_at("path")?);
-            let kind = match told.get("kind").and_then(FactRef::str).as_deref() {
+        let file = |change: FactRef<'a>| {
+            let path = context.path(change.text_at("path")?);
+            let kind = match change.get("kind").and_then(FactRef::str).as_deref() {
                 Some("add") => FileChangeKind::Add,
                 Some("delete") => FileChangeKind::Delete,
                 _ => FileChangeKind::Update,
             };
-            let to = told.text_at("to").map(|path| context.path(path));
-            Some(FileChange { told, path, kind, to })
+            let to = change.text_at("to").map(|path| context.path(path));
+            Some(FileChange { change, path, kind, to })
         };
         let files: Option<Vec<_>> = changes.list().into_iter().map(file).collect();
         files.filter(|files| !files.is_empty()).map(Self)
     }
 
-    /// Whether it is known of any file how its content changes.
+    /// Whether any file has a change of its content.
     fn has_changes(&self) -> bool {
         self.0.iter().any(FileChange::has_change)
     }
 
-    /// Says the call: the file, or how many they are; their changes in full.
+    /// Shows the call: the file, or the number of files; in full, their changes. `None` if one of these can't be read.
     pub(crate) fn call(&self, call: &mut CallContext<'_>) -> Option<()> {
         if let [only] = &self.0[..] {
-            call.say("call.arg", only.path.clone());
+            call.show("call.arg", only.path.clone());
             only.mark("call.detail", &mut call.title);
         } else {
-            call.say("call.arg", figures::count_of(self.0.len() as u64, "file", "files"));
+            call.show("call.arg", figures::count_of(self.0.len() as u64, "file", "files"));
         }
-        if call.says_content() {
+        if call.shows_content() {
             return self.call_in_full(call);
         }
         if self.0.len() > 1 {
-            self.names_in(call);
+            self.show_names(call);
         }
         Some(())
     }
 
-    /// Names several files: in the title, or below it if they are many or more is to be said of them than the result will.
-    fn names_in(&self, call: &mut CallContext<'_>) {
+    /// Shows the names of several files: in the title, or below it if they are too many, or if the result won't show the kinds of their
+    /// changes.
+    fn show_names(&self, call: &mut CallContext<'_>) {
         let has_changes = self.has_changes();
         let names = self.names().filter(|_| has_changes || !self.0.iter().any(FileChange::is_marked));
         match names {
-            Some(names) => call.say("call.detail", names),
+            Some(names) => call.show("call.detail", names),
             None if has_changes => {}
             None => call.body.push(Block::Lines { lines: self.lines("call.arg", "call.detail") }),
         }
     }
 
-    /// The changes of all files. `None`: one of them can't be read.
+    /// Shows the changes of all files. `None` if one of them can't be read.
     fn call_in_full(&self, call: &mut CallContext<'_>) -> Option<()> {
         let is_only = self.0.len() == 1;
         for file in &self.0 {
@@ -102,12 +103,12 @@ impl<'a> ChangedFiles<'a> {
         Some(())
     }
 
-    /// Whether the changes hold nothing that [`Self::call`] leaves out.
+    /// Whether the changes have no parts that [`Self::call`] leaves out.
     pub(crate) fn is_all_known(&self) -> bool {
-        self.0.iter().all(|file| file.told.has_only(&PARTS))
+        self.0.iter().all(|file| file.change.has_only(&PARTS))
     }
 
-    /// Says what was done: `+2 −1` in the title, each file with its changes below. `None`: that isn't known of any file.
+    /// Shows the result: `+2 −1` in the title, each file with its changes below. `None` if no file has known changes.
     pub(crate) fn result(&self, title: &mut Line, body: &mut Vec<Block>) -> Option<()> {
         let all: Vec<_> = self.0.iter().map(|file| (file, file.changes())).collect();
         if all.iter().all(|(_, changes)| changes.is_none()) {
@@ -135,12 +136,12 @@ impl<'a> ChangedFiles<'a> {
         Some(())
     }
 
-    /// The files, one a line, with what is done to them.
+    /// Returns a line for each file, with the kind of its change.
     pub(crate) fn lines(&self, role: &'static str, detail: &'static str) -> Vec<Line> {
         self.0.iter().map(|file| file.line(role, detail, None)).collect()
     }
 
-    /// `(a.rs, b.rs)`, if that is short.
+    /// Returns the names of the files, `(a.rs, b.rs)`, if that is short.
     fn names(&self) -> Option<Text> {
         let mut names = String::from("(");
         for file in &self.0 {
@@ -157,24 +158,25 @@ impl<'a> ChangedFiles<'a> {
 
 impl FileChange<'_> {
     fn has_change(&self) -> bool {
-        CHANGE.iter().any(|name| self.told.get(name).is_some())
+        CHANGE.iter().any(|name| self.change.get(name).is_some())
     }
 
+    /// Whether it has a [`mark`](Self::mark).
     fn is_marked(&self) -> bool {
         self.kind != FileChangeKind::Update || self.to.is_some()
     }
 
-    /// How its content changes, if that is told in a way that can be read.
+    /// Returns the change of its content, if it has one that can be read.
     fn changes(&self) -> Option<FileDiff> {
-        let content = || self.told.get("content").and_then(FactRef::str);
-        match (FileDiff::asked(self.told, None), self.kind) {
+        let content = || self.change.get("content").and_then(FactRef::str);
+        match (FileDiff::asked(self.change, None), self.kind) {
             (Some(changes), _) => Some(changes),
             (None, FileChangeKind::Delete) => Some(FileDiff::deleted(&content()?)),
             (None, _) => Some(FileDiff::created(&content()?)),
         }
     }
 
-    /// `new`, `deleted`, `→ b.rs`
+    /// Adds the kind of the change to a line: `new`, `deleted`, `→ b.rs`.
     fn mark(&self, role: &'static str, line: &mut Line) {
         match self.kind {
             FileChangeKind::Add => line.push(role, Text::own("new")),
@@ -186,7 +188,7 @@ impl FileChange<'_> {
         }
     }
 
-    /// `a.rs new +7`
+    /// Returns the line of the file: `a.rs new +7`.
     fn line(&self, role: &'static str, detail: &'static str, changes: Option<&FileDiff>) -> Line {
         let mut line = Line::of(role, self.path.clone());
         self.mark(detail, &mut line);
@@ -196,7 +198,7 @@ impl FileChange<'_> {
         line
     }
 
-    /// Says of the only file what was done: `created, 7 lines`, `deleted −5`, `+2 −1`, `moved`.
+    /// Adds the result for a single file to the title: `created, 7 lines`, `deleted −5`, `+2 −1`, `moved`.
     fn push_result(&self, title: &mut Line, changes: Option<&FileDiff>) {
         let lines = |changes: &FileDiff| match changes.added() {
             0 => Text::own("created, empty"),

@@ -1,4 +1,4 @@
-//! Results of commands, and how jobs in the background go.
+//! Formats the results of commands and of background jobs.
 
 use memchr::memmem;
 
@@ -14,13 +14,13 @@ pub(crate) fn run(answer: &mut ResultContext<'_>) -> Option<View> {
     let stdout = context.text("stdout").map(Text::trimmed_end);
     let stderr = context.text("stderr").unwrap_or_default();
     let is_background = context.fact("background").is_some();
-    // What the model was told holds all that was written, and often notes after it.
-    let told = if context.full || (stdout.is_none() && !is_background) { answer.text() } else { Text::EMPTY };
-    let is_parted = stdout.as_ref().is_some_and(|stdout| is_joined(&told, stdout, &stderr));
-    let is_apart = is_parted || !holds_lines(&told, stderr.trim());
+    // The text for the model contains all output, often followed by notes.
+    let text = if context.full || (stdout.is_none() && !is_background) { answer.text() } else { Text::EMPTY };
+    let is_parted = stdout.as_ref().is_some_and(|stdout| is_joined(&text, stdout, &stderr));
+    let is_apart = is_parted || !holds_lines(&text, stderr.trim());
     let output = match stdout {
-        Some(stdout) if is_parted || !holds(&told, &stdout) => stdout,
-        _ => told,
+        Some(stdout) if is_parted || !holds(&text, &stdout) => stdout,
+        _ => text,
     };
     if let Some(code) = context.fact("exit").and_then(FactRef::int).filter(|code| *code != 0) {
         answer.trouble(Text::clean_owned(format!("exit {code}")));
@@ -69,38 +69,38 @@ pub(crate) fn run(answer: &mut ResultContext<'_>) -> Option<View> {
         let more = figures::count_of(more, "more file", "more files");
         answer.body.push(Block::line(Line::of("result.note", format!("and {}", &*more))));
     }
-    if answer.says_nothing() {
+    if answer.is_empty() {
         answer.note(Text::own("no output"));
     }
     if is_parted { Some(answer.finish_all_but_text()) } else { answer.done() }
 }
 
-/// Whether a text is what a command wrote, and nothing else: first to standard output, then to standard error.
+/// Whether a text is exactly the standard output of a command followed by its standard error.
 fn is_joined(text: &str, stdout: &str, stderr: &str) -> bool {
     let stderr = stderr.trim();
     !stderr.is_empty()
         && text.trim_end().strip_suffix(stderr).is_some_and(|before| before.trim_end() == stdout.trim_end())
 }
 
-/// How a job in the background goes, and what it has written so far.
+/// Formats the state of a background job, and its output so far.
 pub(crate) fn job(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
-    let told = |name: &str| context.fact("job")?.get(name)?.words();
-    if let Some(state) = context.text("state").or_else(|| told("state")) {
+    let part = |name: &str| context.fact("job")?.get(name)?.words();
+    if let Some(state) = context.text("state").or_else(|| part("state")) {
         if &*state == FAILED { answer.trouble(state) } else { answer.note(state) }
     }
     if context.full || context.fact("stdout").is_some() || answer.title.is_empty() {
         return run(answer);
     }
-    if let Some(code) = told("exit").filter(|code| &**code != "0") {
+    if let Some(code) = part("exit").filter(|code| &**code != "0") {
         answer.trouble(Text::clean_owned(format!("exit {}", &*code)));
     }
-    answer.code("result.text", told("output").unwrap_or_default().trimmed_end());
-    answer.errors(&told("stderr").unwrap_or_default());
+    answer.code("result.text", part("output").unwrap_or_default().trimmed_end());
+    answer.errors(&part("stderr").unwrap_or_default());
     answer.done()
 }
 
-/// Whether these lines stand somewhere in `text`, one below the other.
+/// Whether `text` contains these lines, one after the other.
 fn holds_lines(text: &str, lines: &str) -> bool {
     lines.is_empty()
         || memmem::find_iter(text.as_bytes(), lines.as_bytes()).any(|at| {

@@ -1,4 +1,4 @@
-//! Results about files: what was read, changed and found.
+//! Formats the results of reading, changing and searching files.
 
 use std::borrow::Cow;
 
@@ -36,14 +36,14 @@ pub(crate) fn read(answer: &mut ResultContext<'_>) -> Option<View> {
         }
         _ => return read_lines(answer),
     }
-    // Of a picture that stands below as it was, the size is told there.
-    let is_told = |bytes: &u64| images.iter().any(|image| image.count_at("bytes") == Some(*bytes));
-    answer.note_known(context.count("bytes").filter(|bytes| !is_told(bytes)).map(figures::size));
+    // An image that is shown below in its original size has its size there.
+    let is_listed = |bytes: &u64| images.iter().any(|image| image.count_at("bytes") == Some(*bytes));
+    answer.note_known(context.count("bytes").filter(|bytes| !is_listed(bytes)).map(figures::size));
     answer.done()
 }
 
-/// Where a file's part starts, how many lines it has, and how many the file has. Some agents count one more behind a
-/// final line feed, where nothing is.
+/// Returns the first line of the part of a file that was read, its number of lines, and that of the file, without the empty line that some
+/// agents count after a final line feed.
 fn counted(context: ItemContext<'_>) -> (u64, Option<u64>, Option<u64>) {
     let start = context.count("start").unwrap_or(1);
     let (lines, total) = (context.count("lines"), context.count("total"));
@@ -57,8 +57,7 @@ fn counted(context: ItemContext<'_>) -> (u64, Option<u64>, Option<u64>) {
     }
 }
 
-/// Whether nothing stands on the last of so many lines: the text is empty, or ends in the line feed before it. What the
-/// stream holds is not decoded for that.
+/// Whether the last of this many lines is empty: the text is empty, or ends in a line feed. A text in the record isn't decoded for this.
 fn line_feed_ends(text: FactRef<'_>, lines: u64) -> bool {
     let FactRef::Json(value) = text else {
         return text.str().is_some_and(|text| {
@@ -79,7 +78,7 @@ fn line_feed_ends(text: FactRef<'_>, lines: u64) -> bool {
     is_at_end && feeds + 1 == lines
 }
 
-/// The lines of a file: how many, and all of them where nothing is left out.
+/// Formats the lines of a file: their number and, with `whole`, the lines.
 fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let (start, lines, total) = counted(context);
@@ -99,13 +98,13 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     let range = asked.as_ref().and_then(|asked| asked.get("range"));
     let has_limit = asked.as_ref().is_none_or(|asked| asked.input().is_none())
         || range.is_some_and(|range| ["lines", "end"].iter().any(|name| range.get(name).is_some()));
-    let told = context.text("content").map(Text::trimmed_end);
-    // The file's own text makes the one for the model needless, unless that is said, too.
-    let is_needed = told.is_none() || !is_once;
+    let content = context.text("content").map(Text::trimmed_end);
+    // With the content of the file, the text for the model is needed only in full.
+    let is_needed = content.is_none() || !is_once;
     let numbered = is_needed.then(|| NumberedText::of(&text, !has_limit)).flatten();
-    let is_told = lines.is_some();
+    let has_count = lines.is_some();
     let (start, lines, total) = match &numbered {
-        Some(numbered) if !is_told => (numbered.start, numbered.lines, None),
+        Some(numbered) if !has_count => (numbered.start, numbered.lines, None),
         _ => (start, lines.unwrap_or(0), total),
     };
     let is_asked = asks_for(answer, start, lines);
@@ -116,10 +115,10 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
         if let Some(total) = total {
             answer.goes_on(Text::clean_owned(format!("of {}", &*figures::count(total))));
         }
-    } else if lines > 0 || is_told {
+    } else if lines > 0 || has_count {
         answer.note(lines_read(start, lines, total));
     }
-    if !context.whole || (told.is_none() && numbered.is_none()) {
+    if !context.whole || (content.is_none() && numbered.is_none()) {
         if numbered.is_none() {
             if let Some(cells) = context.count("cell_count") {
                 answer.note(figures::count_of(cells, "cell", "cells"));
@@ -128,7 +127,7 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
                 }
             }
             let text = answer.text();
-            if text.trim().is_empty() && answer.says_nothing() {
+            if text.trim().is_empty() && answer.is_empty() {
                 let start = range.and_then(|range| range.get("start")?.int());
                 answer.note(Text::own(if start.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
             }
@@ -139,11 +138,11 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     let path = asked.and_then(|asked| asked.text("path")).or_else(|| context.text("path"));
     let lang = path.as_deref().and_then(extension);
     let bare = numbered.as_ref().map(|numbered| Text::clean(numbered.bare.trim_end()));
-    if let Some(text) = told.or(bare).filter(|text| !text.is_empty()) {
+    if let Some(text) = content.or(bare).filter(|text| !text.is_empty()) {
         answer.body.push(Block::Code { text, lang, start: Some(start), role: "result.text".into() });
     }
     match numbered {
-        // The numbered lines stand there already; what follows them does not.
+        // The numbered lines were shown; the text after them was not.
         Some(numbered) => {
             answer.code("result.text", Text::clean(numbered.rest.trim()));
             images(context, &mut answer.body);
@@ -161,13 +160,13 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     }
 }
 
-/// Whether the call named just these lines: its own line told them.
+/// Whether the call requested exactly these lines, so that its title shows them.
 fn asks_for(answer: &ResultContext<'_>, start: u64, lines: u64) -> bool {
     let Some(call) = answer.call.filter(|_| !answer.context.is_apart && lines > 0) else { return false };
     let does = call.does();
     let Some(range) = does.get("range") else { return false };
-    let told = |name: &str| range.count_at(name);
-    let asked = match (told("start"), told("lines"), told("end")) {
+    let count = |name: &str| range.count_at(name);
+    let asked = match (count("start"), count("lines"), count("end")) {
         (from, None, Some(end)) => {
             let from = from.unwrap_or(1);
             Some((from, end.saturating_add(1).saturating_sub(from)))
@@ -177,9 +176,9 @@ fn asks_for(answer: &ResultContext<'_>, start: u64, lines: u64) -> bool {
     asked == Some((start, lines))
 }
 
-/// `lines 1–50 of 533`, `11 lines`, `empty file`
+/// Returns a phrase for the lines that were read: `lines 1–50 of 533`, `11 lines`, `empty file`.
 fn lines_read(start: u64, lines: u64, total: Option<u64>) -> Text {
-    // A final line feed makes some agents count one more line than there is.
+    // Some agents count an empty line after a final line feed.
     let is_whole = start <= 1 && total.is_none_or(|total| total <= lines + 1);
     if lines == 0 {
         return Text::own(if is_whole { "empty file" } else { "no lines" });
@@ -198,13 +197,13 @@ struct NumberedText<'a> {
     lines: u64,
     /// The lines without their numbers.
     bare: String,
-    /// What follows them.
+    /// The text after them.
     rest: Cow<'a, str>,
 }
 
 impl<'a> NumberedText<'a> {
-    /// Reads the lines. `to_end`: they are those up to the end of the file, so that nothing stands on one of them that is
-    /// empty and the last: a line feed ends the one before.
+    /// Parses numbered lines. `to_end`: whether they reach the end of the file. Then an empty last line isn't counted: it only shows that
+    /// the line before it ends in a line feed.
     fn of(text: &'a str, to_end: bool) -> Option<Self> {
         let (start, _) = number_of(text)?;
         let mut bare = String::with_capacity(text.len());
@@ -220,7 +219,7 @@ impl<'a> NumberedText<'a> {
             lines += 1;
             at = end;
         }
-        // The tab behind the last number is gone where blanks at the end of a text were taken off.
+        // The tab after the last number is missing if blanks at the end of the text were removed.
         if at > 0 && text[at..].trim_end() == start.saturating_add(lines).to_string() {
             (lines, at, is_empty) = (lines + 1, text.len(), true);
         }
@@ -231,13 +230,14 @@ impl<'a> NumberedText<'a> {
     }
 }
 
+/// Formats the result of a change of files.
 pub(crate) fn change(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let call = answer.call.map(Item::does);
-    let told = context.fact("changes");
-    let changes = told.or_else(|| call.as_ref()?.get("changes"));
+    let reported = context.fact("changes");
+    let changes = reported.or_else(|| call.as_ref()?.get("changes"));
     if let Some(files) = changes.and_then(|changes| ChangedFiles::of(changes, context)) {
-        return change_files(answer, &files, told.is_none());
+        return change_files(answer, &files, reported.is_none());
     }
     let path = context.text("path").or_else(|| call.as_ref()?.text("path"));
     let path = path.map(|path| context.path(path));
@@ -259,7 +259,7 @@ pub(crate) fn change(answer: &mut ResultContext<'_>) -> Option<View> {
             answer.note(Text::own("created, empty"));
             return answer.done();
         }
-        // Without any changes the words for the model are all there is.
+        // Without known changes, only the text for the model is left.
         let text = answer.text();
         let first = find(b'\n', text.as_bytes()).unwrap_or(text.len());
         if !context.whole && !text.is_empty() && first <= TITLE {
@@ -275,25 +275,25 @@ pub(crate) fn change(answer: &mut ResultContext<'_>) -> Option<View> {
     } else if is_patched || !call.as_ref().is_some_and(is_everywhere) {
         changes.push_counts(&mut answer.title);
     }
-    answer.by_the_user();
+    answer.note_user_change();
     answer.body.extend(changes.block(path));
     answer.done()
 }
 
-/// Changes that name their files. `is_asked`: they are those that the call asked for.
+/// Formats changes that name their files. `is_asked`: whether they come from the call rather than from the result.
 fn change_files(answer: &mut ResultContext<'_>, files: &ChangedFiles<'_>, is_asked: bool) -> Option<View> {
     let context = answer.context;
-    // In full the call has said its changes already.
+    // In full, the call already shows its changes.
     let is_new = !is_asked || context.is_apart || !context.full;
     if is_new && files.result(&mut answer.title, &mut answer.body).is_some() {
-        answer.by_the_user();
+        answer.note_user_change();
         return answer.done();
     }
     if context.is_apart {
         answer.body.push(Block::Lines { lines: files.lines("result.file", "result.note") });
     }
     let text = answer.text();
-    if !context.full && text.trim().is_empty() && answer.says_nothing() {
+    if !context.full && text.trim().is_empty() && answer.is_empty() {
         return None;
     }
     if !text.trim().is_empty() && generic::is_short(&text) {
@@ -304,17 +304,17 @@ fn change_files(answer: &mut ResultContext<'_>, files: &ChangedFiles<'_>, is_ask
     answer.done()
 }
 
-/// A cell of a notebook: what it held, as far as that is told, and what it holds now.
+/// Formats the change of a notebook's cell, from its old source, if known, to its new one.
 pub(crate) fn cell(answer: &mut ResultContext<'_>) -> Option<View> {
     let context = answer.context;
     let call = answer.call.map(Item::does);
     let asked = |name: &str| call.as_ref()?.get(name)?.str();
-    let told = |name: &str| context.fact(name).and_then(FactRef::str);
-    let mode = told("edit_mode").or_else(|| asked("mode"));
+    let fact = |name: &str| context.fact(name).and_then(FactRef::str);
+    let mode = fact("edit_mode").or_else(|| asked("mode"));
     let is_deleted = mode.as_deref() == Some("delete");
-    let old = told("old_source").unwrap_or_default();
+    let old = fact("old_source").unwrap_or_default();
     let new =
-        if is_deleted { Some(Cow::Borrowed("")) } else { told("new_source").or_else(|| asked("source")) };
+        if is_deleted { Some(Cow::Borrowed("")) } else { fact("new_source").or_else(|| asked("source")) };
     let Some(new) = new else { return change(answer) };
     let changes = FileDiff::between(&old, &new, CONTEXT);
     if is_deleted {
@@ -323,16 +323,16 @@ pub(crate) fn cell(answer: &mut ResultContext<'_>) -> Option<View> {
     if !is_deleted || !old.is_empty() {
         changes.push_counts(&mut answer.title);
     }
-    answer.by_the_user();
+    answer.note_user_change();
     let path = context.text("path").or_else(|| asked("path").map(|path| Text::clean(&path)));
     answer.body.extend(changes.block(path.map(|path| context.path(path))));
     answer.done()
 }
 
-/// Kept lines around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT: Option<usize> = Some(3);
 
-/// What a call asked for that failed: where its result says what a call changes, nothing else would.
+/// Adds the changes that a failed call requested. A successful result would show them, so the call doesn't.
 pub(super) fn proposed(answer: &mut ResultContext<'_>) {
     let (context, Some(call)) = (answer.context, answer.call) else { return };
     if !matches!(call.action(), Some(Action::Edit | Action::Write)) {
@@ -341,7 +341,7 @@ pub(super) fn proposed(answer: &mut ResultContext<'_>) {
     let does = call.does();
     let changes = does.get("changes");
     if let Some(files) = changes.and_then(|changes| ChangedFiles::of(changes, context)) {
-        // Its title would be that of a change which was made.
+        // Discard the title: it reads as if the change had been made.
         files.result(&mut Line::default(), &mut answer.body);
         return;
     }
@@ -351,13 +351,13 @@ pub(super) fn proposed(answer: &mut ResultContext<'_>) {
     answer.body.extend(changes.and_then(|changes| changes.block(path)));
 }
 
-/// Whether a call asked for a change of every place, of which there may be any number.
+/// Whether a call requested the replacement of all occurrences, whose number is unknown.
 fn is_everywhere(call: &DoesRef<'_>) -> bool {
     let changes = call.get("changes").map(FactRef::list).unwrap_or_default();
     changes.into_iter().any(|change| change.get("everywhere").and_then(FactRef::bool) == Some(true))
 }
 
-/// The changes that a call asked for.
+/// Returns the changes that a call requested.
 fn asked(call: &DoesRef<'_>) -> Option<FileDiff> {
     let mut all = FileDiff::default();
     for change in call.get("changes")?.list() {
@@ -366,7 +366,7 @@ fn asked(call: &DoesRef<'_>) -> Option<FileDiff> {
     Some(all)
 }
 
-/// `2 files`, `100 of 4,321 files`
+/// Returns a phrase for the number of hits: `2 files`, `100 of 4,321 files`.
 fn found(shown: u64, total: Option<u64>, one: &str, many: &str) -> Text {
     match total.filter(|total| *total > shown) {
         Some(total) => {
@@ -377,13 +377,13 @@ fn found(shown: u64, total: Option<u64>, one: &str, many: &str) -> Text {
     }
 }
 
-/// The listing of a folder.
+/// Formats the listing of a folder.
 pub(crate) fn list(answer: &mut ResultContext<'_>) -> Option<View> {
     let text = answer.text();
     lines_found(answer, text, generic::SHORT)
 }
 
-/// The lines of a text, in the title if it is a single one that isn't longer than this, in bytes.
+/// Formats the lines of a text. A single line of at most `longest` bytes goes in the title.
 fn lines_found(answer: &mut ResultContext<'_>, text: Text, longest: usize) -> Option<View> {
     if text.is_empty() {
         answer.note(Text::own("nothing"));
@@ -408,10 +408,10 @@ pub(crate) fn search(answer: &mut ResultContext<'_>) -> Option<View> {
     let mode = context.fact("mode").and_then(FactRef::str);
     let hits = context.text("content").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
-    let is_told = context.fact("files").is_some() || hits.is_some() || context.fact("count").is_some();
+    let is_known = context.fact("files").is_some() || hits.is_some() || context.fact("count").is_some();
     match mode.as_deref() {
-        _ if !is_told => {
-            // In full the text follows as it is.
+        _ if !is_known => {
+            // In full, the text follows verbatim.
             let is_listed = context.is("listed") && !context.full;
             if let Some((found, paths)) = text.split_once('\n').filter(|_| is_listed) {
                 answer.note(Text::clean(found));

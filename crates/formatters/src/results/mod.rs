@@ -1,7 +1,7 @@
-//! What is said of results: what came of a call, or why nothing did.
+//! Formats the results of calls.
 //!
-//! The structured facts say it best. The text is what the model was told: it stands in where facts are
-//! missing, and in full it is never left out.
+//! Structured facts come first. The text, which was written for the model, is used where facts are missing. In full,
+//! it is never left out.
 
 mod commands;
 mod files;
@@ -22,20 +22,20 @@ use streamfmt_core::item::{Action, Item, Status};
 use streamfmt_core::json::{Record, Value, ValueKind};
 use streamfmt_core::text::Text;
 
-/// Longest first line of an error that becomes a title, in bytes.
+/// The longest first line of several that becomes the title of an error, in bytes.
 const TITLE: usize = 160;
 
-/// Longest error of a single line that is a title.
+/// The longest error of a single line that becomes a title, in bytes.
 const LONG_TITLE: usize = 500;
 
-/// A result while it is being said.
+/// A result that is being formatted.
 pub(super) struct ResultContext<'a> {
     pub(super) context: ItemContext<'a>,
     pub(super) call: Option<&'a Item>,
-    /// Its text tells of a failure that no fact does.
+    /// Whether a remark on a failure was added.
     has_failed: bool,
     pub(super) title: Line,
-    /// The title ends what its call's began.
+    /// Whether the title continues that of the call.
     goes_on: bool,
     pub(super) body: Vec<Block>,
 }
@@ -43,7 +43,7 @@ pub(super) struct ResultContext<'a> {
 /// Formats a successful result; `None` hides it.
 pub(super) type FormatResult = fn(&mut ResultContext<'_>) -> Option<View>;
 
-/// Says a result, by the form of what was done; `None` hides it.
+/// Returns the view of a result; `None` hides it. `form`: the function for its deed.
 pub(super) fn view(context: ItemContext<'_>, form: FormatResult) -> Option<View> {
     let item = context.item;
     let call = item.call.as_ref().and_then(|id| context.session.call(id));
@@ -60,14 +60,14 @@ pub(super) fn view(context: ItemContext<'_>, form: FormatResult) -> Option<View>
         answer.no_success();
         return Some(answer.finish());
     }
-    let said = match form(&mut answer) {
+    let view = match form(&mut answer) {
         None if context.full => answer.finish(),
-        said => said?,
+        view => view?,
     };
-    Some(if said.is_blank() { View { title: Line::of("result.note", "no output"), ..said } } else { said })
+    Some(if view.is_blank() { View { title: Line::of("result.note", "no output"), ..view } } else { view })
 }
 
-/// The mark of what is said of a result.
+/// Returns the mark of a result's view.
 pub(super) fn mark(item: &Item) -> Option<&'static str> {
     let is_stray = || item.call.is_none() && item.fact("orphan").and_then(FactRef::bool) == Some(true);
     if item.error || has_failed(item) {
@@ -79,8 +79,8 @@ pub(super) fn mark(item: &Item) -> Option<&'static str> {
     }
 }
 
-/// Whether what was asked for was cut short or failed, though the call went well: a command that was stopped, a job in
-/// the background that is looked at, a page that isn't there.
+/// Whether the requested work failed or was cut short although the call is no error: an interrupted command, a failed background job, a
+/// missing page.
 fn has_failed(item: &Item) -> bool {
     item.data.iter().any(|(name, _)| {
         let fact = || item.fact(name);
@@ -94,7 +94,7 @@ fn has_failed(item: &Item) -> bool {
     })
 }
 
-/// Whether a status of HTTP says that the address gave nothing.
+/// Whether an HTTP status is an error.
 pub(super) fn is_refusal(status: u64) -> bool {
     status >= 400
 }
@@ -102,13 +102,13 @@ pub(super) fn is_refusal(status: u64) -> bool {
 /// The state of a job that failed.
 const FAILED: &str = "failed";
 
-/// Whether it says that it came to nothing, though without an error.
+/// Whether a result reports that the call had no success, although it is no error.
 fn is_without_success(item: &Item) -> bool {
     item.fact("success").and_then(FactRef::bool) == Some(false)
 }
 
 impl ResultContext<'_> {
-    /// The text as it is worth reading: in full all of it, else what it says to people.
+    /// Returns the text: in full all of it, otherwise the part for people.
     pub(super) fn text(&self) -> Text {
         if self.context.full {
             self.context.item.clean_text().trimmed_end()
@@ -117,23 +117,24 @@ impl ResultContext<'_> {
         }
     }
 
-    /// Whether a flag of its call asked for something: the call's title says so.
+    /// Whether a flag of its call is set, which the call's title shows.
     pub(super) fn was_asked_for(&self, name: &str) -> bool {
         self.call.is_some_and(|call| call.does().get(name).and_then(FactRef::bool) == Some(true))
     }
 
+    /// Adds a note to the title.
     pub(super) fn note(&mut self, text: impl Into<Text>) {
         self.remark("result.note", text);
     }
 
-    /// A note on something that may not be known.
+    /// Adds a note to the title, if there is one.
     pub(super) fn note_known(&mut self, text: Option<impl Into<Text>>) {
         if let Some(text) = text {
             self.note(text);
         }
     }
 
-    /// A note on what went wrong.
+    /// Adds a note on a failure to the title.
     pub(super) fn trouble(&mut self, text: impl Into<Text>) {
         self.has_failed = true;
         self.remark("result.error", text);
@@ -146,7 +147,7 @@ impl ResultContext<'_> {
         self.title.spans.push(Span::new(role, text));
     }
 
-    /// A note that ends the call's own phrase: `lines 14–17` … `of 22`.
+    /// Adds a note that continues the call's title: `lines 14–17` … `of 22`.
     fn goes_on(&mut self, text: Text) {
         if self.title.is_empty() {
             self.title.spans.push(Span::new(GOES_ON, text));
@@ -156,8 +157,8 @@ impl ResultContext<'_> {
         }
     }
 
-    /// Notes that a person changed what the agent had proposed, before it was done.
-    pub(super) fn by_the_user(&mut self) {
+    /// Adds a note if the user changed the agent's proposal before it was carried out.
+    pub(super) fn note_user_change(&mut self) {
         if self.context.is("user_modified") {
             self.note(Text::own("changed by the user"));
         }
@@ -169,7 +170,7 @@ impl ResultContext<'_> {
         }
     }
 
-    /// What was answered, as Markdown.
+    /// Adds an answer, as Markdown.
     pub(super) fn answer(&mut self, text: Text) {
         if !text.is_empty() {
             self.body.push(Block::prose("result.answer", text));
@@ -182,12 +183,12 @@ impl ResultContext<'_> {
         }
     }
 
-    /// What went to standard error, said to be that.
+    /// Adds standard error, under a label.
     fn errors(&mut self, text: &Text) {
         let start = text.len() - text.trim_start_matches('\n').len();
         let text = text.slice(start, text.len()).trimmed_end();
         if self.context.fact("cwd").is_some() {
-            // Nothing but the folder that the next command will run in.
+            // It has only the folder that the next command will run in.
             self.body.push(Block::line(Line::of("result.note", text)));
         } else if !text.trim().is_empty() {
             self.body.push(Block::line(Line::of("result.note", "stderr:")));
@@ -195,7 +196,7 @@ impl ResultContext<'_> {
         }
     }
 
-    /// Paths, one a line.
+    /// Adds paths, one per line.
     fn files(&mut self, paths: impl Iterator<Item = Text>) {
         let mut list = String::new();
         for path in paths {
@@ -207,7 +208,7 @@ impl ResultContext<'_> {
         self.code("result.file", Text::clean_owned(list));
     }
 
-    /// Why a call failed. Nothing of it is ever hidden.
+    /// Formats the reason of a failure. No part of it is ever hidden.
     fn failure(&mut self) {
         let context = self.context;
         let mut text = self.text();
@@ -224,7 +225,7 @@ impl ResultContext<'_> {
             self.title.push("result.error", format!("timed out after {}", &*figures::duration(ms)));
         } else if let Some(by) = context.fact("denied") {
             let denied = by.text().map_or(Text::own("denied"), |by| format!("denied by {by}").into());
-            // Of a longer reason its first sentence.
+            // The title gets the first sentence of a longer reason.
             match first_sentence(&text).filter(|_| !context.full && !generic::is_short(&text)) {
                 Some((sentence, rest)) => {
                     self.title.push("result.error", [&*denied, ": ", &sentence].concat());
@@ -240,11 +241,11 @@ impl ResultContext<'_> {
             let end = find(b'\n', text.as_bytes()).unwrap_or(text.len());
             if let Some((sentence, rest)) = reason {
                 self.title.push("result.error", sentence);
-                // What a command wrote is no remark.
+                // The output of a command is no note.
                 let is_output = context.item.action() == Some(Action::Run);
                 self.code(if is_output { "result.error.text" } else { "result.note" }, rest);
                 text = Text::EMPTY;
-            } else if !says_something(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {
+            } else if !has_words(&text[..end]) || (end > TITLE && end < text.len()) || end > LONG_TITLE {
                 self.title.push("result.error", Text::own("failed"));
             } else {
                 self.title.push("result.error", text.slice(0, end));
@@ -260,7 +261,7 @@ impl ResultContext<'_> {
         }
     }
 
-    /// How a call was refused, and why if that is short.
+    /// Adds to the title how a call was refused, and moves the reason there if it is short.
     fn refused(&mut self, how: Text, why: &mut Text) {
         if generic::is_short(why) && !why.trim().is_empty() {
             self.title.push("result.error", [&*how, ": ", why.trim()].concat());
@@ -270,7 +271,7 @@ impl ResultContext<'_> {
         }
     }
 
-    /// Why a call that is no error came to nothing.
+    /// Formats the reason why a call had no success although it is no error.
     fn no_success(&mut self) {
         let text = self.text();
         let text = if self.context.full { text } else { message_of(&text).unwrap_or(text) };
@@ -285,7 +286,7 @@ impl ResultContext<'_> {
         }
     }
 
-    /// Values that no form knows what to do with: parts of the content, facts of a wrong type.
+    /// Returns the values that no function formats: unknown parts of the content, and facts of a wrong type.
     fn odd(&self) -> Vec<Text> {
         let cut = self.context.is_cut();
         let parts = self.context.list("more").into_iter().filter_map(FactRef::value);
@@ -303,15 +304,15 @@ impl ResultContext<'_> {
         odd
     }
 
-    /// Whether there is nothing to be said of the result.
-    fn says_nothing(&self) -> bool {
+    /// Whether there is nothing to show for the result.
+    fn is_empty(&self) -> bool {
         self.title.is_empty()
             && self.body.is_empty()
             && self.context.fact("images").is_none()
             && self.odd().is_empty()
     }
 
-    /// Whether a text already stands in the body or in the title.
+    /// Whether the body or the title already contains a text.
     fn has(&self, text: &str) -> bool {
         let text = text.trim();
         let within = |shown: &str| holds(shown, text);
@@ -319,6 +320,7 @@ impl ResultContext<'_> {
             || self.body.iter().filter_map(Block::source).any(|(_, shown)| within(shown))
     }
 
+    /// Returns the view. In full, adds the text if it isn't shown yet.
     fn finish(&mut self) -> View {
         if self.context.full && !self.context.item.error {
             let text = self.text();
@@ -327,13 +329,14 @@ impl ResultContext<'_> {
         self.finish_all_but_text()
     }
 
-    /// Everything but `said`, a part of the text that stands elsewhere.
-    pub(super) fn finish_but_for(&mut self, said: &str) -> View {
-        let rest = self.text().replacen(said, "", 1);
+    /// Returns the view with the rest of the text, without the part `shown`, which is shown elsewhere.
+    pub(super) fn finish_but_for(&mut self, shown: &str) -> View {
+        let rest = self.text().replacen(shown, "", 1);
         self.code("result.text", Text::clean(rest.trim()));
         self.finish_all_but_text()
     }
 
+    /// Returns the view without adding the text.
     fn finish_all_but_text(&mut self) -> View {
         let context = self.context;
         images(context, &mut self.body);
@@ -349,7 +352,7 @@ impl ResultContext<'_> {
         if self.title.is_empty() && self.body.iter().all(is_blank) {
             self.note(Text::own(if context.is("success") { "done" } else { "no output" }));
         }
-        // What was written before the stream broke off must not read as if it had been all.
+        // Mark output that was cut off when the stream ended, so that it doesn't look complete.
         if context.item.status == Status::Cancelled {
             self.body.push(Block::line(Line::of("muted", "… cut off")));
         }
@@ -358,7 +361,7 @@ impl ResultContext<'_> {
         } else if context.is("orphan") && context.item.call.is_some() {
             self.note(Text::own("of an unknown call"));
         } else if context.is("orphan") {
-            // Under whatever call stands above it would be taken for that one's.
+            // Without this title, it would look like a result of the call above it.
             let title = std::mem::replace(&mut self.title, Line::of("muted", "result of an unknown call"));
             if !title.is_empty() {
                 self.title.spans.push(Span::new("result.note", Text::own(" · ")));
@@ -374,8 +377,7 @@ impl ResultContext<'_> {
         }
     }
 
-    /// The tool's own structured value, but for what already stands there: in full all of it, else only what is beyond that,
-    /// folded.
+    /// Adds the tool's structured value: in full all of it, unless it is shown already; otherwise only the parts that aren't shown, folded.
     fn structured(&mut self) {
         let Some(FactRef::Json(value)) = self.context.fact("structured") else { return };
         let cut = self.context.is_cut();
@@ -397,23 +399,23 @@ impl ResultContext<'_> {
             let text = value.str().and_then(|text| generic::json_text(&Text::from_json(text)));
             text.is_some_and(|laid| self.has(&laid))
         };
-        let is_said = |value: Value<'_>| {
+        let is_shown = |value: Value<'_>| {
             let is_blocks = || value.kind() == ValueKind::Array && value.items().all(is_block);
             is_text(value) || is_json(value) || is_blocks() || self.has(&generic::laid_out(value, cut))
         };
         let is_known =
-            |value: Value<'_>| is_said(value) || is_block(value) || value.get("text").is_some_and(is_json);
-        let body: Vec<_> = if value.kind() == ValueKind::Object && !is_said(value) {
+            |value: Value<'_>| is_shown(value) || is_block(value) || value.get("text").is_some_and(is_json);
+        let body: Vec<_> = if value.kind() == ValueKind::Object && !is_shown(value) {
             let known: Vec<_> = value
                 .entries()
                 .map(|(_, field)| field)
-                .filter(|field| is_said(*field))
+                .filter(|field| is_shown(*field))
                 .map(Value::node)
                 .collect();
             generic::fields(value, &known, cut)
         } else {
             let parts = value.items().filter(|part| is_list && !is_known(*part));
-            let parts = parts.chain((!is_list && !is_said(value)).then_some(value));
+            let parts = parts.chain((!is_list && !is_shown(value)).then_some(value));
             parts.map(|part| Block::text("result.structured", generic::laid_out(part, cut))).collect()
         };
         if !body.is_empty() {
@@ -421,22 +423,22 @@ impl ResultContext<'_> {
         }
     }
 
-    /// What is said; nothing if all that is known is that it went well.
+    /// Returns the view; `None` if it would only confirm success.
     pub(super) fn done(&mut self) -> Option<View> {
         let is_odd = ["orphan", "again"].iter().any(|name| self.context.is(name));
-        if !self.context.full && self.context.is("success") && !is_odd && self.says_nothing() {
+        if !self.context.full && self.context.is("success") && !is_odd && self.is_empty() {
             return None;
         }
         Some(self.finish())
     }
 }
 
-/// How a person stopped a call: `interrupted by the user`.
+/// Returns a phrase for a call that the user stopped: `interrupted by the user`.
 fn by_the_user(how: &str) -> Text {
     Text::clean_owned(format!("{how} by the user"))
 }
 
-/// What one sentence says.
+/// Formats a result that is usually one sentence.
 pub(super) fn note(answer: &mut ResultContext<'_>) -> Option<View> {
     let text = answer.text();
     match message_of(&text) {
@@ -448,13 +450,13 @@ pub(super) fn note(answer: &mut ResultContext<'_>) -> Option<View> {
     }
 }
 
-/// Some tools answer with a message inside of JSON.
+/// Returns the `message` of a text that is JSON, as some tools return it.
 fn message_of(text: &Text) -> Option<Text> {
     let record = Record::from_line(text.as_str().to_owned()).ok()?;
     record.root().get("message")?.str().map(Text::from_json)
 }
 
-/// Whether a fact called `name` may be of this type.
+/// Whether this type is expected for a fact called `name`.
 fn has_its_type(name: &str, kind: ValueKind) -> bool {
     match name {
         "stdout" | "stderr" | "note" | "path" | "content" | "mode" | "url" | "answer" | "query" | "plan"
@@ -470,14 +472,14 @@ fn has_its_type(name: &str, kind: ValueKind) -> bool {
     }
 }
 
-/// Any tool.
+/// Formats the result of an unknown tool.
 pub(super) fn other(answer: &mut ResultContext<'_>) -> Option<View> {
-    say_text(answer);
+    show_text(answer);
     answer.done()
 }
 
-/// The text: in the title if it is one short line; laid out if it is JSON.
-pub(super) fn say_text(answer: &mut ResultContext<'_>) {
+/// Shows the text: in the title if it is one short line, laid out if it is JSON.
+pub(super) fn show_text(answer: &mut ResultContext<'_>) {
     let text = answer.text();
     if text.trim().is_empty() {
         return;
@@ -491,14 +493,14 @@ pub(super) fn say_text(answer: &mut ResultContext<'_>) {
     }
 }
 
-/// Whether `part` stands somewhere in `text`.
+/// Whether `text` contains `part`.
 pub(super) fn holds(text: &str, part: &str) -> bool {
-    // Mostly it is the start or all of it, which is found much faster than any other place.
+    // Usually `part` is the start or all of it, which is much faster to check.
     text.starts_with(part)
         || (part.len() < text.len() && memmem::find(text.as_bytes(), part.as_bytes()).is_some())
 }
 
-/// Whether a line is more than a bracket or a rule.
-fn says_something(line: &str) -> bool {
+/// Whether a line has letters or digits, unlike a bracket or a rule.
+fn has_words(line: &str) -> bool {
     line.chars().any(char::is_alphanumeric)
 }

@@ -1,11 +1,11 @@
-//! What is said of calls.
+//! The formatting of calls.
 
 use super::*;
 use streamfmt_core::contract::write_item;
 use streamfmt_core::item::{Deed, Does, Fact, InputPart};
 
 #[test]
-fn calls_are_said_in_a_line_if_that_will_do() {
+fn calls_are_one_line_if_they_fit() {
     check(
         Detail::Compact,
         &[
@@ -176,10 +176,10 @@ fn calls_of_tools_that_no_product_is_known_to_have() {
         ("run", r#"{"cmd":"ls","workdir":7}"#, "<call> t ls\n"),
         ("plan", r#"{"todos":[{"text":"a","completed":true}]}"#, "Hide\n"),
     ] {
-        assert_eq!(said(Detail::Compact, None, &call(action, input)), expected, "{action} {input}");
+        assert_eq!(formatted(Detail::Compact, None, &call(action, input)), expected, "{action} {input}");
     }
     let same = call("run", r#"{"cmd":"ls","workdir":"/home/dev/shop"}"#);
-    assert_eq!(said(Detail::Full, None, &same), "<call> t ls\n  workdir: /home/dev/shop\n");
+    assert_eq!(formatted(Detail::Full, None, &same), "<call> t ls\n  workdir: /home/dev/shop\n");
     let mut job = item(r#"{"kind":"call","tool":"t","input":{"job":7,"stdin":"yes\n"}}"#);
     job.deed = Some(Deed::Job);
     job.does = Some(Does::Input(NUMBERED));
@@ -191,11 +191,11 @@ fn calls_of_tools_that_no_product_is_known_to_have() {
 fn a_call_without_a_name_is_shown_all_the_same() {
     for tool in ["", " "] {
         let call = format!(r#"{{"kind":"call","tool":"{tool}","input":{{}}}}"#);
-        assert_eq!(said(Detail::Compact, None, &call), "<call> call\n");
+        assert_eq!(formatted(Detail::Compact, None, &call), "<call> call\n");
     }
 }
 
-/// A call of a tool that changes the files named in its input.
+/// Returns a call of a tool that changes the files named in its input.
 fn changing(changes: &str) -> String {
     format!(r#"{{"kind":"call","tool":"patch","action":"edit","input":{{"changes":[{changes}]}}}}"#)
 }
@@ -220,18 +220,18 @@ fn a_call_may_change_several_files() {
             r#"{"path":"f.rs","kind":"update"},{"path":"g.rs"}"#.to_owned(),
             "<call> patch 2 files (f.rs, g.rs)\n",
         ),
-        // A change that names no file, or that is no diff.
+        // A change without a file, or with an invalid diff.
         (
             r#"{"path":"f.rs"},{"kind":"add"}"#.to_owned(),
             "<call> patch\n  changes: [{path: f.rs}, {kind: add}]\n",
         ),
     ] {
-        assert_eq!(said(Detail::Compact, None, &changing(&changes)), expected, "{changes}");
+        assert_eq!(formatted(Detail::Compact, None, &changing(&changes)), expected, "{changes}");
     }
     let long = |number: usize| format!(r#"{{"path":"{}/{number}"}}"#, "long".repeat(20));
     let many: Vec<String> = (0..3).map(long).collect();
-    let told = said(Detail::Compact, None, &changing(&many.join(",")));
-    assert_eq!(told.lines().map(str::len).collect::<Vec<_>>(), [20, 84, 84, 84], "{told}");
+    let text = formatted(Detail::Compact, None, &changing(&many.join(",")));
+    assert_eq!(text.lines().map(str::len).collect::<Vec<_>>(), [20, 84, 84, 84], "{text}");
 }
 
 #[test]
@@ -243,14 +243,14 @@ fn in_full_a_call_shows_the_changes_of_all_files() {
             "<call> patch 4 files\n  a.rs +1 −1\n  diff a.rs\n  @ 4 4\n   k\n  -old\n  +new\n   l\n  \
              b.rs new +2\n  diff b.rs\n  +x\n  +y\n  c.rs deleted\n  d.rs → e.rs\n",
         ),
-        // What has no place above follows as it is.
+        // Unknown parts follow verbatim.
         (r#"{"path":"f.rs","mode":7}"#.to_owned(), "<call> patch f.rs\n  changes: [{path: f.rs, mode: 7}]\n"),
         (
             r#"{"path":"f.rs","diff":"no hunk"}"#.to_owned(),
             "<call> patch\n  changes: [{path: f.rs, diff: no hunk}]\n",
         ),
     ] {
-        assert_eq!(said(Detail::Full, None, &changing(&changes)), expected, "{changes}");
+        assert_eq!(formatted(Detail::Full, None, &changing(&changes)), expected, "{changes}");
     }
 }
 

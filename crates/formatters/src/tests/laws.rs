@@ -1,10 +1,10 @@
-//! What holds whatever an item says.
+//! Laws that hold for every item.
 
 use super::*;
 use proptest::prelude::*;
 use streamfmt_core::profile::{LIMITS, Limits};
 
-/// Keys and names of facts that some tool knows, and some that none knows.
+/// Keys and names of facts: some that a tool uses, and some that none does.
 const KEYS: &[&str] = &[
     "command",
     "description",
@@ -88,7 +88,7 @@ const KEYS: &[&str] = &[
     "oldStart",
 ];
 
-/// Any JSON; strings hold marks of the form `mkN`, which are counted afterwards.
+/// Generates any JSON. Strings contain marks of the form `mkN`, which are numbered afterwards.
 fn json() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         4 => "(mk|mk x\\\\n| mk y\\\\n\\\\nmk|mk \\\\u001b\\[2J mk|mk, mk: \\[mk)".prop_map(|text| format!("\"{text}\"")),
@@ -111,7 +111,7 @@ fn object(values: impl Strategy<Value = String>) -> impl Strategy<Value = String
     })
 }
 
-/// Gives each mark a number of its own.
+/// Gives each mark a unique number.
 fn numbered(json: &str) -> (String, Vec<String>) {
     let mut parts = json.split("mk");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -143,11 +143,11 @@ proptest! {
     fn full_calls_hold_every_string(tool in tool(), input in prop_oneof![object(json()), json()]) {
         let (input, marks) = numbered(&input);
         let call = format!(r#"{{"kind":"call","tool":"{tool}","input":{input}}}"#);
-        let said = said(Detail::Full, None, &call);
-        // Of a list of things to do, what a point says stands in the plan.
-        let is_plan = said.trim() == "<call> TodoWrite";
+        let text = formatted(Detail::Full, None, &call);
+        // The content of a to-do list is in the plan.
+        let is_plan = text.trim() == "<call> TodoWrite";
         for mark in marks {
-            prop_assert!(is_plan || said.contains(&mark), "{mark} of {call}\n{said}");
+            prop_assert!(is_plan || text.contains(&mark), "{mark} of {call}\n{text}");
         }
     }
 
@@ -159,9 +159,9 @@ proptest! {
         let (text, marks) = numbered(&text);
         let error = if error { r#""error":1,"# } else { "" };
         let result = format!(r#"{{"kind":"result",{error}"tool":"{tool}","text":"{text}","facts":{facts}}}"#);
-        let said = said(Detail::Full, None, &result);
+        let text = formatted(Detail::Full, None, &result);
         for mark in marks {
-            prop_assert!(said.contains(&mark), "{mark} of {result}\n{said}");
+            prop_assert!(text.contains(&mark), "{mark} of {result}\n{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is said of results.
+//! The formatting of results.
 
 use super::*;
 
@@ -392,21 +392,21 @@ fn results_of_changes_to_several_files() {
             "+3 −2\n  a.rs +2 −1 · final line feed removed\n  diff a.rs\n  @ 4 4\n  -old\n  +new\n  +x\n  b.rs new +1\n  \
              diff b.rs\n  +x\n  c.rs deleted −1\n  diff c.rs\n  -y\n  d.rs → e.rs\n",
         ),
-        // The files alone: the call has said them.
+        // Only the names of files, which the call shows.
         (bare.to_owned(), done, "Hide\n"),
         (bare.to_owned(), &done.replace(r#""text":"""#, r#""text":"with a warning""#), "with a warning\n"),
-        // The result knows better.
+        // The changes in the result take precedence.
         (
             bare.to_owned(),
             &done.replace("{}", &format!(r#"{{"changes":[{new}]}}"#)),
             "created, 1 line\n  diff b.rs\n  +x\n",
         ),
     ] {
-        assert_eq!(said(Detail::Compact, Some(&call(&changes)), result), expected, "{changes} {result}");
+        assert_eq!(formatted(Detail::Compact, Some(&call(&changes)), result), expected, "{changes} {result}");
     }
-    // In full the call has said its changes.
+    // In full, the call shows its changes.
     let done = done.replace(r#""text":"""#, r#""text":"A b.rs""#);
-    assert_eq!(said(Detail::Full, Some(&call(new)), &done), "A b.rs\n");
+    assert_eq!(formatted(Detail::Full, Some(&call(new)), &done), "A b.rs\n");
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn results_that_say_no_more_than_that_it_went_well() {
             r#"{"kind":"result","tool":"t","action":"fetch","text":"y","facts":{"success":true}}"#,
             "\n  (result.answer) y\n",
         ),
-        // Just the lines that were asked for, by first and last.
+        // Exactly the requested lines, by first and last.
         (
             read,
             r#"{"kind":"result","tool":"t","action":"read","text":"","facts":{"start":10,"lines":3}}"#,
@@ -439,8 +439,8 @@ fn results_that_say_no_more_than_that_it_went_well() {
             "<error> denied: why\n",
         ),
     ] {
-        assert_eq!(said(Detail::Compact, Some(call), result), expected, "{result}");
+        assert_eq!(formatted(Detail::Compact, Some(call), result), expected, "{result}");
     }
     let done = r#"{"kind":"result","tool":"t","action":"fetch","facts":{"success":true}}"#;
-    assert_eq!(said(Detail::Full, Some(call), done), "done\n");
+    assert_eq!(formatted(Detail::Full, Some(call), done), "done\n");
 }
