@@ -1,6 +1,6 @@
-//! Sets of bytes, of which one is looked up at once.
+//! Sets of bytes as tables, for fast lookups.
 
-/// Which bytes are in a set: those in `single`, and those in `ranges`, each from its first to its last.
+/// Returns a table that is true for the bytes in `single` and those in the inclusive `ranges`.
 pub(super) const fn byte_set(single: &[u8], ranges: &[[u8; 2]]) -> [bool; 256] {
     let mut set = [false; 256];
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Entries as a recording of a terminal, for the asciinema player: version 2 of its format, one JSON value a line.
+//! Entries as a recording of a terminal, for the asciinema player: version 2 of its format, one JSON value per line.
 //!
 //! ```text
 //! {"version":2,"width":80,"height":24,"timestamp":1763629980,"theme":{"fg":"#d0d0d0","bg":"#1b1d22",…}}
@@ -6,8 +6,8 @@
 //! [1.2,"o","● Bash Run the cart tests\r\n"]
 //! ```
 //!
-//! The times are those of the stream, with long waits cut short; without times what is said comes evenly. The lines of
-//! one entry come one after the other, as they would be read.
+//! The times are those of the stream, with long waits shortened; without times, entries come at equal intervals. The lines of
+//! one entry come one after the other, as one reads them.
 
 use std::fmt::{self, Write};
 
@@ -17,36 +17,36 @@ use streamfmt_core::outline::Node;
 use streamfmt_core::theme::{Appearance, Color, Theme};
 use streamfmt_core::writer::{Order, Wants, Writer};
 
-/// Longer waits are cut to this, in milliseconds.
+/// The longest wait, in milliseconds. Longer ones are shortened.
 const LONGEST_WAIT: i64 = 2_000;
-/// From one entry to the next where the stream tells no times.
+/// The interval between entries without times, in milliseconds.
 const EVEN: i64 = 400;
-/// From one line of an entry to the next, at most.
+/// The longest interval between the lines of an entry, in milliseconds.
 const LINE: i64 = 40;
-/// All lines of an entry come within this time.
+/// The time in which all lines of an entry come, in milliseconds.
 const ENTRY: i64 = 1_200;
 
-/// The sixteen colours of the terminal, those of xterm. Players want to know them; themes say theirs in full.
+/// The sixteen colours of the terminal, from xterm. Players require them; themes have colours of their own.
 const PALETTE: &str = "#000000:#cd0000:#00cd00:#cdcd00:#0000ee:#cd00cd:#00cdcd:#e5e5e5:\
                        #7f7f7f:#ff0000:#00ff00:#ffff00:#5c5cff:#ff00ff:#00ffff:#ffffff";
 
 /// Writes entries as a recording of a terminal.
 pub struct Cast {
     terminal: Terminal,
-    /// The colours of plain text, and behind it.
+    /// The colours of plain text and of the background.
     ground: Option<(Color, Color)>,
     width: usize,
     height: usize,
     is_begun: bool,
-    /// The time of the entry before, by the stream, in milliseconds since 1970.
+    /// The time of the previous entry in the stream, in milliseconds since 1970.
     before: Option<i64>,
-    /// Where the recording is, in milliseconds from its start.
+    /// The position in the recording, in milliseconds.
     now: i64,
     screen: String,
 }
 
 impl Cast {
-    /// A recording of `terminal`, which wraps at `width`, in so many rows, on the background of `theme`.
+    /// Creates a recording of `terminal`, which wraps at `width`, with `height` rows and the background of `theme`.
     pub fn new(terminal: Terminal, theme: &Theme, width: usize, height: usize) -> Self {
         let ground = theme.background().map(|ground| {
             let is_light = ground.appearance() == Some(Appearance::Light);
@@ -73,7 +73,7 @@ impl Cast {
         out.write_str(",\"env\":{\"TERM\":\"xterm-256color\"}}\n")
     }
 
-    /// Writes what came onto the screen, line by line.
+    /// Writes the output of the terminal, line by line.
     fn record(&mut self, out: &mut dyn Write) -> fmt::Result {
         let screen = std::mem::take(&mut self.screen);
         let lines = screen.split_inclusive('\n').count().max(1);
@@ -104,7 +104,7 @@ impl Writer for Cast {
         let at = entry.at.map(jiff::Timestamp::as_millisecond);
         self.now += match (self.before, at) {
             _ if !self.is_begun => 0,
-            // A clock that was set back holds nothing up.
+            // A clock that was set back adds no wait.
             (Some(before), Some(at)) => at.saturating_sub(before).clamp(0, LONGEST_WAIT),
             _ => EVEN,
         };
@@ -128,7 +128,7 @@ mod tests {
     use streamfmt_core::entry::{Block, Entry, View};
     use streamfmt_core::item::Kind;
 
-    fn said(text: &str, at: Option<&str>) -> Entry {
+    fn reply(text: &str, at: Option<&str>) -> Entry {
         Entry {
             at: at.and_then(|at| at.parse().ok()),
             ..Entry::new(text, Kind::Reply, View::of(vec![Block::prose("reply", text)]))
@@ -140,11 +140,11 @@ mod tests {
         let mut cast = Cast::new(Terminal::new(Look::default()), &Theme::default(), 80, 24);
         let mut out = String::new();
         for entry in [
-            said("one\ntwo", Some("2026-01-02T03:04:05Z")),
-            said("three \"3\"", Some("2026-01-02T03:04:06Z")),
-            said("four", Some("2026-01-02T09:00:00Z")),
-            said("five", Some("2026-01-02T08:00:00Z")),
-            said("six", None),
+            reply("one\ntwo", Some("2026-01-02T03:04:05Z")),
+            reply("three \"3\"", Some("2026-01-02T03:04:06Z")),
+            reply("four", Some("2026-01-02T09:00:00Z")),
+            reply("five", Some("2026-01-02T08:00:00Z")),
+            reply("six", None),
         ] {
             cast.node(&Node::from(entry), &mut out).unwrap();
         }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_player_is_told_what_the_theme_is_made_for() {
+    fn the_recording_has_the_background_of_the_theme() {
         let theme = Theme::builtin("auto", Appearance::Light).unwrap();
         let mut out = String::new();
         let mut cast = Cast::new(Terminal::new(Look::default()), &theme, 80, 24);

@@ -1,9 +1,9 @@
-//! Keeps the log of a CI service free of commands that aren't ours.
+//! Prevents texts of the stream from acting as commands in the log of a CI service.
 //!
-//! Such services read commands from the output itself: GitHub Actions a row that begins with `::name`, whatever blanks
-//! are before it, and `##[name]` anywhere; Azure and `TeamCity` `##vso[` and `##teamcity[`; GitLab `section_start:1`.
-//! So a text of the stream could fold rows away, mask words or pass for a step that failed. Here a blank parts
-//! what begins such a command.
+//! Such services parse commands in the output: GitHub Actions `::name` at the start of a row, after any blanks,
+//! and `##[name]` anywhere; Azure and `TeamCity` `##vso[` and `##teamcity[`; GitLab `section_start:1`.
+//! So a text of the stream could fold rows, mask words or fake a failed step. This module inserts a blank into
+//! the beginning of each such command.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -11,22 +11,22 @@ use std::fmt::{self, Write};
 use streamfmt_core::outline::{Answer, DocumentHead, Nest, Node};
 use streamfmt_core::writer::{HeadWriter, Wants, Writer};
 
-/// Writes what another writer does, with no command to a CI service in it.
+/// Writes the output of another writer without commands to a CI service.
 pub struct CiSafe<W: ?Sized> {
-    /// Whether what was written last is not yet a whole row.
+    /// Whether the last row isn't complete.
     is_begun: bool,
     rows: Box<W>,
 }
 
 impl<W: Writer + ?Sized> CiSafe<W> {
-    /// Keeps the rows of `rows` free of commands.
+    /// Wraps the writer `rows`.
     pub fn new(rows: Box<W>) -> Self {
         Self { rows, is_begun: false }
     }
 
-    /// Lets `write` write rows in which no command is left.
+    /// Calls `write` with an output that removes commands.
     ///
-    /// `margin`: what is before each row.
+    /// `margin`: the indentation of each row.
     pub(super) fn safely(
         &mut self,
         margin: &'static str,
@@ -71,7 +71,7 @@ impl<W: Writer + ?Sized> Writer for CiSafe<W> {
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
         self.safely("", out, |rows, out| rows.end(out))?;
-        // What may be written after the end is written elsewhere.
+        // Anything after the end goes to another place.
         self.is_begun = false;
         Ok(())
     }
@@ -91,19 +91,20 @@ impl<W: Writer + ?Sized> HeadWriter for CiSafe<W> {
     }
 }
 
-/// Takes rows, and passes them on with no command in them.
+/// Removes commands from rows, and forwards the rows.
 struct CommandFilter<'a> {
     out: &'a mut dyn Write,
-    /// What there is of the row that is being written.
+    /// The row that is being written.
     row: String,
-    /// What stands before each row.
+    /// The indentation of each row.
     margin: &'static str,
-    /// Whether the beginning of the row was passed on already.
+    /// Whether the beginning of the row was already forwarded.
     is_begun: bool,
 }
 
 impl CommandFilter<'_> {
-    fn pass_on(&mut self) -> fmt::Result {
+    /// Forwards the row so far.
+    fn forward(&mut self) -> fmt::Result {
         if !self.is_begun && !self.row.is_empty() {
             self.out.write_str(self.margin)?;
         }
@@ -113,10 +114,10 @@ impl CommandFilter<'_> {
         Ok(())
     }
 
-    /// Passes on what is left; says whether that is not yet a whole row.
+    /// Forwards the rest. Returns whether it is an incomplete row.
     fn end(mut self) -> Result<bool, fmt::Error> {
         let is_begun = self.is_begun || !self.row.is_empty();
-        self.pass_on()?;
+        self.forward()?;
         Ok(is_begun)
     }
 }
@@ -129,7 +130,7 @@ impl Write for CommandFilter<'_> {
                 continue;
             };
             self.row.push_str(end);
-            self.pass_on()?;
+            self.forward()?;
             self.out.write_char('\n')?;
             self.is_begun = false;
         }
@@ -137,7 +138,7 @@ impl Write for CommandFilter<'_> {
     }
 }
 
-/// A text in which no row is a command to a CI service: a blank parts what begins one.
+/// Returns a text without commands to a CI service, by inserting a blank into the beginning of each.
 pub fn parted(text: &str) -> Cow<'_, str> {
     let has_command = |row: &str| matches!(harmless(row, true), Cow::Owned(_));
     if !text.split('\n').any(has_command) {
@@ -146,7 +147,7 @@ pub fn parted(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.split('\n').map(|row| harmless(row, true)).collect::<Vec<_>>().join("\n"))
 }
 
-/// A row in which nothing is a command. `is_whole`: its beginning is the row's.
+/// Returns a row without commands. `is_whole`: whether it starts at the beginning of the row.
 pub(super) fn harmless(row: &str, is_whole: bool) -> Cow<'_, str> {
     let mut cuts = Vec::new();
     let start = blanks(row);
@@ -179,7 +180,7 @@ pub(super) fn harmless(row: &str, is_whole: bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// How many bytes a row has before its first character that is seen: blanks of any kind, and styles.
+/// Returns the number of bytes before the first visible character of a row: blanks of any kind, and escape sequences.
 fn blanks(row: &str) -> usize {
     let mut rest = row;
     loop {
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_a_command_is_parted() {
+    fn a_blank_is_inserted_into_commands() {
         for (row, safe) in [
             ("::error::x", ": :error::x"),
             ("  \u{a0}\u{3000}::add-mask::x", "  \u{a0}\u{3000}: :add-mask::x"),

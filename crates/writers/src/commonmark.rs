@@ -1,7 +1,7 @@
-//! The Markdown of models: which of it is understood, and how far.
+//! Parses the Markdown of models, and checks the addresses of links.
 //!
-//! A model's text is hostile like any other, and parsers decode: `&#27;` becomes a real escape character. So every
-//! writer cleans what the parser hands out once more before it writes it.
+//! A model's text is as hostile as any other, and the parser decodes it: `&#27;` becomes a real escape character. So every
+//! writer cleans the parser's output again before it writes it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,48 +15,48 @@ use super::page;
 use crate::byte_set::byte_set;
 use crate::marks_alone::MarkdownEvents;
 
-/// Longer Markdown is written as it is.
+/// The longest Markdown that is parsed, in bytes. Longer texts are written verbatim.
 const MAX_TEXT: usize = 256 * 1024;
 
-/// A line with more marks than this in front is no one's Markdown.
+/// The most marks at the start of a line. Nobody writes more.
 const MAX_MARKS: usize = 64;
 
-/// Whether `text` is such that it can be laid out in time that grows with its length alone. Some
-/// constructions cost a parser more than that; no one writes them.
+/// Whether `text` can be parsed in linear time. Some constructions, which nobody writes, take
+/// longer.
 pub(super) fn is_sane(text: &str) -> bool {
     text.len() <= MAX_TEXT && page::split(text).all(|line| marks(line) <= MAX_MARKS)
 }
 
-/// How many marks of quotes and points a line begins with.
+/// Counts the marks of quotes and list items at the start of a line.
 fn marks(line: &str) -> usize {
     let bytes = line.as_bytes();
     let mark = |byte: &u8| matches!(byte, b'>' | b'-' | b'*' | b'+' | b'.' | b')');
     let start =
         bytes.iter().take_while(|byte| mark(byte) || matches!(byte, b' ' | b'\t' | b'0'..=b'9')).count();
-    // A mark stands before a blank; without blanks it is a rule.
+    // A mark is followed by a blank; without blanks it is a rule.
     let is_mark = |at: &usize| {
         mark(&bytes[*at]) && (bytes[*at] == b'>' || matches!(bytes.get(at + 1), Some(b' ' | b'\t')))
     };
     (0..start).filter(is_mark).count()
 }
 
-/// Whether `text`, without blanks at its end, is a line of words in which nothing can be a mark: it is a paragraph as it
-/// stands, and needs no parser to say so. Much of what agents say is.
+/// Whether `text`, without blanks at its end, is a line without any marks. Such a line is a paragraph and needs no parser. Many texts of
+/// agents are.
 pub(super) fn is_words(text: &str) -> bool {
     text.starts_with(char::is_alphabetic) && !text.bytes().any(|byte| MAY_BE_MARK[usize::from(byte)])
 }
 
-/// Whether a byte may be a mark of Markdown behind the start of a line, or end the line.
+/// Whether a byte may be a mark of Markdown after the start of a line, or end the line.
 static MAY_BE_MARK: [bool; 256] = byte_set(b"\\`*_~[<&", &[[0, 0x1f]]);
 
-/// Begins to read Markdown: with tables, task lists and struck out text.
+/// Returns a parser of Markdown with tables, task lists and strikethrough.
 pub(super) fn parse(text: &str) -> Parser<'_> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     Parser::new_ext(text, options)
 }
 
-/// Reads Markdown and hands on its events, as `merged` joins them. Gives what links are defined as and no link has used, in the order
-/// written: it is seen nowhere else, so writers show it.
+/// Parses Markdown and passes its events to `each`, after `merged` has joined them. Returns the link definitions that no link uses, in
+/// the order of the source: writers show them, since they appear nowhere else.
 pub(super) fn read<'t, E: Iterator<Item = Event<'t>>>(
     source: &'t str,
     merged: impl FnOnce(MarkdownEvents<'t>) -> E,
@@ -79,19 +79,19 @@ pub(super) fn read<'t, E: Iterator<Item = Event<'t>>>(
     spans.into_iter().filter_map(|span| source.get(span)).collect()
 }
 
-/// A block of code that is open.
+/// A code block that hasn't ended.
 pub(super) struct OpenCode {
     pub(super) language: String,
     pub(super) text: String,
 }
 
 impl OpenCode {
-    /// One in this language, none if it is empty.
+    /// Creates a block in this language, which is unknown if empty.
     pub(super) fn of(language: &str) -> Self {
         Self { language: language.to_owned(), text: String::new() }
     }
 
-    /// One that begins so.
+    /// Creates a block for its start event.
     pub(super) fn begin(kind: &CodeBlockKind<'_>) -> Self {
         Self::of(match kind {
             CodeBlockKind::Fenced(info) => info.split_whitespace().next().unwrap_or(""),
@@ -100,8 +100,8 @@ impl OpenCode {
     }
 }
 
-/// The address of a link that may be followed: of a harmless scheme, and spelled in characters that mean nothing to
-/// HTML or Markdown. `None`: it is shown, not linked.
+/// Returns the address of a link if its scheme is harmless, with characters encoded that have a meaning in HTML or Markdown. `None`
+/// if it must be shown instead of linked.
 pub(super) fn address(link: &str) -> Option<Cow<'_, str>> {
     if !has_scheme(link, &SCHEMES) {
         return None;
@@ -114,18 +114,18 @@ pub(super) fn address(link: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(encoded(link, |at, byte| is_bracket(at) || IS_SAFE[usize::from(byte)])))
 }
 
-/// The schemes of addresses that any reader may follow.
+/// The schemes of addresses that are safe to follow anywhere.
 pub(super) const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
-/// Longest address that is followed, in bytes.
+/// The longest address that is linked, in bytes.
 pub(super) const LONGEST_ADDRESS: usize = 2048;
 
-/// Whether an address is of one of these schemes, and not too long.
+/// Whether an address has one of these schemes, and isn't too long.
 pub(super) fn has_scheme(link: &str, schemes: &[&str]) -> bool {
     let has = |scheme: &&str| link.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
     link.len() <= LONGEST_ADDRESS && schemes.iter().any(has)
 }
 
-/// An address in which the bytes that may not stay are numbers.
+/// Percent-encodes the bytes of an address for which `stays` is false.
 pub(super) fn encoded(link: &str, stays: impl Fn(usize, u8) -> bool) -> String {
     let mut safe = String::with_capacity(link.len() * 2);
     for (at, byte) in link.bytes().enumerate() {
@@ -138,10 +138,10 @@ pub(super) fn encoded(link: &str, stays: impl Fn(usize, u8) -> bool) -> String {
     safe
 }
 
-/// Whether a byte of an address stays as it is.
+/// Whether a byte of an address needs no encoding.
 static IS_SAFE: [bool; 256] = byte_set(b"-._~:/?#@!$&+,;=%", &[*b"AZ", *b"az", *b"09"]);
 
-/// Where the host stands that is an address of IPv6, with its brackets: `[::1]`. Empty and at the end if there is none.
+/// Returns the range of a host that is an IPv6 address, with its brackets: `[::1]`. Empty, and after the end, if there is none.
 fn numeric_host(link: &str) -> Range<usize> {
     let none = link.len() + 1..link.len() + 1;
     let Some(start) = link.find("://").map(|at| at + 3) else { return none };

@@ -1,18 +1,18 @@
-//! Entries as one HTML page that needs nothing else: no request, no file beside it, no server.
+//! Entries as one self-contained HTML page: no requests, no other files, no server.
 //!
 //! ```text
-//! header    the title, what is known of the run    written last, put first, where the text can wait for that;
-//! main      the answer, and how the run ended        else written behind the activity, and shown first by the order of CSS
+//! header    the title, the facts of the run    written last and put first, if the text can wait for that;
+//! main      the answer, and the outcome          otherwise written after the activity, and shown first by the order of CSS
 //!           the timeline, the prompts
-//!           the activity: entries as they come, calls folded to their one line
-//! script    search, filters, keys, and what is folded; without it everything can be read all the same
+//!           the activity: entries in order, calls folded to one line
+//! script    search, filters, keys, and folded content; without it, everything is still readable
 //! ```
 //!
 //! Memory doesn't grow with the run. Replies are held back while they may be the answer, and calls for a while, so that
-//! their results stand inside of them; a result that comes later stands by itself and leads to its call.
+//! their results are inside them; a result that comes later is separate and links to its call.
 //!
-//! The page allows itself nothing: its policy names one style and one script by their hashes. All that comes from the
-//! stream is text, and passes `HtmlOut::text`.
+//! The page's policy allows only one style and one script, by their hashes. All content of the stream is text, and is
+//! written by `HtmlOut::text`.
 
 mod block;
 mod chunks;
@@ -48,14 +48,14 @@ use self::timeline::Timeline;
 /// The style and the script of every page.
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
-/// Their hashes, as the policy names them. A test says what they must be.
+/// Their hashes for the policy. A test prints the correct ones if they differ.
 const STYLE_HASH: &str = "sha256-7fnJ6hmjyD+iQqxCIT+jvXAiR564Q4xxNwZ+P6WzSpM=";
 const SCRIPT_HASH: &str = "sha256-qOe92ldwmg3bNHQkQOhN4TMniwTFp21yhdLHehfL1b0=";
 
-/// The classes of nodes in a tree, by how many they are below: the deepest for all that are deeper.
+/// The classes of nodes in a tree, by level. Deeper nodes have the last one.
 const LEVELS: [&str; 9] = ["", " l1", " l2", " l3", " l4", " l5", " l6", " l7", " l8"];
 
-/// Failures of so many lines are unfolded.
+/// The most lines of a failure that is unfolded at first.
 const OPEN_FAILURE: usize = 60;
 
 /// Writes entries as an HTML page.
@@ -66,18 +66,18 @@ pub struct Html {
     is_begun: bool,
     /// Whether the activity has ended.
     is_over: bool,
-    /// Whether anything is in it.
+    /// Whether the activity has any entries.
     has_activity: bool,
     timeline: Timeline,
     chunks: RowChunks,
     /// The results of the calls whose folds are open.
     inside: Vec<Option<Box<Entry>>>,
-    /// What is kept for the head.
+    /// The parts that are kept for the head.
     kept: Option<Box<KeptPage>>,
 }
 
 impl Html {
-    /// A writer of this layout.
+    /// Creates a writer with this layout.
     pub fn new(options: PageOptions) -> Self {
         Self { options, ..Self::default() }
     }
@@ -114,7 +114,7 @@ impl Html {
         }
         out.raw("</header>\n");
         Self::begin_main(out);
-        // What comes isn't known yet.
+        // It is unknown whether entries will follow.
         Self::begin_activity(true, out);
     }
 
@@ -122,14 +122,14 @@ impl Html {
         out.raw("<div id=\"tools\" role=\"search\" hidden></div>\n<main>\n");
     }
 
-    /// Begins the activity, which isn't shown if nothing is in it: the script needs it all the same.
+    /// Begins the activity. `is_shown`: whether it has entries; the script needs an empty one, too.
     fn begin_activity(is_shown: bool, out: &mut HtmlOut<'_>) {
         let hidden = if is_shown { "" } else { " hidden" };
         out.raw_parts(&["<section id=\"activity\" aria-labelledby=\"h-activity\"", hidden, ">"]);
         out.raw("<h2 id=\"h-activity\">Activity</h2>\n");
     }
 
-    /// Lets `write` write a part of the page.
+    /// Calls `write` with a buffered output for a part of the page.
     fn buffered(
         &mut self,
         out: &mut dyn fmt::Write,
@@ -154,7 +154,7 @@ impl Html {
         HtmlBlocks { out, options: &self.options }.blocks(blocks);
     }
 
-    /// Writes an entry, a call with its result if that is known.
+    /// Writes an entry, with its result if it is a call.
     fn write(&self, node: &Node, out: &mut HtmlOut<'_>) {
         let entry = &*node.entry;
         let level = usize::from(entry.level).min(LEVELS.len());
@@ -173,7 +173,7 @@ impl Html {
         out.raw("</div>\n");
     }
 
-    /// A line that may be unfolded.
+    /// Writes an entry as a row, with its body folded.
     fn row(&self, node: &Node, out: &mut HtmlOut<'_>) {
         let (entry, result) = (&*node.entry, node.result.as_deref());
         let view = &entry.view;
@@ -201,8 +201,8 @@ impl Html {
             out.raw("</p>");
             return;
         }
-        // A browser that runs scripts takes this as text, and the page builds it when it is needed: what stays folded costs
-        // no elements. Others read it as it is. No text can end it, since each `<` of a text is escaped.
+        // With scripts, browsers keep this as text, and the page's script parses it when it is needed: folded content costs
+        // no elements. Without scripts, it is parsed at once. No text can end it, since each `<` of a text is escaped.
         out.raw(if is_open {
             "</summary><div class=\"body\">"
         } else {
@@ -224,7 +224,7 @@ impl Html {
         out.raw(if is_open { "</div></details>" } else { "</div></noscript></details>" });
     }
 
-    /// The mark of a row, its title, and behind a call's what came of it.
+    /// Writes the mark and title of a row. A call's is followed by the title of its result.
     fn summary(node: &Node, line: fn(&mut HtmlOut<'_>, &Line), out: &mut HtmlOut<'_>) {
         let (entry, result) = (&*node.entry, node.result.as_deref());
         let mark = if result.is_some_and(Entry::is_failed) { Some("error") } else { entry.view.mark };
@@ -269,7 +269,7 @@ impl Html {
         }
     }
 
-    /// When it was, as the link to it.
+    /// Writes the time of an entry, as a link to the entry.
     fn time(&self, entry: &Entry, anchor: &str, out: &mut HtmlOut<'_>) {
         out.raw_parts(&["<a class=\"at\" href=\"#", anchor]);
         match entry.at {
@@ -283,7 +283,7 @@ impl Html {
         }
     }
 
-    /// Ends the activity, and writes what is shown above it.
+    /// Ends the activity, and writes the parts that are shown above it.
     fn end_page(&mut self, out: &mut HtmlOut<'_>) {
         self.end_activity(out);
         if self.kept.is_none() {
@@ -293,7 +293,7 @@ impl Html {
         out.raw_parts(&["<script>", SCRIPT, "</script>\n</body>\n</html>\n"]);
     }
 
-    /// Begins an entry, or what stands for several, in the activity or in a fold of it.
+    /// Begins an entry or a fold of several in the activity, or in a fold of it.
     fn begin_part(&mut self, out: &mut HtmlOut<'_>) {
         self.has_activity = true;
         if self.inside.is_empty() {
@@ -308,7 +308,7 @@ impl Html {
         }
     }
 
-    /// How the run ended, and then what it answered, on top of the page.
+    /// Writes the last answer, or keeps it for the top of the page.
     fn last_answer(&mut self, answer: &Answer, out: &mut HtmlOut<'_>) {
         let others = answer.nodes.iter().filter(|node| !node.is_of_answer());
         for node in others {
@@ -323,15 +323,15 @@ impl Html {
         self.write_answer(answer, "", out);
     }
 
-    /// Writes the answer, without a heading that is the title of the page.
+    /// Writes the answer, without a heading that equals the title of the page.
     fn write_answer(&self, answer: &Answer, title: &str, out: &mut HtmlOut<'_>) {
         let of = |kind: Kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind);
         out.raw("<section id=\"answer\" aria-labelledby=\"h-answer\"><h2 id=\"h-answer\">Answer</h2>\n");
         let totals = of(Kind::Notice).filter(|node| node.is_of_answer());
         of(Kind::Outcome).chain(totals).for_each(|node| self.outcome(&node.entry, out));
-        let said = |node: &&Node| node.entry.kind == Kind::Reply || node.entry.is_in_tree();
+        let is_reply = |node: &&Node| node.entry.kind == Kind::Reply || node.entry.is_in_tree();
         let mut is_in_tree = false;
-        for (at, node) in answer.nodes.iter().filter(said).enumerate() {
+        for (at, node) in answer.nodes.iter().filter(is_reply).enumerate() {
             let entry = &node.entry;
             if is_in_tree != (entry.kind != Kind::Reply) {
                 is_in_tree = !is_in_tree;
@@ -364,22 +364,22 @@ impl Html {
         out.raw("<span class=\"t\">");
         block::line(out, &entry.view.title);
         out.raw("</span></p>");
-        // Why it failed isn't folded.
+        // The reason of a failure isn't folded.
         let is_reason = |line: &Line| line.spans.iter().all(|span| span.role.name() == "outcome.error");
-        let (mut said, mut told) = (Vec::new(), Vec::new());
+        let (mut shown, mut accounts) = (Vec::new(), Vec::new());
         for block in &entry.view.body {
             let Block::Lines { lines } = block else {
-                said.push(block.clone());
+                shown.push(block.clone());
                 continue;
             };
             let (reasons, lines): (Vec<Line>, Vec<Line>) = lines.iter().cloned().partition(is_reason);
-            said.extend((!reasons.is_empty()).then_some(Block::Lines { lines: reasons }));
-            told.extend((!lines.is_empty()).then_some(Block::Lines { lines }));
+            shown.extend((!reasons.is_empty()).then_some(Block::Lines { lines: reasons }));
+            accounts.extend((!lines.is_empty()).then_some(Block::Lines { lines }));
         }
-        self.body(&said, out);
-        if !told.is_empty() {
+        self.body(&shown, out);
+        if !accounts.is_empty() {
             out.raw("<details class=\"fold\"><summary>Accounts</summary>");
-            self.body(&told, out);
+            self.body(&accounts, out);
             out.raw("</details>");
         }
         out.raw("</div>\n");
@@ -487,7 +487,7 @@ fn head(title: &str, out: &mut HtmlOut<'_>) {
     ]);
 }
 
-/// Begins the element of an entry, of these classes. Gives its anchor.
+/// Begins the element of an entry, with these classes. Returns its anchor.
 fn begin_entry(entry: &Entry, classes: &[&str], out: &mut HtmlOut<'_>) -> String {
     let anchor = page::anchor(entry.id.as_str());
     out.raw("<div class=\"e ");
@@ -500,12 +500,12 @@ fn begin_entry(entry: &Entry, classes: &[&str], out: &mut HtmlOut<'_>) -> String
     anchor
 }
 
-/// The class that an element has besides others if something failed.
+/// Returns the additional class of a failure.
 fn failed(is_failed: bool) -> &'static str {
     if is_failed { " failed" } else { "" }
 }
 
-/// The text of a title.
+/// Returns the trimmed text of a title.
 fn session_title(title: &Line) -> String {
     let mut text = title.plain();
     text.truncate(text.trim_end().len());
@@ -528,13 +528,13 @@ fn class_of(entry: &Entry) -> &'static str {
     }
 }
 
-/// The first words of what blocks say, for the line that they are folded behind.
+/// Returns the beginning of the text of blocks, for the summary of their fold.
 fn beginning(blocks: &[Block]) -> String {
     let text = blocks.iter().find_map(Block::source).map_or("", |(_, text)| text);
     row::clipped(text.trim_start().lines().next().unwrap_or(""), 100)
 }
 
-/// Whether an entry has no title, and the beginning of its body, which stands for that, is all that it says.
+/// Whether an entry has no title, and its whole body fits in the row instead.
 fn is_line(entry: &Entry) -> bool {
     let has_beginning = !matches!(entry.kind, Kind::Result | Kind::Thinking) && entry.view.title.is_empty();
     match &entry.view.body[..] {

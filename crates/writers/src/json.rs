@@ -1,4 +1,4 @@
-//! `json`: entries as machine output, one JSON object a line.
+//! `json`: entries as machine output, one JSON object per line.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use streamfmt_core::contract::write_entry;
 use streamfmt_core::outline::Node;
 use streamfmt_core::writer::{Order, Wants, Writer};
 
-/// Writes entries, one JSON object a line.
+/// Writes entries, one JSON object per line.
 #[derive(Debug, Default)]
 pub struct Json;
 

@@ -1,6 +1,6 @@
-//! The output formats of streamfmt: each writer spells the nodes of a document in one of them.
+//! The output formats of streamfmt: each writer writes the nodes of a document in one of them.
 //!
-//! A writer sees no item and no dialect. What it is given, and when, is in [`streamfmt_core::writer`].
+//! A writer sees no item and no dialect. [`streamfmt_core::writer`] describes what it receives, and when.
 
 mod byte_set;
 pub mod cast;

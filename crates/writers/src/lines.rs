@@ -1,29 +1,29 @@
-//! Writes the lines of Markdown and its like, each behind its prefix: the `>` of a quote, the blanks inside of a list's point.
+//! Writes the lines of Markdown and similar formats after a prefix: the `>` of a quote, the indentation of a list item.
 
 use std::fmt;
 
 use crate::pieces::OutputPieces;
 use streamfmt_core::find::find;
 
-/// Writes lines.
+/// Writes lines with a prefix.
 pub(super) struct LineWriter<'p> {
     out: OutputPieces<'p>,
-    /// What stands before each line.
+    /// The prefix of each line.
     prefix: &'p mut String,
-    /// What stands before the next line instead.
+    /// The prefix of the next line, if it is another.
     once: Option<String>,
-    /// Whether an empty line must come before the next one, and how much of the prefix stands in it.
+    /// Whether an empty line is needed before the next one, and the length of the prefix in it.
     gap: Option<usize>,
-    /// Whether an empty line, or nothing at all, stands above.
+    /// Whether the line above is empty, or there is none.
     is_fresh: bool,
 }
 
-/// Where to return to when a quote or a point ends.
+/// The length of the prefix outside a quote or list item, to return to at its end.
 #[derive(Clone, Copy)]
 pub(super) struct LineLevel(usize);
 
 impl<'p> LineWriter<'p> {
-    /// Uses the room of `buffer` and `prefix`. `is_fresh`: nothing stands above.
+    /// Creates a writer that uses `buffer` and `prefix` as its buffers. `is_fresh`: whether there is no line above.
     pub(super) fn new(
         buffer: &'p mut String,
         prefix: &'p mut String,
@@ -34,12 +34,12 @@ impl<'p> LineWriter<'p> {
         Self { out: OutputPieces::new(buffer, out), prefix, once: None, gap: None, is_fresh }
     }
 
-    /// Passes on what is written.
+    /// Forwards the rest of the output.
     pub(super) fn end(self) -> fmt::Result {
         self.out.end()
     }
 
-    /// From here on, `first` stands before the next line and `rest` before those after it.
+    /// Extends the prefix: by `first` for the next line, and by `rest` for those after it.
     pub(super) fn open(&mut self, first: &str, rest: &str) -> LineLevel {
         let level = LineLevel(self.prefix.len());
         // Both are short.
@@ -52,32 +52,32 @@ impl<'p> LineWriter<'p> {
         level
     }
 
-    /// Returns to what stood before lines when `level` was made.
+    /// Resets the prefix to the one before `level` was opened.
     pub(super) fn close(&mut self, level: LineLevel) {
         if self.once.is_some() {
-            // A point or quote in which nothing was said.
+            // An empty list item or quote.
             self.line("");
         }
         self.prefix.truncate(level.0);
     }
 
-    /// An empty line comes before the next one.
+    /// Requires an empty line before the next one.
     pub(super) fn gap(&mut self) {
         self.gap.get_or_insert(self.prefix.len());
     }
 
-    /// No empty line is needed before the next one.
+    /// Requires no empty line before the next one.
     pub(super) fn no_gap(&mut self) {
         self.gap = None;
     }
 
-    /// Writes a line, or several.
+    /// Writes one or several lines.
     pub(super) fn line(&mut self, text: &str) {
         self.open_line(text);
         self.end_line();
     }
 
-    /// Writes a line, or several, and leaves the last open.
+    /// Writes one or several lines without ending the last one.
     pub(super) fn open_line(&mut self, text: &str) {
         let mut rest = text;
         while let Some(end) = find(b'\n', rest.as_bytes()) {
@@ -90,18 +90,18 @@ impl<'p> LineWriter<'p> {
         self.out.push(rest);
     }
 
-    /// Goes on in a line that was left open.
-    pub(super) fn go_on(&mut self, text: &str) {
+    /// Continues an open line.
+    pub(super) fn continue_line(&mut self, text: &str) {
         self.out.text.push_str(text);
     }
 
-    /// Ends a line that was left open.
+    /// Ends an open line.
     pub(super) fn end_line(&mut self) {
         self.out.text.push('\n');
-        self.out.pass_on_enough();
+        self.out.forward_if_full();
     }
 
-    /// What stands before each line.
+    /// Returns the prefix of each line.
     pub(super) fn prefix(&self) -> &str {
         self.prefix
     }

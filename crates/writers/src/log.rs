@@ -1,10 +1,10 @@
-//! One line an event, made to be searched, for the logs of CI services.
+//! One line per event, easy to search, for the logs of CI services.
 //!
 //! ```text
 //! [tool] Bash Run all tests · $ cargo test
-//! [tool] (Find callers) Grep total                             of a sub-agent: its name
+//! [tool] (Find callers) Grep total                             with the name of its sub-agent
 //! [result] Bash Run all tests: running 14 tests … (+12 lines)
-//! ::group::14 lines                                            all of it, folded, where the service can do that
+//! ::group::14 lines                                            all lines, folded, if the service supports that
 //!   running 14 tests
 //! ::endgroup::
 //! ::warning title=Read,file=src/a.rs::[error] Read src/a.rs: File does not exist.
@@ -12,7 +12,7 @@
 //! [cost] $0.31 · 12 turns · 1m 42s
 //! ```
 //!
-//! Commands of ours are the only ones in it: see [`ci`](super::ci).
+//! Texts of the stream can't act as commands: see [`ci`](super::ci).
 
 mod file_line;
 
@@ -32,30 +32,30 @@ use streamfmt_core::writer::{Order, Wants, Writer};
 
 use self::file_line::FileLine;
 
-/// Longest text of an event other than a reply, in bytes.
+/// The longest text of an event other than a reply, in bytes.
 const LONGEST: usize = 300;
 
-/// Longest message of an annotation, in bytes; the service cuts at about twice that.
+/// The longest message of an annotation, in bytes; the service cuts at about twice that.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// What ends a command of GitLab's: invisible on a terminal.
+/// Ends a command of GitLab, and hides it on a terminal.
 const ERASE: &str = "\r\x1b[0K";
 
-/// Writes one line an event.
+/// Writes one line per event.
 pub struct Log {
     rows: CiSafe<Terminal>,
     ci: Ci,
-    /// How many sections were written.
+    /// The number of sections written.
     sections: u64,
 }
 
 impl Log {
-    /// Writes rows as `rows` does, which has no gap and no margin, for the log of this service.
+    /// Creates a writer for the log of this service. `rows`: the terminal, without gap and margin, that writes the rows.
     pub fn new(rows: Terminal, ci: Ci) -> Self {
         Self { rows: CiSafe::new(Box::new(rows)), ci, sections: 0 }
     }
 
-    /// `is_answer`: it is of the answer of a run.
+    /// Writes an event. `is_answer`: whether it belongs to the answer of a run.
     fn event(&mut self, node: &Node, is_answer: bool, out: &mut dyn Write) -> fmt::Result {
         let entry = &*node.entry;
         let is_answer = is_answer && entry.kind == Kind::Reply;
@@ -70,17 +70,17 @@ impl Log {
             true => Keeps::LongResult,
         };
         let view = fold(entry, head(tag, node), call, keeps);
-        // A line that is searched for begins with what kind of event it is of.
+        // For searching, a line begins with the kind of its event, without indentation.
         let row = Entry { view, depth: 0, ..entry.clone() };
         self.title(tag, &row, out)?;
         if row.view.body.is_empty() { Ok(()) } else { self.group(&row, is_answer, out) }
     }
 
-    /// Writes an entry's title: as an annotation, if it tells of a failure and the service has such.
+    /// Writes an entry's title: as an annotation, if it reports a failure and the service has annotations.
     fn title(&mut self, tag: &str, entry: &Entry, out: &mut dyn Write) -> fmt::Result {
         let level = match (self.ci, entry.kind, tag) {
             (Ci::Github, _, "failed") => "error",
-            // A call that fails is every agent's day: the run may end well all the same.
+            // A failed call is common, and the run may still succeed.
             (Ci::Github, Kind::Result, "error") => "warning",
             _ => {
                 let line = View { body: Vec::new(), ..entry.view.clone() };
@@ -103,8 +103,7 @@ impl Log {
         writeln!(out, "::{}{more}", data(&message[..end]))
     }
 
-    /// Writes all of a body in rows that the service can fold. `is_open`: they are shown unfolded at first, where that is
-    /// possible.
+    /// Writes a body in rows that the service can fold. `is_open`: whether they are unfolded at first, if the service supports that.
     fn group(&mut self, entry: &Entry, is_open: bool, out: &mut dyn Write) -> fmt::Result {
         let name = figures::count_of(lines(&entry.view.body), "line", "lines");
         self.sections += 1;
@@ -142,7 +141,7 @@ impl Writer for Log {
     }
 }
 
-/// What kind of event a line is of.
+/// Returns the kind of event of a line.
 fn tag(entry: &Entry) -> &'static str {
     match entry.kind {
         _ if entry.view.mark == Some("error") => "error",
@@ -156,7 +155,7 @@ fn tag(entry: &Entry) -> &'static str {
     }
 }
 
-/// What a line begins with: the kind of event, and the sub-agent that it is of.
+/// Returns the beginning of a line: the kind of event, and its sub-agent.
 fn head(tag: &str, node: &Node) -> Line {
     let mut line = Line::of("tag", format!("[{tag}]"));
     if let Some(agent) = &node.agent {
@@ -171,17 +170,17 @@ fn head(tag: &str, node: &Node) -> Line {
     line
 }
 
-/// What stays below a line.
+/// What is written below a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     Nothing,
-    /// The body of a result that the line doesn't hold.
+    /// The body of a result that doesn't fit in the line.
     LongResult,
-    /// A text of several lines, of which the line holds the first.
+    /// A text of several lines, the first of which is in the line.
     Lines,
 }
 
-/// Folds an entry into a line that begins with `line`. `call`: the title of a result's call, which may be far above.
+/// Condenses an entry to a line that begins with `line`. `call`: the title of a result's call, which may be far above.
 fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> View {
     let view = &entry.view;
     if keeps == Keeps::Lines && lines(&view.body) > 1 {
@@ -204,7 +203,7 @@ fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> Vie
     let is_whole = matches!(entry.kind, Kind::Reply | Kind::Outcome);
     let mut hidden = 0;
     let mut room = LONGEST;
-    // The end of what a failed command wrote tells more than its start.
+    // The end of a failed command's output is more informative than its start.
     let keep = if is_whole {
         Keep::HeadTail
     } else if entry.view.is_failure() {
@@ -230,7 +229,7 @@ fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> Vie
     View { title: line, ..View::of(body) }
 }
 
-/// The first line of a text, and all of it below.
+/// Returns a view with the first line of a text as its title, and all of it below.
 fn first_line(mut line: Line, view: &View) -> View {
     let text = view.body.iter().filter_map(Block::source).find_map(|(role, text)| {
         text.split('\n').map(str::trim).find(|line| !line.is_empty()).map(|line| (role, line))
@@ -243,7 +242,7 @@ fn first_line(mut line: Line, view: &View) -> View {
     View { title: line, ..View::of(view.body.clone()) }
 }
 
-/// Adds the title of an outcome, its cost first: `$0.31 · 12 turns · 1m 42s`.
+/// Adds the title of an outcome, with its cost first: `$0.31 · 12 turns · 1m 42s`.
 fn cost_first(title: &Line, line: &mut Line) {
     let first = title.spans.first().map_or("", |span| span.role.name());
     let (is_good, is_figure) = (first == "outcome.ok", first == "outcome.figure");
@@ -263,8 +262,8 @@ fn cost_first(title: &Line, line: &mut Line) {
     }
 }
 
-/// Adds the lines of a block to the line, all or those that there is room for at the end to keep, and counts the
-/// others.
+/// Adds the lines of a block to the line, and counts those that don't fit. `keep`: the end of the block to keep; with
+/// [`Keep::HeadTail`], all lines of a text are added.
 fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, line: &mut Line) {
     match block {
         Block::Prose { text, role } | Block::Code { text, role, .. } => {
@@ -295,15 +294,15 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
         }
         Block::List { items } => {
             for (at, item) in items.iter().enumerate() {
-                let mut told = Line::of("plan.note", state(item.point));
-                told.spans.retain(|span| !span.text.is_empty());
+                let mut more = Line::of("plan.note", state(item.point));
+                more.spans.retain(|span| !span.text.is_empty());
                 for span in item.line.spans.iter().filter(|span| &*span.text != " ") {
-                    told.push_span(span.clone());
+                    more.push_span(span.clone());
                 }
-                add(told, at > 0, room, hidden, line);
+                add(more, at > 0, room, hidden, line);
             }
         }
-        // The title tells how many lines came and went.
+        // The title has the number of added and removed lines.
         Block::Diff { .. } => {}
         Block::Image { media, .. } => line.push("image", format!("[{}]", &**media)),
         Block::Elided { lines, .. } => *hidden += lines,
@@ -316,7 +315,7 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
     }
 }
 
-/// The state of a point, in characters that are easy to search for.
+/// Returns the state of a to-do item, in characters that are easy to search for.
 fn state(point: Point) -> &'static str {
     match point {
         Point::Plain => "",
@@ -327,7 +326,7 @@ fn state(point: Point) -> &'static str {
     }
 }
 
-/// The last lines of `text` that there is room for: one at least.
+/// Returns the last lines of `text` that fit, at least one, and counts the others as hidden.
 fn last_lines<'t>(text: &'t str, room: usize, hidden: &mut u64) -> &'t str {
     let text = text.trim_end();
     let Some(cut) = text.len().checked_sub(room).filter(|cut| *cut > 0) else { return text };
@@ -340,9 +339,9 @@ fn last_lines<'t>(text: &'t str, room: usize, hidden: &mut u64) -> &'t str {
     &text[start..]
 }
 
-/// Adds a line that is told, if there is room for it. `is_apart`: what is before it is another one.
-fn add(told: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mut Line) {
-    let length = told.bytes();
+/// Adds a line `more`, if it fits. `is_apart`: whether it is separated from the text before it by a dot.
+fn add(more: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mut Line) {
+    let length = more.bytes();
     if *room == 0 || (length > *room && *room < LONGEST) {
         *hidden += 1;
         return;
@@ -352,11 +351,11 @@ fn add(told: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mu
         line.push("result.note", Text::own("·"));
     }
     line.spans.push(Span::new("text", Text::own(" ")));
-    line.spans.extend(told.spans);
+    line.spans.extend(more.spans);
 }
 
-/// The file that a failure is of, and the line if one is told: of a call for a file that one, else the first that the output
-/// complains of.
+/// Returns the file of a failure, and the line if it is known: the file of a call, or else the first one that the output reports an error
+/// for.
 fn failing_line(entry: &Entry) -> Option<(String, Option<u32>)> {
     let is_of_file = matches!(entry.action, Some(Action::Read | Action::Edit | Action::Write));
     let path = entry.view.title.spans.iter().find(|span| span.role.name() == "call.arg");
@@ -367,13 +366,13 @@ fn failing_line(entry: &Entry) -> Option<(String, Option<u32>)> {
     let found = entry.view.body.iter().filter_map(Block::source).find_map(|(_, text)| first(text));
     let found = found.or_else(|| first(&entry.view.title.plain()));
     match (path, found) {
-        // As it is called in the call: that is what the project knows it as.
+        // The path in the call is usually relative to the project.
         (Some(path), found) => Some((path.to_owned(), found.map(|(_, line)| line))),
         (None, found) => found.map(|(file, line)| (file, Some(line))),
     }
 }
 
-/// Whether two paths may be of one file: one of them ends in the other.
+/// Whether two paths may be the same file: one of them ends in the other.
 fn is_same(one: &str, other: &str) -> bool {
     let ends = |long: &str, short: &str| {
         long.strip_suffix(short).is_some_and(|before| before.is_empty() || before.ends_with('/'))
@@ -382,7 +381,7 @@ fn is_same(one: &str, other: &str) -> bool {
     ends(one, other) || ends(other, one)
 }
 
-/// How many lines are in blocks, about.
+/// Returns the approximate number of lines in blocks.
 fn lines(blocks: &[Block]) -> u64 {
     let count = |block: &Block| match block {
         Block::Prose { text, .. } | Block::Code { text, .. } => page::lines(text.trim_end()) as u64,
@@ -394,7 +393,7 @@ fn lines(blocks: &[Block]) -> u64 {
     blocks.iter().map(count).sum()
 }
 
-/// A text as what a command of GitHub's says.
+/// Escapes a text for the message of a GitHub command.
 fn data(text: &str) -> Cow<'_, str> {
     if text.contains(['%', '\r', '\n']) {
         Cow::Owned(text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
@@ -403,7 +402,7 @@ fn data(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text as a property of such a command.
+/// Escapes a text for a property of a GitHub command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
@@ -485,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_does_not_hold_is_counted_and_folded_where_the_service_can_do_that() {
+    fn lines_that_do_not_fit_are_counted_and_folded_if_the_service_supports_that() {
         let long = || {
             let text = ["some words of output"; 100].join("\n");
             entry(Kind::Result, None, Line::default(), vec![Block::text("result.text", text)])

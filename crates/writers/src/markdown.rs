@@ -1,21 +1,21 @@
-//! Entries as Markdown: for pull requests, notes and chats, pleasant to read as source and as a page.
+//! Entries as Markdown, for pull requests, notes and chats: readable as source and as a page.
 //!
 //! ````text
-//! # claude-opus-4-5 · ~/shop           what is known of the run at its start
+//! # claude-opus-4-5 · ~/shop           the facts of the run at its start
 //!
-//! I'll look at the failing test.       replies stand as they are, cleaned
+//! I'll look at the failing test.       replies are written as they are, cleaned
 //!
-//! - **Read** `src/cart.rs` · 22 lines  a call is one point, and what it came to stands behind it
-//! - **Bash** `Run the cart tests`      or below it, in a fence that nothing in it can end
+//! - **Read** `src/cart.rs` · 22 lines  a call is a list item, with its result after it
+//! - **Bash** `Run the cart tests`      or below it, in a fence that no content can end
 //!   ```sh
 //!   cargo test -p cart
 //!   ```
-//! > - **Grep** `total`                 what a sub-agent does is a quote
+//! > - **Grep** `total`                 steps of a sub-agent are a quote
 //!
-//! ## Answer                            the last replies, once it is known that they were
+//! ## Answer                            the last replies, once they are known to be the last
 //! ````
 //!
-//! The answer has a heading, so the outline holds replies back until something else follows: then they were no answer.
+//! The answer has a heading, so the outline holds replies back until another step follows, which means that they weren't the answer.
 
 mod block;
 mod head;
@@ -41,21 +41,21 @@ use self::spelling::Commonmark;
 
 pub(super) use self::spelling::{Spelling, SpellingMarks};
 
-/// The quotes that what sub-agents do stands in at most; deeper ones are quoted no deeper.
+/// The most nested quotes for the steps of sub-agents. Deeper ones use the innermost.
 const MOST_QUOTES: usize = 6;
 
-/// Blanks before a point for each point that it is below of.
+/// The indentation of a list item for each level.
 const LEVEL: usize = 2;
-/// Points that one is set in below at most.
+/// The most levels of indentation.
 const MOST_LEVELS: usize = 16;
 
-/// Marks that are left out: a call is what the list is of, and a point has its bullet.
+/// Marks that aren't written: most list items are calls, and a plain one has its bullet.
 const NO_MARKS: [&str; 2] = ["call", "plain"];
 
-/// Failures of so many lines are never folded.
+/// The most lines of a failure that is never folded.
 const OPEN_FAILURE: usize = 60;
 
-/// Room for a line, in bytes: most are shorter.
+/// The initial capacity for a line, in bytes: most are shorter.
 const LINE: usize = 160;
 
 /// Writes entries as Markdown.
@@ -68,45 +68,45 @@ pub struct Markdown {
     before: Option<LastMarkdownEntry>,
     /// Whether the line of a call was left open for its result.
     is_open: bool,
-    /// Whether the format has a head above all else where that can be.
+    /// Whether the format supports a head at the start of a page.
     has_head: bool,
-    /// Whether it has one.
+    /// Whether this is a page with a head.
     is_page: bool,
-    /// What is kept for the head.
+    /// The parts that are kept for the head.
     kept: Option<Box<KeptHead>>,
 }
 
-/// A point that is folded as a whole.
+/// A list item that is folded as a whole.
 #[derive(Clone, Copy)]
 struct FoldedPoint<'e> {
-    /// On a call: its result, if it is known.
+    /// For a call: its result, if it is known.
     result: Option<&'e Entry>,
 }
 
-/// What the next entry needs to know of the one before.
+/// The properties of the previous entry that the next one depends on.
 #[derive(Clone, Copy, Debug)]
 struct LastMarkdownEntry {
     depth: u16,
     is_point: bool,
-    /// A line right below would go on with its last line.
+    /// Whether a line directly below would continue its last line.
     ends_in_lines: bool,
 }
 
 impl Markdown {
-    /// A writer of this layout.
+    /// Creates a writer with this layout.
     pub fn new(options: PageOptions) -> Self {
         Self { has_head: true, ..Self::spelled(options, &Commonmark) }
     }
 
-    /// A writer of this layout for a format that is Markdown but for how it is spelled.
+    /// Creates a writer with this layout for a format with the structure of Markdown but another syntax.
     pub(super) fn spelled(options: PageOptions, spelling: &'static dyn Spelling) -> Self {
         let (buffer, prefix) = (String::new(), String::new());
         let (has_head, is_page, kept) = (false, false, None);
         Self { options, spelling, buffer, prefix, before: None, is_open: false, has_head, is_page, kept }
     }
 
-    /// Whether a point is folded, a call with its result if that is known: a long one is. What was cut isn't, nor a failure that isn't all too
-    /// long.
+    /// Whether a list item is folded, together with its result if that is known: if it is long. An item that was cut isn't folded, nor is a
+    /// failure of at most [`OPEN_FAILURE`] lines.
     fn is_folded(&self, entry: &Entry, result: Option<&Entry>) -> bool {
         if entry.kind == Kind::Result || !is_point(entry) {
             return false;
@@ -135,7 +135,7 @@ impl Markdown {
         self.write_as(entry, relation, None, out)
     }
 
-    /// Writes an entry; one that is `folded` behind its title, a call with its result.
+    /// Writes an entry. `folded`: whether its body, with its result, is folded behind its title.
     fn write_as(
         &mut self,
         entry: &Entry,
@@ -155,11 +155,11 @@ impl Markdown {
         let before = self.before;
         let ends_in_lines = matches!(entry.view.body.last(), Some(Block::List { .. } | Block::Lines { .. }));
         let now = LastMarkdownEntry { depth: entry.depth, is_point: is_point(entry), ends_in_lines };
-        // A result whose call stands right above goes on in the call's point.
+        // A result directly below its call continues the call's list item.
         let is_below = *relation == Relation::Below && before.is_some_and(|it| it.is_point);
         let is_behind = is_below && self.is_open && entry.is_note();
         if is_below && !is_behind && self.is_open && !entry.view.title.is_empty() {
-            // The title of the result would go on with the call's line.
+            // The title of the result would continue the call's line.
             self.is_open = false;
             out.write_str(self.spelling.marks().line_break)?;
         } else if !is_behind {
@@ -184,20 +184,20 @@ impl Markdown {
             options: &self.options,
             spelling: self.spelling,
             id: entry.id.as_str(),
-            // What was cut is short enough.
+            // A body that was cut is short enough.
             folds: !is_page || folded.is_none() && !page::is_cut(&entry.view.body),
             pictures: 0,
             bullet: self.spelling.marks().bullets[usize::from(entry.kind == Kind::Result)],
         };
-        let mut said = MarkdownEntry { entry, relation, body, is_page };
+        let mut part = MarkdownEntry { entry, relation, body, is_page };
         self.is_open = false;
         match (entry.kind, folded) {
             (Kind::Result, _) => {
-                said.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines));
+                part.result(is_below, is_behind, before.is_some_and(|before| before.ends_in_lines));
             }
-            (_, Some(folded)) => said.folded(folded.result),
-            _ if now.is_point => self.is_open = said.point(),
-            _ => said.prose(before.is_none()),
+            (_, Some(folded)) => part.folded(folded.result),
+            _ if now.is_point => self.is_open = part.point(),
+            _ => part.prose(before.is_none()),
         }
         writer.end()
     }
@@ -235,8 +235,8 @@ impl Writer for Markdown {
         if self.kept.is_some() {
             return answer.nodes.iter().try_for_each(|node| self.node(node, out));
         }
-        let says = |node: &Node| node.entry.kind == Kind::Reply || has_words(&node.entry);
-        if answer.nodes.first().is_some_and(says) {
+        let is_answer = |node: &Node| node.entry.kind == Kind::Reply || has_words(&node.entry);
+        if answer.nodes.first().is_some_and(is_answer) {
             self.heading("Answer", out)?;
         }
         answer.nodes.iter().try_for_each(|node| self.node(node, out))
@@ -267,12 +267,12 @@ impl HeadWriter for Markdown {
     }
 }
 
-/// Whether an outcome says something in words: an answer.
+/// Whether an outcome has prose: an answer.
 fn has_words(entry: &Entry) -> bool {
     entry.kind == Kind::Outcome && entry.view.body.iter().any(|block| matches!(block, Block::Prose { .. }))
 }
 
-/// Opens the quotes of so many sub-agents.
+/// Opens a quote for each level of sub-agents.
 fn quote(writer: &mut LineWriter<'_>, spelling: &dyn Spelling, depth: u16) -> lines::LineLevel {
     let level = writer.open("", "");
     for _ in 0..usize::from(depth).min(MOST_QUOTES) {
@@ -281,7 +281,7 @@ fn quote(writer: &mut LineWriter<'_>, spelling: &dyn Spelling, depth: u16) -> li
     level
 }
 
-/// Whether an entry is a point of the list of what was done, rather than something that is said.
+/// Whether an entry is a list item, as the steps of the agent are, rather than prose.
 fn is_point(entry: &Entry) -> bool {
     entry.group() == Group::Work
         && match entry.kind {
@@ -291,17 +291,17 @@ fn is_point(entry: &Entry) -> bool {
         }
 }
 
-/// One entry as it is written.
+/// An entry that is being written.
 struct MarkdownEntry<'e, 'b, 'p> {
     entry: &'e Entry,
     relation: &'e Relation,
     body: MarkdownBlocks<'b, 'p>,
-    /// Whether a head stands above all.
+    /// Whether the page has a head.
     is_page: bool,
 }
 
 impl MarkdownEntry<'_, '_, '_> {
-    /// A call, a plan, a notice. Returns whether its line is left open.
+    /// Writes a call, a plan or a notice. Returns whether its line is left open.
     fn point(&mut self) -> bool {
         let view = &self.entry.view;
         let bullet = self.inside();
@@ -315,7 +315,7 @@ impl MarkdownEntry<'_, '_, '_> {
         false
     }
 
-    /// The title, with a break at its end if a line of text follows that would go on with it.
+    /// Returns the title, with a line break at its end if a line of text follows that would continue it.
     fn broken(&self, mut title: String) -> String {
         if matches!(self.entry.view.body.first(), Some(Block::Lines { lines }) if lines.len() == 1) {
             title.push_str(self.body.spelling.marks().line_break.trim_end_matches('\n'));
@@ -323,7 +323,7 @@ impl MarkdownEntry<'_, '_, '_> {
         title
     }
 
-    /// A point behind its title; a call with its result.
+    /// Writes a list item folded behind its title, with its result if it is a call.
     fn folded(&mut self, result: Option<&Entry>) {
         let view = &self.entry.view;
         let bullet = self.inside();
@@ -358,15 +358,15 @@ impl MarkdownEntry<'_, '_, '_> {
         self.body.writer.close(level);
     }
 
-    /// A result: below its call, or with the call's name. `is_behind`: its title goes behind the call.
-    /// `is_after_lines`: lines or a list stand right above.
+    /// Writes a result, below its call or with the call's title. `is_behind`: whether its title continues the call's line.
+    /// `is_after_lines`: whether lines or a list are directly above.
     fn result(&mut self, is_below: bool, is_behind: bool, is_after_lines: bool) {
         let view = &self.entry.view;
         let mut title = Some(&view.title).filter(|title| !title.is_empty());
         if is_behind {
             let mut line = String::from(" · ");
             block::spans(self.body.spelling, &view.title, false, &mut line);
-            self.body.writer.go_on(&line);
+            self.body.writer.continue_line(&line);
             self.body.writer.end_line();
             title = None;
         } else if !is_below {
@@ -391,7 +391,7 @@ impl MarkdownEntry<'_, '_, '_> {
         self.indented();
     }
 
-    /// What someone says, how a session begins, how a run ends.
+    /// Writes a message, the heading of a session, or an outcome.
     fn prose(&mut self, is_first: bool) {
         let view = &self.entry.view;
         if let Relation::Apart(call) = self.relation {
@@ -427,14 +427,14 @@ impl MarkdownEntry<'_, '_, '_> {
         }
     }
 
-    /// The body, as a part of the point above.
+    /// Writes the body as a part of the list item above.
     fn indented(&mut self) {
         let level = self.body.open();
         self.body.blocks(&self.entry.view.body);
         self.body.writer.close(level);
     }
 
-    /// The line of the call that a point is inside of, if that isn't above it. Gives what begins a point.
+    /// Writes the line of the call that a list item is inside, if that isn't above it. Returns the bullet of the item.
     fn inside(&mut self) -> &'static str {
         let bullet = self.body.spelling.marks().bullets[0];
         if let Relation::Apart(call) = self.relation {
@@ -444,13 +444,13 @@ impl MarkdownEntry<'_, '_, '_> {
         bullet
     }
 
-    /// The time of the entry, if times are shown.
+    /// Returns the time of the entry, if times are shown.
     fn time(&self) -> Option<UtcTime> {
         let zone = self.body.options.timestamps.as_ref()?;
         Some(UtcTime::new(zone.to_datetime(self.entry.at?)))
     }
 
-    /// A line that begins with `start`, the time and a mark.
+    /// Returns a line with a title, after `start`, the time and a mark.
     fn titled(&self, start: &str, mark: Option<&str>, title: &Line) -> String {
         let mut line = String::with_capacity(LINE);
         line.push_str(start);

@@ -1,25 +1,24 @@
-//! Marks that have nothing to mark: `4.`, `-`, `#` or `>` on a line of its own is what somebody wrote, no empty list.
+//! Markdown marks without content: a line with only `4.`, `-`, `#` or `>` is shown as text, not as an empty list, heading or quote.
 
 use std::collections::VecDeque;
 
 use pulldown_cmark::{Event, OffsetIter, Parser, Tag, TagEnd};
 
-/// The events of Markdown. A list whose points are all empty, an empty heading and an empty quote come as a paragraph of
-/// the marks in the source.
+/// The events of Markdown. A list of empty items, an empty heading and an empty quote become a paragraph with their source.
 pub(super) struct MarkdownEvents<'t> {
     source: &'t str,
     events: OffsetIter<'t>,
-    /// Events that are looked at already.
+    /// Events to return before the next ones are parsed.
     ready: VecDeque<Event<'t>>,
 }
 
 impl<'t> MarkdownEvents<'t> {
-    /// Those of `source`, which `parser` reads.
+    /// Returns the events of `parser`, which parses `source`.
     pub(super) fn new(source: &'t str, parser: Parser<'t>) -> Self {
         Self { source, events: parser.into_offset_iter(), ready: VecDeque::new() }
     }
 
-    /// Takes in what follows the start of something that may be empty.
+    /// Parses the events after the start of a block that may be empty, until it is known whether it is.
     fn look_into(&mut self, start: Event<'t>) {
         let mut opened = vec![start];
         for (event, span) in self.events.by_ref() {
@@ -59,12 +58,12 @@ impl<'t> Iterator for MarkdownEvents<'t> {
     }
 }
 
-/// Whether an event starts what shows nothing if it holds nothing but a mark.
+/// Whether an event starts a block that would show nothing if it had only its mark.
 fn may_be_empty(event: &Event<'_>) -> bool {
     matches!(event, Event::Start(Tag::List(_) | Tag::Heading { .. } | Tag::BlockQuote(_)))
 }
 
-/// Lines of text as a paragraph.
+/// Returns the events of a paragraph with the lines of a text.
 fn paragraph(text: &str) -> impl Iterator<Item = Event<'_>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines = lines.enumerate().flat_map(|(at, line)| {
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
     use crate::commonmark::parse;
 
-    /// Texts, and the names of the blocks around them.
+    /// Returns the texts and the names of blocks, in order.
     fn shape(source: &str) -> String {
         let shown = MarkdownEvents::new(source, parse(source)).filter_map(|event| match event {
             Event::Start(Tag::List(_)) => Some("list".to_owned()),

@@ -1,4 +1,4 @@
-//! What pages have in common, whether Markdown or HTML.
+//! Parts that Markdown and HTML pages have in common.
 
 use std::fmt::{self, Write};
 use std::iter;
@@ -13,15 +13,15 @@ use streamfmt_core::find::find;
 use streamfmt_core::outline::{DocumentHead, is_heading, unmarked};
 use streamfmt_core::text::Text;
 
-/// Takes pictures out of the page, to be kept beside it.
+/// Stores images beside the page instead of in it.
 #[derive(Clone)]
 pub struct KeepPicture(Arc<KeepFn>);
 
 type KeepFn = dyn Fn(&str, &str) -> Option<String> + Send + Sync;
 
 impl KeepPicture {
-    /// `keep` gets what the name of the picture's file is to end in (`png`), and its bytes in Base64. It says the address
-    /// at which the picture is then found, or nothing if it could not be kept.
+    /// `keep` receives the extension of the image's file (`png`) and its bytes in Base64. It returns the address of the stored image, or
+    /// `None` if it could not be stored.
     pub fn new(keep: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(keep))
     }
@@ -33,33 +33,33 @@ impl fmt::Debug for KeepPicture {
     }
 }
 
-/// How a page is laid out.
+/// The layout of a page.
 #[derive(Clone, Debug, Default)]
 pub struct PageOptions {
-    /// Results longer than so many lines are folded; `None`: no result is.
+    /// The number of lines above which results are folded; `None` folds none.
     pub fold: Option<usize>,
-    /// The zone in which the time of each entry is shown, if it is.
+    /// The zone for the times of entries; `None` shows no times.
     pub timestamps: Option<TimeZone>,
-    /// Where pictures are kept; else they are written into the page.
+    /// Stores images; `None` writes them into the page.
     pub keep: Option<KeepPicture>,
 }
 
-/// The types of pictures that pages show, and the ending of a file of each.
+/// The types of images that pages show, with the extension of each.
 const TYPES: [(&str, &str); 4] =
     [("image/png", "png"), ("image/jpeg", "jpg"), ("image/gif", "gif"), ("image/webp", "webp")];
 
-/// Where a page shows a picture from.
+/// The source of an image in a page.
 pub(super) enum PictureSource {
-    /// Its bytes are in the page.
+    /// A `data:` URL with its bytes.
     Within(String),
-    /// It is kept at this address.
+    /// The address at which it is stored.
     Beside(String),
-    /// It isn't shown, only described; a word says why, if something is wrong with it.
+    /// It is only described. Holds the reason, which is empty if nothing is wrong with it.
     Absent(&'static str),
 }
 
 impl PageOptions {
-    /// Where a picture is shown from.
+    /// Returns the source of an image, after storing it if needed.
     pub(super) fn shown(&self, media: &str, picture: Option<&Picture>) -> PictureSource {
         let known = TYPES.into_iter().find(|(known, _)| *known == media);
         let (Some((media, ending)), Some(picture)) = (known, picture) else {
@@ -74,15 +74,15 @@ impl PageOptions {
         }
     }
 
-    /// Whether so many lines are folded.
+    /// Whether a result with this many lines is folded.
     pub(super) fn folds(&self, lines: usize) -> bool {
         self.fold.is_some_and(|most| lines > most)
     }
 }
 
-/// The anchor of an entry: of its id alone, so that a link stays right however the page is made.
+/// Returns the anchor of an entry. It depends only on the id, so links stay valid whatever the options of the page.
 pub(super) fn anchor(id: &str) -> String {
-    // FNV-1a: no secret is in it, and it is the same everywhere for good.
+    // FNV-1a: needs no secret, and never changes.
     let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -93,7 +93,7 @@ pub(super) fn anchor(id: &str) -> String {
     str::from_utf8(&anchor).unwrap_or_default().to_owned()
 }
 
-/// A moment, spelled out: for pages tell thousands of them.
+/// A formatted time. Pages contain thousands, so this is faster than a general formatter.
 pub(super) struct UtcTime {
     year: i16,
     /// `-01-31T14:05:09Z`
@@ -112,26 +112,26 @@ impl UtcTime {
         Self { year: at.year(), rest }
     }
 
-    /// `14:05:09`
+    /// Returns the time of day: `14:05:09`.
     pub(super) fn clock(&self) -> &str {
         str::from_utf8(&self.rest[7..15]).unwrap_or_default()
     }
 }
 
 impl fmt::Display for UtcTime {
-    /// `2026-01-31T14:05:09Z`, right for the zone of UTC.
+    /// Writes `2026-01-31T14:05:09Z`, which is correct only for times in UTC.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:04}", self.year)?;
         f.write_str(str::from_utf8(&self.rest).unwrap_or_default())
     }
 }
 
-/// The title of a page.
+/// Returns the title of a page.
 pub(super) fn title(head: &DocumentHead) -> &str {
     head.title.as_deref().unwrap_or("Agent session")
 }
 
-/// `18 calls, 3 failed`; nothing if there is no call.
+/// Returns the number of calls: `18 calls, 3 failed`. `None` if there are none.
 pub(super) fn activity(head: &DocumentHead) -> Option<String> {
     let mut text = figures::count_of(head.calls, "call", "calls").into_string();
     if head.failed > 0 {
@@ -140,7 +140,7 @@ pub(super) fn activity(head: &DocumentHead) -> Option<String> {
     (head.calls > 0).then_some(text)
 }
 
-/// A reply without the heading at its start, if that is the title of the page.
+/// Returns a reply without the heading at its start, if that is the title of the page.
 pub(super) fn below_title(entry: &Entry, title: &str) -> Option<Entry> {
     let Some(Block::Prose { text, role }) = entry.view.body.first() else { return None };
     let line = text.lines().next().filter(|line| is_heading(line) && unmarked(line) == title)?;
@@ -151,8 +151,8 @@ pub(super) fn below_title(entry: &Entry, title: &str) -> Option<Entry> {
     Some(below)
 }
 
-/// Whether a view says nothing that the title doesn't.
-pub(super) fn says_only(view: &View, title: &str) -> bool {
+/// Whether the body of a view is empty or equals the title.
+pub(super) fn is_only(view: &View, title: &str) -> bool {
     match &view.body[..] {
         [] => true,
         [block] => block.source().is_some_and(|(_, text)| text.trim() == title),
@@ -160,8 +160,8 @@ pub(super) fn says_only(view: &View, title: &str) -> bool {
     }
 }
 
-/// The day and the time that a run began at, and if no outcome says how long it took, when it ended:
-/// `21 Nov 2026 21:05 UTC`, `21 Nov 2026 21:05–21:41 UTC`. In UTC, so that a page is the same wherever it is made.
+/// Returns the start of a run and, if no outcome reports its duration, its end:
+/// `21 Nov 2026 21:05 UTC`, `21 Nov 2026 21:05–21:41 UTC`. In UTC, so that a page is the same wherever it is written.
 pub(super) fn when(head: &DocumentHead) -> Option<String> {
     let (begun, ended) = (head.begun?, head.ended.filter(|_| head.duration_ms.is_none()));
     let [begun, ended] = [Some(begun), ended].map(|at| at.map(|at| TimeZone::UTC.to_datetime(at)));
@@ -176,7 +176,7 @@ pub(super) fn when(head: &DocumentHead) -> Option<String> {
     Some(when + " UTC")
 }
 
-/// When the last step of a run was: `21:41 UTC`, with the day if it began on another one.
+/// Returns the time of a run's last step: `21:41 UTC`, with the date if the run began on another day.
 pub(super) fn last(head: &DocumentHead) -> Option<String> {
     let [begun, ended] = [head.begun, head.ended].map(|at| at.map(|at| TimeZone::UTC.to_datetime(at)));
     let ended = ended?;
@@ -185,7 +185,7 @@ pub(super) fn last(head: &DocumentHead) -> Option<String> {
     Some(when + " UTC")
 }
 
-/// `21 Nov 2026 21:05`
+/// Formats a time: `21 Nov 2026 21:05`.
 fn moment(at: DateTime) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -193,7 +193,7 @@ fn moment(at: DateTime) -> String {
     format!("{} {month} {} {:02}:{:02}", at.day(), at.year(), at.hour(), at.minute())
 }
 
-/// What a run came to, each figure with its word: `8 prompts`, `38 turns`, `35s`, `$0.21`.
+/// Returns the figures of a run: `8 prompts`, `38 turns`, `35s`, `$0.21`.
 pub(super) fn figures(head: &DocumentHead) -> Vec<Text> {
     let some =
         |count: u64, least: u64, one, many| (count >= least).then(|| figures::count_of(count, one, many));
@@ -206,7 +206,7 @@ pub(super) fn figures(head: &DocumentHead) -> Vec<Text> {
     all.into_iter().flatten().collect()
 }
 
-/// A picture in words: `image png, 12 KB, logo.png`.
+/// Describes an image: `image png, 12 KB, logo.png`.
 pub(super) fn description(media: &str, bytes: Option<u64>, name: Option<&str>) -> String {
     let kind = match media {
         "application/pdf" => "PDF".to_owned(),
@@ -216,7 +216,7 @@ pub(super) fn description(media: &str, bytes: Option<u64>, name: Option<&str>) -
     described(kind, bytes, name)
 }
 
-/// What kind of picture it is, its size and its name, as far as they are known.
+/// Describes an image by its kind and, as far as known, its size and name.
 pub(super) fn described(kind: String, bytes: Option<u64>, name: Option<&str>) -> String {
     let mut description = kind;
     if let Some(bytes) = bytes {
@@ -228,12 +228,12 @@ pub(super) fn described(kind: String, bytes: Option<u64>, name: Option<&str>) ->
     description.replace('\n', " ")
 }
 
-/// How much was left out: in lines, or in bytes if it is a part of one.
+/// Formats how much was left out: in lines, or in bytes if it is a part of a line.
 pub(super) fn amount(lines: u64, bytes: u64) -> Text {
     if lines == 0 { figures::size(bytes) } else { figures::count_of(lines, "line", "lines") }
 }
 
-/// About how many lines blocks take.
+/// Returns the approximate number of lines that blocks take.
 pub(super) fn lines_of(blocks: &[Block]) -> usize {
     let lines = |block: &Block| match block {
         Block::Diff { hunks, .. } => block.size().lines + hunks.len(),
@@ -244,17 +244,17 @@ pub(super) fn lines_of(blocks: &[Block]) -> usize {
     blocks.iter().map(lines).sum()
 }
 
-/// Whether a limit left something out.
+/// Whether a limit cut some of the blocks.
 pub(super) fn is_cut(blocks: &[Block]) -> bool {
     blocks.iter().any(|block| matches!(block, Block::Elided { .. }))
 }
 
-/// The lines of a text.
+/// Counts the lines of a text.
 pub(super) fn lines(text: &str) -> usize {
     memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1
 }
 
-/// The lines of a text, the last one too if it is empty.
+/// Splits a text into lines, including an empty last one.
 pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     iter::from_fn(move || {
@@ -265,7 +265,7 @@ pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A result with the time since its call behind its title, if that is known: for writers that show times.
+/// Adds the time since the call to a result's title, for writers that show times. `None` if it is unknown.
 pub(super) fn timed(entry: &Entry) -> Option<Entry> {
     let took = figures::duration(entry.took?);
     let mut entry = entry.clone();

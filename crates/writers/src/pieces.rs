@@ -1,26 +1,26 @@
-//! Passes on in pieces what a writer writes, so that little of it is kept.
+//! Buffers the output of a writer, and forwards it in pieces, to bound the memory.
 
 use std::fmt;
 
-/// What is written is passed on when it is longer than this, in bytes.
+/// The size above which the buffer is forwarded, in bytes.
 pub(super) const PIECE: usize = 64 * 1024;
 
-/// Takes what is written.
+/// A buffered output.
 pub(super) struct OutputPieces<'p> {
     sink: &'p mut dyn fmt::Write,
-    /// What is written, and not yet passed on.
+    /// The output that isn't forwarded yet.
     pub(super) text: &'p mut String,
     failed: bool,
 }
 
 impl<'p> OutputPieces<'p> {
-    /// Passes on to `sink`; uses the room of `text`.
+    /// Creates an output to `sink` that uses `text` as its buffer.
     pub(super) fn new(text: &'p mut String, sink: &'p mut dyn fmt::Write) -> Self {
         text.clear();
         Self { sink, text, failed: false }
     }
 
-    /// Passes on what is left.
+    /// Forwards the rest of the buffer. Fails if this or an earlier write to the sink failed.
     pub(super) fn end(self) -> fmt::Result {
         if self.failed {
             return Err(fmt::Error);
@@ -28,26 +28,26 @@ impl<'p> OutputPieces<'p> {
         self.sink.write_str(self.text)
     }
 
-    /// Writes a text of any length; a long one isn't kept.
+    /// Writes a text of any length. A long one isn't buffered.
     pub(super) fn push(&mut self, text: &str) {
         if text.len() > PIECE {
-            self.pass_on();
+            self.forward();
             self.failed |= self.sink.write_str(text).is_err();
         } else {
             self.text.push_str(text);
         }
     }
 
-    /// Passes on what is written, if that is enough.
+    /// Forwards the buffer if it is longer than [`PIECE`].
     #[inline]
-    pub(super) fn pass_on_enough(&mut self) {
+    pub(super) fn forward_if_full(&mut self) {
         if self.text.len() > PIECE {
-            self.pass_on();
+            self.forward();
         }
     }
 
-    /// Passes on what is written.
-    pub(super) fn pass_on(&mut self) {
+    /// Forwards the buffer.
+    pub(super) fn forward(&mut self) {
         self.failed |= self.sink.write_str(self.text).is_err();
         self.text.clear();
     }

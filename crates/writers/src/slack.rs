@@ -1,4 +1,4 @@
-//! Entries as a message for Slack: the layout of Markdown, spelled in Slack's own `mrkdwn`.
+//! Entries as a message for Slack: the layout of Markdown in Slack's syntax, `mrkdwn`.
 //!
 //! ````text
 //! *claude-opus-4-5 · `~/shop`*         titles are bold
@@ -6,13 +6,13 @@
 //! ```
 //! cargo test -p cart
 //! ```
-//! │ • *Grep* `total` · 3 files         what a sub-agent does is behind a bar: quotes don't hold fences
+//! │ • *Grep* `total` · 3 files         steps of a sub-agent are after a bar: quotes can't contain fences
 //! *Answer*
 //! ````
 //!
-//! Slack has entities for `&`, `<` and `>`, which all mentions and links need, and no way to escape anything else. So a
-//! character of a foreign text that would format it, call for a person or become a picture is replaced by one that
-//! looks the same. In code nothing means anything but the backquotes that end it, so paths, commands and results
+//! Slack has entities for `&`, `<` and `>`, which all mentions and links need, and no way to escape other characters. So a
+//! character of a foreign text that would format it, mention somebody or become an emoji is replaced by one that
+//! looks the same. In code, only the backquotes that end it have a meaning, so paths, commands and results
 //! can be copied.
 
 use crate::commonmark;
@@ -22,21 +22,21 @@ use crate::page::{self, PageOptions};
 use streamfmt_core::entry::{Line, Point};
 use streamfmt_core::theme::{self, Glyphs};
 
-/// A backquote that ends no code.
+/// Looks like a backquote, but doesn't end code.
 const BACKQUOTE: &str = "ˋ";
 
-/// Longest name of an emoji, in bytes.
+/// The longest name of an emoji, in bytes.
 const MAX_EMOJI: usize = 100;
 
-/// A writer of messages for Slack. Nothing can be folded in one, and no picture is shown.
+/// Creates a writer of messages for Slack. They have neither folds nor images.
 pub fn message(options: PageOptions) -> Markdown {
     Markdown::spelled(PageOptions { fold: None, ..options }, &Mrkdwn { is_verbatim: false })
 }
 
-/// What Slack understands.
+/// Slack's syntax.
 #[derive(Debug)]
 struct Mrkdwn {
-    /// Whether a fence is around it.
+    /// Whether the text is inside a fence.
     is_verbatim: bool,
 }
 
@@ -104,7 +104,7 @@ impl Spelling for Mrkdwn {
 
     fn code(&self, text: &str, out: &mut String) {
         let text = text.trim();
-        // Right behind a word a backquote begins no code.
+        // Directly after a word, a backquote doesn't start code.
         if self.is_verbatim || text.is_empty() || out.ends_with(char::is_alphanumeric) {
             return self.text(text, false, out);
         }
@@ -125,7 +125,7 @@ impl Spelling for Mrkdwn {
     fn fenced(&self, writer: &mut LineWriter<'_>, text: &str, _language: &str) {
         let mut row = String::new();
         if writer.prefix().contains('>') {
-            // A quote is a matter of each line, and holds no fence.
+            // Quotes apply to single lines, and can't contain a fence.
             for line in page::split(text) {
                 row.clear();
                 self.code(line, &mut row);
@@ -173,19 +173,19 @@ impl Spelling for Mrkdwn {
     }
 }
 
-/// Writes a link to an address whose characters mean nothing between brackets.
+/// Writes a link to an address that has no characters with a meaning between angle brackets.
 fn link(address: &str, label: Option<&str>, out: &mut String) {
     out.push('<');
     out.push_str(&address.replace('&', "&amp;"));
     if let Some(label) = label {
         out.push('|');
-        // Brackets of foreign text are entities: these are of addresses in the label, and links don't nest.
+        // Brackets in foreign text are entities. These come from links in the label, and links can't be nested.
         out.push_str(&label.replace(['<', '>'], "").replace('|', "¦").replace('\n', " "));
     }
     out.push('>');
 }
 
-/// Writes text as it is, but for backquotes.
+/// Writes text verbatim, except for backquotes.
 fn verbatim(text: &str, backquote: &str, out: &mut String) {
     text.chars().for_each(|ch| entity(ch, backquote, out));
 }
@@ -201,13 +201,13 @@ fn entity(ch: char, backquote: &str, out: &mut String) {
     }
 }
 
-/// Whether a mark may begin or end a format, by what is around it: within a word and between blanks it doesn't.
+/// Whether a mark may begin or end a format between these characters. Within a word and between blanks it doesn't.
 fn may_format(before: Option<char>, next: Option<char>) -> bool {
     let are = |is: fn(&char) -> bool| before.as_ref().is_some_and(is) && next.as_ref().is_some_and(is);
     !are(char::is_ascii_alphanumeric) && !are(|ch| ch.is_whitespace())
 }
 
-/// Whether the text behind a colon is the rest of an emoji's name: `smile:`. Numbers are times and lines of files, but for two.
+/// Whether the text after a colon is the rest of an emoji's name: `smile:`. All numbers but two are times and line numbers instead.
 fn is_emoji(behind: &str) -> bool {
     let is_part = |ch: char| ch.is_alphanumeric() || "_-+'".contains(ch);
     let start = &behind[..streamfmt_core::clip::floor(behind, MAX_EMOJI)];
@@ -216,7 +216,7 @@ fn is_emoji(behind: &str) -> bool {
     !is_number && behind[name.len()..].starts_with(':')
 }
 
-/// The address that `text` begins with, without what ends a sentence; else nothing.
+/// Returns the address at the start of `text`, without punctuation at its end; empty if there is none.
 fn address(text: &str) -> &str {
     let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     if !host.is_some_and(|host| host.starts_with(char::is_alphanumeric)) {
@@ -233,7 +233,7 @@ mod tests {
 
     const PROSE: Mrkdwn = Mrkdwn { is_verbatim: false };
 
-    fn said(foreign: &str, begins: bool) -> String {
+    fn escaped(foreign: &str, begins: bool) -> String {
         let mut out = String::new();
         PROSE.text(foreign, begins, &mut out);
         out
@@ -255,9 +255,9 @@ mod tests {
             ("see https://a.b/c_d_?e=f&g.", "see <https://a.b/c_d_?e=f&amp;g>."),
             ("xhttps://a.b http:// h", "xhttps://a.b http:// h"),
         ] {
-            assert_eq!(said(foreign, false), spelled);
+            assert_eq!(escaped(foreign, false), spelled);
         }
-        assert_eq!(said(" > no quote", true), " › no quote");
+        assert_eq!(escaped(" > no quote", true), " › no quote");
     }
 
     #[test]

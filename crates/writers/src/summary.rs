@@ -1,6 +1,6 @@
-//! A run on half a page of Markdown: what it is, the answer, what failed, and what it came to.
+//! A short summary of a run in Markdown: the session, the answer, the failures, and the totals.
 //!
-//! A run of several turns is one: the last answer is the answer, and its totals are what it came to. So all of it is written
+//! A run of several turns has one summary, with the last answer and the totals of all turns. So all of it is written
 //! at the end.
 
 use std::fmt::{self, Write};
@@ -13,31 +13,31 @@ use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Answer, Node, Relation};
 use streamfmt_core::writer::{Order, Wants, Writer};
 
-/// Failures that are written; further ones are counted.
+/// The most failures that are written; further ones are counted.
 const MOST_FAILURES: usize = 10;
 
-/// Bytes of the answer. A service that shows summaries takes a megabyte.
+/// The longest answer, in bytes. Services that show summaries accept a megabyte.
 const MOST_BYTES: usize = 256 * 1024;
 
 /// Writes a summary.
 #[derive(Debug)]
 pub struct Summary {
     page: Markdown,
-    /// How the session began.
+    /// The heading of the session.
     header: Option<Node>,
-    /// The last replies that answered.
+    /// The replies of the last answer.
     answer: Vec<Node>,
-    /// How the last turn ended.
+    /// The outcome of the last turn.
     outcome: Option<Node>,
-    /// What the turns came to, if there were several.
+    /// The totals of all turns, if there were several.
     totals: Option<Node>,
-    /// Calls that failed with their results, and turns that failed before the last one.
+    /// Failed calls with their results, and failed turns before the last one.
     failures: Vec<Node>,
-    /// How many more there were.
+    /// The number of further failures.
     more_failures: u64,
-    /// Whether the page wrote something.
+    /// Whether anything was written.
     is_begun: bool,
-    /// The call that the next result may be of.
+    /// The last entry, if it is a call: the next result may belong to it.
     call: Option<Box<Entry>>,
 }
 
@@ -59,7 +59,7 @@ impl Default for Summary {
 }
 
 impl Summary {
-    /// Notes a failure, with the call that it is of if that is known.
+    /// Adds a failure, with its call if that is known.
     fn failure(&mut self, call: Option<Box<Entry>>, node: &Node) {
         if self.failures.len() >= MOST_FAILURES {
             self.more_failures += 1;
@@ -105,7 +105,7 @@ impl Writer for Summary {
                 self.failure(None, &Node { relation: Relation::Own, ..node.clone() });
             }
             Kind::Call => self.call = Some(node.entry.clone()),
-            // What doesn't name its call is below it.
+            // A result that doesn't name its call is below it.
             Kind::Result if is_failed(&node.entry) => {
                 let call = call.filter(|_| node.relation == Relation::Below);
                 self.failure(call, node);
@@ -159,11 +159,11 @@ impl Writer for Summary {
             let more = figures::count_of(self.more_failures, "more failure", "more failures");
             writeln!(out, "\n{} left out here", &*more)?;
         }
-        // Of a last turn that went well the totals say all.
-        let says_more = |node: &&Node| {
+        // The totals include all figures of a successful last turn.
+        let has_more = |node: &&Node| {
             self.totals.is_none() || node.entry.is_failed() || !node.entry.view.body.is_empty()
         };
-        if let Some(outcome) = self.outcome.as_ref().filter(says_more) {
+        if let Some(outcome) = self.outcome.as_ref().filter(has_more) {
             self.page.node(outcome, out)?;
         }
         if let Some(totals) = &self.totals {

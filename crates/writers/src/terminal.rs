@@ -1,20 +1,20 @@
 //! Entries as indented lines: the `text`, `ansi` and `roles` outputs.
 //!
-//! The three share one layout and differ in how a span is painted: not at all, by the styles of a theme, or
-//! with its role's name around it.
+//! The three share one layout and differ in how a span is painted: not at all, with the styles of a theme, or
+//! with the name of its role.
 //!
 //! ```text
-//! ● Bash Run the cart tests      a mark of ours in column 0, the title behind it
-//!   $ cargo test -p cart         the body in the margin
-//!   ✗ exit 101                   a result below its call: title in the margin,
-//!     thread panicked at …       body twice as far in
-//! ● Read src/cart.rs · 22 lines  what a call came to in a few words stands behind it
+//! ● Bash Run the cart tests      a mark of ours in column 0, followed by the title
+//!   $ cargo test -p cart         the body, indented by the margin
+//!   ✗ exit 101                   a result below its call: its title indented by the margin,
+//!     thread panicked at …       its body by twice the margin
+//! ● Read src/cart.rs · 22 lines  a short result follows its call
 //!  ①│ ● Bash Find EUR           each row of a sub-agent begins with its number
 //! ```
 //!
 //! So the row of a call without a body is left open: its line feed comes with the next entry.
 //!
-//! Only marks of ours stand in column 0. Foreign text has the margin before it, so no text can pass for
+//! Only our marks are in column 0. Foreign text is indented by the margin, so no text can look like
 //! a call, a result of another call or a cost line.
 
 mod agents;
@@ -43,29 +43,29 @@ pub(super) use self::diff::changed;
 use self::rows::{RowBuffers, RowWriter, glyph};
 use self::wrap::StyledText;
 
-/// Rows are never wrapped at less than this, whatever the terminal says of itself.
+/// The smallest width for wrapping, whatever the terminal reports.
 const MIN_WIDTH: usize = 20;
 
-/// Bytes of a text that are laid out for each column that is wanted of its end: as many as wide characters have, and a few for marks of
-/// Markdown.
+/// The number of bytes that are laid out for each column of the end of a text: wide characters have about as many, and some are for
+/// marks of Markdown.
 const BYTES_OF_COLUMN: usize = 2;
 
-/// Columns of a preview for which there is text at least, also where rows are narrower or never wrapped.
+/// The smallest number of columns for which text is laid out in a preview, even if rows are narrower or never wrapped.
 const LEAST_PREVIEW: usize = 40;
 
-/// Nodes of a tree are set in so often at most.
+/// The most levels of indentation for the nodes of a tree.
 const MOST_LEVELS: usize = 16;
 
-/// Columns of a time and the blank behind it.
+/// The columns of a time and the blank after it.
 const TIME: usize = 9;
 
-/// The mark before the first line of a result that stands below its call and has no other.
+/// The mark of a result below its call that has no other.
 const OUTPUT: &str = "output";
 
-/// Columns of a mark and the blank behind it.
+/// The columns of a mark and the blank after it.
 const ROOM_OF_MARK: usize = 2;
 
-/// What stands between a call and what it came to.
+/// The separator between a call and its result on the same row.
 const BEHIND: &str = " · ";
 /// The same in ASCII.
 const BEHIND_ASCII: &str = " - ";
@@ -76,30 +76,30 @@ pub enum Paint {
     /// Not at all: `text`.
     #[default]
     Plain,
-    /// As `<<role::text>>`, a `<` of the text doubled: `roles`. Text without a role of its own is not marked.
+    /// As `<<role::text>>`, with each `<` of the text doubled: `roles`. Plain text isn't marked.
     Roles,
     /// With the styles of a theme: `ansi`.
     Ansi {
         /// The theme.
         theme: Theme,
-        /// How many colours the terminal shows.
+        /// The number of colours that the terminal supports.
         depth: ColorDepth,
-        /// Whether links are written as links (OSC 8); else their address stands behind their text.
+        /// Whether links are written as links (OSC 8); otherwise their address follows their text.
         hyperlinks: bool,
     },
 }
 
-/// A time zone that is looked up when it is first needed: finding the system's reads many files, and most output has no date.
+/// A time zone that is looked up when it is first needed: finding the system's zone reads many files, and most output has no date.
 #[derive(Clone)]
 pub struct LazyZone(Arc<LazyLock<TimeZone, Box<dyn FnOnce() -> TimeZone + Send>>>);
 
 impl LazyZone {
-    /// The zone that `find` returns.
+    /// Creates a zone that `find` will return.
     pub fn new(find: impl FnOnce() -> TimeZone + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(find))))
     }
 
-    /// The zone.
+    /// Returns the zone, after looking it up if needed.
     pub fn get(&self) -> &TimeZone {
         &self.0
     }
@@ -129,24 +129,24 @@ impl fmt::Debug for LazyZone {
 pub struct Look {
     /// How spans are painted.
     pub paint: Paint,
-    /// Columns at which lines are wrapped, at least 20; `None` for never.
+    /// The columns at which lines are wrapped, at least 20; `None` for never.
     pub width: Option<usize>,
     /// Gap, margin and glyphs.
     pub layout: Layout,
-    /// Whether Markdown is laid out rather than left as it is written.
+    /// Whether Markdown is rendered rather than shown as its source.
     pub markdown: bool,
-    /// The zone in which the time of each entry is shown, if it is.
+    /// The zone for the times of entries; `None` shows no times.
     pub timestamps: Option<TimeZone>,
-    /// The zone in which the date of a session is shown, if it is.
+    /// The zone for the dates of sessions; `None` shows no dates.
     pub dates: Option<LazyZone>,
-    /// Columns that the further rows of a title without a mark are set in, where titles begin in column 0.
+    /// The indentation of further rows of a title without a mark, where titles begin in column 0.
     pub hang: usize,
-    /// Bytes at the end of a longer text that alone are laid out, if not all of it is.
+    /// The number of bytes at the end of a text that are laid out; `None` lays out all of it.
     pub text_end: Option<usize>,
 }
 
 impl Look {
-    /// The theme that spans are painted with, if they are.
+    /// Returns the theme that spans are painted with, if any.
     fn theme(&self) -> Option<&Theme> {
         match &self.paint {
             Paint::Ansi { theme, .. } => Some(theme),
@@ -166,7 +166,7 @@ impl Look {
         StyledText { text, role, style: self.style(role), link: None, is_spelled: false }
     }
 
-    /// The role of a mark; none is needed where nothing is painted.
+    /// Returns the role of a mark, or an empty string where nothing is painted.
     fn mark_role(&self, name: &str) -> String {
         if matches!(self.paint, Paint::Plain) { String::new() } else { format!("mark.{name}") }
     }
@@ -185,15 +185,15 @@ pub struct Terminal {
     look: Look,
     buffers: RowBuffers,
     before: Option<LastTerminalEntry>,
-    /// Columns of the row that a call left open for its result.
+    /// The columns of the row that a call left open for its result.
     open: Option<usize>,
-    /// The highest number of a sub-agent that was named.
+    /// The highest number of the sub-agents that were named.
     named: u32,
-    /// Columns at which the rows of a preview are wrapped; of the others too, unless the terminal breaks those.
+    /// The columns at which the rows of a preview are wrapped. Other rows are wrapped there, too, unless the terminal wraps them.
     screen: Option<usize>,
 }
 
-/// What the next entry needs to know of the one before.
+/// The properties of the previous entry that the next one depends on.
 #[derive(Clone)]
 struct LastTerminalEntry {
     group: Group,
@@ -202,13 +202,13 @@ struct LastTerminalEntry {
 }
 
 impl Terminal {
-    /// A writer of this look.
+    /// Creates a writer with this look.
     pub fn new(mut look: Look) -> Self {
         if let Paint::Ansi { theme, depth, .. } = &mut look.paint {
             *theme = std::mem::take(theme).at(*depth);
         }
         if let Some(width) = look.width {
-            // What takes more than half of a row is not set in at all, and a body stands in twice the margin.
+            // An indentation of more than half a row is dropped, and a body is indented by twice the margin.
             look.layout.margin = look.layout.margin.min(width.max(MIN_WIDTH) / 4);
         }
         let screen = look.width;
@@ -272,7 +272,7 @@ impl LiveWriter for Terminal {
 }
 
 impl Terminal {
-    /// Names a sub-agent that a node is inside of before its first row, where the call that started it wasn't shown.
+    /// Writes the name of a node's sub-agent before its first row, if the call that started it wasn't shown.
     fn introduce(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
         let number = |agent: &Option<Arc<Subagent>>| agent.as_ref().map_or(0, |agent| agent.number);
         let known = self.named;
@@ -290,7 +290,7 @@ impl Terminal {
         agent: Option<&Arc<Subagent>>,
         out: &mut dyn fmt::Write,
     ) -> fmt::Result {
-        if !says_something(entry) {
+        if !has_content(entry) {
             return Ok(());
         }
         let timed = self.look.timestamps.as_ref().and_then(|_| page::timed(entry));
@@ -300,14 +300,14 @@ impl Terminal {
         let entry = dated.as_ref().unwrap_or(entry);
         let now = LastTerminalEntry { group: entry.group(), depth: entry.depth, agent: agent.cloned() };
         let gap = self.before.as_ref().is_some_and(|before| {
-            // What a sub-agent was asked stands right below the call that asks.
+            // The prompt of a sub-agent is directly below its call.
             let goes_in = now.depth > before.depth && before.group == Group::Work;
             !goes_in && (before.group != Group::Work || now.group != Group::Work)
         });
         let before = self.before.replace(now).filter(|_| gap);
         let open = self.open.take();
         let Self { look, buffers, .. } = self;
-        // Only what may go on behind its call is looked at twice.
+        // Measure the title only if it may continue the row of its call.
         let title = open.map(|_| block::addressed(look, &entry.view.title));
         let targets = title.as_ref().map(|title| block::targets(look.links(), title)).unwrap_or_default();
         let joined = open.zip(title.as_ref()).and_then(|(columns, title)| {
@@ -315,7 +315,7 @@ impl Terminal {
         });
         let mut writer = RowWriter::new(look, buffers, out);
         match (open, &joined) {
-            (Some(_), Some(pieces)) => writer.go_on(pieces),
+            (Some(_), Some(pieces)) => writer.continue_row(pieces),
             (Some(_), None) => writer.end_row(),
             (None, _) => {}
         }
@@ -334,7 +334,7 @@ impl Terminal {
             agents::spoken(&mut writer, agent.number);
         }
         if entry.level > 0 {
-            // Deeper nodes than fit stand below each other.
+            // Nodes that are too deep get the indentation of the last level that fits.
             let most = look.width.map_or(MOST_LEVELS, |width| width / 2 / look.layout.margin.max(1));
             writer.shift(look.layout.margin * usize::from(entry.level).min(most).min(MOST_LEVELS));
         }
@@ -352,7 +352,7 @@ impl Terminal {
     }
 }
 
-/// What heads a session, with the date on which it began before its id: `claude-opus-5 · ~/shop · 21 Nov 2026 21:05 · 0123abcd`.
+/// Adds the date of its start to the heading of a session, before its id: `claude-opus-5 · ~/shop · 21 Nov 2026 21:05 · 0123abcd`.
 fn dated_heading(entry: &Entry, zone: &TimeZone) -> Option<Entry> {
     let date = entry.at?.to_zoned(zone.clone()).strftime("%-d %b %Y %H:%M").to_string();
     let mut entry = entry.clone();
@@ -369,20 +369,20 @@ fn dated_heading(entry: &Entry, zone: &TimeZone) -> Option<Entry> {
     Some(entry)
 }
 
-/// Whether an entry is a call whose title says all, so that its result may stand behind it.
+/// Whether an entry is a call without a body, so that its result may follow on the same row.
 ///
-/// Only for eyes: a program that reads lines would wait for the end of a row that is kept open, so in plain text
-/// each entry has rows of its own. So it has where times are shown, and where words stand for glyphs.
+/// Only for ANSI output: a program that reads lines would wait for the end of an open row, so in plain text
+/// each entry has separate rows. The same holds where times are shown, and where words replace glyphs.
 fn is_short_call(look: &Look, entry: &Entry) -> bool {
     look.is_ansi()
         && entry.kind == Kind::Call
         && look.timestamps.is_none()
         && look.layout.glyphs != Glyphs::Words
         && !entry.view.title.is_empty()
-        && !entry.view.body.iter().any(block::says_something)
+        && !entry.view.body.iter().any(block::has_content)
 }
 
-/// Columns of a mark and a title; of no meaning, and not counted, where rows are not wrapped.
+/// Returns the columns of a mark and a title; 0 if rows aren't wrapped, where it isn't needed.
 fn title_width(look: &Look, view: &View) -> usize {
     if look.width.is_none() {
         return 0;
@@ -391,7 +391,8 @@ fn title_width(look: &Look, view: &View) -> usize {
     mark + block::addressed(look, &view.title).spans.iter().map(|span| wrap::width(&span.text)).sum::<usize>()
 }
 
-/// The title of a result, as these pieces, as it stands behind the row of its call, if it may and if there is room.
+/// Returns the pieces of a result's title for the end of its call's row, if it may be there and fits. `title`: its pieces without the
+/// separator.
 fn behind<'a>(
     look: &Look,
     columns: usize,
@@ -413,23 +414,23 @@ fn behind<'a>(
     fits.then_some(pieces)
 }
 
-/// What stands between a call and the title of its result.
+/// Returns the separator between a call and the title of its result.
 fn between(view: &View) -> &'static str {
     if view.goes_on { " " } else { BEHIND }
 }
 
-/// Whether a result went well and its title says in a few words what it came to.
+/// Whether a result is a success with only a short title.
 fn is_short_result(look: &Look, entry: &Entry) -> bool {
     look.layout.glyphs != Glyphs::Words && entry.is_note()
 }
 
-fn says_something(entry: &Entry) -> bool {
+fn has_content(entry: &Entry) -> bool {
     let view = &entry.view;
-    view.mark.is_some() || !view.title.is_empty() || view.body.iter().any(block::says_something)
+    view.mark.is_some() || !view.title.is_empty() || view.body.iter().any(block::has_content)
 }
 
-/// Sets what stands before all rows of an entry: its time, if times are shown, and a bar for each sub-agent that
-/// it is inside of.
+/// Sets the prefix of all rows of an entry: its time, if times are shown, and a bar for each sub-agent that
+/// it is inside.
 fn nest(writer: &mut RowWriter<'_>, agents: &[Option<u32>], entry: Option<&Entry>) -> rows::RowLevel {
     let look = writer.look();
     let level = writer.level();
@@ -445,18 +446,18 @@ fn nest(writer: &mut RowWriter<'_>, agents: &[Option<u32>], entry: Option<&Entry
     level
 }
 
-/// An entry that stands by itself: mark and title in column 0, body in the margin.
+/// Writes an entry other than a result: its mark and title in column 0, its body indented by the margin.
 fn plain(entry: &Entry, relation: &Relation, writer: &mut RowWriter<'_>) {
     let view = &entry.view;
     if let Some(call) = named(relation, writer) {
         titled(Some("inside"), call, writer);
     }
     let margin = writer.look().layout.margin;
-    said(view.mark.or_else(|| own_mark(entry, margin)), view, true, writer);
+    marked(view.mark.or_else(|| own_mark(entry, margin)), view, true, writer);
 }
 
-/// What a view says, behind a mark: its body is below its title, which is written if `has_title`.
-fn said(mark: Option<&'static str>, view: &View, has_title: bool, writer: &mut RowWriter<'_>) {
+/// Writes a view after a mark, with its body below its title. `has_title`: whether to write the title.
+fn marked(mark: Option<&'static str>, view: &View, has_title: bool, writer: &mut RowWriter<'_>) {
     if view.title.is_empty() {
         return below_mark(mark, &view.body, writer);
     }
@@ -468,7 +469,7 @@ fn said(mark: Option<&'static str>, view: &View, has_title: bool, writer: &mut R
     writer.dedent(level);
 }
 
-/// The call that an entry belongs to, if it is to be named.
+/// Returns the title of an entry's call, if it must be repeated.
 fn named<'r>(relation: &'r Relation, writer: &RowWriter<'_>) -> Option<&'r Line> {
     match relation {
         Relation::Apart(title) if !writer.look().layout.bare => Some(title),
@@ -476,7 +477,7 @@ fn named<'r>(relation: &'r Relation, writer: &RowWriter<'_>) -> Option<&'r Line>
     }
 }
 
-/// The mark that a kind has in the margin if its view names none.
+/// Returns the default mark of a kind, for a view without one.
 fn own_mark(entry: &Entry, margin: usize) -> Option<&'static str> {
     match entry.kind {
         _ if margin == 0 => None,
@@ -487,8 +488,8 @@ fn own_mark(entry: &Entry, margin: usize) -> Option<&'static str> {
     }
 }
 
-/// A result: as far in as the body of its call. If that isn't just above, a line that names the call comes first.
-/// `joined`: its title stands behind the call already.
+/// Writes a result, indented as the body of its call. If the call isn't directly above, a line with its title comes first.
+/// `joined`: whether its title was written on the row of the call.
 fn result(entry: &Entry, relation: &Relation, joined: bool, writer: &mut RowWriter<'_>) {
     let view = &entry.view;
     let look = writer.look();
@@ -506,14 +507,14 @@ fn result(entry: &Entry, relation: &Relation, joined: bool, writer: &mut RowWrit
         }
     }
     let outer = writer.shift(margin);
-    // Without it the output of a command would look like further lines of the command.
+    // Without a mark, the output of a command would look like further lines of the command.
     let has_room = margin >= ROOM_OF_MARK && !look.layout.bare;
     let is_below_call = named(relation, writer).is_none();
-    said(view.mark.or_else(|| (is_below_call && has_room).then_some(OUTPUT)), view, !joined, writer);
+    marked(view.mark.or_else(|| (is_below_call && has_room).then_some(OUTPUT)), view, !joined, writer);
     writer.dedent(outer);
 }
 
-/// A mark and a title. Without a mark of ours the title has a margin like all foreign text.
+/// Writes a mark and a title. Without a mark of ours, the title is indented like all foreign text.
 fn titled(mark: Option<&'static str>, title: &Line, writer: &mut RowWriter<'_>) {
     let look = writer.look();
     let (name, shape) = mark.map_or(("", ""), |name| (name, glyph(look, name)));
@@ -527,7 +528,7 @@ fn titled(mark: Option<&'static str>, title: &Line, writer: &mut RowWriter<'_>) 
     writer.dedent(level);
 }
 
-/// Blocks in the margin, with a mark in front of their first row.
+/// Writes blocks, indented by the margin, with a mark before their first row.
 fn below_mark(mark: Option<&'static str>, blocks: &[Block], writer: &mut RowWriter<'_>) {
     let look = writer.look();
     let margin = look.layout.margin;

@@ -1,26 +1,26 @@
-//! The table of languages: what their comments, strings and words look like.
+//! The table of languages: the syntax of their comments, strings and words.
 
 use streamfmt_core::names::Names;
 
-/// A language, as far as colours need it.
+/// The syntax of a language, as far as highlighting needs it.
 #[derive(Debug)]
 pub(super) struct Language {
-    /// Names after a fence and file extensions.
+    /// Its names after a fence, and its file extensions.
     pub(super) names: Names,
-    /// What kind of text it is.
+    /// The kind of language.
     pub(super) family: LanguageFamily,
-    /// What begins a comment that ends with the line.
+    /// The marks that begin a comment to the end of the line.
     pub(super) comments: &'static [&'static str],
-    /// What begins and ends a comment of any length.
+    /// The marks that begin and end a comment of any length.
     pub(super) block: Option<(&'static str, &'static str)>,
-    /// Longer ones first.
+    /// The marks of strings, longer ones first.
     pub(super) quotes: &'static [Quote],
-    /// In order, lower case.
+    /// Sorted; in lower case for [`LanguageFamily::Query`].
     pub(super) keywords: Names,
 }
 
 impl Language {
-    /// All that begins a comment or a string; none of it is empty.
+    /// Returns all marks that begin a comment or a string. None is empty.
     pub(super) fn marks(&self) -> impl Iterator<Item = &'static str> {
         let block = self.block.map(|(open, _)| open);
         let quotes = self.quotes.iter().map(|quote| quote.mark);
@@ -28,12 +28,12 @@ impl Language {
     }
 }
 
-/// How the words of a text are told apart.
+/// The kind of a language, which determines how its words are classified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LanguageFamily {
     /// Keywords, names, calls.
     Code,
-    /// The same; keywords in any case.
+    /// As [`Self::Code`], with keywords in any case.
     Query,
     /// Commands, options, variables.
     Shell,
@@ -41,19 +41,19 @@ pub(super) enum LanguageFamily {
     Data,
     /// Tags with attributes.
     Tags,
-    /// Lines that came and went.
+    /// Added and removed lines.
     Changes,
 }
 
-/// What begins and ends a string.
+/// The mark that begins and ends a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quote {
     pub(super) mark: &'static str,
-    /// Whether a string may go on in the next line.
+    /// Whether a string may have several lines.
     pub(super) long: bool,
-    /// Whether a backslash takes its meaning from what follows.
+    /// Whether a backslash escapes the next character.
     pub(super) escapes: bool,
-    /// Whether it stands around a single character; otherwise it is something else.
+    /// Whether it must enclose a single character; otherwise it begins no string.
     pub(super) single: bool,
 }
 

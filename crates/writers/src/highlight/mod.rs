@@ -1,8 +1,8 @@
-//! Finds out what the words of code are: keyword, string, comment, …
+//! Classifies the words of code: keywords, strings, comments, …
 //!
-//! The answer is a role of the theme (`syntax.keyword`), so one theme file says all of a look. What is known of a
-//! language is a row of a table, and each line is read once, from left to right: that is right for nearly all
-//! code that people look at, costs no more than writing it, and no text can make it slow.
+//! Each class is a role of the theme (`syntax.keyword`), so one theme file determines the whole look. A language is
+//! a row of a table, and each line is read once, from left to right. This is correct for nearly all real
+//! code, costs no more than writing it, and no text can make it slow.
 
 mod language;
 
@@ -10,49 +10,50 @@ use std::collections::VecDeque;
 
 use self::language::{LANGUAGES, Language, LanguageFamily, Quote};
 
-/// Longer code is left plain.
+/// The longest code that is highlighted, in bytes.
 const MAX_CODE: usize = 256 * 1024;
 
-/// Longer lines are left plain: no one wrote them.
+/// The longest line that is highlighted, in bytes. Longer ones are generated.
 const MAX_LINE: usize = 2_000;
 
-/// Parts of a line that there is room for at once: most have fewer.
+/// The initial capacity for the parts of a line: most have fewer.
 const PARTS: usize = 16;
 
-/// Most texts that a line of a shell may announce.
+/// The most heredocs that may be pending.
 const MAX_HEREDOCS: usize = 8;
 
-/// A part of a line, and its role if it has one.
+/// A part of a line, with its role if it has one.
 pub(super) type HighlightedText<'l> = (&'l str, Option<&'static str>);
 
-/// Reads code line by line.
+/// Highlights code line by line.
 #[derive(Clone, Debug)]
 pub(super) struct Highlighter {
     language: &'static Language,
-    /// Whether what begins a comment or a string begins with a byte.
+    /// Whether a comment or string may begin with a byte.
     has_mark: [bool; 256],
+    /// The syntax that was open at the end of the last line.
     inside: OpenSyntax,
-    /// In a shell: whether the next line goes on with what the last one did to a command.
+    /// In a shell: whether the next line continues the arguments of a command.
     is_in_command: bool,
-    /// In a shell: the texts that follow, by what ends them.
+    /// In a shell: the heredocs that follow, in order.
     heredocs: VecDeque<AwaitedHeredoc>,
 }
 
-/// A text that a command of a shell reads from the lines below it: `cat <<EOF`.
+/// A heredoc: the lines below a command of a shell that are its input, as in `cat <<EOF`.
 #[derive(Clone, Debug)]
 struct AwaitedHeredoc {
     /// The line that ends it.
     end: String,
-    /// Whether tabs before that don't count.
+    /// Whether that line may be indented with tabs.
     is_indented: bool,
 }
 
-/// What the end of a line was inside of.
+/// The syntax that is open at the end of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum OpenSyntax {
-    /// Nothing that goes on.
+    /// None that continues on the next line.
     Nothing,
-    /// A comment up to this.
+    /// A comment, which ends with this mark.
     Comment(&'static str),
     /// A string.
     Text(Quote),
@@ -60,20 +61,20 @@ enum OpenSyntax {
     Tag,
 }
 
-/// Begins to read `code` in a language, named as after a fence or as a file extension. `None` if the language isn't
-/// known or the code is too long.
+/// Returns a highlighter for `code` in a language, which is a name as after a fence or a file extension. `None` if the language is
+/// unknown or the code is too long.
 pub(super) fn lines(language: &str, code: &str) -> Option<Highlighter> {
     if code.len() > MAX_CODE { None } else { Highlighter::of(language) }
 }
 
-/// The name of a file's language: its extension.
+/// Returns the name of a file's language: its extension.
 pub(super) fn language_of(path: &str) -> Option<&str> {
     let name = path.rsplit('/').next()?;
     name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension)
 }
 
 impl Highlighter {
-    /// Reads code in a language, named as for [`lines`]. The code must not be long.
+    /// Returns a highlighter for a language, named as for [`lines`]. The caller must limit the length of the code.
     pub(super) fn of(language: &str) -> Option<Self> {
         let name = language.split([' ', ',', '{', ':']).next()?.trim_start_matches('.');
         if name.is_empty() {
@@ -89,7 +90,7 @@ impl Highlighter {
         Some(Self { language, has_mark, inside, is_in_command: false, heredocs: VecDeque::new() })
     }
 
-    /// The parts of the next line; `None` if the line is to stay plain.
+    /// Returns the parts of the next line; `None` if the line is too long to highlight.
     pub(super) fn line<'l>(&mut self, line: &'l str) -> Option<Vec<HighlightedText<'l>>> {
         if line.len() > MAX_LINE {
             return None;
@@ -124,7 +125,7 @@ impl Highlighter {
     }
 }
 
-/// Reads one line.
+/// Highlights one line.
 struct LineHighlighter<'l, 'a> {
     line: &'l str,
     language: &'static Language,
@@ -143,7 +144,7 @@ impl<'l> LineHighlighter<'l, '_> {
         &self.line[self.at..]
     }
 
-    /// Takes the next `length` bytes as a part; equal ones become one.
+    /// Takes the next `length` bytes as a part, merged with the part before if that has the same role.
     fn take(&mut self, length: usize, role: Option<&'static str>) {
         let end = self.at + length;
         match self.parts.last_mut() {
@@ -156,13 +157,14 @@ impl<'l> LineHighlighter<'l, '_> {
         self.at = end;
     }
 
-    /// Takes the next part up to `end`, or all of the line if it goes on behind that; says what its end is `inside` of then.
+    /// Takes the next part up to `end`, or the rest of the line if it doesn't end there. Returns the syntax that is open after it, which is
+    /// `inside` in the latter case.
     fn take_to(&mut self, end: Option<usize>, role: &'static str, inside: OpenSyntax) -> OpenSyntax {
         self.take(end.unwrap_or(self.rest().len()), Some(role));
         if end.is_some() { OpenSyntax::Nothing } else { inside }
     }
 
-    /// A line of a diff.
+    /// Takes a line of a diff.
     fn change(&mut self) {
         let role = match self.line.as_bytes() {
             [b'@', b'@', ..] => Some("syntax.heading"),
@@ -173,7 +175,7 @@ impl<'l> LineHighlighter<'l, '_> {
         self.take(self.line.len(), role);
     }
 
-    /// Takes the next part; says what its end is inside of.
+    /// Takes the next part. Returns the syntax that is open after it.
     fn next(&mut self, inside: OpenSyntax) -> OpenSyntax {
         match inside {
             OpenSyntax::Comment(close) => {
@@ -213,7 +215,7 @@ impl<'l> LineHighlighter<'l, '_> {
             }
             '<' if self.language.family == LanguageFamily::Shell => self.redirection(),
             _ if is_word(Some(first)) => self.word(),
-            // `&>` and `>&` say where output goes.
+            // `&>` and `>&` redirect output.
             '&' if rest[1..].starts_with('>') || self.line[..self.at].ends_with('>') => self.take(1, None),
             '|' | ';' | '&' | '(' | '{' | '`' => {
                 self.command = true;
@@ -224,7 +226,7 @@ impl<'l> LineHighlighter<'l, '_> {
         OpenSyntax::Nothing
     }
 
-    /// Takes what begins a comment or a string, if such stands here.
+    /// Takes the mark of a comment, or a whole comment or string, if one begins here.
     fn marked(&mut self) -> Option<OpenSyntax> {
         let rest = self.rest();
         if let Some((open, close)) = self.language.block.filter(|(open, _)| rest.starts_with(open)) {
@@ -244,7 +246,7 @@ impl<'l> LineHighlighter<'l, '_> {
         self.line[..self.at].chars().next_back().is_none_or(char::is_whitespace)
     }
 
-    /// A `#` within a word begins no comment, nor does `//` within an address.
+    /// Whether a comment begins here. A `#` within a word doesn't begin one, nor does `//` within a URL.
     fn is_comment(&self) -> bool {
         let before = self.line[..self.at].chars().next_back();
         self.language.comments.iter().any(|mark| {
@@ -256,7 +258,7 @@ impl<'l> LineHighlighter<'l, '_> {
         })
     }
 
-    /// A string, or the key that it is.
+    /// Takes a string, which may be a key.
     fn string(&mut self, quote: Quote) -> OpenSyntax {
         let length = quote.mark.len();
         let end = string_end(&self.rest()[length..], quote).map(|end| length + end);
@@ -267,7 +269,7 @@ impl<'l> LineHighlighter<'l, '_> {
         self.take_to(end, role, OpenSyntax::Text(quote))
     }
 
-    /// `<`, `<<END`, `<<<`. Within `((…))` two of them move bits.
+    /// Takes a redirection: `<`, `<<END`, `<<<`. Within `((…))`, `<<` is a shift.
     fn redirection(&mut self) {
         let length = self.rest().bytes().take_while(|byte| *byte == b'<').count();
         let is_heredoc = length == 2 && !self.line[..self.at].contains("((");
@@ -322,11 +324,11 @@ impl<'l> LineHighlighter<'l, '_> {
                     _ if is_keyword(word) => Some("syntax.keyword"),
                     _ => Some("syntax.function"),
                 };
-                // What follows these is a name or a value.
+                // These are followed by a name or a value.
                 if self.command && matches!(word, "case" | "for" | "select") {
                     (self.command, self.is_before_in) = (false, true);
                 }
-                // After an assignment or another keyword comes the command itself.
+                // After an assignment or another keyword, the command follows.
                 self.command = self.command && role != Some("syntax.function");
                 role
             }
@@ -346,7 +348,7 @@ impl<'l> LineHighlighter<'l, '_> {
         }
     }
 
-    /// The next part of what stands between tags.
+    /// Takes the next part between tags.
     fn between_tags(&mut self) -> OpenSyntax {
         let rest = self.rest();
         match rest.find('<') {
@@ -389,7 +391,7 @@ impl<'l> LineHighlighter<'l, '_> {
     }
 }
 
-/// What a name is by its looks: a call, a type, a constant.
+/// Guesses the role of a name from its form: a call, a type, a constant.
 fn named(word: &str, behind: &str) -> Option<&'static str> {
     let is_upper = word.starts_with(|ch: char| ch.is_uppercase());
     let is_loud = is_upper && word.len() > 1 && !word.contains(char::is_lowercase);
@@ -404,7 +406,7 @@ fn named(word: &str, behind: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a word means the same nearly everywhere.
+/// Whether a word is a constant in most languages.
 fn is_constant(word: &str) -> bool {
     matches!(
         word,
@@ -432,13 +434,13 @@ fn word_length(text: &str) -> usize {
     text.find(|ch| !is_word(Some(ch))).unwrap_or(text.len())
 }
 
-/// The length of the name of a tag or attribute.
+/// Returns the length of the name of a tag or attribute.
 fn name_length(text: &str) -> usize {
     let is_end = |ch: char| !is_word(Some(ch)) && !matches!(ch, '-' | ':' | '.' | '@');
     text.find(is_end).unwrap_or(text.len())
 }
 
-/// `0xff_u8`, `1.5e3`; a dot ends a number unless a digit follows.
+/// Returns the length of a number: `0xff_u8`, `1.5e3`. A dot ends it unless a digit follows.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_in = |at: usize| match bytes[at] {
@@ -448,7 +450,7 @@ fn number_length(text: &str) -> usize {
     (0..bytes.len()).find(|&at| !is_in(at)).unwrap_or(bytes.len())
 }
 
-/// Whether the quote at the start stands around a single character.
+/// Whether the quote at the start encloses a single character.
 fn is_character(text: &str) -> bool {
     let mut chars = text.chars().skip(1);
     match chars.next() {
@@ -458,7 +460,7 @@ fn is_character(text: &str) -> bool {
     }
 }
 
-/// Where a string ends that `text` is inside of.
+/// Returns the end of a string, if `text`, which begins inside it, contains that.
 fn string_end(text: &str, quote: Quote) -> Option<usize> {
     let (bytes, mark) = (text.as_bytes(), quote.mark.as_bytes());
     let mut at = 0;
@@ -480,7 +482,7 @@ mod tests {
 
     use super::*;
 
-    /// Parts with a role, as `word:role`.
+    /// Returns the parts with a role, as `word:role`.
     fn roles(language: &str, code: &str) -> Vec<String> {
         let mut lines = lines(language, code).unwrap();
         let parts = code.lines().flat_map(|line| lines.line(line).unwrap());

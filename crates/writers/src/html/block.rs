@@ -1,4 +1,4 @@
-//! The blocks of a body as HTML.
+//! Writes the blocks of a body as HTML.
 
 use std::mem;
 
@@ -13,7 +13,7 @@ use streamfmt_core::entry::{
 };
 use streamfmt_core::figures;
 
-/// Folds that may lie in each other.
+/// The most levels of nested folds.
 const MAX_FOLDS: usize = 64;
 
 /// Writes blocks.
@@ -22,22 +22,22 @@ pub(super) struct HtmlBlocks<'b, 'p> {
     pub(super) options: &'b PageOptions,
 }
 
-/// Lines of a long output that are shown above the one that failed.
+/// The number of lines above a failure that are shown of a long output.
 const LINES_ABOVE: usize = 2;
 
-/// Lines of a long output that its box shows in any case.
+/// The number of lines of a long output that its box shows without scrolling.
 const SEEN_LINES: usize = 12;
 
 impl HtmlBlocks<'_, '_> {
-    /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
-    /// to any depth.
+    /// Writes blocks one below the other. Folded blocks, which may be nested to any depth, are handled with a stack instead
+    /// of recursion.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
         let mut blocks = blocks.iter();
-        // Those that go on behind what is folded.
+        // The rest of the blocks after each open fold.
         let mut outer = Vec::new();
         loop {
             match blocks.next() {
-                // Browsers give up on what lies deeper.
+                // Browsers don't support deeper nesting.
                 Some(Block::Details { summary, body }) if outer.len() >= MAX_FOLDS => {
                     line(self.out, summary);
                     outer.push(mem::replace(&mut blocks, body.iter()));
@@ -69,7 +69,7 @@ impl HtmlBlocks<'_, '_> {
                 }
             }
             Block::Prose { text, role } => {
-                // A person's line feeds are meant. A model's are those of Markdown.
+                // Line feeds of the user are kept. Those of a model follow Markdown.
                 let is_typed = role.text_layout() == TextLayout::Typed;
                 let breaks = if is_typed { LineBreaks::Kept } else { LineBreaks::Flowing };
                 prose::write(self.out, text, breaks);
@@ -100,7 +100,7 @@ impl HtmlBlocks<'_, '_> {
         let folds = |text: &str| self.options.folds(page::lines(text)) && !is_command;
         let mut rest = text;
         if class == "err" && start.is_none() && folds(text) {
-            // A box that scrolls would hide the line that failed.
+            // A scrolling box would hide the failure.
             let (before, behind) = text.split_at(above_failure(text).unwrap_or(0));
             if !before.is_empty() {
                 let before = before.trim_end_matches('\n');
@@ -115,7 +115,7 @@ impl HtmlBlocks<'_, '_> {
     }
 
     fn pre(&mut self, text: &str, class: &str, is_folded: bool, lang: Option<&str>, start: Option<u64>) {
-        // Long output scrolls in a window of its own rather than push all else away.
+        // Long output scrolls in a box, so that the rest of the page stays near.
         match (class, is_folded) {
             ("", false) => self.out.raw("<pre tabindex=\"0\"><code>"),
             ("", true) => self.out.raw("<pre tabindex=\"0\" class=\"long\"><code>"),
@@ -230,7 +230,7 @@ impl HtmlBlocks<'_, '_> {
         match self.options.shown(media, picture) {
             PictureSource::Within(address) | PictureSource::Beside(address) => {
                 self.out.within("<p><img loading=\"lazy\" alt=\"", &description, "\" src=\"");
-                // Of the alphabet of Base64, or a name that we chose.
+                // It has only characters of Base64, or is a name that we chose.
                 self.out.within("", &address, "\"></p>");
             }
             PictureSource::Absent(why) => {
@@ -242,24 +242,24 @@ impl HtmlBlocks<'_, '_> {
     }
 }
 
-/// A line of spans.
+/// Writes a line of spans.
 pub(super) fn line(out: &mut HtmlOut<'_>, line: &Line) {
     spans(out, line, true);
 }
 
-/// A line of spans as a paragraph.
+/// Writes a line of spans as a paragraph.
 pub(super) fn paragraph(out: &mut HtmlOut<'_>, description: &Line) {
     out.raw("<p class=\"line\">");
     line(out, description);
     out.raw("</p>");
 }
 
-/// A line of spans for a place that is something to click at itself, where no link may be.
+/// Writes a line of spans without links, for places that are clickable themselves.
 pub(super) fn label(out: &mut HtmlOut<'_>, line: &Line) {
     spans(out, line, false);
 }
 
-/// The links of a line, each in a line of its own.
+/// Writes the links of a line, each as a paragraph.
 pub(super) fn links(out: &mut HtmlOut<'_>, line: &Line) {
     for span in line.spans.iter().filter(|span| span.link.is_some()) {
         paragraph(out, &Line { spans: vec![span.clone()] });
@@ -279,20 +279,20 @@ fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
     }
 }
 
-/// Begins a link to an address that may be followed.
+/// Begins a link to an address that was checked.
 pub(super) fn begin_link(out: &mut HtmlOut<'_>, address: &str) {
     out.within("<a rel=\"noopener noreferrer\" href=\"", address, "\">");
 }
 
-/// Clean text, of a class if it has one.
+/// Writes clean text, with a class if there is one.
 fn classed(out: &mut HtmlOut<'_>, text: &str, class: Option<&str>) {
     let Some(class) = class else { return out.text(text) };
     out.raw_parts(&["<span class=\"", class, "\">"]);
     out.within("", text, "</span>");
 }
 
-/// Where a long output begins to be of interest: a little above the first line that reports a failure. `None`: that line is
-/// seen at once, or there is none.
+/// Returns the position a little above the first line of a long output that reports a failure. `None` if that line is visible
+/// without scrolling, or if there is none.
 fn above_failure(text: &str) -> Option<usize> {
     let before = &text[..first_failure(text)?];
     let mut starts = memchr::memrchr_iter(b'\n', before.as_bytes()).map(|feed| feed + 1);
@@ -300,7 +300,7 @@ fn above_failure(text: &str) -> Option<usize> {
     (page::lines(before) > SEEN_LINES).then_some(start)
 }
 
-/// Code, its words marked for what they are, with numbers if it has some.
+/// Writes code with highlighted syntax, and with line numbers if `start` is given.
 pub(super) fn code_lines(out: &mut HtmlOut<'_>, text: &str, lang: Option<&str>, start: Option<u64>) {
     let mut colours = lang.and_then(|lang| highlight::lines(lang, text));
     if colours.is_none() && start.is_none() {
@@ -329,7 +329,7 @@ pub(super) fn code_lines(out: &mut HtmlOut<'_>, text: &str, lang: Option<&str>, 
     }
 }
 
-/// The class of a role, or of the nearest role above it: names of ours only, whatever plugins call theirs.
+/// Returns the class of a role, or of its nearest parent. Classes are fixed names, whatever roles plugins define.
 pub(super) fn class_of(role: &str) -> Option<&'static str> {
     let mut name = role;
     loop {

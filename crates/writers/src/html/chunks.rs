@@ -1,23 +1,23 @@
-//! The activity of a long page in chunks, each of which a browser skips as a whole while it is far from the window.
+//! Splits the activity of a long page into chunks. A browser skips the rendering of a chunk that is far outside the window.
 //!
-//! Skipping entries one by one still costs time for each of them whenever the browser lays out the page, which it does many times while
-//! it loads one. The first entries are in no chunk, so a short page has none.
+//! Skipping single entries would still cost time for each of them at every layout of the page, of which there are many while
+//! it loads. The first entries are in no chunk, so a short page has none.
 
 use super::out::HtmlOut;
 
-/// Parts of the activity in a chunk: entries, sub-agents, rows of notices.
+/// The number of parts of the activity in a chunk: entries, sub-agents, rows of notices.
 pub(super) const CHUNK: usize = 50;
 
 /// Counts the parts of the activity.
 #[derive(Debug, Default)]
 pub(super) struct RowChunks {
-    /// Parts since the last chunk began.
+    /// The number of parts since the last chunk began.
     parts: usize,
     is_open: bool,
 }
 
 impl RowChunks {
-    /// Begins a part of the activity, in a new chunk if there are enough in the last one.
+    /// Begins a part of the activity, in a new chunk if the last one is full.
     pub(super) fn begin_part(&mut self, out: &mut HtmlOut<'_>) {
         if self.parts == CHUNK {
             self.end(out);

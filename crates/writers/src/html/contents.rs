@@ -1,4 +1,4 @@
-//! The prompts of a page with several, each with what was done for it.
+//! The list of prompts of a page with several, each with figures of its turn.
 
 use std::fmt::Write;
 
@@ -12,18 +12,18 @@ use streamfmt_core::item::Kind;
 use streamfmt_core::outline::headline;
 use streamfmt_core::text::Text;
 
-/// Prompts that are listed.
+/// The most prompts that are listed.
 const MAX_PROMPTS: usize = 500;
-/// Tools that are named for one.
+/// The most tools that are named for a prompt.
 const MAX_TOOLS: usize = 4;
-/// Tools that are counted for one.
+/// The most tools that are counted for a prompt.
 const MAX_COUNTED: usize = 64;
 
 /// Collects the prompts.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     prompts: Vec<ListedPrompt>,
-    /// Further ones, which aren't listed.
+    /// The number of further prompts, which aren't listed.
     unlisted: u64,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Contents {
 struct ListedPrompt {
     anchor: String,
     title: String,
-    /// How often each tool was called.
+    /// The number of calls of each tool.
     tools: IndexMap<Text, u64>,
     added: u64,
     removed: u64,
@@ -39,7 +39,7 @@ struct ListedPrompt {
 }
 
 impl Contents {
-    /// Takes note of an entry.
+    /// Counts an entry.
     pub(super) fn note(&mut self, entry: &Entry) {
         if entry.begins_turn() {
             if self.prompts.len() == MAX_PROMPTS {
@@ -71,7 +71,7 @@ impl Contents {
         }
     }
 
-    /// Writes the list, if there is more than one.
+    /// Writes the list, if there is more than one prompt.
     pub(super) fn write(&self, out: &mut HtmlOut<'_>) {
         if self.prompts.len() < 2 {
             return;
@@ -94,7 +94,7 @@ impl Contents {
 }
 
 impl ListedPrompt {
-    /// `4 Bash · 4 Read · +12 −3 · 1 failed`; a line breaks between figures, not within one.
+    /// Writes the figures of a prompt: `4 Bash · 4 Read · +12 −3 · 1 failed`. Lines break between figures, not within one.
     fn write_figures(&self, out: &mut HtmlOut<'_>) {
         let mut tools: Vec<(&Text, u64)> = self.tools.iter().map(|(tool, count)| (tool, *count)).collect();
         tools.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -120,7 +120,7 @@ impl ListedPrompt {
     }
 }
 
-/// The number in the spans of a role: `+12`.
+/// Returns the sum of the numbers in the spans of a role: `+12`.
 fn changed(title: &Line, role: &str) -> u64 {
     let spans = title.spans.iter().filter(|span| span.role.name() == role);
     let numbers = spans.filter_map(|span| {

@@ -1,4 +1,4 @@
-//! What several entries are folded in: all that a sub-agent does, notices in a row; and the rule that ends a turn.
+//! Folds of several entries: the steps of a sub-agent, and consecutive notices. Also the rule at the end of a turn.
 
 use super::{Html, begin_entry, block, failed, is_long, row, session_title};
 use crate::html::out::HtmlOut;
@@ -9,13 +9,13 @@ use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Answer, Nest, Node};
 use streamfmt_core::text::Text;
 
-/// Names of notices in the row that stands for them.
+/// The most names in the row of several notices.
 const MAX_NAMES: usize = 5;
-/// Longest of them, in characters.
+/// The longest of these names, in characters.
 const LONGEST_NAME: usize = 40;
 
 impl Html {
-    /// Begins the fold of what is inside of a call.
+    /// Begins the fold of the steps inside a call.
     pub(super) fn enter_nest(&mut self, nest: &Nest, out: &mut HtmlOut<'_>) {
         let Some(node) = &nest.node else {
             out.raw("<details class=\"inside\"><summary><span class=\"mark\" aria-hidden=\"true\">⤷</span> <span class=\"t\">Inside <span class=\"arg\">");
@@ -32,7 +32,7 @@ impl Html {
         out.raw("</summary><div>\n");
         let has_body =
             !entry.view.body.is_empty() || entry.view.title.spans.iter().any(|span| span.link.is_some());
-        // Filters and links need the call, too, where its row says it all.
+        // Filters and links need the call's element, even if the row shows all of it.
         let class = if has_body { "call prompt" } else { "call bare" };
         let anchor = begin_entry(entry, &[class, failed], out);
         if has_body {
@@ -45,7 +45,7 @@ impl Html {
         self.inside.push(node.result.clone());
     }
 
-    /// Ends the fold that was begun last, with what the call came to.
+    /// Ends the innermost fold, with the result of its call.
     pub(super) fn leave_nest(&mut self, out: &mut HtmlOut<'_>) {
         if let Some(result) = self.inside.pop().flatten() {
             self.timeline.note(&result);
@@ -67,7 +67,7 @@ impl Html {
         out.raw("</div></details>\n");
     }
 
-    /// Notices in one row.
+    /// Writes consecutive notices, folded in one row.
     pub(super) fn notices_row(&self, nodes: &[Node], out: &mut HtmlOut<'_>) {
         out.raw("<details class=\"inside notice\"><summary>");
         row::mark(None, out);
@@ -92,7 +92,7 @@ impl Html {
         out.raw("</div></details>\n");
     }
 
-    /// The end of a turn that others follow: its replies, and a rule with its figures.
+    /// Writes the end of a turn that isn't the last: its replies, and a rule with its figures.
     pub(super) fn turn(&self, answer: &Answer, out: &mut HtmlOut<'_>) {
         for node in &answer.nodes {
             if node.entry.kind == Kind::Outcome {
@@ -108,8 +108,8 @@ impl Html {
         let is_failed = entry.is_failed();
         let anchor = begin_entry(entry, &["outcome turn", failed(is_failed)], out);
         let is_account = |block: &Block| matches!(block, Block::Lines { .. });
-        let (accounts, said): (Vec<Block>, Vec<Block>) = view.body.iter().cloned().partition(is_account);
-        self.body(&said, out);
+        let (accounts, shown): (Vec<Block>, Vec<Block>) = view.body.iter().cloned().partition(is_account);
+        self.body(&shown, out);
         let is_folded = !accounts.is_empty();
         out.raw(row::begin(is_folded, is_failed));
         row::mark(view.mark, out);
@@ -128,7 +128,7 @@ impl Html {
     }
 }
 
-/// `turn 2 · 502ms · $0.03`: the number of the turn in place of how many turns the agent itself counts in it.
+/// Returns the title of a turn's end: `turn 2 · 502ms · $0.03`. The number of the turn replaces the agent's own count of turns.
 fn turn_title(title: &Line, number: usize, is_failed: bool) -> Line {
     let is_between = |span: &Span| matches!(span.text.trim(), "" | "·");
     let mut words = title.spans.clone();
@@ -136,7 +136,7 @@ fn turn_title(title: &Line, number: usize, is_failed: bool) -> Line {
         let start = words[..at].iter().rposition(|span| !is_between(span)).map_or(0, |last| last + 1);
         words.drain(start..=at);
     }
-    // That it went well, the mark says.
+    // The mark already shows success.
     if !is_failed && words.first().is_some_and(|first| first.role.name() == "outcome.ok") {
         words.remove(0);
     }
@@ -148,7 +148,7 @@ fn turn_title(title: &Line, number: usize, is_failed: bool) -> Line {
     Line { spans }
 }
 
-/// What a notice is called in the row that stands for it: how its title begins.
+/// Returns the name of a notice in the row of several: the beginning of its title.
 fn name_of(entry: &Entry) -> Option<String> {
     let title = entry.view.title.spans.iter().map(|span| span.text.trim()).find(|text| !text.is_empty())?;
     let mut name: String = title.chars().take(LONGEST_NAME).collect();

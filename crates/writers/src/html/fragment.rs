@@ -1,6 +1,6 @@
-//! Parts of a page, each by itself: for a page that grows while it is shown.
+//! Separate parts of a page, for a page that grows while it is shown.
 
-use super::out::spelled;
+use super::out::written;
 use super::{Html, SCRIPT, STYLE, prose};
 use crate::page::{self, PageOptions};
 use streamfmt_core::entry::Entry;
@@ -10,7 +10,7 @@ use streamfmt_core::text::Text;
 
 use super::contents::Contents;
 
-/// Spells parts of a page, and collects what its timeline and its contents show.
+/// Writes parts of a page, and collects the data of its timeline and its contents.
 #[derive(Debug, Default)]
 pub struct HtmlFragments {
     page: Html,
@@ -24,45 +24,45 @@ impl HtmlFragments {
     /// The script of every page. A page that has grown sends the event `grown` to its document.
     pub const SCRIPT: &'static str = SCRIPT;
 
-    /// Of a page with this layout.
+    /// Creates a writer for parts of a page with this layout.
     pub fn new(options: PageOptions) -> Self {
         Self { page: Html::new(options), ..Self::default() }
     }
 
-    /// The anchor of an entry: the same in every page.
+    /// Returns the anchor of an entry, which is the same in every page.
     pub fn anchor(id: &Id) -> String {
         page::anchor(id.as_str())
     }
 
-    /// Takes note of an entry that is whole, once, for the timeline and the contents.
+    /// Adds an entry to the timeline and the contents. Must be called once for each entry, when it is complete.
     pub fn note(&mut self, entry: &Entry) {
         self.page.timeline.note(entry);
         self.contents.note(entry);
     }
 
-    /// A node: an entry, a call with its result if that is known.
+    /// Returns the HTML of a node: an entry, with its result if it is a call.
     pub fn node(&self, node: &Node) -> String {
-        spelled(|out| self.page.write(node, out))
+        written(|out| self.page.write(node, out))
     }
 
-    /// Markdown that stands by itself: its headings are of the levels that it says.
+    /// Returns the HTML of separate Markdown, whose headings keep their levels.
     pub fn prose(text: &Text) -> String {
-        spelled(|out| prose::write_alone(out, text))
+        written(|out| prose::write_alone(out, text))
     }
 
-    /// The timeline of the noted entries, and the prompts; nothing if there is nothing to draw. `duration_ms` and `cost` are those of the
-    /// run as the page shows them elsewhere, if it does: the timeline then names the same.
+    /// Returns the timeline of the noted entries, and the prompts; empty if there is nothing to draw. `duration_ms` and `cost`: the
+    /// figures of the run that the page shows elsewhere, if any, so that the timeline shows the same.
     pub fn overview(&self, duration_ms: Option<u64>, cost: Option<f64>) -> String {
         let head = DocumentHead { duration_ms, cost, ..DocumentHead::default() };
-        spelled(|out| {
+        written(|out| {
             self.page.timeline.write(Some(&head), out);
             self.contents.write(out);
         })
     }
 
-    /// Clean text, so that it means nothing to a browser, in an element or between double quotes.
+    /// Escapes clean text for the content of an element or for an attribute in double quotes.
     pub fn escaped(text: &str) -> String {
-        spelled(|out| out.text(text))
+        written(|out| out.text(text))
     }
 }
 

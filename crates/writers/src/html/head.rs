@@ -1,4 +1,4 @@
-//! What a page begins with, written last and put first: its title, what the run came to, the answer, the timeline, the prompts.
+//! The head of a page, written last and put first: its title, the totals of the run, the answer, the timeline, the prompts.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -10,17 +10,17 @@ use crate::page::{self, UtcTime};
 use streamfmt_core::entry::Entry;
 use streamfmt_core::outline::{Answer, DocumentHead};
 
-/// What is kept until the head is written.
+/// The parts that are kept until the head is written.
 #[derive(Debug, Default)]
 pub(super) struct KeptPage {
-    /// How the first session began.
+    /// The heading of the first session.
     pub(super) session: Option<Box<Entry>>,
     pub(super) answer: Option<Answer>,
     pub(super) contents: Contents,
 }
 
 impl Html {
-    /// Writes all of the page that is above its activity.
+    /// Writes the page up to its activity.
     pub(super) fn write_kept(&mut self, kept: &KeptPage, head: &DocumentHead, out: &mut HtmlOut<'_>) {
         let title = page::title(head);
         super::head(title, out);
@@ -44,7 +44,7 @@ impl Html {
     }
 }
 
-/// The date, the model, the folder, and the totals of the run, in a line.
+/// Writes a line with the date, the model, the folder, and the totals of the run.
 fn write_facts(head: &DocumentHead, title: &str, out: &mut HtmlOut<'_>) {
     let when = page::when(head).zip(head.begun);
     let folder = head.folder.as_deref().filter(|folder| *folder != title);
@@ -73,7 +73,7 @@ fn write_facts(head: &DocumentHead, title: &str, out: &mut HtmlOut<'_>) {
     }
 }
 
-/// A moment in words, and for programs to the second.
+/// Writes a time: `words` for people, and the exact time, to the second, for programs.
 pub(super) fn time(at: Timestamp, words: &str, out: &mut HtmlOut<'_>) {
     let exact = UtcTime::new(TimeZone::UTC.to_datetime(at));
     let _ = out.formatted(format_args!("<time datetime=\"{exact}\">"));

@@ -1,7 +1,7 @@
-//! The page that leads to others.
+//! The index of pages.
 
 use super::head::time;
-use super::out::{HtmlOut, spelled};
+use super::out::{HtmlOut, written};
 use super::{Html, head};
 use crate::page;
 use streamfmt_core::figures;
@@ -10,23 +10,23 @@ use streamfmt_core::outline::DocumentHead;
 use streamfmt_core::report::Report;
 use streamfmt_core::text;
 
-/// A page that an index leads to.
+/// A page in an index.
 #[derive(Clone, Debug)]
 pub struct IndexedPage {
-    /// The name of its file, in the index's own folder: letters, digits, `-`, `_` and `.`.
+    /// The name of its file, in the folder of the index: letters, digits, `-`, `_` and `.`.
     pub href: String,
-    /// What it was made of, without the folders of the machine; foreign text, not cleaned.
+    /// The name of its source, without the folders of the machine. Foreign text, not cleaned.
     pub name: String,
-    /// What is known of its run.
+    /// The head of its run.
     pub head: DocumentHead,
-    /// What was counted in it.
+    /// The counts of its run.
     pub report: Report,
 }
 
 impl Html {
-    /// The page that leads to `pages`, in their order.
+    /// Returns an index of `pages`, in their order.
     pub fn index(pages: &[IndexedPage]) -> String {
-        spelled(|out| {
+        written(|out| {
             head("Agent sessions", out);
             let number = figures::count_of(pages.len() as u64, "session", "sessions");
             out.raw("<header class=\"top\"><h1>Agent sessions</h1>");
@@ -81,7 +81,7 @@ fn row(page: &IndexedPage, out: &mut HtmlOut<'_>) {
     } else if report.shown.contains_key(&Kind::Outcome) {
         out.raw("<span class=\"good\">✓ done</span>");
     } else if let Some(last) = page::last(head) {
-        // A history doesn't say how it ended, but when.
+        // A history has no outcome, but the time of its last step.
         out.within("<span class=\"dim\">last step ", &last, "</span>");
     }
     out.raw("</td></tr>\n");

@@ -1,4 +1,4 @@
-//! Where HTML is written to: text only through [`HtmlOut::text`], which nothing of it survives as markup.
+//! The output for HTML. Text is written only by [`HtmlOut::text`], which escapes all markup.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use crate::byte_set::byte_set;
 use crate::pieces::{OutputPieces, PIECE};
 use streamfmt_core::find::length_before;
 
-/// Takes HTML and passes it on in pieces.
+/// A buffered output for HTML.
 pub(super) struct HtmlOut<'p>(OutputPieces<'p>);
 
-/// What `write` writes.
-pub(super) fn spelled(write: impl FnOnce(&mut HtmlOut<'_>)) -> String {
+/// Returns the output of `write`.
+pub(super) fn written(write: impl FnOnce(&mut HtmlOut<'_>)) -> String {
     let (mut buffer, mut text) = (String::new(), String::new());
     let mut out = HtmlOut::new(&mut buffer, &mut text);
     write(&mut out);
@@ -26,15 +26,15 @@ impl<'p> HtmlOut<'p> {
         Self(OutputPieces::new(buffer, out))
     }
 
-    /// Passes on what is written.
+    /// Forwards the rest of the output.
     pub(super) fn end(self) -> fmt::Result {
         self.0.end()
     }
 
-    /// Writes markup of ours.
+    /// Writes our markup.
     pub(super) fn raw(&mut self, markup: &str) {
         self.0.text.push_str(markup);
-        self.0.pass_on_enough();
+        self.0.forward_if_full();
     }
 
     /// Writes clean text, in an element or between double quotes.
@@ -44,23 +44,23 @@ impl<'p> HtmlOut<'p> {
             let end = (PIECE..rest.len()).find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
             let (piece, behind) = rest.split_at(end);
             escape(piece, self.0.text);
-            self.0.pass_on();
+            self.0.forward();
             rest = behind;
         }
         escape(rest, self.0.text);
-        self.0.pass_on_enough();
+        self.0.forward_if_full();
     }
 
-    /// Writes markup of ours that comes in parts.
+    /// Writes our markup, given in parts.
     #[inline]
     pub(super) fn raw_parts(&mut self, parts: &[&str]) {
         for part in parts {
             self.0.text.push_str(part);
         }
-        self.0.pass_on_enough();
+        self.0.forward_if_full();
     }
 
-    /// Writes clean text between markup of ours.
+    /// Writes clean text between our markup.
     pub(super) fn within(&mut self, open: &str, text: &str, close: &str) {
         self.raw(open);
         self.text(text);
@@ -73,13 +73,13 @@ impl<'p> HtmlOut<'p> {
         let _ = write!(self.0.text, "{number}");
     }
 
-    /// Writes markup of ours that holds numbers and names of ours.
+    /// Writes our markup with formatted numbers and fixed names.
     pub(super) fn formatted(&mut self, markup: fmt::Arguments<'_>) -> fmt::Result {
         fmt::Write::write_fmt(self.0.text, markup)
     }
 }
 
-/// Writes `text` so that it means nothing to a browser.
+/// Writes `text` with all characters escaped that have a meaning in HTML.
 fn escape(text: &str, out: &mut String) {
     let mut rest = text;
     loop {
@@ -100,22 +100,22 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// What is no character for good: no page may hold it, not even as a reference.
+/// Whether a code point is a noncharacter, which no page may contain, not even as a reference.
 fn is_noncharacter(ch: char) -> bool {
     matches!(ch, '\u{fdd0}'..='\u{fdef}') || ch as u32 & 0xfffe == 0xfffe
 }
 
-/// The first byte of the first character that may be none for good.
+/// The lowest first byte of a noncharacter.
 const NONCHARACTERS: u8 = 0xef;
 
-/// Whether a character may have to be spelled otherwise, by its first byte.
+/// Whether a character may need escaping, by its first byte.
 static IS_SPECIAL: [bool; 256] = byte_set(b"&<>\"'", &[[NONCHARACTERS, u8::MAX]]);
 
-/// Marks the bytes by which a character may have to be spelled otherwise.
+/// Returns a mask of the bytes for which [`IS_SPECIAL`] is true.
 fn special_ones(bytes: u8x16) -> u32 {
     let [bit, other_bit, apostrophe, greater, quote, last] =
         [1, 2, b'\'', b'>', b'"', NONCHARACTERS].map(u8x16::splat);
-    // Two of them differ in one bit from another.
+    // Two of the characters differ in one bit from another one.
     let is_special = (bytes | bit).simd_eq(apostrophe)
         | (bytes | other_bit).simd_eq(greater)
         | bytes.simd_eq(quote)

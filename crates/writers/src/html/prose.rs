@@ -1,6 +1,6 @@
-//! Markdown of a model as HTML.
+//! Writes the Markdown of a model as HTML.
 //!
-//! Raw HTML is text, a picture is a link to it, and only addresses of harmless schemes are links.
+//! Raw HTML becomes text, images become links, and only addresses of harmless schemes are linked.
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
 
@@ -9,26 +9,26 @@ use super::out::HtmlOut;
 use crate::commonmark::{self, OpenCode};
 use streamfmt_core::text;
 
-/// Browsers give up on elements that lie some five times deeper.
+/// The most levels of nested elements. Browsers support about five times as many.
 const MAX_DEPTH: usize = 96;
 
-/// What single line feeds within a paragraph are.
+/// The meaning of single line feeds within a paragraph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineBreaks {
-    /// Ends of lines.
+    /// Line breaks.
     Kept,
-    /// Blanks, as Markdown has it.
+    /// Blanks, as in Markdown.
     Flowing,
 }
 
-/// Writes Markdown, or, if it is such that no one wrote it, its source.
+/// Writes Markdown, or its source if parsing it might take too long.
 pub(super) fn write(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks) {
     write_with(out, source, breaks, Headings::default());
 }
 
-/// The same of a text that stands by itself: its headings are of the levels that it says.
+/// Writes separate Markdown, whose headings keep their levels.
 pub(super) fn write_alone(out: &mut HtmlOut<'_>, source: &str) {
-    write_with(out, source, LineBreaks::Flowing, Headings { are_as_said: true, ..Headings::default() });
+    write_with(out, source, LineBreaks::Flowing, Headings { are_kept: true, ..Headings::default() });
 }
 
 fn write_with(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks, headings: Headings) {
@@ -52,7 +52,7 @@ fn write_with(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks, headings:
     out.raw("</div>\n");
 }
 
-/// A link that is open.
+/// An open link.
 struct OpenHtmlLink {
     target: String,
     is_followed: bool,
@@ -72,7 +72,7 @@ struct HtmlProse<'w, 'p> {
     links: Vec<OpenHtmlLink>,
     table: Option<HtmlTable>,
     headings: Headings,
-    /// How many tags are open.
+    /// The number of open tags.
     depth: usize,
 }
 
@@ -119,7 +119,7 @@ impl HtmlProse<'_, '_> {
     fn start(&mut self, tag: Tag<'_>) {
         self.depth += 1;
         match tag {
-            // What is too deep is there, but stands no further in.
+            // The content of elements that are too deep is written without the elements.
             Tag::BlockQuote(_) | Tag::List(_) | Tag::Emphasis | Tag::Strong | Tag::Strikethrough
                 if self.depth > MAX_DEPTH => {}
             Tag::Item if self.depth > MAX_DEPTH + 1 => {}
@@ -157,7 +157,7 @@ impl HtmlProse<'_, '_> {
             Tag::Strikethrough => self.out.raw("<del>"),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 let target = text::clean(&dest_url).replace('\n', " ");
-                // A link can't hold another, nor can the label of a picture.
+                // A link can't contain another, nor can the label of an image.
                 let address = commonmark::address(&target).filter(|_| self.links.is_empty());
                 if let Some(address) = &address {
                     begin_link(self.out, address);
@@ -165,7 +165,7 @@ impl HtmlProse<'_, '_> {
                 let is_followed = address.is_some();
                 self.links.push(OpenHtmlLink { target, is_followed, shown: String::new() });
             }
-            // Never made with the options above.
+            // Disabled by the options of the parser.
             _ => {}
         }
     }
@@ -249,29 +249,29 @@ impl HtmlProse<'_, '_> {
     }
 }
 
-/// A model's headings stand below those of the page, none of them more than one level below the one before.
+/// The levels of a model's headings: below those of the page, and each at most one level below the one before.
 #[derive(Default)]
 struct Headings {
-    /// The level that the first one was said to be of.
+    /// The original level of the first heading.
     shift: Option<usize>,
     last: usize,
-    /// Whether they are written as they are said to be.
-    are_as_said: bool,
+    /// Whether headings keep their original levels.
+    are_kept: bool,
 }
 
 impl Headings {
-    /// The level at which a heading is written.
-    fn next(&mut self, said: HeadingLevel) -> usize {
-        let said = said as usize;
-        if self.are_as_said {
-            self.last = said;
-            return said;
+    /// Returns the level for the next heading.
+    fn next(&mut self, level: HeadingLevel) -> usize {
+        let level = level as usize;
+        if self.are_kept {
+            self.last = level;
+            return level;
         }
-        let first = *self.shift.get_or_insert(said);
-        self.last = (said + 3).saturating_sub(first).clamp(3, 6).min(self.last.max(2) + 1);
+        let first = *self.shift.get_or_insert(level);
+        self.last = (level + 3).saturating_sub(first).clamp(3, 6).min(self.last.max(2) + 1);
         self.last
     }
 }
 
-/// The levels of headings as they are written.
+/// The levels of headings as text.
 const LEVELS: [&str; 6] = ["1", "2", "3", "4", "5", "6"];

@@ -1,4 +1,4 @@
-//! What a folded row says of what is behind it.
+//! The parts of a row: its mark, and a summary of its folded body.
 
 use super::out::HtmlOut;
 use streamfmt_core::entry::{Block, Entry, TextLayout};
@@ -6,10 +6,10 @@ use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::text;
 use streamfmt_core::theme::{self, Glyphs};
 
-/// Characters of a body that a row has room for.
+/// The most characters of a body in a row.
 const ROOM: usize = 160;
 
-/// Begins a row: one that something is folded behind, which may be open.
+/// Returns the start of a row. `is_folded`: whether it has a fold. `is_open`: whether the fold is open at first.
 pub(super) fn begin(is_folded: bool, is_open: bool) -> &'static str {
     match (is_folded, is_open) {
         (true, true) => "<details open><summary>",
@@ -18,19 +18,19 @@ pub(super) fn begin(is_folded: bool, is_open: bool) -> &'static str {
     }
 }
 
-/// Writes the mark that a row begins with, a point where an entry has none.
+/// Writes the mark at the start of a row: a dot if the entry has none.
 pub(super) fn mark(mark: Option<&str>, out: &mut HtmlOut<'_>) {
     let shape = mark.map_or("·", |mark| theme::glyph(Glyphs::Unicode, mark));
     out.within("<span class=\"mark\" aria-hidden=\"true\">", shape, "</span> ");
 }
 
-/// Whether the argument in a call's title is a description in words, rather than a path or a pattern.
+/// Whether the argument in a call's title is a description rather than a path or a pattern.
 pub(super) fn is_described(entry: &Entry) -> bool {
     matches!(entry.action, Some(Action::Delegate | Action::Plan | Action::Ask))
         || entry.action == Some(Action::Run) && command(entry).is_some()
 }
 
-/// The beginning of a call's input that its title doesn't have: of a command, or of the fields of a tool that isn't known.
+/// Returns the beginning of a call's input, if its title doesn't contain that: of a command, or of the fields of an unknown tool.
 pub(super) fn input_beginning(entry: &Entry) -> Option<String> {
     if entry.kind != Kind::Call {
         return None;
@@ -56,7 +56,7 @@ pub(super) fn input_beginning(entry: &Entry) -> Option<String> {
     }
 }
 
-/// The block of a thought that is one line, which needs no fold.
+/// Returns the block of a thought that is one line, which needs no fold.
 pub(super) fn one_line_thought(entry: &Entry) -> Option<&Block> {
     match &entry.view.body[..] {
         [block @ Block::Prose { text, .. }]
@@ -72,7 +72,7 @@ pub(super) fn one_line_thought(entry: &Entry) -> Option<&Block> {
     }
 }
 
-/// The command that a call runs, if it is in its body.
+/// Returns the command of a call, if it is in its body.
 fn command(entry: &Entry) -> Option<&str> {
     entry.view.body.iter().find_map(|block| match block {
         Block::Code { text, role, .. } if role.text_layout() == TextLayout::Command => Some(text.as_str()),
@@ -80,7 +80,7 @@ fn command(entry: &Entry) -> Option<&str> {
     })
 }
 
-/// A line of so many characters at most.
+/// Cuts a line to at most this many characters.
 pub(super) fn clipped(line: &str, most: usize) -> String {
     match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text::clean(&line[..end])),

@@ -1,4 +1,4 @@
-//! The page as HTML: where entries stand, its policy, and that nothing of the stream becomes an element.
+//! The page as HTML: the places of entries, its policy, and that no text of the stream becomes an element.
 
 use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ fn entry(id: &str, kind: Kind, view: View) -> Entry {
     Entry::new(id, kind, view)
 }
 
-fn said(kind: Kind, id: &str, text: &str) -> Entry {
+fn entry_of(kind: Kind, id: &str, text: &str) -> Entry {
     entry(id, kind, View::of(vec![Block::prose("reply", text)]))
 }
 
@@ -30,7 +30,7 @@ fn result(call: &str, body: Vec<Block>) -> Entry {
     Entry { call: Some(call.into()), ..entry(&format!("{call}/result"), Kind::Result, View::of(body)) }
 }
 
-/// The page of some entries, without its style and script.
+/// Returns the page of some entries, without its style and script.
 fn page(entries: &[Entry]) -> String {
     let mut writer = Html::new(PageOptions { fold: Some(12), ..PageOptions::default() });
     let mut page = String::new();
@@ -50,19 +50,19 @@ fn page(entries: &[Entry]) -> String {
     page.replace(STYLE, "").replace(SCRIPT, "")
 }
 
-/// The part of a page between two texts.
+/// Returns the part of a page between two texts.
 fn between<'p>(page: &'p str, start: &str, end: &str) -> &'p str {
     let (_, rest) = page.split_once(start).unwrap_or_else(|| panic!("no {start} in {page}"));
     rest.split_once(end).unwrap_or_else(|| panic!("no {end} in {rest}")).0
 }
 
-/// A hash as a policy names it.
+/// Returns the hash of a text for a policy.
 fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64.encode(&Sha256::digest(text)))
 }
 
 #[test]
-fn the_policy_allows_the_style_and_the_script_of_the_page_alone() {
+fn the_policy_allows_only_the_style_and_script_of_the_page() {
     assert_eq!(
         (hash(STYLE).as_str(), hash(SCRIPT).as_str()),
         (STYLE_HASH, SCRIPT_HASH),
@@ -72,7 +72,7 @@ fn the_policy_allows_the_style_and_the_script_of_the_page_alone() {
 }
 
 #[test]
-fn a_result_stands_inside_its_call_also_when_calls_were_made_together() {
+fn a_result_is_inside_its_call_also_when_calls_were_made_together() {
     let page = page(&[
         call("a", "Read"),
         call("b", "Grep"),
@@ -85,11 +85,11 @@ fn a_result_stands_inside_its_call_also_when_calls_were_made_together() {
 }
 
 #[test]
-fn a_result_of_a_run_that_went_on_is_shown_by_itself() {
+fn a_result_after_the_end_of_its_turn_is_shown_separately() {
     let page = page(&[
         call("a", "Bash"),
-        said(Kind::Outcome, "o", "waiting"),
-        said(Kind::Prompt, "p", "go on"),
+        entry_of(Kind::Outcome, "o", "waiting"),
+        entry_of(Kind::Prompt, "p", "go on"),
         result("a", vec![Block::text("result.text", "at last")]),
     ]);
     let order = ["data-tool=\"Bash\"", "waiting", "go on", "at last"].map(|text| page.find(text));
@@ -97,12 +97,12 @@ fn a_result_of_a_run_that_went_on_is_shown_by_itself() {
 }
 
 #[test]
-fn the_last_replies_are_the_answer_and_stand_nowhere_else() {
+fn the_last_replies_are_the_answer_and_nowhere_else() {
     let outcome = entry("o", Kind::Outcome, View::titled("outcome-ok", Line::of("outcome.ok", "done")));
     let page = page(&[
-        said(Kind::Reply, "m1", "first"),
+        entry_of(Kind::Reply, "m1", "first"),
         call("a", "Bash"),
-        said(Kind::Reply, "m2", "last"),
+        entry_of(Kind::Reply, "m2", "last"),
         outcome,
     ]);
     let answer = between(&page, "<section id=\"answer\"", "</section>");
@@ -112,14 +112,14 @@ fn the_last_replies_are_the_answer_and_stand_nowhere_else() {
 }
 
 #[test]
-fn what_a_sub_agent_does_is_folded_inside_its_call() {
+fn steps_of_a_sub_agent_are_folded_inside_its_call() {
     let inside = |entry: Entry| Entry { parent: Some("t".into()), depth: 1, ..entry };
     let task = Entry { action: Some(Action::Delegate), ..call("t", "Task") };
     let page = page(&[
         task,
         inside(call("a", "Grep")),
         call("b", "Bash"),
-        inside(said(Kind::Reply, "m", "found")),
+        inside(entry_of(Kind::Reply, "m", "found")),
         result("t", vec![Block::prose("result.answer", "in two files")]),
     ]);
     let (fold, after) = page.split_once("</div></details>\n").unwrap();
@@ -156,7 +156,7 @@ fn a_turn_that_others_follow_is_a_rule() {
 }
 
 #[test]
-fn nothing_of_the_stream_becomes_an_element() {
+fn no_text_of_the_stream_becomes_an_element() {
     let bad = "</noscript></NoScript ></script></title><img src=x onerror=alert(1)>\"'<svg/onload=x>&#60;b>";
     let line = Line::of("tool.name", bad);
     let hunk = Hunk {
@@ -184,18 +184,18 @@ fn nothing_of_the_stream_becomes_an_element() {
         assert!(!page.contains(element), "{element} in {page}");
     }
     assert!(page.contains("href=\"http://a.b/c.png\""));
-    // What is folded is text up to its end, which no text may be, and nothing of it begins another.
+    // Folded content is text up to its end tag, which no text may contain; nor may it begin another.
     let page = page.to_lowercase();
     assert_eq!((page.matches("<noscript").count(), page.matches("</noscript").count()), (1, 1));
 }
 
 #[test]
-fn what_is_folded_is_read_where_no_script_runs() {
+fn folded_content_is_readable_without_scripts() {
     let page = page(&[
         call("a", "Read"),
         result("a", vec![Block::text("result.text", "contents")]),
-        said(Kind::Thinking, "short", "Look at `it`."),
-        said(Kind::Thinking, "long", "Look at it.\n\nThen at the rest."),
+        entry_of(Kind::Thinking, "short", "Look at `it`."),
+        entry_of(Kind::Thinking, "long", "Look at it.\n\nThen at the rest."),
     ]);
     let folded: Vec<_> =
         page.split("<noscript>").skip(1).map(|rest| rest.split_once("</noscript>").unwrap().0).collect();
@@ -205,7 +205,7 @@ fn what_is_folded_is_read_where_no_script_runs() {
 }
 
 #[test]
-fn a_long_page_is_in_chunks_that_are_whole() {
+fn a_long_page_is_split_into_complete_chunks() {
     let calls = |range: std::ops::Range<usize>| -> Vec<_> {
         range.map(|number| call(&number.to_string(), "Read")).collect()
     };
@@ -222,10 +222,10 @@ fn a_long_page_is_in_chunks_that_are_whole() {
 }
 
 #[test]
-fn line_feeds_are_those_of_a_person_or_of_markdown() {
+fn line_feeds_of_the_user_are_kept_and_others_follow_markdown() {
     let page = page(&[
         entry("p", Kind::Prompt, View::of(vec![Block::prose("prompt", "one\ntwo")])),
-        said(Kind::Reply, "m", "three\nfour"),
+        entry_of(Kind::Reply, "m", "three\nfour"),
     ]);
     assert!(page.contains("one<br>two") && page.contains("three\nfour"), "{page}");
 }
@@ -246,7 +246,7 @@ fn a_row_has_the_beginning_of_a_command_and_of_the_arguments_of_a_foreign_tool()
     assert!(page.contains("<span class=\"more\">sku: tea, count: 2</span>"), "{page}");
 }
 
-/// The colours of a scheme of the page, by their names.
+/// Returns a colour of a scheme of the page, by its name.
 fn colour(scheme: &str, name: &str) -> Color {
     let (_, rest) = scheme.split_once(&format!("--{name}: ")).unwrap_or_else(|| panic!("no colour {name}"));
     let (spelled, _) = rest.split_once(';').unwrap();
@@ -254,7 +254,7 @@ fn colour(scheme: &str, name: &str) -> Color {
 }
 
 #[test]
-fn text_can_be_read_on_every_ground_that_it_may_have() {
+fn text_is_readable_on_every_background_that_it_may_have() {
     let (light, dark) = STYLE.split_once("@media (prefers-color-scheme: dark)").unwrap();
     let words = ["text", "dim", "faint", "accent", "bad", "warn", "good", "k", "s", "c", "n", "f", "ty", "v"];
     for (scheme, source) in [("light", light), ("dark", dark)] {
@@ -267,7 +267,7 @@ fn text_can_be_read_on_every_ground_that_it_may_have() {
                 check(word, ground);
             }
         }
-        // Words that changed have no colours of code.
+        // Changed words aren't highlighted.
         for ground in ["ins-word", "del-word"] {
             check("text", ground);
         }
@@ -275,13 +275,13 @@ fn text_can_be_read_on_every_ground_that_it_may_have() {
 }
 
 #[test]
-fn an_anchor_is_that_of_the_id() {
+fn an_anchor_depends_on_the_id() {
     assert_eq!(page::anchor("toolu_1"), page::anchor("toolu_1"));
     assert_eq!(page::anchor(""), "e-cbf29ce484222325");
 }
 
 #[test]
-fn a_page_of_nothing_is_whole() {
+fn an_empty_page_is_complete() {
     let page = page(&[]);
     assert!(page.contains("<h1>Agent session</h1>") && !page.contains("<section id=\"answer\""));
 }

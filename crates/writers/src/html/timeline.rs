@@ -1,8 +1,8 @@
-//! The run at a glance: who worked when, and what it came to.
+//! The timeline of a run: the activity of each agent over time, with tokens and cost.
 //!
-//! One lane for the main thread and one for each of the first sub-agents, a bar for each call from when it was made to when its result
-//! came, and below them tokens and cost as they grew. A pause in which nothing happened is drawn narrow. What is kept is bounded: a long run is drawn coarser, its failures
-//! never left out before others.
+//! It has a lane for the main thread and for each of the first sub-agents, a bar for each call from its start to its result,
+//! and below them curves of tokens and cost. A pause without entries is drawn narrow. Memory is bounded: a long run is drawn
+//! coarser, and its failures are left out last.
 
 use std::fmt::{self, Write};
 
@@ -17,30 +17,31 @@ use streamfmt_core::item::{Action, Id, Kind};
 use streamfmt_core::outline::DocumentHead;
 use streamfmt_core::session::Map;
 
-/// Lanes that are drawn by themselves; what other sub-agents do is drawn in one more.
+/// The most lanes of single threads. All other sub-agents share one more.
 const MAX_LANES: usize = 6;
-/// Names of sub-agents that are kept until they do something, and other sub-agents that are counted.
+/// The most names of sub-agents that are kept until their first entry, and the most other sub-agents that are counted.
 const MAX_AGENTS: usize = 4_096;
-/// Bars that are kept.
+/// The most bars that are kept.
 const MAX_BARS: usize = 2_000;
-/// Points of a curve that are kept.
+/// The most points of a curve that are kept.
 const MAX_POINTS: usize = 400;
-/// Calls whose result is awaited.
+/// The most calls that wait for their results.
 const MAX_OPEN: usize = 512;
-/// Milliseconds without an entry that are a pause.
+/// The shortest pause, in milliseconds without an entry.
 const LEAST_PAUSE: i64 = 10_000;
-/// Pauses that are kept, the longest.
+/// The most pauses that are kept; the longest ones are.
 const MAX_PAUSES: usize = 128;
 /// The class of a call that failed.
 const FAILED: &str = "b-bad";
-/// Milliseconds by which the time of the stream and that of the outcomes may differ and are the same time.
+/// The most milliseconds by which the time of the stream and that of the outcomes differ while they count as equal.
 const CLOCKS_DIFFER: u64 = 1_000;
-/// Width of the drawing, in its own units.
+/// The width of the drawing, in its own units.
 const WIDTH: f64 = 1000.0;
-/// Width of a pause, and of all of them together at most.
+/// The largest width of a pause.
 const PAUSE_WIDTH: f64 = 12.0;
+/// The largest width of all pauses together, if anything else is drawn.
 const PAUSES_WIDTH: f64 = 200.0;
-/// What the legend says of each class of bars.
+/// The label of each class of bars in the legend.
 const LEGEND: [(&str, &str); 9] = [
     ("b-ask", "prompt"),
     ("b-say", "reply"),
@@ -53,7 +54,7 @@ const LEGEND: [(&str, &str); 9] = [
     (FAILED, "failed call"),
 ];
 
-/// A moment: milliseconds since 1970 if the stream tells times, and how many entries came before.
+/// A point in time: milliseconds since 1970, if the stream has times, and the number of entries up to it.
 #[derive(Clone, Copy, Debug, Default)]
 struct TimelinePoint {
     ms: Option<i64>,
@@ -70,7 +71,7 @@ struct Bar {
     title: String,
 }
 
-/// A time in which nothing happened, in milliseconds since 1970.
+/// A time without entries, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 struct Pause {
     from: i64,
@@ -83,19 +84,19 @@ impl Pause {
     }
 }
 
-/// Collects what is drawn at the end.
+/// Collects the data of the timeline, which is drawn at the end.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     lanes: IndexMap<Option<Id>, String>,
-    /// What sub-agents are to do that have not done anything yet.
+    /// The descriptions of sub-agents that have no entries yet.
     names: Map<Id, String>,
-    /// Sub-agents without a lane of their own.
+    /// Sub-agents without a separate lane.
     others: Map<Id, ()>,
     pauses: Vec<Pause>,
     bars: Vec<Bar>,
-    /// Calls whose result is awaited: their bars.
+    /// The bars of calls that wait for their results.
     open: Map<Id, usize>,
-    /// Tokens so far, those of the cache aside: all of them, and those written.
+    /// The tokens so far, without those of the cache: in total, and output.
     tokens: Vec<(TimelinePoint, u64, u64)>,
     costs: Vec<(TimelinePoint, f64)>,
     last: TimelinePoint,
@@ -103,12 +104,12 @@ pub(super) struct Timeline {
     turn: u64,
     calls: u64,
     failures: u64,
-    /// Tokens read from the cache and written to it so far.
+    /// The tokens read from the cache and written to it so far.
     cached: [u64; 2],
 }
 
 impl Timeline {
-    /// Takes note of an entry.
+    /// Adds an entry.
     pub(super) fn note(&mut self, entry: &Entry) {
         self.turn += 1;
         let ms = entry.at.map(jiff::Timestamp::as_millisecond);
@@ -181,7 +182,7 @@ impl Timeline {
         if is_failed {
             bar.class = FAILED;
         }
-        // What a call took is no pause.
+        // The time of a call isn't a pause.
         if let (Some(from), Some(to)) = (bar.from.ms, bar.to.ms) {
             self.pauses.retain(|pause| pause.from < from || to < pause.to);
         }
@@ -207,7 +208,7 @@ impl Timeline {
         self.bars.len() - 1
     }
 
-    /// The lane of a thread. That behind the last is shared.
+    /// Returns the lane of a thread. The one after the last is shared.
     fn lane(&mut self, parent: Option<&Id>) -> usize {
         if self.lanes.is_empty() {
             self.lanes.insert(None, "main".to_owned());
@@ -228,7 +229,7 @@ impl Timeline {
         self.lanes.insert_full(key, name.unwrap_or_else(|| "sub-agent".to_owned())).0
     }
 
-    /// Leaves out every other bar. Those that await a result stay, and failures do until they are half of all.
+    /// Removes every other bar. Bars of calls that wait for a result are kept, as are failures unless they are half of all.
     fn coarsen(&mut self) {
         let mut awaited = vec![false; self.bars.len()];
         for at in self.open.values() {
@@ -255,7 +256,7 @@ impl Timeline {
         }
     }
 
-    /// Where a moment is, from 0 to [`WIDTH`].
+    /// Returns the horizontal position of a point in time, from 0 to [`WIDTH`].
     fn x(&self, moment: TimelinePoint) -> f64 {
         let first = self.first.unwrap_or_default();
         let share =
@@ -278,7 +279,7 @@ impl Timeline {
         }
     }
 
-    /// How wide a pause is drawn, however long it was.
+    /// Returns the width of each pause, whatever its length.
     fn pause_width(&self) -> f64 {
         let number = self.pauses.len().max(1) as f64;
         let (Some(from), Some(to)) = (self.first.and_then(|first| first.ms), self.last.ms) else {
@@ -288,13 +289,13 @@ impl Timeline {
         if to - from > paused { PAUSE_WIDTH.min(PAUSES_WIDTH / number) } else { WIDTH / number }
     }
 
-    /// How long it took by the stream's times, in milliseconds.
+    /// Returns the duration of the run by the stream's times, in milliseconds.
     fn length(&self) -> Option<u64> {
         let length = self.last.ms?.checked_sub(self.first?.ms?)?;
         u64::try_from(length).ok().filter(|length| *length > 0)
     }
 
-    /// Draws it. What `head` knows of the run goes before what was seen of it here, so that each figure is said alike on the whole
+    /// Draws the timeline. Figures in `head` take precedence over those collected here, so that a figure is the same on the whole
     /// page.
     pub(super) fn write(&self, head: Option<&DocumentHead>, out: &mut HtmlOut<'_>) {
         if self.bars.is_empty() {
@@ -306,7 +307,7 @@ impl Timeline {
             MAX_AGENTS => Some(format!("+{MAX_AGENTS} agents or more")),
             number => Some(format!("+{}", &*figures::count_of(number as u64, "agent", "agents"))),
         };
-        // Others share the lane behind the last, and there are some only if there are so many.
+        // The others share the lane after the last. They exist only if all lanes are used.
         for (lane, name) in self.lanes.values().chain(&others).enumerate() {
             let count = self.bars.iter().filter(|bar| bar.lane == lane).count();
             if count == 0 {
@@ -340,7 +341,7 @@ impl Timeline {
         }
     }
 
-    /// What each colour is, of those that are there.
+    /// Writes the meaning of each colour that occurs.
     fn legend(&self, out: &mut HtmlOut<'_>) {
         out.raw("<p class=\"legend\">");
         for (class, meaning) in LEGEND {
@@ -378,7 +379,7 @@ impl Timeline {
 
     fn curves(&self, out: &mut HtmlOut<'_>) {
         let most = self.tokens.iter().map(|(_, total, _)| *total).max().unwrap_or(0);
-        // One point is no curve.
+        // A single point is no curve.
         if most == 0 || self.tokens.len() < 2 {
             return;
         }
@@ -395,7 +396,7 @@ impl Timeline {
         out.raw("</svg></div>\n");
     }
 
-    /// The steps of a curve, each a share of the highest, that begins at this height.
+    /// Returns the path of a curve of steps, each relative to the highest. `start`: the vertical position at which it begins.
     fn curve(&self, start: u32, steps: impl Iterator<Item = (TimelinePoint, f64)>) -> String {
         let mut path = format!("M0 {start}");
         let mut last = f64::from(start);
@@ -418,7 +419,7 @@ impl Timeline {
         }
         let active = head.and_then(|head| head.duration_ms);
         facts.push(match (self.length(), active) {
-            // A clock that is read when a line is written is off by a little.
+            // The times of lines are slightly inexact.
             (Some(length), Some(active)) if length > active.saturating_add(CLOCKS_DIFFER) => {
                 format!("active {} of {}", &*figures::duration(active), &*figures::duration(length))
             }
@@ -449,7 +450,7 @@ impl Timeline {
     }
 }
 
-/// Begins a box of the drawing, whose height and distance from the top are given as they are written.
+/// Begins a rectangle of the drawing, with this height and distance from the top.
 fn rect(class: &str, x: f64, width: f64, [y, height]: [&str; 2], out: &mut HtmlOut<'_>) {
     out.raw_parts(&["<rect class=\"", class, "\" x=\""]);
     out.number(Tenths(x));
@@ -458,20 +459,20 @@ fn rect(class: &str, x: f64, width: f64, [y, height]: [&str; 2], out: &mut HtmlO
     out.raw_parts(&["\" height=\"", height, "\""]);
 }
 
-/// What a sub-agent is to do, without its tool and its type.
+/// Returns the description of a sub-agent, without its tool and type.
 fn description(title: &Line) -> Option<String> {
     let spans = title.spans.iter().filter(|span| span.role.name() == "call.arg").cloned().collect();
     Some(session_title(&Line { spans })).filter(|text| !text.is_empty())
 }
 
-/// A number of the drawing with one digit behind the point, as `{:.1}` writes it.
+/// A number of the drawing, formatted with one decimal digit as by `{:.1}`, but faster.
 struct Tenths(f64);
 
 impl fmt::Display for Tenths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tenths = self.0 * 10.0;
         let near = tenths.round();
-        // Up to the width, the product is off by far less than what is left to the middle between two tenths.
+        // Up to the width, the error of the product is far smaller than the distance to the middle between two tenths.
         if self.0.is_sign_positive() && (0.0..=10.0 * WIDTH).contains(&near) && (tenths - near).abs() < 0.499
         {
             let near = near as i64;
@@ -482,7 +483,7 @@ impl fmt::Display for Tenths {
     }
 }
 
-/// Leaves out every other point if there are too many; the last one stays.
+/// Removes every other point if there are too many. The last one is kept.
 fn thin<T>(points: &mut Vec<T>, most: usize) {
     if points.len() <= most {
         return;
@@ -540,7 +541,7 @@ mod tests {
         timeline.note(&at(3_700, result("b")));
         let page = drawn(&timeline);
         assert_eq!(page.matches("class=\"pause\" x=").count(), 1, "{page}");
-        // Forty of a hundred seconds, an hour's pause, and the rest.
+        // Forty of a hundred seconds, a pause of an hour, and the rest.
         assert!(page.contains("x=\"0.0\" y=\"1\" width=\"395.2\""), "{page}");
         assert!(page.contains("x=\"395.2\" y=\"0\" width=\"12.0\""), "{page}");
         assert!(page.contains("<title>pause of 1h") && page.contains("shortened"), "{page}");
@@ -555,7 +556,7 @@ mod tests {
             title.push("call.arg", streamfmt_core::text::Text::clean_owned(format!("Part {number}")));
             let agent = call(&format!("agent-{number}"), Action::Delegate, title);
             timeline.note(&agent);
-            // The first does nothing that is known.
+            // The first has no entries.
             if number > 0 {
                 let inside = call(&format!("call-{number}"), Action::Run, Line::of("tool.name", "Bash"));
                 timeline.note(&Entry { parent: Some(agent.id), ..inside });

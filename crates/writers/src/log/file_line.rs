@@ -1,27 +1,27 @@
-//! Places in files that compilers and tests tell of: `src/cart.rs:41:9`, `src/cart.ts(41,9)`, `File "cart.py", line 41`.
+//! Finds source locations in the output of compilers and tests: `src/cart.rs:41:9`, `src/cart.ts(41,9)`, `File "cart.py", line 41`.
 
 use crate::highlight;
 
-/// Bytes of a text that are looked at.
+/// The most bytes of a text that are searched.
 const MAX_TEXT: usize = 64 * 1024;
-/// Bytes before a place in which it is said what is wrong there.
+/// The number of bytes before a location that are searched for the kind of its message.
 const BEFORE: usize = 200;
-/// Longest path.
+/// The longest path, in bytes.
 const MAX_PATH: usize = 300;
 
-/// Folders of what others wrote: nobody wants to look there first.
+/// Folders of third-party code, which is rarely the cause.
 const FOREIGN: [&str; 6] = ["node_modules", "site-packages", "dist-packages", ".cargo", ".rustup", "rustc"];
 
-/// A line of a file.
+/// A source location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileLine<'t> {
-    /// The path as it was written.
+    /// The path in the text.
     pub(super) file: &'t str,
-    /// The line, from one.
+    /// The line number, from 1.
     pub(super) line: u32,
 }
 
-/// The first place that a text complains of, of those that `is_wanted`. What is only warned of is no reason to fail.
+/// Returns the first location in a text that `is_wanted`, without those of warnings.
 pub(super) fn first(text: &str, is_wanted: impl Fn(FileLine<'_>) -> bool) -> Option<FileLine<'_>> {
     let text = &text[..streamfmt_core::clip::floor(text, MAX_TEXT)];
     memchr::memchr3_iter(b':', b'(', b'"', text.as_bytes()).find_map(|at| {
@@ -33,22 +33,22 @@ pub(super) fn first(text: &str, is_wanted: impl Fn(FileLine<'_>) -> bool) -> Opt
         let is_of_path = |ch: char| ch.is_alphanumeric() || "_-./\\+@~".contains(ch);
         let start = text[..at].char_indices().rev().take_while(|(_, ch)| is_of_path(*ch)).last()?.0;
         let place = FileLine { file: &text[start..at], line: number };
-        // Behind `https:` and `C:` is only the end of what is named.
+        // After `https:` and `C:`, the path isn't complete.
         let is_whole = !text[..start].ends_with(':');
         let is_place = is_closed && is_whole && is_source(place.file) && is_wanted(place);
         (is_place && !is_warned_of(&text[..start], rest)).then_some(place)
     })
 }
 
-/// Whether what is said around a place is a warning, rather than why something failed: behind it (`a.c:1:2: warning: …`), else
-/// before it.
+/// Whether the message of a location is a warning rather than an error. The message is after the location (`a.c:1:2: warning: …`), or
+/// else before it.
 fn is_warned_of(before: &str, behind: &str) -> bool {
-    let said = behind.trim_start_matches(|ch: char| ch.is_ascii_digit() || ":,)".contains(ch));
-    let column = &behind[..behind.len() - said.len()];
-    let said = said.strip_prefix(" - ").or_else(|| said.strip_prefix(' ').filter(|_| column.ends_with(':')));
-    if let Some(said) = said {
+    let rest = behind.trim_start_matches(|ch: char| ch.is_ascii_digit() || ":,)".contains(ch));
+    let column = &behind[..behind.len() - rest.len()];
+    let rest = rest.strip_prefix(" - ").or_else(|| rest.strip_prefix(' ').filter(|_| column.ends_with(':')));
+    if let Some(rest) = rest {
         for (word, is_warning) in [("warning", true), ("Warning", true), ("error", false), ("Error", false)] {
-            if said.starts_with(word) {
+            if rest.starts_with(word) {
                 return is_warning;
             }
         }
@@ -59,14 +59,14 @@ fn is_warned_of(before: &str, behind: &str) -> bool {
     last("arning") > last("rror").max(last("anic"))
 }
 
-/// The number that a text begins with, and what is behind it.
+/// Parses the number at the start of a text. Returns it with the rest.
 fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.bytes().take_while(u8::is_ascii_digit).count();
     let number = text[..end].parse().ok().filter(|number| (1..10_000_000).contains(number))?;
     Some((number, &text[end..]))
 }
 
-/// Whether a path is of a file of code that may be the project's own.
+/// Whether a path is a source file that may belong to the project.
 fn is_source(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let is_code = name
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_found_as_compilers_and_tests_tell_them() {
+    fn locations_of_compilers_and_tests_are_found() {
         for (text, expected) in [
             ("thread 'a' panicked at src/cart.rs:41:9:", Some(("src/cart.rs", 41))),
             ("  --> /home/dev/shop/src/cart.rs:3:5", Some(("/home/dev/shop/src/cart.rs", 3))),

@@ -1,4 +1,4 @@
-//! The blocks of a body as Markdown.
+//! Writes the blocks of a body as Markdown.
 
 use std::mem;
 
@@ -17,22 +17,22 @@ pub(super) struct MarkdownBlocks<'b, 'p> {
     pub(super) writer: &'b mut LineWriter<'p>,
     pub(super) options: &'b PageOptions,
     pub(super) spelling: &'static dyn Spelling,
-    /// The entry's id: its pictures are called after it.
+    /// The entry's id, which is part of the names of its images.
     pub(super) id: &'b str,
     /// Whether long texts are folded.
     pub(super) folds: bool,
-    /// How many were named.
+    /// The number of images named.
     pub(super) pictures: usize,
-    /// What begins the points of lists. One right below another of the same mark would go on with it.
+    /// The bullet of lists. It differs from that of a list directly above, which a list with the same bullet would continue.
     pub(super) bullet: &'static str,
 }
 
 impl MarkdownBlocks<'_, '_> {
-    /// Writes blocks one below the other, those that are folded in a list of their own: they may lie in each other
-    /// to any depth.
+    /// Writes blocks one below the other. Folded blocks, which may be nested to any depth, are handled with a stack instead
+    /// of recursion.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
         let mut blocks = blocks.iter();
-        // Those that go on behind what is folded.
+        // The rest of the blocks after each open fold.
         let mut outer = Vec::new();
         loop {
             match blocks.next() {
@@ -65,7 +65,7 @@ impl MarkdownBlocks<'_, '_> {
                 for item in items {
                     self.point(item.point, &item.line);
                 }
-                // What followed at once would be taken for a part of the last point.
+                // A line directly below would continue the last item.
                 self.writer.gap();
             }
             Block::Table { head, rows } => self.table(head, rows),
@@ -83,7 +83,7 @@ impl MarkdownBlocks<'_, '_> {
         }
     }
 
-    /// A line of its own.
+    /// Writes a line as a paragraph.
     pub(super) fn paragraph(&mut self, line: &Line) {
         let mut text = String::with_capacity(LINE);
         spans(self.spelling, line, true, &mut text);
@@ -98,13 +98,13 @@ impl MarkdownBlocks<'_, '_> {
         self.writer.line(&text);
     }
 
-    /// Sets in what belongs to the point above.
+    /// Indents the following lines, which belong to the list item above.
     pub(super) fn open(&mut self) -> LineLevel {
         let blanks = self.spelling.marks().set_in;
         self.writer.open(blanks, blanks)
     }
 
-    /// Text as it is, folded if it is long.
+    /// Writes verbatim text, folded if it is long.
     fn verbatim(&mut self, text: &str, language: &str) {
         let lines = page::lines(text);
         let is_folded = self.folds && self.options.folds(lines);
@@ -120,12 +120,12 @@ impl MarkdownBlocks<'_, '_> {
         }
     }
 
-    /// Begins what is folded behind a summary.
+    /// Begins a fold with a summary.
     pub(super) fn begin_fold(&mut self, summary: &Line) {
         self.spelling.begin_fold(self.writer, summary);
     }
 
-    /// Ends what is folded.
+    /// Ends a fold.
     pub(super) fn end_fold(&mut self) {
         self.spelling.end_fold(self.writer);
     }
@@ -153,7 +153,7 @@ impl MarkdownBlocks<'_, '_> {
             if let Some(cell) = cells.get(at) {
                 let start = text.len();
                 spans(self.spelling.of_cells(), cell, false, &mut text);
-                // In code a bar stands without a backslash, and would end the cell.
+                // In code, a bar has no backslash and would end the cell.
                 let cell = text.split_off(start).replace("\\|", "|").replace('|', "\\|");
                 text.push_str(&cell);
             }
@@ -174,7 +174,7 @@ impl MarkdownBlocks<'_, '_> {
         let [open, close] = marks.brackets;
         match self.options.shown(media, picture) {
             PictureSource::Within(address) => {
-                // The bytes stand apart, so that the line can be read.
+                // The bytes come in a separate line, so that this one is readable.
                 self.writer.line(&format!("![{label}][{key}]"));
                 self.writer.gap();
                 self.writer.line(&format!("[{key}]: {address}"));
@@ -187,7 +187,7 @@ impl MarkdownBlocks<'_, '_> {
     }
 }
 
-/// A line of spans. What is told verbatim is code. `begins`: it stands at the start of a line.
+/// Writes a line of spans. Verbatim texts are code. `begins`: whether it is at the start of a line.
 pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mut String) {
     let start = out.len();
     let names_agent = names_agent(line);
@@ -203,7 +203,7 @@ pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mu
     }
 }
 
-/// Whether a line is of a call of an agent: its argument is what the agent is to do, in words, even if that is one word.
+/// Whether a line is the title of a sub-agent's call. Its argument is a description, even if it is one word.
 fn names_agent(line: &Line) -> bool {
     line.spans.iter().any(|span| span.role.name() == "tool.agent")
 }
@@ -227,7 +227,7 @@ fn spelled(spelling: &dyn Spelling, span: &Span, names_agent: bool, begins: bool
     }
 }
 
-/// How a span is set off from plain text, by the tag that HTML has for that; nothing if it isn't.
+/// Returns the HTML tag for the format of a span, or an empty string if it is plain text.
 fn tag_of(span: &Span, names_agent: bool) -> &'static str {
     match span.role.name() {
         "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => "b",
@@ -237,7 +237,7 @@ fn tag_of(span: &Span, names_agent: bool) -> &'static str {
     }
 }
 
-/// A line of spans as a summary of HTML has it.
+/// Writes a line of spans as the content of an HTML summary.
 pub(super) fn html_spans(line: &Line, out: &mut String) {
     let names_agent = names_agent(line);
     for span in &line.spans {
@@ -253,14 +253,14 @@ pub(super) fn html_spans(line: &Line, out: &mut String) {
     }
 }
 
-/// What a writer above has spelled, its further lines as far in as the first.
+/// Writes text that another writer has formatted, with its further lines indented as far as the first.
 fn set_in(text: &str, out: &mut String) {
     let line = out.rfind('\n').map_or(0, |end| end + 1);
     let columns = out[line..].chars().count();
     for (at, line) in text.split('\n').enumerate() {
         if at > 0 {
             out.push('\n');
-            // No blanks at the end of a line.
+            // No indentation for an empty line.
             out.extend(std::iter::repeat_n(' ', if line.is_empty() { 0 } else { columns }));
         }
         out.push_str(line);
@@ -273,7 +273,7 @@ fn is_verbatim(text: &str) -> bool {
     find(b' ', text.as_bytes()).is_none() || !text.chars().all(is_of_words)
 }
 
-/// The lines of hunks with their marks, and where each hunk is if that is known.
+/// Formats hunks as a unified diff, with the line numbers of each hunk if they are known.
 fn diff(hunks: &[Hunk]) -> String {
     let size = |hunk: &Hunk| hunk.lines.iter().map(|line| line.text.len() + 2).sum::<usize>();
     let mut text = String::with_capacity(hunks.iter().map(|hunk| LINE + size(hunk)).sum());

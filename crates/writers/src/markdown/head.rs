@@ -1,11 +1,11 @@
-//! What stands above the activity of a Markdown page, written last and put first: the title, the answer, totals.
+//! The head of a Markdown page, which is written last and put first: the title, the answer, the totals.
 //!
 //! ````text
-//! # Add percentage discounts           the first prompt, else a heading of the answer, else the folder
+//! # Add percentage discounts           the first prompt, or a heading of the answer, or the folder
 //!
 //! 21 Nov 2026 21:05 UTC · claude-sonnet-5-5 · `~/shop` · 3 turns · 35s · $0.21
 //!
-//! > Please add percentage discounts.   the prompt, if there is one only and the title isn't all of it
+//! > Please add percentage discounts.   the prompt, if there is only one and it is longer than the title
 //!
 //! ## Answer
 //! …
@@ -20,24 +20,24 @@ use streamfmt_core::entry::{Entry, Line, text_size};
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Answer, DocumentHead, Node, Relation};
 
-/// A first prompt longer than this stays where it was asked, in bytes.
+/// The longest first prompt in the head, in bytes. A longer one stays at its place in the activity.
 const MAX_PROMPT: usize = 64 * 1024;
 
-/// What is kept until the head is written.
+/// The parts that are kept until the head is written.
 #[derive(Debug, Default)]
 pub(super) struct KeptHead {
     /// The first prompt, unless it is long.
     prompt: Option<Box<Entry>>,
     prompts: u64,
     pub(super) answer: Option<Answer>,
-    /// The title of the last session that was written.
+    /// The title of the last heading of a session.
     session: Option<Line>,
     /// Whether something was written below the head.
     pub(super) has_body: bool,
 }
 
 impl KeptHead {
-    /// Keeps a node for the head; gives back one that isn't of it.
+    /// Keeps a node for the head. Returns the node if it belongs to the body instead.
     pub(super) fn keep<'n>(&mut self, node: &'n Node) -> Option<&'n Node> {
         let entry = &*node.entry;
         if entry.view.is_heading() {
@@ -58,7 +58,7 @@ impl KeptHead {
 }
 
 impl Markdown {
-    /// Writes the head, and begins the fold of the activity below it.
+    /// Writes the head, and the beginning of the fold around the activity below it.
     pub(super) fn write_kept(
         &mut self,
         mut kept: KeptHead,
@@ -81,7 +81,7 @@ impl Markdown {
             writeln!(out, "\n{facts}")?;
         }
         let has_one_prompt = kept.prompts == 1;
-        let is_title = |entry: &Entry| page::says_only(&entry.view, title);
+        let is_title = |entry: &Entry| page::is_only(&entry.view, title);
         if let Some(prompt) = kept.prompt.take_if(|prompt| has_one_prompt && !is_title(prompt)) {
             self.write(&prompt, &Relation::Own, out)?;
         }
@@ -94,10 +94,10 @@ impl Markdown {
         if has_answer {
             self.heading("Answer", out)?;
         }
-        // Where the price is known, the line below the title has all of them.
+        // If the cost is known, the line below the title already has all totals.
         let totals = of(Kind::Notice).filter(|node| node.is_of_answer() && head.cost.is_none());
-        let said = answer.iter().filter(|node| node.entry.kind == Kind::Reply || node.entry.is_in_tree());
-        for (at, node) in said.chain(done).chain(totals).enumerate() {
+        let replies = answer.iter().filter(|node| node.entry.kind == Kind::Reply || node.entry.is_in_tree());
+        for (at, node) in replies.chain(done).chain(totals).enumerate() {
             let below = if at == 0 { page::below_title(&node.entry, title) } else { None };
             self.write(below.as_ref().unwrap_or(&node.entry), &Relation::Own, out)?;
         }
@@ -118,7 +118,7 @@ impl Markdown {
         Ok(())
     }
 
-    /// `21 Nov 2026 21:05 UTC · claude-sonnet-5-5 · …`
+    /// Returns the line below the title: `21 Nov 2026 21:05 UTC · claude-sonnet-5-5 · …`.
     fn facts(&self, head: &DocumentHead, title: &str) -> String {
         let mut facts = Vec::new();
         let plain = |text: &str| {
@@ -138,7 +138,7 @@ impl Markdown {
     }
 }
 
-/// A model may stand at the start of the line, where some characters mean something.
+/// Whether a text is escaped as at the start of a line: the model may be there.
 fn facts_begin(text: &str) -> bool {
     !text.starts_with(|ch: char| ch.is_ascii_digit() || ch == '$')
 }

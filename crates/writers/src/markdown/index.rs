@@ -1,4 +1,4 @@
-//! The page that leads to others, in Markdown.
+//! The index of pages, in Markdown.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use crate::page;
 use streamfmt_core::figures;
 
 impl Markdown {
-    /// The page that leads to `pages`, in their order.
+    /// Returns an index of `pages`, in their order.
     pub fn index(pages: &[IndexedPage]) -> String {
         let mut index = String::from("# Agent sessions\n\n");
         for IndexedPage { href, head, .. } in pages {
-            // The name of a file has no characters that mean anything.
+            // The file names have no characters that need escaping.
             match &head.title {
                 Some(title) => {
                     index.push_str("- [");

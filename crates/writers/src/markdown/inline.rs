@@ -1,9 +1,9 @@
-//! Text within a line, spelled so that Markdown shows it as it is.
+//! Escapes text within a line, so that Markdown shows it verbatim.
 //!
-//! Nothing of it becomes markup, HTML or an entity, ends what it stands in, calls for a person (`@name`), refers to an
-//! issue (`#12`, `!12`, `GH-12`), closes one, or is a command to GitLab (`/close` at the start of a line). A reference
-//! is parted by an empty comment, since the hosts look for it after the markup is gone; all else by a backslash, and
-//! only where it would mean something, so that the source stays readable.
+//! No text becomes markup, HTML or an entity, ends the block that contains it, mentions anyone (`@name`), refers to an
+//! issue (`#12`, `!12`, `GH-12`), closes one, or is a command to GitLab (`/close` at the start of a line). An empty comment
+//! is inserted into a reference, since hosts find references after parsing the markup. All else is escaped by a backslash,
+//! only where needed, so that the source stays readable.
 
 use std::fmt::Write;
 use std::iter;
@@ -11,7 +11,7 @@ use std::iter;
 use crate::byte_set::byte_set;
 use crate::commonmark;
 
-/// Writes `text`, which holds no line feed. `begins`: it stands at the start of a line.
+/// Writes `text`, which has no line feed. `begins`: whether it is at the start of a line.
 pub(super) fn text(text: &str, begins: bool, out: &mut String) {
     let mut rest = if begins { line_start(text, out) } else { text };
     let mut before = None;
@@ -22,7 +22,7 @@ pub(super) fn text(text: &str, begins: bool, out: &mut String) {
         before = plain.chars().next_back().or(before);
         let Some(ch) = behind.chars().next() else { return };
         let used = if ch == '$' {
-            // Dollar signs mean something in pairs only.
+            // Only pairs of dollar signs have a meaning.
             let is_pair = || memchr::memchr_iter(b'$', text.as_bytes()).nth(1).is_some();
             out.push_str(if *has_formula.get_or_insert_with(is_pair) { "\\$" } else { "$" });
             1
@@ -35,20 +35,20 @@ pub(super) fn text(text: &str, begins: bool, out: &mut String) {
     out.push_str(rest);
 }
 
-/// Where the first character is that may need more than being written.
+/// Returns the position of the first character that may need escaping.
 fn first_special(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let is_special = |(at, byte): (usize, &u8)| {
-        // Most are no address.
+        // An `h` is special only at the start of an address.
         IS_SPECIAL[usize::from(*byte)] && (*byte != b'h' || bytes[at..].starts_with(b"http"))
     };
     bytes.iter().enumerate().position(is_special)
 }
 
-/// Whether a character may need more than being written, by its byte: all that do have one.
+/// Whether a byte is a character that may need escaping. All of these are ASCII.
 static IS_SPECIAL: [bool; 256] = byte_set(b"\\`*_[]<&~|@#!$%=-h\t", &[]);
 
-/// Writes the special character `ch` at the start of `text`, and what belongs to it; returns how many bytes that was.
+/// Writes the special character `ch` at the start of `text`, or the whole address that it begins. Returns the number of bytes read.
 fn special(ch: char, text: &str, before: Option<char>, out: &mut String) -> usize {
     let next = text[ch.len_utf8()..].chars().next();
     let is_word = |ch: Option<char>| ch.is_some_and(char::is_alphanumeric);
@@ -77,7 +77,7 @@ fn special(ch: char, text: &str, before: Option<char>, out: &mut String) -> usiz
             out.push_str("-<!-- -->");
         }
         '&' | '@' | '#' | '!' | '-' => out.push(ch),
-        // Obsidian hides what stands between two pairs, and marks it.
+        // Obsidian hides the text between two pairs of `%`, and marks that between two of `=`.
         '%' | '=' if next != Some(ch) => out.push(ch),
         _ => {
             out.push('\\');
@@ -87,8 +87,8 @@ fn special(ch: char, text: &str, before: Option<char>, out: &mut String) -> usiz
     ch.len_utf8()
 }
 
-/// Writes the address at the start of `text`, which hosts make a link of, as it is; returns its length. One that
-/// names an issue is code: a link to it would be noted there, and might close it.
+/// Writes the address at the start of `text`, which hosts turn into a link, and returns its length. The address of an issue is
+/// written as code: a link would create a reference in the issue, and might close it.
 fn url(text: &str, out: &mut String) -> Option<usize> {
     if !text.starts_with("http://") && !text.starts_with("https://") {
         return None;
@@ -105,7 +105,7 @@ fn url(text: &str, out: &mut String) -> Option<usize> {
     Some(length)
 }
 
-/// Whether an address is that of an issue or a change of somebody's project.
+/// Whether an address is one of an issue or a change in a project.
 pub(super) fn refers(url: &str) -> bool {
     const REFERRING: [&str; 8] =
         ["issues", "pull", "pulls", "merge_requests", "epics", "work_items", "commit", "discussions"];
@@ -114,12 +114,12 @@ pub(super) fn refers(url: &str) -> bool {
     between.is_some_and(|(parts, _)| parts.split('/').any(is_referring))
 }
 
-/// Writes what would begin a block if it stood at the start of a line; returns the rest.
+/// Writes a mark that would begin a block at the start of a line, escaped. Returns the rest.
 fn line_start<'t>(text: &'t str, out: &mut String) -> &'t str {
     let text = text.trim_start_matches([' ', '\t']);
     let mut rest = text.chars();
     match rest.next() {
-        // `_`, `*`, `[`, `<`, `|`, `~`, `` ` `` are spelled with a backslash anyway.
+        // `_`, `*`, `[`, `<`, `|`, `~`, `` ` `` are always escaped.
         Some(ch @ ('#' | '>' | '+' | '-' | '=' | '/' | ':' | '^')) => {
             out.push('\\');
             out.push(ch);
@@ -138,7 +138,7 @@ fn line_start<'t>(text: &'t str, out: &mut String) -> &'t str {
 /// Writes `text` as code within a line.
 pub(super) fn code(text: &str, out: &mut String) {
     let fence = longest_run(text, b'`') + 1;
-    // A blank is taken off at both ends if there is one at each; text of blanks alone stays as it is.
+    // Markdown removes one blank at each end if both have one, except from text of only blanks.
     let pad =
         if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() { " " } else { "" };
     let pad = if text.bytes().all(|byte| byte == b' ') && !text.is_empty() { "" } else { pad };
@@ -153,7 +153,7 @@ pub(super) fn code(text: &str, out: &mut String) {
     out.extend(iter::repeat_n('`', fence));
 }
 
-/// The longest run of `byte` in `text`.
+/// Returns the length of the longest run of `byte` in `text`.
 pub(super) fn longest_run(text: &str, byte: u8) -> usize {
     let (mut longest, mut run, mut last) = (0, 0, None);
     for at in memchr::memchr_iter(byte, text.as_bytes()) {
@@ -164,19 +164,19 @@ pub(super) fn longest_run(text: &str, byte: u8) -> usize {
     longest
 }
 
-/// Writes a span into a line of HTML, as a link if it leads to a place that may be linked.
+/// Writes a span into a line of HTML, as a link if it has one that is allowed.
 pub(super) fn html_span(text: &str, link: Option<&str>, out: &mut String) {
     let address = link.and_then(commonmark::address).filter(|address| !refers(address));
     let Some(address) = address else { return html(text, out) };
     out.push_str("<a href=\"");
-    // Of characters that mean nothing in quotes, but for this one.
+    // Its only character with a meaning in quotes.
     out.push_str(&address.replace('&', "&amp;"));
     out.push_str("\">");
     html(text, out);
     out.push_str("</a>");
 }
 
-/// Writes text into a line of HTML, as a summary is: entities instead of backslashes.
+/// Writes text into a line of HTML, such as a summary, with entities instead of backslashes.
 pub(super) fn html(text: &str, out: &mut String) {
     let mut before = None;
     for (at, ch) in text.char_indices() {
@@ -200,7 +200,7 @@ pub(super) fn html(text: &str, out: &mut String) {
 mod tests {
     use super::*;
 
-    fn said(foreign: &str, begins: bool) -> String {
+    fn escaped(foreign: &str, begins: bool) -> String {
         let mut out = String::new();
         text(foreign, begins, &mut out);
         out
@@ -221,7 +221,7 @@ mod tests {
             ("see https://a.b/c_d_?e=f.", "see https://a.b/c_d_?e=f."),
             ("closes https://github.com/o/r/issues/1", "closes `https://github.com/o/r/issues/1`"),
         ] {
-            assert_eq!(said(foreign, false), spelled);
+            assert_eq!(escaped(foreign, false), spelled);
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
             ("/close", "\\/close"),
             ("| a |", "\\| a \\|"),
         ] {
-            assert_eq!(said(foreign, true), spelled);
+            assert_eq!(escaped(foreign, true), spelled);
         }
     }
 

@@ -1,7 +1,7 @@
-//! Markdown of a model, spelled anew from what the parser understood.
+//! Writes the Markdown of a model again from the events of the parser.
 //!
-//! What is copied is a parser's reading away from being something else in the next parser; what is written anew holds
-//! only what we chose: raw HTML as text, pictures as links, addresses of harmless schemes, headings below ours.
+//! Copied source could mean something else to another parser. Text that is written again has only the constructions that we
+//! chose: raw HTML as text, images as links, addresses of harmless schemes, headings below ours.
 
 use std::borrow::Cow;
 use std::mem;
@@ -16,7 +16,7 @@ use crate::page;
 use streamfmt_core::find::find;
 use streamfmt_core::text;
 
-/// Writes Markdown, or, if it is such that no one wrote it, its source.
+/// Writes Markdown, or its source in a fence if parsing it might take too long.
 pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling, source: &str) {
     let source = source.trim_matches('\n').trim_end();
     if source.trim().is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling
         table: None,
         in_heading: false,
     };
-    // References may be spelled with entities, which come as texts of their own.
+    // References may be spelled with entities, which are separate events: merge the texts.
     let unused = commonmark::read(source, TextMergeStream::new, |event| prose.event(event));
     prose.flush();
     for definition in unused {
@@ -55,7 +55,7 @@ pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling
     }
 }
 
-/// A link that is open: where it leads, and where its label begins in the line.
+/// An open link: its target, and the start of its label in the line.
 struct OpenMarkdownLink {
     target: String,
     start: usize,
@@ -71,14 +71,14 @@ struct MarkdownProse<'w, 'p> {
     spelling: &'static dyn Spelling,
     /// The paragraph so far.
     line: String,
-    /// What a reader sees of the labels of links that are open.
+    /// The plain text of the labels of open links.
     shown: Vec<String>,
-    /// Where to return to when quotes and points that are open end.
+    /// The levels of open quotes and list items.
     open: Vec<LineLevel>,
     links: Vec<OpenMarkdownLink>,
-    /// Lists that are open: the number of the next point, if they are numbered.
+    /// Open lists, with the number of the next item if they are numbered.
     lists: Vec<Option<u64>>,
-    /// Whether an empty line must come before the next block.
+    /// Whether the next block needs an empty line before it.
     gap: bool,
     code: Option<OpenCode>,
     table: Option<MarkdownTable>,
@@ -93,7 +93,7 @@ impl MarkdownProse<'_, '_> {
             Event::Code(code) => {
                 let code = one_line(&code);
                 self.note_shown(&code);
-                // A bar ends a cell even inside of code.
+                // A bar ends a cell even inside code.
                 let code = if self.table.is_some() { code.replace('|', "\\|").into() } else { code };
                 self.inside().code(&code, &mut self.line);
             }
@@ -111,7 +111,7 @@ impl MarkdownProse<'_, '_> {
             Event::HardBreak => self.line.push_str(self.spelling.marks().line_break),
             Event::Rule => {
                 self.begin();
-                // Right below a line it would make that a heading.
+                // Directly below a line, it would turn that into a heading.
                 self.writer.gap();
                 self.writer.line(self.spelling.marks().rule);
                 self.gap = true;
@@ -129,14 +129,14 @@ impl MarkdownProse<'_, '_> {
             code.text.push_str(foreign);
             return;
         }
-        // A line feed here was spelled as an entity.
+        // A line feed here was written as an entity.
         let foreign = one_line(foreign);
         self.note_shown(&foreign);
         let begins = self.table.is_none() && (self.line.is_empty() || self.line.ends_with('\n'));
         self.inside().text(&foreign, begins, &mut self.line);
     }
 
-    /// How text is spelled where the line goes on.
+    /// Returns the spelling at the current position: that of cells inside a table.
     fn inside(&self) -> &'static dyn Spelling {
         if self.table.is_some() { self.spelling.of_cells() } else { self.spelling }
     }
@@ -210,12 +210,12 @@ impl MarkdownProse<'_, '_> {
             Tag::Strong => self.line.push_str(self.strong()),
             Tag::Strikethrough => self.line.push_str(self.inside().marks().strike),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.start_link(&dest_url),
-            // Never made with the options above, or nothing to begin.
+            // Disabled by the options of the parser, or without a beginning.
             _ => {}
         }
     }
 
-    /// What stands around words that are strong: nothing where all of the line is.
+    /// Returns the mark around strong words: empty where the whole line is strong.
     fn strong(&self) -> &'static str {
         let is_strong = self.in_heading && self.spelling.marks().has_strong_headings;
         if is_strong { "" } else { self.inside().marks().strong }
@@ -259,7 +259,7 @@ impl MarkdownProse<'_, '_> {
             TagEnd::Item => {
                 self.flush();
                 self.leave();
-                // A point of paragraphs would part all points.
+                // An empty line after an item with paragraphs would add space between all items.
                 self.gap = false;
             }
             TagEnd::TableCell => {
@@ -326,7 +326,7 @@ impl MarkdownProse<'_, '_> {
     }
 }
 
-/// Text cleaned for a line.
+/// Cleans a text, and replaces its line feeds by blanks.
 fn one_line(foreign: &str) -> Cow<'_, str> {
     let text = text::clean(foreign);
     match find(b'\n', text.as_bytes()) {
@@ -335,7 +335,7 @@ fn one_line(foreign: &str) -> Cow<'_, str> {
     }
 }
 
-/// A model's headings stand below those of the page.
+/// Returns the depth of a model's heading, which is below those of the page.
 fn depth(level: HeadingLevel) -> usize {
     (level as usize + 2).min(6)
 }

@@ -1,4 +1,4 @@
-//! What a format that is laid out like Markdown may spell in its own way.
+//! The syntax of formats that have the structure of Markdown.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,25 +10,24 @@ use crate::lines::LineWriter;
 use crate::page;
 use streamfmt_core::entry::{Line, Point};
 
-/// How the parts of a page are spelled. Whatever a text holds, it may not mean anything in the format.
+/// Writes the parts of a page in the syntax of a format. No text may have a meaning in the format, whatever it contains.
 pub(crate) trait Spelling: fmt::Debug + Sync {
-    /// What is the same wherever it is written.
+    /// Returns the fixed marks of the format.
     fn marks(&self) -> &'static SpellingMarks;
 
-    /// What is before and behind a heading of this depth, from 1 to 6.
+    /// Returns the marks before and after a heading of this depth, from 1 to 6.
     fn heading(&self, depth: usize) -> [&'static str; 2];
 
-    /// Writes `text`, which holds no line feed. `begins`: it is at the start of a line.
+    /// Writes `text`, which has no line feed. `begins`: whether it is at the start of a line.
     fn text(&self, text: &str, begins: bool, out: &mut String);
 
     /// Writes `text` as code within a line.
     fn code(&self, text: &str, out: &mut String);
 
-    /// Writes a link to `target` around what is written to `label`; where it may not lead, label and address are shown.
-    /// `shown`: what a reader sees of the label.
+    /// Writes a link to `target`; if that isn't allowed, the label and the address. `label`: the formatted label. `shown`: its plain text.
     fn link(&self, label: &str, target: &str, shown: &str, out: &mut String);
 
-    /// Writes label and address of a link that may not lead to where it should.
+    /// Writes the label and the address of a link that isn't allowed.
     fn unlinked(&self, label: &str, target: &str, shown: &str, out: &mut String) {
         out.push_str(label);
         if !target.is_empty() && target != shown && target.strip_prefix("mailto:") != Some(shown) {
@@ -37,27 +36,27 @@ pub(crate) trait Spelling: fmt::Debug + Sync {
         }
     }
 
-    /// [`Spelling::link`] for a model's text, where an address may be its own label.
+    /// Writes a link as [`Spelling::link`] does, in a model's text, where an address may be its own label.
     fn link_in_prose(&self, label: &str, target: &str, shown: &str, out: &mut String) {
         self.link(label, target, shown, out);
     }
 
-    /// Writes `text` verbatim, so that nothing in it ends that.
+    /// Writes `text` in a fence that no line of it ends.
     fn fenced(&self, writer: &mut LineWriter<'_>, text: &str, language: &str);
 
-    /// Begins a point of a list.
+    /// Writes the beginning of a list item.
     fn point(&self, point: Point, bullet: &str, out: &mut String);
 
-    /// Begins what may be folded behind a summary.
+    /// Begins a fold with a summary, where the format supports folds.
     fn begin_fold(&self, writer: &mut LineWriter<'_>, summary: &Line);
 
-    /// Ends what may be folded.
+    /// Ends a fold.
     fn end_fold(&self, writer: &mut LineWriter<'_>);
 
-    /// How the cells of tables are spelled.
+    /// Returns the spelling inside the cells of tables.
     fn of_cells(&self) -> &'static dyn Spelling;
 
-    /// Writes what is before and behind the rows of a table.
+    /// Writes the line before and after the rows of a table, if the format has one.
     fn edge_of_table(&self, writer: &mut LineWriter<'_>) {
         let _ = writer;
     }
@@ -66,35 +65,35 @@ pub(crate) trait Spelling: fmt::Debug + Sync {
 /// Marks of a format.
 #[derive(Debug)]
 pub(crate) struct SpellingMarks {
-    /// Around strong words.
+    /// Around strong text.
     pub(crate) strong: &'static str,
-    /// Around stressed words.
+    /// Around emphasised text.
     pub(crate) emphasis: &'static str,
-    /// Around words that are struck out.
+    /// Around struck out text.
     pub(crate) strike: &'static str,
-    /// Around a picture that isn't shown.
+    /// Around the description of an image that isn't shown.
     pub(crate) brackets: [&'static str; 2],
-    /// Before points, and before those of a list right below another list.
+    /// Before list items, and before those of a list directly below another list.
     pub(crate) bullets: [&'static str; 2],
     /// Before tasks of a list: open, done.
     pub(crate) tasks: [&'static str; 2],
-    /// Before what belongs to a point.
+    /// Before further lines of a list item.
     pub(crate) set_in: &'static str,
-    /// Before what a sub-agent does, for each that it is inside of.
+    /// Before the steps of a sub-agent, once for each level.
     pub(crate) nest: &'static str,
-    /// Before what a model quotes.
+    /// Before the lines of a quote.
     pub(crate) quote: &'static str,
-    /// Ends a line of a paragraph.
+    /// At the end of a line of a paragraph.
     pub(crate) line_break: &'static str,
-    /// A rule.
+    /// A horizontal rule.
     pub(crate) rule: &'static str,
-    /// Whether a heading is spelled as strong words are, which don't nest.
+    /// Whether headings are written as strong text, which can't be nested.
     pub(crate) has_strong_headings: bool,
-    /// Whether pictures can be shown.
+    /// Whether images can be shown.
     pub(crate) has_pictures: bool,
 }
 
-/// Markdown, as the hosts of code show it.
+/// Markdown, as code hosts render it.
 #[derive(Debug)]
 pub(super) struct Commonmark;
 
@@ -134,7 +133,7 @@ impl Spelling for Commonmark {
         match commonmark::address(target).filter(|address| !inline::refers(address)) {
             Some(address) if !label.trim().is_empty() => {
                 out.extend(["[", label, "]("]);
-                // An entity in an address is decoded again.
+                // Parsers decode entities in addresses.
                 let mut between = "";
                 for part in address.split('&') {
                     out.extend([mem::replace(&mut between, "&amp;"), part]);
@@ -161,7 +160,7 @@ impl Spelling for Commonmark {
             longest => Cow::Owned("`".repeat(longest + 1)),
         };
         writer.open_line(&fence);
-        writer.go_on(if is_language(language) { language } else { "" });
+        writer.continue_line(if is_language(language) { language } else { "" });
         writer.end_line();
         page::split(text).for_each(|line| writer.line(line));
         writer.line(&fence);
@@ -183,7 +182,7 @@ impl Spelling for Commonmark {
         block::html_spans(summary, &mut line);
         line.push_str("</summary>");
         writer.line(&line);
-        // Up to an empty line all is HTML, also before a fence.
+        // An empty line is needed to end the HTML, even before a fence.
         writer.line("");
     }
 
@@ -198,7 +197,7 @@ impl Spelling for Commonmark {
     }
 }
 
-/// Whether a word may stand behind a fence: names of languages and file extensions.
+/// Whether a word may follow a fence: the name of a language or a file extension.
 fn is_language(word: &str) -> bool {
     (1..=20).contains(&word.len())
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+#-._".contains(&byte))

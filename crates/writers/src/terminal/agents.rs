@@ -1,7 +1,7 @@
-//! How rows name the sub-agents that they are inside of: a bar with a number for each, the outermost first.
+//! Marks rows with the sub-agents that they are inside: a bar with a number for each, the outermost first.
 //!
-//! The number is in each row, since rows of agents that work at the same time alternate. Where words stand for
-//! glyphs it is said once an entry, before its mark.
+//! The number is in each row, since rows of agents that work at the same time alternate. Where words replace
+//! glyphs, it comes once per entry, before its mark.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use super::rows::{RowWriter, glyph};
 use super::wrap::{self, StyledText};
 use super::{Look, MIN_WIDTH, TIME};
 
-/// Deeper sub-agents stand no further in.
+/// The most bars of a row. Deeper sub-agents get no more.
 const MAX_NEST: usize = 8;
-/// Columns of a row for each bar in it.
+/// The columns that a row must have for each bar.
 const COLUMNS_OF_BAR: usize = 16;
 
-/// The highest number that has a circle around it.
+/// The highest number that exists as a circled character.
 const LAST_CIRCLED: u32 = 20;
 
-/// The roles of sub-agents, one after the other.
+/// The roles of sub-agents, used in turn.
 const ROLES: [&str; 5] = ["agent.1", "agent.2", "agent.3", "agent.4", "agent.5"];
 
-/// The numbers of the sub-agents that an entry is inside of, as many of them as have room for a bar; `None` for one
-/// that isn't known.
+/// Returns the numbers of the sub-agents that an entry is inside, for as many bars as fit; `None` for an unknown
+/// one.
 pub(super) fn levels(look: &Look, depth: u16, agent: Option<&Arc<Subagent>>) -> Vec<Option<u32>> {
     if depth == 0 || look.layout.bare {
         return Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn levels(look: &Look, depth: u16, agent: Option<&Arc<Subagent>>) -> 
     numbers
 }
 
-/// The numbers that the rows of two entries begin with, each given by its depth and its agent.
+/// Returns the numbers that the rows of two entries have in common. Each entry is described by its depth and agent.
 pub(super) fn common(
     look: &Look,
     (depth, agent): (u16, Option<&Arc<Subagent>>),
@@ -58,7 +58,7 @@ pub(super) fn common(
     numbers
 }
 
-/// Sets a bar before all rows, with the number of the agent that it is of.
+/// Puts a bar with the number of an agent before all rows.
 pub(super) fn bar(writer: &mut RowWriter<'_>, number: Option<u32>) {
     let look = writer.look();
     let margin = look.layout.margin;
@@ -66,7 +66,7 @@ pub(super) fn bar(writer: &mut RowWriter<'_>, number: Option<u32>) {
     let number = number.filter(|_| look.layout.glyphs != Glyphs::Words);
     let figure = number.map_or_else(String::new, |number| figure(look, number));
     let text = format!("{figure}{shape}");
-    // Bars are in the same column with and without a number. The two are measured apart: that is quick for a single character.
+    // Bars are in the same column with and without a number. The two parts are measured separately, which is fast for single characters.
     let taken = wrap::width(&figure);
     let (before, behind) = (margin.saturating_sub(taken), usize::from(!text.is_empty()));
     let pieces = [
@@ -77,15 +77,15 @@ pub(super) fn bar(writer: &mut RowWriter<'_>, number: Option<u32>) {
     writer.indent_all(&pieces, before + taken + wrap::width(shape) + behind);
 }
 
-/// Says the number of an agent before the next row, in words.
+/// Puts the number of an agent before the next row, in words.
 pub(super) fn spoken(writer: &mut RowWriter<'_>, number: u32) {
     let look = writer.look();
     let text = format!("agent {number}");
     writer.indent(&[look.piece(role(number), &text), StyledText::blank(1)], &[]);
 }
 
-/// The entry and the relation of a node that starts the agent of this number, or is its result: the title of the call
-/// has the number before it.
+/// Returns the entry and relation of a node that starts the agent of this number, or is its result, with the number before
+/// the title of the call.
 pub(super) fn numbered<'n>(look: &Look, node: &'n Node, number: u32) -> (Cow<'n, Entry>, Cow<'n, Relation>) {
     let (entry, relation) = (Cow::Borrowed(&*node.entry), Cow::Borrowed(&node.relation));
     match &node.relation {
@@ -111,7 +111,7 @@ fn with_number(look: &Look, title: &Line, number: u32) -> Line {
     line
 }
 
-/// A number in as few columns as can be.
+/// Formats a number in as few columns as possible.
 fn figure(look: &Look, number: u32) -> String {
     let circled = is_circled(look, number).then(|| char::from_u32('①' as u32 + number - 1)).flatten();
     circled.map_or_else(|| number.to_string(), String::from)
@@ -121,7 +121,7 @@ fn is_circled(look: &Look, number: u32) -> bool {
     !look.layout.is_ascii() && (1..=LAST_CIRCLED).contains(&number)
 }
 
-/// The role of an agent's number and bar.
+/// Returns the role of an agent's number and bar.
 fn role(number: u32) -> &'static str {
     ROLES[number.saturating_sub(1) as usize % ROLES.len()]
 }

@@ -1,4 +1,4 @@
-//! The blocks of a body as rows.
+//! Writes the blocks of a body as rows.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,14 +12,14 @@ use streamfmt_core::entry::{Block, Line, ListItem, Point, Role, Span, TextLayout
 use streamfmt_core::figures;
 use streamfmt_core::theme::{Glyphs, Style};
 
-/// Columns that the further rows of a line of code are set in.
+/// The indentation of further rows of a line of code.
 const CODE_HANG: usize = 2;
 
 /// The language of commands.
 const SHELL: &str = "sh";
 
-/// Whether a block writes anything.
-pub(super) fn says_something(block: &Block) -> bool {
+/// Whether a block has any content to write.
+pub(super) fn has_content(block: &Block) -> bool {
     match block {
         Block::Prose { text, .. } => !text.trim().is_empty(),
         Block::Lines { lines } => !lines.is_empty(),
@@ -31,14 +31,14 @@ pub(super) fn says_something(block: &Block) -> bool {
     }
 }
 
-/// How a line is laid out, by its first part.
+/// Returns the layout of a line, which its first span determines.
 fn layout_of(line: &Line) -> TextLayout {
     line.spans.first().map_or(TextLayout::Plain, |span| span.role.text_layout())
 }
 
 impl RowWriter<'_> {
-    /// Writes blocks one below the other. What is folded stands in a list of its own, not on the stack, since
-    /// blocks may lie in each other to any depth.
+    /// Writes blocks one below the other. Folded blocks, which may be nested to any depth, are handled without
+    /// recursion.
     pub(super) fn blocks(&mut self, blocks: &[Block]) {
         let (mut blocks, mut level) = (blocks.iter(), self.level());
         let mut around = Vec::new();
@@ -88,12 +88,12 @@ impl RowWriter<'_> {
         }
     }
 
-    /// A line of spans.
+    /// Writes a line of spans.
     fn spans(&mut self, line: &Line) {
         self.hanging(line, 0);
     }
 
-    /// A line of spans whose rows after the first stand so many columns further in.
+    /// Writes a line of spans. `hang`: the indentation of its rows after the first.
     pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
         let look = self.look();
         if self.is_plain() && !look.layout.is_ascii() {
@@ -112,7 +112,7 @@ impl RowWriter<'_> {
         }
     }
 
-    /// A line of which something was spelled in several: they stand below one another.
+    /// Writes a line with preformatted pieces of several lines, which are written below one another.
     fn spelled_rows(&mut self, pieces: &[StyledText<'_>]) {
         let mut row: Vec<StyledText<'_>> = Vec::new();
         let level = self.level();
@@ -136,7 +136,7 @@ impl RowWriter<'_> {
         if self.look().layout.bare {
             return self.verbatim(text, role, 0);
         }
-        // Blank lines around a text are not part of it: the layout has its own.
+        // Remove blank lines around a text: the layout adds its own.
         let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
         let start = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let text = text[start..].trim_end();
@@ -158,7 +158,7 @@ impl RowWriter<'_> {
         }
     }
 
-    /// Verbatim text, with line numbers, a prompt or colours where they are wanted.
+    /// Writes verbatim text, with line numbers, a prompt and colours if they apply.
     pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
         let look = self.look();
         let mut numbers = start.map(|start| LineNumbers::new(start, text));
@@ -167,7 +167,7 @@ impl RowWriter<'_> {
                 let shape = look.piece("mark.command", glyph(look, "command"));
                 Some(self.mark(shape, wrap::width(shape.text)))
             }
-            // Further in than the result that may follow.
+            // Indented further than a result that may follow.
             TextLayout::Value => Some(self.shift(2 * look.layout.margin)),
             TextLayout::Plain | TextLayout::Typed | TextLayout::Folded | TextLayout::Hidden => None,
         };
@@ -208,7 +208,7 @@ impl RowWriter<'_> {
         let line = addressed(look, &item.line);
         let targets = targets(look.links(), &line);
         let mut pieces = pieces(look, &line, &targets);
-        // The state shows in the words too, unless they have a look of their own.
+        // The words show the state, too, unless they have their own style.
         for piece in pieces.iter_mut().filter(|piece| piece.role == "text") {
             piece.style = look.style(role);
         }
@@ -244,8 +244,8 @@ impl RowWriter<'_> {
     }
 }
 
-/// The last bytes of Markdown, from the beginning of a paragraph on, or of a line if there is none. Code that was begun before
-/// is begun again.
+/// Returns the end of Markdown, at most this many bytes, from the beginning of a paragraph, or of a line if there is none. If it begins
+/// inside a code block, the fence is repeated.
 fn end_of(text: &str, bytes: usize) -> Cow<'_, str> {
     let from = (text.len().saturating_sub(bytes)..=text.len()).find(|&at| text.is_char_boundary(at));
     let from = from.unwrap_or(text.len());
@@ -263,7 +263,7 @@ fn end_of(text: &str, bytes: usize) -> Cow<'_, str> {
     }
 }
 
-/// A line of code as pieces, in colours if there are any.
+/// Returns the pieces of a line of code, highlighted if `colours` is given.
 pub(super) fn coloured<'a>(
     look: &Look,
     line: &'a str,
@@ -286,7 +286,7 @@ pub(super) fn coloured<'a>(
     }
 }
 
-/// What the words of a command are: the programs that it runs and its strings; the rest is plain.
+/// Returns the role of a word in a command: programs, strings and comments have one, the rest is plain.
 fn role_in_command(syntax: Option<&'static str>) -> Option<&'static str> {
     match syntax? {
         "syntax.function" => Some("call.command.program"),
@@ -319,7 +319,7 @@ impl LineNumbers {
     }
 }
 
-/// The pieces of a line. `targets` are those of its spans.
+/// Returns the pieces of a line. `targets`: the link targets of its spans.
 pub(super) fn pieces<'a>(
     look: &Look,
     line: &'a Line,
@@ -342,10 +342,10 @@ pub(super) fn pieces<'a>(
     pieces
 }
 
-/// Characters of our own words, and what stands for them where there is only ASCII.
+/// Characters in our own texts, with their replacements in ASCII.
 const TWINS: [(char, &str); 5] = [('·', "-"), ('−', "-"), ('–', "-"), ('…', "..."), ('→', "->")];
 
-/// Whether a span holds our own words. What a tool or a model said stays as it is.
+/// Whether a span is our own text. Text of tools and models is never changed.
 fn is_ours(span: &Span) -> bool {
     match span.role.name() {
         "notice.info" | "notice.warning" | "notice.error" | "notice.note" | "session.note" | "tool.note"
@@ -377,7 +377,7 @@ fn push_in_ascii<'a>(piece: StyledText<'a>, out: &mut Vec<StyledText<'a>>) {
     }
 }
 
-/// Where the spans of a line lead, if links are written; empty if none does.
+/// Returns the link targets of a line's spans, if links are written; empty if no span has a link.
 pub(super) fn targets(links: bool, line: &Line) -> Vec<Option<Cow<'_, str>>> {
     if !links || line.spans.iter().all(|span| span.link.is_none()) {
         return Vec::new();
@@ -385,7 +385,7 @@ pub(super) fn targets(links: bool, line: &Line) -> Vec<Option<Cow<'_, str>>> {
     line.spans.iter().map(|span| span.link.as_deref().and_then(target)).collect()
 }
 
-/// The line with the address behind each link that it doesn't show yet, where links can't be followed.
+/// Where links aren't written, adds the address after each link, unless the line already shows it.
 pub(super) fn addressed<'l>(look: &Look, line: &'l Line) -> Cow<'l, Line> {
     if look.links() || line.spans.iter().all(|span| span.link.is_none()) {
         return Cow::Borrowed(line);
@@ -407,7 +407,7 @@ pub(super) fn addressed<'l>(look: &Look, line: &'l Line) -> Cow<'l, Line> {
     Cow::Owned(all)
 }
 
-/// A link's target as it may be written: of a harmless scheme, printable ASCII, not too long for terminals.
+/// Returns a link's target as printable ASCII. `None` if its scheme isn't harmless, or if it is too long for terminals.
 pub(super) fn target(link: &str) -> Option<Cow<'_, str>> {
     if !commonmark::has_scheme(link, &commonmark::SCHEMES) && !commonmark::has_scheme(link, &["file://"]) {
         return None;

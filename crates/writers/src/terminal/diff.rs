@@ -1,4 +1,4 @@
-//! Hunks of a diff as rows: number, mark, text, and within paired lines the words that changed.
+//! Writes the hunks of a diff as rows: line number, mark and text. In paired lines, the changed words are highlighted.
 
 use std::collections::HashMap;
 
@@ -13,17 +13,17 @@ use super::wrap::{self, StyledText};
 use crate::highlight::{self, Highlighter};
 use streamfmt_core::entry::{DiffLine, Hunk, LineChange, PairedLine};
 
-/// Longer lines are not compared word by word.
+/// The longest lines that are compared word by word, in bytes.
 const MAX_COMPARED: usize = 500;
 
-/// The first number of a word of several bytes: those of one byte are their own.
+/// The first number of words with several bytes: the number of a one-byte word is that byte.
 const FIRST_NUMBER: u16 = 256;
 
-/// Most bytes of a hunk whose words are painted for what they are.
+/// The most bytes of a hunk whose syntax is highlighted.
 const MAX_PAINTED: usize = 64 * 1024;
 
-/// The lines of a new file, one below the other, and the number of the first: nothing is beside them that they could be
-/// told from.
+/// Returns the text of a new file and the number of its first line, if the hunks are one with only added lines. Such a file is shown as
+/// code, since there are no other lines to distinguish.
 pub(super) fn new_file(hunks: &[Hunk]) -> Option<(String, u64)> {
     let [Hunk { old_start: None, new_start: Some(start), lines }] = hunks else { return None };
     if lines.iter().any(|line| line.change != LineChange::Add) {
@@ -55,24 +55,24 @@ pub(super) fn write(writer: &mut RowWriter<'_>, path: Option<&str>, hunks: &[Hun
     }
 }
 
-/// What stands before the text of lines.
+/// The part of a row before the text of its line.
 struct Gutter {
-    /// Digits of the largest number, if lines have numbers.
+    /// The number of digits of the largest line number, if lines have numbers.
     digits: Option<usize>,
-    /// The number of the line at hand, written out.
+    /// The formatted number of the current line.
     number: String,
     /// The marks of kept, added and removed lines.
     marks: [DiffMark; 3],
 }
 
-/// What stands between the number of a line and its text.
+/// The mark between the number of a line and its text.
 struct DiffMark {
     text: String,
     columns: usize,
 }
 
 impl Gutter {
-    /// Sets the next row in, behind the number of its line if lines have numbers.
+    /// Puts the line number before the next row, if lines have numbers.
     fn begin(&mut self, number: Option<u64>, writer: &mut RowWriter<'_>) {
         let Some(digits) = self.digits else { return };
         let number = number.map(|number| number.to_string()).unwrap_or_default();
@@ -83,14 +83,14 @@ impl Gutter {
     }
 }
 
-/// The largest number that a hunk shows; 0 if it has none.
+/// Returns the largest line number of a hunk; 0 if it has none.
 fn last_number(hunk: &Hunk) -> u64 {
     let starts = hunk.old_start.max(hunk.new_start);
     starts.map_or(0, |start| start.saturating_add(hunk.lines.len() as u64))
 }
 
-/// What paints the words of a hunk for what they are: only where a ground says which lines came and went, since colours of
-/// the text would hide that.
+/// Returns a highlighter for the syntax of a hunk. Only if added and removed lines have backgrounds: otherwise the colours of the syntax
+/// would hide which lines changed.
 fn syntax_of(look: &Look, path: Option<&str>, hunk: &Hunk) -> Option<Highlighter> {
     let has_grounds = ["diff.add", "diff.remove"].iter().all(|role| look.style(role).bg.is_some());
     if !look.is_ansi() || !has_grounds {
@@ -107,7 +107,7 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter, mut 
     hunk.paired_lines(|PairedLine { line, partner, numbers: [old, new] }| {
         let is_old = line.change == LineChange::Remove;
         if is_old && before != LineChange::Remove {
-            // What came begins where what went began: in a comment, or not.
+            // Added lines start in the same syntax as the removed ones: in a comment, or not.
             syntax_of_old.clone_from(&syntax);
         }
         before = line.change;
@@ -119,7 +119,7 @@ fn write_hunk(writer: &mut RowWriter<'_>, hunk: &Hunk, gutter: &mut Gutter, mut 
     });
 }
 
-/// Columns of the widest line, with its mark.
+/// Returns the columns of the widest line, with its mark.
 fn widest(hunk: &Hunk) -> usize {
     hunk.lines.iter().map(|line| wrap::width(line.text)).max().unwrap_or(0) + 2
 }
@@ -158,7 +158,7 @@ fn write_line(
     writer.filled(&pieces, hang, ground);
 }
 
-/// The parts of a line that come of two ways to part it.
+/// Combines two ways to split a line: by changed words, and by syntax.
 fn overlaid<'a>(
     words: &[(&'a str, bool)],
     painted: &[(&'a str, Option<&'static str>)],
@@ -180,8 +180,8 @@ fn overlaid<'a>(
     parts
 }
 
-/// `text` cut into parts that `other` has too and parts that it hasn't; `None` if `other` has less than half of it, so that
-/// this would tell nothing.
+/// Splits `text` into parts that `other` has, too, and parts that are changed (true). `None` if less than half of it is in `other`: then
+/// the parts would be of no use.
 pub(crate) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
     if text.len() > MAX_COMPARED || other.len() > MAX_COMPARED {
         return None;
@@ -191,7 +191,7 @@ pub(crate) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bo
     let (my_numbers, their_numbers) = (numbers_of(&mine, &mut known), numbers_of(&theirs, &mut known));
     let all = solid(text);
     let is_telling = |kept: usize| kept * 2 >= all && kept > 0;
-    // No more can be kept than both have in whatever order: most lines that have little in common end here.
+    // The words that both have, in any order, are an upper limit: most lines with little in common end here.
     if !is_telling(shared(&mine, &my_numbers, &their_numbers)) {
         return None;
     }
@@ -215,12 +215,12 @@ pub(crate) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bo
     is_telling(kept).then_some(parts)
 }
 
-/// Bytes of `text` that aren't blank.
+/// Returns the number of bytes of `text` that aren't blank.
 fn solid(text: &str) -> usize {
     text.chars().filter(|ch| !ch.is_whitespace()).map(char::len_utf8).sum()
 }
 
-/// Bytes of the words that both have, however they are ordered.
+/// Returns the number of bytes of the words that both have, in any order.
 fn shared(mine: &[&str], my_numbers: &[u16], their_numbers: &[u16]) -> usize {
     let most = my_numbers.iter().chain(their_numbers).max().copied().unwrap_or(0);
     let mut left = vec![0_u16; usize::from(most) + 1];
@@ -238,14 +238,14 @@ fn shared(mine: &[&str], my_numbers: &[u16], their_numbers: &[u16]) -> usize {
     shared
 }
 
-/// The numbers of words that are longer than a byte.
+/// The numbers of words with several bytes.
 type WordNumbers<'w> = HashMap<&'w str, u16, FixedState>;
 
-/// The numbers of words, equal ones of equal words: they are compared many times. There are no more of them than a line that is
-/// compared has bytes.
+/// Returns a number for each word, equal ones for equal words, since words are compared many times. The numbers fit, since a compared
+/// line has at most [`MAX_COMPARED`] bytes.
 fn numbers_of<'w>(words: &[&'w str], known: &mut WordNumbers<'w>) -> Vec<u16> {
     let number = |word: &&'w str| {
-        // Most of what stands between words is one byte, which is a number already.
+        // Most characters between words are one byte, which is its own number.
         if let [byte] = word.as_bytes() {
             return u16::from(*byte);
         }
@@ -255,7 +255,7 @@ fn numbers_of<'w>(words: &[&'w str], known: &mut WordNumbers<'w>) -> Vec<u16> {
     words.iter().map(number).collect()
 }
 
-/// The words of a line of code; what is between them, grapheme by grapheme.
+/// Splits a line of code into words and the graphemes between them.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::with_capacity(text.len() / 2);
     let mut rest = text;
@@ -267,11 +267,11 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// The length of the word, or else of the grapheme, that a text begins with.
+/// Returns the length of the word or grapheme at the start of a text.
 fn first_word(text: &str) -> usize {
     let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
     match text.as_bytes() {
-        // A character of ASCII before another is a grapheme, but for the two that end a line.
+        // An ASCII character before another is a grapheme, except in CRLF.
         [first, next, ..]
             if first.is_ascii() && next.is_ascii() && *first != b'\r' && !is_word(char::from(*first)) =>
         {
@@ -291,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// The same, as it would be said most simply.
+    /// A simple implementation of [`changed`].
     fn changed_plainly<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bool)>> {
         let (mine, theirs) = (words_plainly(text), words_plainly(other));
         let mut parts = Vec::new();
@@ -327,7 +327,7 @@ mod tests {
             cut in 0_usize..24,
         ) {
             prop_assert_eq!(words(&text), words_plainly(&text));
-            // What resembles it, too.
+            // Also with a text that resembles it.
             let words = words_plainly(&text);
             let (start, end) = words.split_at(cut.min(words.len()));
             let alike = [&*start.concat(), &*other, &*end.concat()].concat();

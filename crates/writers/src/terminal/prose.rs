@@ -1,7 +1,7 @@
-//! Markdown of a model, laid out for a terminal.
+//! Renders the Markdown of a model for a terminal.
 //!
-//! One walk over the parser's events with a list of what is open; nothing here or in the parser calls itself,
-//! so nesting costs no stack. Whatever the parser decodes (`&#27;` is an escape character) is cleaned again
+//! This is a loop over the parser's events with a list of the open blocks. Neither it nor the parser is recursive,
+//! so nesting costs no stack. Text that the parser has decoded (`&#27;` is an escape character) is cleaned again
 //! before it is written.
 
 use std::convert::identity;
@@ -18,7 +18,7 @@ use crate::{highlight, page};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::Style;
 
-/// Writes Markdown. `role` is that of its plain text.
+/// Writes Markdown. `role`: the role of its plain text.
 pub(super) fn write(writer: &mut RowWriter<'_>, text: &str, role: &str) {
     let base = writer.look().style(role);
     let mut prose = TerminalProse {
@@ -50,7 +50,7 @@ struct TextRun {
     link: Option<std::rc::Rc<str>>,
 }
 
-/// A link that is open.
+/// An open link: its address, and the index of the first run of its label.
 struct OpenTerminalLink {
     address: String,
     first: usize,
@@ -59,7 +59,7 @@ struct OpenTerminalLink {
 #[derive(Default)]
 struct TerminalTable {
     aligns: Vec<Alignment>,
-    /// The rows, the head first.
+    /// The rows, with the head first.
     rows: Vec<Vec<Vec<TextRun>>>,
 }
 
@@ -68,16 +68,16 @@ struct TerminalProse<'w, 'p> {
     base: Style,
     /// The paragraph so far.
     runs: Vec<TextRun>,
-    /// Styles that are open, each over the one before.
+    /// The open styles, each combined with those before.
     styles: Vec<Style>,
-    /// Where to return to when quotes and points that are open end.
+    /// The levels of open quotes and list items.
     open: Vec<RowLevel>,
     links: Vec<OpenTerminalLink>,
-    /// Lists that are open: the number of the next point, if they are numbered.
+    /// Open lists, with the number of the next item if they are numbered.
     lists: Vec<Option<u64>>,
-    /// Whether a point has begun whose mark isn't written yet: it depends on what comes first in it.
+    /// Whether a list item has begun whose mark isn't written yet: it depends on the next event.
     point: bool,
-    /// Whether a blank row must come before the next block.
+    /// Whether the next block needs a blank row before it.
     gap: bool,
     code: Option<OpenCode>,
     table: Option<TerminalTable>,
@@ -105,10 +105,10 @@ impl TerminalProse<'_, '_> {
                 Some(code) => code.text.push_str(&text),
                 None => self.styled(&text, "markdown.html"),
             },
-            // A model's line feeds are meant: a list of addresses, a verse.
+            // Keep a model's line feeds: the text may be a list of addresses or a verse.
             Event::SoftBreak | Event::HardBreak => self.push("\n".to_owned(), Style::default()),
             Event::Rule => self.rule(),
-            // In a point of paragraphs the mark is already written.
+            // In an item with paragraphs, the bullet is already written.
             Event::TaskListMarker(done) => {
                 let (name, role) = task(done);
                 let style = self.look_up(role);
@@ -128,7 +128,7 @@ impl TerminalProse<'_, '_> {
         self.styles.push(style);
     }
 
-    /// The style that a role adds. One that the theme doesn't name adds nothing.
+    /// Returns the style that a role adds, which is empty if the theme doesn't contain the role.
     fn look_up(&self, role: &str) -> Style {
         self.writer.look().exact_style(role).unwrap_or_default()
     }
@@ -138,7 +138,7 @@ impl TerminalProse<'_, '_> {
             code.text.push_str(text);
             return;
         }
-        // A line feed here was spelled as an entity.
+        // A line feed here was written as an entity.
         let text = Text::clean(&text.replace('\n', " ")).into_string();
         let style = self.style();
         self.push(text, style);
@@ -158,8 +158,8 @@ impl TerminalProse<'_, '_> {
         self.styles.pop();
         let Some(OpenTerminalLink { address, first }) = self.links.pop() else { return };
         let shown = self.runs.iter().skip(first).flat_map(|run| run.text.chars());
-        let says = |address: &str| shown.clone().eq(address.chars());
-        let is_shown = says(&address) || address.strip_prefix("mailto:").is_some_and(says);
+        let equals = |address: &str| shown.clone().eq(address.chars());
+        let is_shown = equals(&address) || address.strip_prefix("mailto:").is_some_and(equals);
         let target = if self.writer.look().links() { target(&address) } else { None };
         if let Some(target) = target {
             let target: std::rc::Rc<str> = (&*target).into();
@@ -229,7 +229,7 @@ impl TerminalProse<'_, '_> {
                 let address = Text::clean(&dest_url.replace('\n', " ")).into_string();
                 self.links.push(OpenTerminalLink { address, first: self.runs.len() });
             }
-            // Never made with the options above, or nothing to begin.
+            // Disabled by the options of the parser, or without a beginning.
             _ => {}
         }
     }
@@ -368,7 +368,7 @@ impl TerminalProse<'_, '_> {
     }
 }
 
-/// Glyph and role of a task's mark.
+/// Returns the glyph and role of a task's mark.
 fn task(done: bool) -> (&'static str, &'static str) {
     if done { ("done", "mark.done") } else { ("open", "mark.open") }
 }

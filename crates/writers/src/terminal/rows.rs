@@ -1,7 +1,7 @@
-//! Writes rows: what stands before each, the text in its look, the end.
+//! Writes rows: the indentation, the styled text, and the line feed.
 //!
-//! Whatever a row begins with, it also ends: styles and links are closed before each line feed. Pagers lose
-//! them across lines, some terminals paint a background to the edge, and a grepped line must stand alone.
+//! Styles and links are closed before each line feed. Pagers lose them across lines, some terminals paint a
+//! background to the edge, and a grepped line must be complete in itself.
 
 use std::fmt;
 
@@ -11,34 +11,34 @@ use crate::page;
 use crate::pieces::{OutputPieces, PIECE};
 use streamfmt_core::theme::{self, Style};
 
-/// Columns that may stand before text if rows are not wrapped.
+/// The most columns of indentation if rows aren't wrapped.
 const MAX_INDENT: usize = 64;
 
-/// What the rows of an entry are written with; its room is kept from one entry to the next.
+/// The buffers for writing rows. Their capacity is kept from one entry to the next.
 #[derive(Default)]
 pub(super) struct RowBuffers {
-    /// What is written, and not yet passed on.
+    /// The output that isn't forwarded yet.
     text: String,
     prefix: Indent,
     once: Indent,
 }
 
-/// Writes rows of one entry.
+/// Writes the rows of one entry.
 pub(super) struct RowWriter<'p> {
     look: &'p Look,
     out: OutputPieces<'p>,
-    /// What stands before each row.
+    /// The indentation of each row.
     prefix: &'p mut Indent,
-    /// What stands before the next row instead, if `has_once`.
+    /// The indentation of the next row, if `has_once`.
     once: &'p mut Indent,
     has_once: bool,
-    /// Columns of the whole row.
+    /// The columns of a row.
     width: Option<usize>,
-    /// Columns before everything else, which leave no less room for indentation.
+    /// The columns of a first column, which don't count towards the limit of the indentation.
     column: usize,
 }
 
-/// Something that stands before a row.
+/// The indentation of a row, which may contain marks and bars.
 #[derive(Default)]
 struct Indent {
     painted: String,
@@ -46,7 +46,7 @@ struct Indent {
 }
 
 impl Indent {
-    /// Sets rows further in, unless there would be more than `limit` columns before them.
+    /// Adds pieces to the indentation, unless it would have more than `limit` columns.
     fn extend(&mut self, look: &Look, pieces: &[StyledText<'_>], columns: usize, limit: usize) {
         if self.width + columns <= limit {
             paint_all(look, pieces, 0, &mut self.painted);
@@ -54,7 +54,7 @@ impl Indent {
         }
     }
 
-    /// The same with blanks.
+    /// Adds blanks, under the same condition.
     fn shift(&mut self, blanks: &str, limit: usize) {
         if self.width + blanks.len() <= limit {
             self.painted.push_str(blanks);
@@ -63,7 +63,7 @@ impl Indent {
     }
 }
 
-/// Where to return to when an indentation ends.
+/// An indentation to return to.
 #[derive(Clone, Copy)]
 pub(super) struct RowLevel {
     length: usize,
@@ -79,23 +79,23 @@ impl<'p> RowWriter<'p> {
         Self { look, out: OutputPieces::new(text, out), prefix, once, has_once: false, width, column: 0 }
     }
 
-    /// Passes on what is written.
+    /// Forwards the rest of the output.
     pub(super) fn end(self) -> fmt::Result {
         self.out.end()
     }
 
-    /// Goes on in the row that was left open, and ends it.
-    pub(super) fn go_on(&mut self, pieces: &[StyledText<'_>]) {
+    /// Continues the row that was left open, and ends it.
+    pub(super) fn continue_row(&mut self, pieces: &[StyledText<'_>]) {
         paint_all(self.look, pieces, 0, self.out.text);
         self.end_row();
     }
 
-    /// Takes back the end of the last row, unless it is passed on already.
+    /// Removes the line feed of the last row, unless it was already forwarded. Returns whether the row is open.
     pub(super) fn leave_open(&mut self) -> bool {
         self.out.text.pop().is_some()
     }
 
-    /// Columns that stand before each row.
+    /// Returns the columns of the indentation.
     pub(super) fn indentation(&self) -> usize {
         self.prefix.width
     }
@@ -104,29 +104,29 @@ impl<'p> RowWriter<'p> {
         self.look
     }
 
-    /// Columns that are left for text, if rows are wrapped.
+    /// Returns the columns that are left for text, if rows are wrapped.
     pub(super) fn room(&self) -> Option<usize> {
         let width = self.width?;
         Some(width.saturating_sub(self.prefix.width).max(1))
     }
 
-    // --- What stands before rows
+    // --- Indentation
 
-    /// From here on, `first` stands before the next row and `rest` before those after it.
-    /// Where too little room would be left for text, they are left out.
+    /// Adds `first` to the indentation of the next row, and `rest` to that of those after it.
+    /// They are left out if too little room would be left for text.
     pub(super) fn indent(&mut self, first: &[StyledText<'_>], rest: &[StyledText<'_>]) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
         let fits = self.before_row().width + wrap::width_of(first) <= limit;
         let first = if fits { first } else { rest };
-        self.part_once();
+        self.split_once();
         self.once.extend(self.look, first, wrap::width_of(first), limit);
         self.prefix.extend(self.look, rest, wrap::width_of(rest), limit);
         level
     }
 
-    /// From here on, a mark of so many columns and a blank stand before the next row, and as many blanks before
-    /// those after it. Where there is no room for it, text has the margin before it, as without a mark.
+    /// Adds a mark of this many columns and a blank to the indentation of the next row, and as many blanks to that of
+    /// those after it. If there is no room for it, adds the margin instead, as without a mark.
     pub(super) fn mark(&mut self, mark: StyledText<'_>, columns: usize) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
@@ -134,21 +134,21 @@ impl<'p> RowWriter<'p> {
         if self.before_row().width + columns > limit {
             return self.shift(self.look.layout.margin);
         }
-        self.part_once();
+        self.split_once();
         self.once.extend(self.look, &[mark, StyledText::blank(1)], columns, limit);
         self.prefix.shift(spaces(columns), limit);
         level
     }
 
-    /// Parts what stands before the next row from what stands before those after it.
-    fn part_once(&mut self) {
+    /// Gives the next row an indentation separate from that of those after it.
+    fn split_once(&mut self) {
         if !std::mem::replace(&mut self.has_once, true) {
             self.once.painted.clone_from(&self.prefix.painted);
             self.once.width = self.prefix.width;
         }
     }
 
-    /// Puts `pieces`, which take so many columns, before each row from here on, if that leaves room enough for text.
+    /// Adds `pieces` of this many columns to the indentation of all following rows, if that leaves enough room for text.
     pub(super) fn indent_all(&mut self, pieces: &[StyledText<'_>], columns: usize) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
@@ -159,24 +159,24 @@ impl<'p> RowWriter<'p> {
         level
     }
 
-    /// Columns that may stand before text.
+    /// Returns the most columns of indentation.
     fn indent_limit(&self) -> usize {
         let half = self.width.map_or(MAX_INDENT, |width| (width - self.column) / 2);
         self.column + half.min(MAX_INDENT)
     }
 
-    /// Begins all rows with a column of its own: `first` in the next row, blank in those after it.
+    /// Adds a first column to all rows: `first` in the next row, blank in those after it.
     pub(super) fn column(&mut self, first: &[StyledText<'_>], columns: usize) {
         self.column = columns;
         self.indent(first, &[StyledText::blank(columns)]);
     }
 
-    /// Where the indentation is now.
+    /// Returns the current indentation.
     pub(super) fn level(&self) -> RowLevel {
         RowLevel { length: self.prefix.painted.len(), width: self.prefix.width }
     }
 
-    /// From here on, `columns` more blanks stand before each row.
+    /// Indents the following rows by `columns` more blanks.
     pub(super) fn shift(&mut self, columns: usize) -> RowLevel {
         let level = self.level();
         let limit = self.indent_limit();
@@ -187,13 +187,13 @@ impl<'p> RowWriter<'p> {
         level
     }
 
-    /// Returns to what stood before rows when `level` was made.
+    /// Returns to the indentation `level`.
     pub(super) fn dedent(&mut self, level: RowLevel) {
         self.prefix.painted.truncate(level.length);
         self.prefix.width = level.width;
     }
 
-    /// Writes a row for a mark that no text followed.
+    /// Writes a row for a mark without text.
     pub(super) fn flush_mark(&mut self) {
         if self.has_once {
             self.blank();
@@ -228,7 +228,7 @@ impl<'p> RowWriter<'p> {
         self.end_row();
     }
 
-    /// Writes pieces without the last `cut` bytes, bit by bit: a row may be of any length, what is kept of it not.
+    /// Writes pieces without the last `cut` bytes, in parts: a row may have any length, but the buffer is bounded.
     fn long(&mut self, pieces: &[StyledText<'_>], cut: usize) {
         for (at, piece) in pieces.iter().enumerate() {
             let cut = if at + 1 == pieces.len() { cut } else { 0 };
@@ -237,26 +237,26 @@ impl<'p> RowWriter<'p> {
                 let end = (rest.len().min(PIECE)..=rest.len()).find(|&at| rest.is_char_boundary(at));
                 let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
                 paint_all(self.look, &[piece.with(part)], 0, self.out.text);
-                self.out.pass_on();
+                self.out.forward();
                 rest = behind;
             }
         }
     }
 
-    /// Writes `pieces` as one line, in as many rows as it needs. Rows after the first stand `hang` columns further
-    /// in, and below the line's own indentation.
+    /// Writes `pieces` as one line, in as many rows as needed. Rows after the first are indented by `hang` columns
+    /// more, in addition to the line's leading blanks.
     pub(super) fn line(&mut self, pieces: &[StyledText<'_>], hang: usize) {
         self.filled(pieces, hang, None);
     }
 
-    /// The same on a ground that reaches to a column, if it has a colour.
+    /// Writes a line as [`line`](Self::line) does, with a background up to a column of the text, if the style has one.
     pub(super) fn filled(&mut self, pieces: &[StyledText<'_>], hang: usize, ground: Option<(Style, usize)>) {
         let Some(width) = self.width else { return self.row(pieces) };
         let ground = ground.filter(|(style, _)| style.bg.is_some());
         let once = self.before_row().width;
         let first = width.saturating_sub(once).max(1);
         let bytes: usize = pieces.iter().map(|piece| piece.text.len()).sum();
-        // No character takes more columns than bytes, but for the tab.
+        // No character but the tab takes more columns than bytes.
         let fits = bytes <= first && !pieces.iter().any(|piece| piece.text.contains('\t'));
         if fits && ground.is_none() {
             self.row(pieces);
@@ -266,7 +266,7 @@ impl<'p> RowWriter<'p> {
         let own = wrap::leading(pieces);
         let hang = (hang + own).min(room / 2);
         let (level, mut is_first) = (self.level(), true);
-        // Far indented text would have no room at all: it moves to the left.
+        // Text with many leading blanks would have no room: move it to the left.
         let moved;
         let pieces = if own > first / 2 {
             moved = wrap::without_leading(pieces, first / 2);
@@ -282,7 +282,7 @@ impl<'p> RowWriter<'p> {
                 let blank = |text| StyledText { text, style, ..StyledText::blank(0) };
                 let before = Some(blank(&*before)).filter(|blank| !blank.text.is_empty());
                 let row: Vec<_> = before.iter().chain(row).chain([&blank(&*behind)]).copied().collect();
-                // To its very end: blanks of a ground are seen.
+                // Keep blanks at the end: those on a background are visible.
                 self.begin_row();
                 paint_all(self.look, &row, 0, self.out.text);
                 self.end_row();
@@ -297,8 +297,8 @@ impl<'p> RowWriter<'p> {
         self.dedent(level);
     }
 
-    /// Writes text as it is, a line for each of its lines; further rows of one stand `hang` columns further in. The way of most
-    /// bytes.
+    /// Writes verbatim text line by line. Further rows of a line are indented by `hang` columns more. Most output is written
+    /// by this function.
     pub(super) fn verbatim(&mut self, text: &str, role: &str, hang: usize) {
         if self.is_plain() {
             return page::split(text).for_each(|line| self.plain_line(line));
@@ -309,12 +309,12 @@ impl<'p> RowWriter<'p> {
         }
     }
 
-    /// Whether rows are just their text: not wrapped and not painted.
+    /// Whether rows are plain text, neither wrapped nor painted.
     pub(super) fn is_plain(&self) -> bool {
         self.width.is_none() && matches!(self.look.paint, Paint::Plain)
     }
 
-    /// Writes texts as one row, one behind the other, where [`RowWriter::is_plain`]. None may be long.
+    /// Writes texts as one row, one after the other. Requires [`RowWriter::is_plain`]. No text may be longer than [`PIECE`].
     pub(super) fn plain_row<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
         let before = self.out.text.len();
         self.begin_row();
@@ -340,7 +340,7 @@ impl<'p> RowWriter<'p> {
         self.end_row();
     }
 
-    /// What stands before the next row.
+    /// Returns the indentation of the next row.
     fn before_row(&self) -> &Indent {
         if self.has_once { self.once } else { self.prefix }
     }
@@ -356,10 +356,10 @@ impl<'p> RowWriter<'p> {
         self.end_row();
     }
 
-    /// Ends the row that is open.
+    /// Ends the open row.
     pub(super) fn end_row(&mut self) {
         self.out.text.push('\n');
-        self.out.pass_on_enough();
+        self.out.forward_if_full();
     }
 }
 
@@ -367,7 +367,7 @@ fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
-/// Writes pieces without the last `cut` bytes; what looks the same is begun and ended once.
+/// Writes pieces without the last `cut` bytes. Styles are written once for each run of pieces that look the same.
 fn paint_all(look: &Look, pieces: &[StyledText<'_>], cut: usize, out: &mut String) {
     if let Paint::Plain = look.paint {
         for piece in pieces {
@@ -432,7 +432,7 @@ fn paint(look: &Look, run: &[StyledText<'_>], length: usize, out: &mut String) {
     }
 }
 
-/// Writes foreign text so that no `<<` of it can be taken for a role.
+/// Doubles each `<` of a foreign text, so that no `<<` in it looks like a role.
 fn double(text: &str, out: &mut String) {
     let mut parts = text.split('<');
     out.push_str(parts.next().unwrap_or(""));
@@ -442,7 +442,7 @@ fn double(text: &str, out: &mut String) {
     }
 }
 
-/// What `name` is written as.
+/// Returns the glyph called `name`.
 pub(super) fn glyph<'a>(look: &'a Look, name: &str) -> &'a str {
     let own = look.theme().and_then(|theme| theme.glyph(look.layout.glyphs, name));
     own.unwrap_or_else(|| theme::glyph(look.layout.glyphs, name))

@@ -1,4 +1,4 @@
-//! Tables: columns that stand below each other and fit the width.
+//! Writes tables with aligned columns that fit the width.
 
 use pulldown_cmark::Alignment;
 
@@ -7,13 +7,13 @@ use super::rows::{RowWriter, glyph};
 use super::wrap::{self, StyledText};
 use streamfmt_core::entry::Line;
 
-/// Wider cells are not padded to, and in a table that isn't wrapped stand out.
+/// The most columns that cells are padded to. In a table that isn't wrapped, wider cells aren't aligned.
 const MAX_PADDED: usize = wrap::SPACES.len();
 
-/// Columns narrower than this can't be read: such a table is written as a list.
+/// The smallest readable width of a column. A table that needs narrower ones is written as a list.
 const LEAST: usize = 6;
 
-/// A cell: pieces of one line.
+/// A cell: the pieces of one line.
 pub(super) type TableCell<'a> = Vec<StyledText<'a>>;
 
 /// Writes a table of lines.
@@ -74,7 +74,7 @@ pub(super) fn grid(
     }
 }
 
-/// Makes the widest columns narrower until all fit into `room`.
+/// Narrows the widest columns until all fit into `room`.
 fn fit(widths: &mut [usize], room: usize) {
     let mut sorted = widths.to_vec();
     sorted.sort_unstable();
@@ -93,7 +93,7 @@ fn fit(widths: &mut [usize], room: usize) {
     }
 }
 
-/// A table too wide for columns: each row as lines of head and cell.
+/// Writes a table that is too wide for columns: each row as lines of head and cell.
 fn list(writer: &mut RowWriter<'_>, head: &[TableCell<'_>], rows: &[Vec<TableCell<'_>>]) {
     for (at, row) in rows.iter().enumerate() {
         if at > 0 {
@@ -117,7 +117,7 @@ struct Columns<'t, 'a> {
 }
 
 impl Columns<'_, '_> {
-    /// A row of cells, in as many lines as its highest cell needs.
+    /// Writes a row of cells, in as many lines as its highest cell needs.
     fn row(&self, writer: &mut RowWriter<'_>, cells: &[TableCell<'_>]) {
         let wraps = writer.room().is_some();
         let mut broken: Vec<Vec<TableCell<'_>>> = Vec::with_capacity(cells.len());

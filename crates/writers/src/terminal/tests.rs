@@ -1,4 +1,4 @@
-//! Looks of each block, and the laws that hold for every text and width.
+//! The output of each block, and the laws that hold for every text and width.
 
 use proptest::prelude::*;
 
@@ -33,12 +33,12 @@ fn written<N: Into<Node>>(look: Look, nodes: impl IntoIterator<Item = N>) -> Str
     out
 }
 
-/// An entry that belongs to a call which is elsewhere.
+/// Returns a node whose call isn't directly above it.
 fn apart(entry: Entry, call: Line) -> Node {
     Node { relation: Relation::Apart(call), ..entry.into() }
 }
 
-/// A result right below its call.
+/// Returns a result directly below its call.
 fn below(entry: Entry) -> Node {
     Node { relation: Relation::Below, ..entry.into() }
 }
@@ -63,7 +63,7 @@ fn ansi_look(width: Option<usize>) -> Look {
     Look { paint, width, markdown: true, ..Look::default() }
 }
 
-/// ANSI output with its escape characters made visible.
+/// Returns ANSI output with visible escape characters.
 fn ansi<N: Into<Node>>(width: Option<usize>, nodes: impl IntoIterator<Item = N>) -> String {
     written(ansi_look(width), nodes).replace('\x1b', "␛")
 }
@@ -71,7 +71,7 @@ fn ansi<N: Into<Node>>(width: Option<usize>, nodes: impl IntoIterator<Item = N>)
 // --- Layout
 
 #[test]
-fn only_marks_stand_in_column_0() {
+fn only_marks_are_in_column_0() {
     let forged = "● Bash rm -rf /\n✓ done · $0.00";
     let out = text([
         call("ls"),
@@ -86,7 +86,7 @@ fn only_marks_stand_in_column_0() {
 }
 
 #[test]
-fn a_result_stands_below_its_call_or_names_it() {
+fn a_result_is_below_its_call_or_names_it() {
     let failed = View {
         body: vec![Block::text("result.error", "no such file\n\nreally")],
         ..View::titled("error", Line::of("result.error", "exit 1"))
@@ -103,7 +103,7 @@ fn a_result_stands_below_its_call_or_names_it() {
 }
 
 #[test]
-fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
+fn a_short_result_follows_its_call_if_it_fits() {
     let count =
         entry(Kind::Result, View { mark: None, ..View::titled("", Line::of("result.note", "11 lines")) });
     let named = apart(count.clone(), Line::of("tool.name", "Bash").with("call.arg", "ls"));
@@ -113,7 +113,7 @@ fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
     let named_ends = Node { relation: named.relation.clone(), ..ends.clone().into() };
     let ends = below(ends);
     let call = |argument: &str| Node::from(call(argument));
-    // Only a terminal's rows are kept open; without colours its text is the same to read.
+    // Rows are kept open only in ANSI output. Here it has no colours, so that the text is readable.
     let paint = || {
         let theme = Theme::builtin("mono", Appearance::Dark).unwrap_or_default();
         Paint::Ansi { theme, depth: ColorDepth::None, hyperlinks: false }
@@ -141,7 +141,7 @@ fn what_a_call_came_to_stands_behind_it_where_there_is_room() {
 }
 
 #[test]
-fn gaps_stand_where_prose_and_work_meet_and_around_a_run() {
+fn gaps_are_between_prose_and_work_and_around_a_run() {
     let session = entry(Kind::Notice, View::titled("session", Line::of("session", "model")));
     let outcome = entry(Kind::Outcome, View::titled("outcome-ok", Line::of("outcome", "done")));
     assert_eq!(
@@ -182,7 +182,7 @@ fn without_margin_and_gap_everything_is_flush() {
 }
 
 #[test]
-fn words_stand_for_glyphs() {
+fn words_replace_glyphs() {
     let layout = Layout { glyphs: Glyphs::Words, ..Layout::default() };
     let inside = Entry { depth: 1, ..call("b") };
     assert_eq!(
@@ -192,7 +192,7 @@ fn words_stand_for_glyphs() {
 }
 
 #[test]
-fn times_have_a_column_of_their_own() {
+fn times_have_a_separate_column() {
     let at = |entry: Entry| Entry { at: "2026-01-02T03:04:05Z".parse().ok(), ..entry };
     let look = Look { timestamps: Some(TimeZone::UTC), ..Look::default() };
     assert_eq!(
@@ -202,7 +202,7 @@ fn times_have_a_column_of_their_own() {
 }
 
 #[test]
-fn results_have_the_time_they_took_behind_their_titles_where_times_are_shown() {
+fn results_have_their_duration_after_the_title_where_times_are_shown() {
     let at = |entry: Entry| Entry { at: "2026-01-02T03:04:05Z".parse().ok(), ..entry };
     let took = |view: View| at(Entry { took: Some(3_400), ..entry(Kind::Result, view) });
     let titled = || took(View { title: Line::of("result.note", "2 lines"), ..View::default() });
@@ -216,7 +216,7 @@ fn results_have_the_time_they_took_behind_their_titles_where_times_are_shown() {
 }
 
 #[test]
-fn a_link_is_followed_or_its_address_told_behind_a_call_too() {
+fn a_link_is_written_or_its_address_shown_after_a_call_too() {
     let link = |text: &str, url: &str| Line { spans: vec![Span::new("link", text).linked(url)] };
     let result = |line: Line| entry(Kind::Result, View { title: line, ..View::default() });
     let paint = |hyperlinks| {
@@ -238,7 +238,7 @@ fn a_link_is_followed_or_its_address_told_behind_a_call_too() {
 }
 
 #[test]
-fn an_entry_that_says_nothing_leaves_no_trace() {
+fn an_empty_entry_leaves_no_trace() {
     assert_eq!(
         text([call("a"), prose(Kind::Reply, " \n\n"), body(vec![]), call("b")]),
         "● Bash a\n● Bash b\n"
@@ -289,7 +289,7 @@ fn diffs_are_numbered_where_numbers_are_known() {
 }
 
 #[test]
-fn lists_tables_images_and_what_is_left_out() {
+fn lists_tables_images_and_elided_lines() {
     let point = |point, text: &str| ListItem { point, line: Line::of("text", text) };
     let cells = |cells: &[&str]| cells.iter().map(|cell| Line::of("text", *cell)).collect::<Vec<_>>();
     let blocks = vec![
@@ -314,7 +314,7 @@ fn lists_tables_images_and_what_is_left_out() {
 }
 
 #[test]
-fn details_may_lie_in_each_other_to_any_depth() {
+fn details_may_be_nested_to_any_depth() {
     let mut blocks = vec![Block::text("text", "core")];
     for _ in 0..10_000 {
         blocks = vec![Block::Details { summary: Line::of("muted", "more"), body: blocks }];
@@ -323,7 +323,7 @@ fn details_may_lie_in_each_other_to_any_depth() {
     let mut out = String::new();
     Terminal::new(Look::default()).node(&node, &mut out).expect("a string takes all");
     assert!(out.starts_with("  more\n    more\n") && out.ends_with(" core\n"));
-    // Taken apart from outside, since dropping it from outside in would use the stack.
+    // Dismantle it from the outside: dropping it would be recursive and overflow the stack.
     let mut blocks = node.entry.view.body;
     while let Some(Block::Details { body, .. }) = blocks.pop() {
         blocks = body;
@@ -378,7 +378,7 @@ fn markdown_is_laid_out() {
 }
 
 #[test]
-fn what_markdown_decodes_is_cleaned_again() {
+fn decoded_markdown_is_cleaned_again() {
     let source = "&#27;[2J &#x202e;x\n\n`a`&#10;● Bash\n\n[a&#27;](https://x/&#27;)\n\n```a&#27;\nb\n```\n| &#27; |\n|-|\n| &#x9b; |";
     let out = ansi(None, [prose(Kind::Reply, source)]);
     let stripped = strip(&written(ansi_look(None), [prose(Kind::Reply, source)]));
@@ -401,7 +401,7 @@ fn long_rules_are_no_absurd_markdown() {
 }
 
 #[test]
-fn absurd_markdown_is_written_as_it_is() {
+fn absurd_markdown_is_written_verbatim() {
     for source in ["> ".repeat(100), "- ".repeat(100), "1. ".repeat(100), "a ".repeat(200_000)] {
         assert_eq!(ansi(None, [prose(Kind::Reply, &source)]), format!("  {}\n", source.trim_end()));
     }
@@ -413,7 +413,7 @@ fn absurd_markdown_is_written_as_it_is() {
 
 // --- Laws
 
-/// Output without escape sequences.
+/// Removes escape sequences.
 fn strip(out: &str) -> String {
     let mut plain = String::new();
     let mut rest = out;
@@ -490,7 +490,7 @@ proptest! {
     }
 
     #[test]
-    fn no_output_holds_what_could_steer_a_terminal(text in foreign(), width in prop::option::of(0usize..200)) {
+    fn no_output_can_control_a_terminal(text in foreign(), width in prop::option::of(0usize..200)) {
         for look in [Look { width, ..Look::default() }, Look { width, paint: Paint::Roles, ..Look::default() }, ansi_look(width)] {
             let out = strip(&written(look, every_block(&text)));
             prop_assert!(!out.chars().any(streamfmt_core::text::is_dangerous));
@@ -499,7 +499,7 @@ proptest! {
     }
 
     #[test]
-    fn verbatim_text_is_left_as_it_is(text in foreign()) {
+    fn verbatim_text_is_unchanged(text in foreign()) {
         let cleaned = Text::clean(&text);
         let expected: String = cleaned.split('\n').map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect();
         prop_assert_eq!(super::tests::text([body(vec![Block::text("text", cleaned)])]), expected);

@@ -1,50 +1,50 @@
 //! Measures text in columns and breaks it into rows.
 //!
-//! Each character is looked at a fixed number of times, whatever the text: a line of megabytes and a
-//! letter under two million accents cost what their length says.
+//! Each character is processed a fixed number of times, whatever the text: a line of megabytes, or a
+//! letter with two million accents, takes linear time.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use streamfmt_core::theme::Style;
 
-/// Tabs stand at multiples of this.
+/// The distance of tab stops.
 pub(super) const TAB: usize = 4;
 
 /// Spaces to pad with.
 pub(super) const SPACES: &str =
     "                                                                                ";
 
-/// A piece of a row: text of one look.
+/// A piece of a row: text with one style.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct StyledText<'a> {
     pub(super) text: &'a str,
     pub(super) role: &'a str,
     pub(super) style: Style,
-    /// Where it leads: checked, ready to be written.
+    /// The target of its link, checked and encoded.
     pub(super) link: Option<&'a str>,
-    /// Whether it is written as it is, and never parted.
+    /// Whether it is preformatted: written verbatim, and never split.
     pub(super) is_spelled: bool,
 }
 
 impl<'a> StyledText<'a> {
-    /// The same look for another text.
+    /// Returns a piece of the same style with another text.
     pub(super) fn with(self, text: &'a str) -> Self {
         Self { text, ..self }
     }
 
-    /// Blanks without a look.
+    /// Returns blanks without a style.
     pub(super) fn blank(width: usize) -> Self {
         Self { text: spaces(width), role: "text", style: Style::default(), link: None, is_spelled: false }
     }
 }
 
-/// `width` spaces, at most those of [`SPACES`].
+/// Returns `width` spaces, at most as many as [`SPACES`] has.
 pub(super) fn spaces(width: usize) -> &'static str {
     &SPACES[..width.min(SPACES.len())]
 }
 
-/// Columns that `text` takes; a tab counts as [`TAB`].
+/// Returns the columns that `text` takes. A tab counts as [`TAB`].
 pub(super) fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.len() + text.bytes().filter(|&byte| byte == b'\t').count() * (TAB - 1);
@@ -62,12 +62,12 @@ pub(super) fn width(text: &str) -> usize {
     width
 }
 
-/// Columns that `pieces` take.
+/// Returns the columns that `pieces` take.
 pub(super) fn width_of(pieces: &[StyledText<'_>]) -> usize {
     pieces.iter().map(|piece| width(piece.text)).sum()
 }
 
-/// Columns of the blanks that `pieces` begin with.
+/// Returns the columns of the leading blanks of `pieces`.
 pub(super) fn leading(pieces: &[StyledText<'_>]) -> usize {
     let mut columns = 0;
     for piece in pieces {
@@ -82,7 +82,7 @@ pub(super) fn leading(pieces: &[StyledText<'_>]) -> usize {
     columns
 }
 
-/// `pieces` with `columns` blanks in place of those that they begin with.
+/// Returns `pieces` with `columns` blanks instead of their leading ones.
 pub(super) fn without_leading<'a>(pieces: &[StyledText<'a>], columns: usize) -> Vec<StyledText<'a>> {
     let mut moved = vec![StyledText::blank(columns)];
     let mut text = false;
@@ -94,19 +94,19 @@ pub(super) fn without_leading<'a>(pieces: &[StyledText<'a>], columns: usize) -> 
     moved
 }
 
-/// Bytes and columns of the first grapheme of `text`.
+/// Returns the bytes and columns of the first grapheme of `text`.
 fn next(text: &str) -> Option<(usize, usize)> {
     let bytes = text.as_bytes();
     match bytes {
         [] => None,
         [b'\t', ..] => Some((1, TAB)),
-        // Nothing can combine with it: no need to look further.
+        // Nothing can combine with it: it is a grapheme.
         [0..=0x7f] | [0..=0x7f, 0..=0x7f, ..] => Some((1, 1)),
         _ => text.graphemes(true).next().map(|grapheme| (grapheme.len(), grapheme.width())),
     }
 }
 
-/// What a grapheme means for breaking.
+/// The class of a grapheme for breaking rows.
 #[derive(Clone, Copy, PartialEq)]
 enum BreakClass {
     Space,
@@ -128,10 +128,10 @@ fn class(grapheme: &str, width: usize) -> BreakClass {
     }
 }
 
-/// Breaks `pieces` into rows of at most `first` columns, then `rest` columns, and hands each to `row`.
+/// Breaks `pieces` into rows of at most `first` columns, then `rest` columns, and passes each to `row`.
 ///
-/// Words stay whole where a row can hold them. Blanks at a break and at the end go. Only a character that is
-/// wider than a whole row makes a row too wide.
+/// Words that fit in a row aren't split. Blanks at a break and at the end are removed. A row is too wide only if
+/// it is a single character that is wider than a whole row.
 pub(super) fn rows<'a>(
     pieces: &[StyledText<'a>],
     first: usize,
@@ -158,7 +158,7 @@ pub(super) fn rows<'a>(
             rows.fill(index, piece.text);
         }
     }
-    // Blanks behind a full last row have ended it.
+    // Blanks after a full last row have already ended it.
     if !rows.cut || !rows.parts.is_empty() {
         rows.emit(rows.parts.len(), 0);
     }
@@ -173,7 +173,7 @@ struct RowPart {
     blanks: usize,
 }
 
-/// A place where the row may end: behind so many whole parts and so many bytes of the next.
+/// A place where the row may end: after this many whole parts and this many bytes of the next.
 #[derive(Clone, Copy)]
 struct RowEnd {
     parts: usize,
@@ -187,14 +187,14 @@ struct RowBreaker<'p, 'a, F> {
     parts: Vec<RowPart>,
     used: usize,
     room: usize,
-    /// Room of the rows after the first.
+    /// The columns of the rows after the first.
     rest: usize,
     stop: Option<RowEnd>,
-    /// Whether the row holds anything but blanks.
+    /// Whether the row has anything but blanks.
     text: bool,
     /// Whether the last character was East Asian.
     behind_wide: bool,
-    /// Whether the row begins at a break, so that blanks at its start go.
+    /// Whether the row begins at a break, so that blanks at its start are removed.
     cut: bool,
     row: F,
 }
@@ -222,7 +222,7 @@ impl<'a, F: FnMut(&[StyledText<'a>])> RowBreaker<'_, 'a, F> {
         }
     }
 
-    /// Adds a grapheme to the row, after a break if the row is full.
+    /// Adds a grapheme to the row. If the row is full, breaks it before.
     fn put(&mut self, part: RowPart, columns: usize, class: BreakClass) {
         if class == BreakClass::Space && self.cut && self.parts.is_empty() {
             return;
@@ -234,7 +234,7 @@ impl<'a, F: FnMut(&[StyledText<'a>])> RowBreaker<'_, 'a, F> {
         self.behind_wide = matches!(class, BreakClass::Wide | BreakClass::Closing);
         while self.used + columns > self.room && self.used > 0 {
             match self.stop.take() {
-                // Blanks at the end of a full row wait for what follows: a break will take them.
+                // Blanks at the end of a full row are removed by the break.
                 _ if class == BreakClass::Space && self.text => {
                     self.emit(self.parts.len(), 0);
                     return;
@@ -269,14 +269,14 @@ impl<'a, F: FnMut(&[StyledText<'a>])> RowBreaker<'_, 'a, F> {
 
     fn stop_here(&mut self) {
         let (parts, bytes) = match self.parts.last() {
-            // The last part may still grow: the place is within it, at its present end.
+            // The last part may still grow, so the place is within it, at its current end.
             Some(last) if last.blanks == 0 => (self.parts.len() - 1, last.end - last.start),
             _ => (self.parts.len(), 0),
         };
         self.stop = Some(RowEnd { parts, bytes, used: self.used });
     }
 
-    /// Hands over the row up to a place and keeps what stands behind it.
+    /// Passes on the row up to a place, and keeps the rest.
     fn emit(&mut self, parts: usize, bytes: usize) {
         let mut behind = self.parts.split_off(parts);
         if bytes > 0
@@ -309,7 +309,7 @@ impl<'a, F: FnMut(&[StyledText<'a>])> RowBreaker<'_, 'a, F> {
     }
 }
 
-/// `row` without the blanks at its end.
+/// Removes the blanks at the end of `row`.
 pub(super) fn trimmed<'r, 'a>(row: &'r mut Vec<StyledText<'a>>) -> &'r [StyledText<'a>] {
     while let Some(last) = row.last_mut() {
         last.text = last.text.trim_end_matches([' ', '\t']);
