@@ -98,9 +98,9 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     let range = asked.as_ref().and_then(|asked| asked.get("range"));
     let has_limit = asked.as_ref().is_none_or(|asked| asked.input().is_none())
         || range.is_some_and(|range| ["lines", "end"].iter().any(|name| range.get(name).is_some()));
-    let content = context.text("content").map(Text::trimmed_end);
+    let own = context.text("content").map(Text::trimmed_end);
     // With the content of the file, the text for the model is needed only in full.
-    let is_needed = content.is_none() || !is_once;
+    let is_needed = own.is_none() || !is_once;
     let numbered = is_needed.then(|| NumberedText::of(&text, !has_limit)).flatten();
     let has_count = lines.is_some();
     let (start, lines, total) = match &numbered {
@@ -118,7 +118,7 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     } else if lines > 0 || has_count {
         answer.note(lines_read(start, lines, total));
     }
-    if !context.whole || (content.is_none() && numbered.is_none()) {
+    if !context.whole || (own.is_none() && numbered.is_none()) {
         if numbered.is_none() {
             if let Some(cells) = context.count("cell_count") {
                 answer.note(figures::count_of(cells, "cell", "cells"));
@@ -138,7 +138,7 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
     let path = asked.and_then(|asked| asked.text("path")).or_else(|| context.text("path"));
     let lang = path.as_deref().and_then(extension);
     let bare = numbered.as_ref().map(|numbered| Text::clean(numbered.bare.trim_end()));
-    if let Some(text) = content.or(bare).filter(|text| !text.is_empty()) {
+    if let Some(text) = own.or(bare).filter(|text| !text.is_empty()) {
         answer.body.push(Block::Code { text, lang, start: Some(start), role: "result.text".into() });
     }
     match numbered {
