@@ -104,7 +104,7 @@ impl AlsoOutput {
         self.output.is_some()
     }
 
-    /// Whether text can still be given.
+    /// Whether it still accepts text.
     pub(crate) fn is_open(&self) -> bool {
         self.output.as_ref().is_some_and(|output| lock(output).is_open())
     }
@@ -140,7 +140,7 @@ impl AlsoOutput {
     }
 }
 
-/// Where the summaries of a run are appended.
+/// The file or pipe to which the summaries of a run are appended.
 pub(crate) struct SummaryPlace {
     path: PathBuf,
     /// A pipe is open from the start. A file is opened when there is something to append, so one that was removed meanwhile is

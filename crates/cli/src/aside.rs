@@ -111,7 +111,7 @@ impl AsideLines {
     }
 }
 
-/// How many of these bytes precede a character of UTF-8 that is cut at their end.
+/// Returns the number of bytes before an incomplete UTF-8 character at the end.
 fn whole_characters(bytes: &[u8]) -> usize {
     let Some(back) = bytes.iter().rev().take(4).position(|byte| byte & 0b1100_0000 != 0b1000_0000) else {
         return bytes.len();
@@ -143,7 +143,7 @@ mod tests {
                 assert!(lines.concat() == text, "{sign} after {first} bytes");
             }
         }
-        // What isn't UTF-8 is shown as such.
+        // Each invalid byte is replaced by a character.
         let mut aside = AsideLines::default();
         let lines = aside.push(&[0x80; LINE + 1]);
         assert_eq!(lines.concat().chars().count() + aside.finish().concat().chars().count(), LINE + 1);

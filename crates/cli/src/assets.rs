@@ -20,7 +20,7 @@ use crate::output::Replacement;
 /// The folder for pictures.
 pub(crate) struct Assets {
     folder: PathBuf,
-    /// Where the pages are written to, if not to standard output.
+    /// The path of the pages, unless they go to standard output.
     output: Option<PathBuf>,
     /// The relative path from a page to the folder, once it was created.
     way: OnceLock<Option<String>>,

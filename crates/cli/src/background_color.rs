@@ -55,7 +55,7 @@ mod unix {
         Color::Rgb(red, green, blue).appearance()
     }
 
-    /// Whether one is a terminal other than the other.
+    /// Whether `one` is a terminal, but not the one of `other`.
     fn is_another(one: &Stderr, other: &Stdout) -> bool {
         let device = |file: BorrowedFd<'_>| fstat(file).ok().map(|stat| stat.st_rdev);
         one.is_terminal() && device(one.as_fd()) != device(other.as_fd())

@@ -180,7 +180,7 @@ fn lines(settings: &[&KeySetting<'_>], origin: bool, all: bool) -> String {
     text
 }
 
-/// Writes a commented file of settings. One that is there stays as it is.
+/// Writes a commented file of settings. An existing file is left unchanged.
 fn init(file: Option<&Path>) -> Result<u8, u8> {
     let folders = folders();
     let own = || Some(folders.config.as_ref()?.join("config.toml"));
@@ -238,7 +238,7 @@ fn check(files: &[PathBuf]) -> Result<u8, u8> {
     if is_fine { Ok(OK) } else { Err(RUN_FAILED) }
 }
 
-/// Takes all that is wrong with the files and with every profile in them.
+/// Collects the problems of the files and of every profile in them.
 fn take_all(config: &Config, problems: &mut Problems) {
     let told = config.check();
     problems.0.extend(told.errors.0);

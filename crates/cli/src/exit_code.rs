@@ -1,4 +1,4 @@
-//! What the program's exit code says.
+//! The exit codes of the program.
 
 /// Formatted, whatever the content.
 pub(crate) const OK: u8 = 0;

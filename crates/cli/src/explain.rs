@@ -13,7 +13,7 @@ use crate::choice::{SettingsChoice, build};
 use crate::exit_code::USAGE;
 use crate::message::{one_line, reason, tell, tell_journal};
 
-/// Characters of what a layer gives that are shown.
+/// The most characters that are shown of a layer's value.
 const LONGEST: usize = 120;
 
 /// Show which plugins and profile rules apply to a tool, a kind of item or a line of a stream, in which order, where
@@ -53,7 +53,7 @@ fn kinds() -> PossibleValuesParser {
 }
 
 impl ExplainArgs {
-    /// Writes the answer.
+    /// Runs the command and returns its output. The error is an exit code; its reason was reported.
     pub(crate) fn run(&self) -> Result<Vec<u8>, u8> {
         if let (Some(line), Some(file)) = (self.at, &self.what) {
             return self.at_line(file, line);
@@ -73,7 +73,7 @@ impl ExplainArgs {
         self.plugin.iter().fold(self.choice.builder(), Builder::plugin)
     }
 
-    /// What is asked about. A word alone is a kind, or else a tool.
+    /// Returns the question. A single word is a kind, or else a tool.
     fn question(&self) -> Result<Question, u8> {
         let named = |name: &str| name.parse::<Kind>().ok();
         let (mut tool, mut kind) = (self.tool.clone(), self.kind.as_deref().and_then(named));
@@ -152,7 +152,7 @@ fn properties(explanation: &Explanation) -> String {
     for walk in &explanation.properties {
         let _ = writeln!(text, "{}", walk.name);
         let rows: Vec<[String; 4]> = walk.candidates.iter().map(row).collect();
-        // As wide as the word for the layer that answers.
+        // At least as wide as the word in the row of the built-in.
         let widths = widths(&rows, "answers".len());
         for (row, candidate) in rows.iter().zip(&walk.candidates) {
             text.push_str(&line(row, &widths));
@@ -176,7 +176,7 @@ fn properties(explanation: &Explanation) -> String {
     text
 }
 
-/// Rows under a title, if there are any.
+/// Writes rows under a title, if there are any.
 fn table(title: &str, rows: Vec<[String; 4]>, text: &mut String) {
     if rows.is_empty() {
         return;
@@ -227,7 +227,7 @@ fn place(file: Option<&str>, line: Option<usize>) -> String {
     }
 }
 
-/// A line of a text of the stream.
+/// Shortens a text of the stream to a part of one line.
 fn short(text: &str) -> String {
     let text = one_line(text);
     match text.char_indices().nth(LONGEST) {

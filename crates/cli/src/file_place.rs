@@ -1,4 +1,4 @@
-//! The file that a path leads to, however the path is spelled.
+//! The file that a path refers to, however the path is spelled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The most symbolic links that are followed from one to the next.
 const MOST_LINKS: usize = 40;
 
-/// The file that a path leads to, however the path is spelled.
+/// The file that a path refers to, however the path is spelled.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePlace {
     /// The real path; of a file that doesn't exist yet, the future one. Empty if only an open file is known.
@@ -20,14 +20,14 @@ pub(crate) struct FilePlace {
 }
 
 impl FilePlace {
-    /// The place that a path leads to.
+    /// Returns the place that a path refers to.
     pub(crate) fn of(path: &Path) -> Self {
         if let Ok(metadata) = fs::metadata(path) {
             let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
             return Self { path, node: node(&metadata), is_plain: metadata.is_file(), is_stdout: false };
         }
         let mut path = path.to_owned();
-        // A link may lead to a file that doesn't exist yet.
+        // The target of a link may not exist yet.
         for _ in 0..MOST_LINKS {
             let Ok(next) = fs::read_link(&path) else { break };
             path = path.parent().unwrap_or(Path::new("")).join(next);

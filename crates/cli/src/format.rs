@@ -60,7 +60,7 @@ pub(crate) struct FormatRun<'a, 'w> {
     outputs: FormatOutputs,
     counts: FormatCounts,
     buffer: Vec<u8>,
-    /// Everything was shown before and is replaced.
+    /// Whether everything was shown before and is replaced.
     is_again: bool,
     /// The figures of the input, for the row of a run in the store.
     #[cfg(unix)]

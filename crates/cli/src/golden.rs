@@ -24,10 +24,10 @@ use crate::message::{one_line, reason, tell, tell_problems};
 use crate::output::is_closed;
 use crate::terminal::{self, LookOptions};
 
-/// Nothing was tried.
+/// No case was run.
 const NOTHING_RAN: u8 = 5;
 
-/// Exit codes of all of these.
+/// The exit codes of these commands, for the help.
 pub(crate) const CODES: &str = "\
 Exit codes: 0 all equal, 1 some differ, 2 error in usage, set-up or a case file, 3 a plugin failed although the output is \
 equal, 4 some are new, 5 no case was run";
@@ -138,7 +138,7 @@ impl CellArgs {
     }
 }
 
-/// Finds the cases in these places, or where they usually are.
+/// Finds the cases in these places, or in the usual folder.
 fn find(paths: &[PathBuf]) -> Suite {
     let usual = [usual_folder()];
     let paths = if paths.is_empty() { &usual[..] } else { paths };
@@ -149,7 +149,7 @@ fn find(paths: &[PathBuf]) -> Suite {
     suite
 }
 
-/// Where cases usually are.
+/// Returns the usual folder of cases.
 fn usual_folder() -> PathBuf {
     let usual = Path::new("tests/golden");
     if usual.is_dir() && !Path::new("plugin.toml").is_file() { usual.to_owned() } else { PathBuf::from(".") }
@@ -164,12 +164,12 @@ fn bless_command(paths: &[PathBuf]) -> String {
     command
 }
 
-/// How many threads there may be.
+/// Returns the number of threads to use.
 fn threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
-/// Whether a machine runs this, not a person.
+/// Whether the program runs in CI.
 fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()))
 }
@@ -190,7 +190,7 @@ impl StdoutPage {
         Self { failed: None }
     }
 
-    /// The code of a program that ends with `code` if all could be written. A closed pipe is fine.
+    /// Returns `code` if everything was written. A closed pipe is no failure.
     fn end(mut self, code: u8) -> Result<u8, u8> {
         if let Err(error) = io::stdout().flush() {
             self.failed.get_or_insert(error);

@@ -25,10 +25,10 @@ pub(crate) struct Folder {
     ending: String,
     /// The ending of the index's name: the index isn't written by a plugin.
     index_ending: &'static str,
-    /// Makes the index.
+    /// Returns the text of the index.
     page_of_index: fn(&[IndexedPage]) -> String,
     names: HashSet<String>,
-    /// Where other outputs and the pages so far are written.
+    /// The places of other outputs and of the pages so far.
     taken: Vec<FilePlace>,
     pages: Vec<IndexedPage>,
     count: usize,

@@ -1,4 +1,4 @@
-//! `streamfmt plugin`: makes, checks, tries, installs and lists plugins.
+//! `streamfmt plugin`: creates, checks, tests, installs and lists plugins.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -249,7 +249,7 @@ fn kind(is_native: bool) -> String {
     if is_native { "native".to_owned() } else { "lua".to_owned() }
 }
 
-/// Aligns the cells of rows. An empty column takes no room.
+/// Aligns the cells of rows. Empty columns are left out.
 fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();

@@ -1,4 +1,4 @@
-//! `streamfmt records`: what to ask a model for, and whether it wrote that.
+//! `streamfmt records`: prints instructions for a model to write records, and checks its output.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::message::{one_line, reason, tell, tell_problems};
 use crate::output::write_out;
 use crate::terminal;
 
-/// Bytes that are read at once.
+/// The number of bytes read at once.
 const PIECE: usize = 64 * 1024;
 
 /// Prints instructions for a model to write records, and checks what it wrote.
@@ -44,7 +44,7 @@ enum RecordsCommand {
 }
 
 impl RecordsArgs {
-    /// Does what it says. An error is an exit code whose reason was told.
+    /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(&self) -> Result<u8, u8> {
         match &self.command {
             RecordsCommand::Prompt { schema } => {
@@ -62,7 +62,7 @@ fn load(schema: &str) -> Result<RecordSchema, u8> {
     })
 }
 
-/// The same lines, without what a terminal would take for commands.
+/// Cleans each line of a text.
 fn one_line_each(text: &str) -> String {
     text.lines().fold(String::new(), |clean, line| clean + &one_line(line) + "\n")
 }

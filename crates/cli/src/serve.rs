@@ -14,7 +14,7 @@ use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::folders::folders;
 use crate::message::{reason, tell};
 
-/// Serves until a signal comes.
+/// Serves until a signal arrives.
 pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
     let folders = folders();
     let own = |folder: &Option<std::path::PathBuf>| {
@@ -68,7 +68,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
     Ok(OK)
 }
 
-/// What the table `[serve]` of the user's settings says.
+/// The table `[serve]` of the user's settings.
 #[derive(Default)]
 struct Said {
     port: Option<u16>,
@@ -79,7 +79,7 @@ struct Said {
     shows_secrets: bool,
 }
 
-/// Reads that table. A wrong value in it is an error: to serve otherwise than was wanted could show what was to be hidden.
+/// Reads that table. A wrong value in it is an error: serving without it could expose data that the user meant to hide.
 fn settings(folders: &Folders) -> Result<Said, u8> {
     let engine = choice::build(Engine::builder().folders(folders.clone()).no_project(true))?;
     let serve = engine.config().serve();
@@ -117,7 +117,7 @@ fn settings(folders: &Folders) -> Result<Said, u8> {
 
 fn say(address: &str) {
     let mut out = io::stdout().lock();
-    // Nobody is left to be told.
+    // If this fails, there is nobody to report it to.
     let _ = writeln!(out, "{address}").and_then(|()| out.flush());
 }
 
@@ -127,7 +127,7 @@ fn open(address: &str) {
     let mut command = Command::new(program);
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
-        // It is waited for, so that it doesn't stay in the list of processes.
+        // Wait for it, so that it doesn't remain as a zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
         Err(error) => tell(&format!("can't open a browser with {program}: {}", reason(&error))),
     }

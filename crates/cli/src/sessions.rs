@@ -1,4 +1,4 @@
-//! `streamfmt sessions`: what is kept of runs and histories, listed, shown and removed.
+//! `streamfmt sessions`: lists, shows and removes recorded runs and imported histories.
 
 mod remove;
 mod show;
@@ -20,15 +20,15 @@ use crate::message::tell;
 use crate::output::write_out;
 use crate::progress::Progress;
 
-/// Rows that are listed on a terminal if the user doesn't choose.
+/// The number of rows that are listed on a terminal by default.
 const ROWS: usize = 30;
 
 impl SessionsArgs {
-    /// Does what is asked for, and gives the exit code. An error is an exit code whose reason was told.
+    /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(self) -> Result<u8, u8> {
         let data = data_folder();
         let mut store = Store::open(&data).map_err(|error| refuse(&error))?;
-        // What is missing is found by every command.
+        // Every command first writes missing rows.
         if !matches!(self.command, SessionsCommand::Reindex) {
             let done = with_progress(&mut store, |store, each| store.catch_up_with(each));
             tell_notices(&mut store);
@@ -99,7 +99,7 @@ fn reindex(store: &mut Store) -> Result<u8, u8> {
     write_out(format!("{count} runs").as_bytes())
 }
 
-/// Runs long work and shows its progress: it reports how many of how many items are done. Its failures are printed.
+/// Runs long work and shows its progress. `work` reports the number of finished items, and of all items. A failure is reported.
 fn with_progress<T>(
     store: &mut Store,
     work: impl Fn(&mut Store, &mut dyn FnMut(usize, usize)) -> Result<T, StoreError>,
@@ -120,7 +120,7 @@ fn with_progress<T>(
     done.map_err(|error| refuse(&error))
 }
 
-/// The session that a name stands for. What is wrong with the name is told.
+/// Returns the session that a name identifies. Problems with the name are reported.
 fn find(store: &mut Store, name: &str) -> Result<SessionDetails, u8> {
     match store.mended(|store| store.find(name)).map_err(|error| refuse(&error))? {
         FoundSession::One(session) => Ok(*session),
@@ -139,7 +139,7 @@ fn find(store: &mut Store, name: &str) -> Result<SessionDetails, u8> {
     }
 }
 
-/// Tells why the store can't be used.
+/// Reports why the store can't be used. Returns the exit code.
 fn refuse(error: &StoreError) -> u8 {
     tell(&error.to_string());
     match error {
@@ -149,14 +149,14 @@ fn refuse(error: &StoreError) -> u8 {
     }
 }
 
-/// Tells what happened to the database.
+/// Reports events in the database, such as damage.
 pub(crate) fn tell_notices(store: &mut Store) {
     for notice in store.take_notices() {
         tell(&notice.to_string());
     }
 }
 
-/// Masks what a row holds of foreign text.
+/// Masks the foreign text in a row.
 fn mask(row: &mut SessionRow) {
     let Some(mut redactor) = Redactor::new(&Redaction::everything()) else { return };
     let mut mask = |text: &mut String| {
@@ -173,7 +173,7 @@ fn mask(row: &mut SessionRow) {
     }
 }
 
-/// Masks what the details hold of foreign text.
+/// Masks the foreign text in the details of a session.
 fn mask_details(session: &mut SessionDetails) {
     mask(&mut session.row);
     let Some(mut redactor) = Redactor::new(&Redaction::everything()) else { return };

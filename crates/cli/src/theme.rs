@@ -1,4 +1,4 @@
-//! `streamfmt theme`: lists, shows, checks and tries themes.
+//! `streamfmt theme`: lists, shows, checks and previews themes.
 
 use std::fmt::Write;
 
@@ -72,7 +72,7 @@ impl ThemeArgs {
     }
 }
 
-/// Where themes are found in this run.
+/// Returns the themes of this run.
 fn themes() -> Result<Themes, u8> {
     let engine =
         Engine::builder().names_options(true).folders(folders::folders()).build().map_err(|problems| {
@@ -110,7 +110,7 @@ fn grounds(look: &Theme) -> &'static str {
     }
 }
 
-/// Tells what is wrong, each thing once, and at what is hard to read on which background.
+/// Prints the problems of themes, each once, and the roles that are hard to read on a background.
 fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
     let mut is_wrong = false;
     let mut text = String::new();

@@ -13,7 +13,7 @@ use crate::folders::folders;
 use crate::message::{one_line, reason, tell, tell_problems};
 use crate::output::write_out;
 
-/// Files that are listed; the rest is counted.
+/// The most files that are listed; the rest are counted.
 const MOST_FILES: usize = 200;
 
 /// Trusts a project's settings, scripts, themes and plugins as they are now. Without --yes it shows them, and asks
@@ -60,7 +60,7 @@ impl TrustArgs {
             USAGE
         })?;
         let work = if path.is_dir() { path } else { path.parent().map(Path::to_owned).unwrap_or_default() };
-        // Without the records, so that all that it asks for and may not have untrusted is known.
+        // Ignore stored decisions, to find all that the project requests and may not have while untrusted.
         let asked = Folders { work: work.clone(), state: None, ..folders.clone() };
         let config = Config::load(&Request { folders: Some(asked), ..Request::default() });
         let project = config.project();
@@ -85,7 +85,7 @@ impl TrustArgs {
         self.judge(&trust, &folders, project)
     }
 
-    /// Shows a project, and trusts it if that is wanted.
+    /// Shows a project, and trusts it on request.
     fn judge(&self, trust: &Trust, folders: &Folders, project: &Project) -> Result<u8, u8> {
         let closure = project.closure().map_err(refuse)?;
         let standing = trust.standing(&closure).map_err(refuse)?;
@@ -147,7 +147,7 @@ fn refuse(problem: Problem) -> u8 {
     USAGE
 }
 
-/// What would be trusted: the files, what they ask for, and their hash.
+/// Describes what would be trusted: the files, the settings that they request, and their hash.
 fn described(closure: &Closure, project: &Project, shown: &str) -> String {
     let mut text = format!("{shown}\n\nfiles\n");
     // Writing to a string doesn't fail.
@@ -160,7 +160,7 @@ fn described(closure: &Closure, project: &Project, shown: &str) -> String {
     if !project.refusals.is_empty() {
         text.push_str("\nrequests settings that only a trusted project may set\n");
         for refusal in &project.refusals {
-            // A script of its own is no key of a file.
+            // The key may be a script of the project rather than a setting.
             let key = one_line(&refusal.key);
             let place = one_line(&format!("{}:{}", project.file, refusal.line));
             let _ = if closure.files.contains_key(&refusal.key) {

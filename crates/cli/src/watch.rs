@@ -109,8 +109,8 @@ impl<'a> Watch<'a> {
         is_due
     }
 
-    /// Watches what was asked for, by the names it was asked by: what was missing may come, and a link may be made to
-    /// lead elsewhere.
+    /// Watches files by the names under which they were requested: a missing file may appear, and a link may get
+    /// another target.
     fn add(&mut self, files: &Files) {
         for path in files.requested() {
             let stamp = stamp_of(&path);

@@ -57,7 +57,7 @@ pub(crate) enum SyncWhen {
     Never,
 }
 
-/// Describes the command: its files are the words of a command, and what an input of its own would need isn't there.
+/// Describes the command: its files are the words of the agent's command, and options for files as inputs are hidden.
 pub(crate) fn describe(command: clap::Command) -> clap::Command {
     command
         .mut_arg("files", |files| {

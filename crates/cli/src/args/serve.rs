@@ -47,7 +47,7 @@ Examples:
 
 Exit codes: 0 ended by Ctrl-C or SIGTERM; 2 usage, another server is running, or the port is taken.";
 
-/// Nothing, or a path that begins with a slash and ends without one.
+/// Parses a base path: empty, or one that begins with a slash and ends without one.
 pub(crate) fn base_path(text: &str) -> Result<String, &'static str> {
     let text = text.trim_end_matches('/');
     let is_sound = |part: &str| {
@@ -64,7 +64,7 @@ pub(crate) fn base_path(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A scheme and a host, without a path.
+/// Parses an origin: a scheme and a host, without a path.
 pub(crate) fn origin(text: &str) -> Result<String, &'static str> {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let is_host = |host: &str| {

@@ -43,13 +43,13 @@ fn rows() -> Vec<ListedKey> {
     rows
 }
 
-/// The row that a key of a user's means: `tool.Bash.arg` is `tool.NAME.arg`.
+/// Returns the row for a key as the user writes it: that of `tool.Bash.arg` is `tool.NAME.arg`.
 fn row_of(key: &str) -> Option<ListedKey> {
     let general = general(key);
     rows().into_iter().find(|row| row.name == general)
 }
 
-/// A key of the user's, as a row.
+/// Returns the name of the row for a key as the user writes it.
 fn general(key: &str) -> String {
     match tree::split_key(key).as_slice() {
         [tool, _, field @ ..] if tool == "tool" && !field.is_empty() => {
@@ -119,8 +119,8 @@ pub(super) fn explain(key: &str, choice: &SettingsChoice) -> Result<u8, u8> {
     write_out(text.trim_end().as_bytes())
 }
 
-/// What an option of a plugin is for, or all of a plugin's; nothing if `key` is another key. A plugin that isn't used
-/// is asked as well. An error was told.
+/// Describes an option of a plugin, or all of its options. Returns an empty text if `key` is another key. The plugin needn't be in
+/// use. The error is an exit code; its reason was reported.
 fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8> {
     let (name, wanted) = match parts {
         [plugin, name] if plugin == "plugin" => (name, None),

@@ -1,4 +1,4 @@
-//! What a run over all inputs counts.
+//! The counts of a run over all inputs.
 
 use streamfmt::core::pipeline::Report;
 

@@ -21,7 +21,7 @@ use crate::signal::Signals;
 use crate::tee::Tee;
 use crate::updates::UpdateLines;
 
-/// Where a run writes.
+/// The outputs of a run.
 pub(super) struct FormatOutputs {
     /// The main output. Between the pages of a folder it is the index.
     pub(super) main: TextOutput,
@@ -96,24 +96,24 @@ impl FormatOutputs {
         })
     }
 
-    /// Whether a further output could not be opened. `wants_summary`: one was asked for.
+    /// Whether a further output could not be opened. `wants_summary`: whether a summary was requested.
     pub(super) fn lack_one(&self, wants_summary: bool) -> bool {
         wants_summary && self.summary.is_none()
             || self.tee.as_ref().is_some_and(Tee::has_failed)
             || self.also.iter().any(|also| !also.is_begun())
     }
 
-    /// Whether one still takes text.
+    /// Whether any still accepts text.
     pub(super) fn take_text(&self) -> bool {
         self.main.is_open() || self.summary.is_some() || self.also.iter().any(AlsoOutput::is_open)
     }
 
-    /// Whether one still takes text or bytes.
+    /// Whether any still accepts text or bytes.
     pub(super) fn take_bytes(&self) -> bool {
         self.take_text() || self.tee.is_some()
     }
 
-    /// Whether nothing but the main output was asked for.
+    /// Whether only the main output was requested.
     pub(super) fn are_main_alone(&self) -> bool {
         self.tee.is_none() && self.summary.is_none() && self.also.is_empty()
     }
@@ -161,14 +161,14 @@ impl FormatOutputs {
         }
     }
 
-    /// Finishes each, even if another failed, and reports what could not be written, with the messages of before, `unwritten`. Returns
-    /// the counts of further outputs and whether all is written. `is_cut`: an input was not read to its end.
+    /// Finishes each output, even if another failed, and reports failures to write, after the earlier ones in `unwritten`. Returns the
+    /// counts of further outputs, and whether everything was written. `is_cut`: whether an input was not read to its end.
     pub(super) fn finish(mut self, mut unwritten: Vec<String>, is_cut: bool) -> (Vec<String>, bool) {
         if let Some(folder) = &self.folder {
             folder.write_index(&mut self.main);
         }
         match self.main.replaces().filter(|_| is_cut) {
-            // Under its name, a part of the output would be taken for all of it.
+            // Incomplete output doesn't get its final name: it would look complete.
             Some(file) => {
                 tell(&format!("{}: not written, because the input was not read to its end", file.display()));
             }

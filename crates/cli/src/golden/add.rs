@@ -1,4 +1,4 @@
-//! `golden add`: a case made of a recorded session.
+//! `golden add`: creates a case from a recorded session.
 
 use std::fmt::Write;
 use std::fs::File;

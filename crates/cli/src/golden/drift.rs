@@ -18,7 +18,7 @@ use crate::message::{one_line, reason, tell, tell_journal, tell_problems, unwrit
 const NEWS: u8 = 1;
 /// The version of the JSON output.
 const SCHEMA: u32 = 1;
-/// Bytes of a recording that are read to detect its dialect.
+/// The number of bytes of a recording that are read to detect its dialect.
 const BEGINNING: u64 = 256 * 1024;
 
 #[derive(Debug, clap::Args)]

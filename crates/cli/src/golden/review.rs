@@ -161,7 +161,7 @@ fn fresh_screen() -> &'static str {
     if can_clear { "\u{1b}[H\u{1b}[2J" } else { "\n" }
 }
 
-/// Shows a difference and waits for a decision, which may be one for all the rest. Nothing: the user quits.
+/// Shows a difference and waits for a decision, which may apply to all remaining ones. `None` if the user quits.
 fn ask(
     keys: &mut Keys,
     style: &mut ReportStyle,

@@ -118,7 +118,7 @@ impl AgentCommand {
 /// The script in a command such as `sh -c 'claude -p x'`.
 struct ShellScript<'a> {
     text: &'a str,
-    /// Which word of the command it is.
+    /// Its index in the words of the command.
     at: usize,
 }
 
@@ -131,19 +131,19 @@ impl<'a> ShellScript<'a> {
         Some(Self { text: words.get(at)?, at })
     }
 
-    /// Where the first word of the script ends that is one of these programs.
+    /// Returns the end of the first word of the script that is one of these programs.
     fn end_of_program(&self, programs: &[&str]) -> Option<usize> {
         let mut words = self.text.split_whitespace();
         Some(self.end_of(words.find(|word| programs.contains(&&*base_name(OsStr::new(word))))?))
     }
 
-    /// Where a word of the script ends, which is a part of its text.
+    /// Returns the end of a word in the script. The word must be a slice of the script's text.
     fn end_of(&self, word: &str) -> usize {
         word.as_ptr() as usize - self.text.as_ptr() as usize + word.len()
     }
 }
 
-/// Programs that run the word behind `-c` as a script.
+/// Programs that run the word after `-c` as a script.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "fish"];
 
 /// The name of a program without folder and extension.

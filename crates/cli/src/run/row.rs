@@ -1,4 +1,4 @@
-//! The row of a run in the store: written on a thread of its own, so that the run never waits for the database.
+//! The row of a run in the store, which is written on a separate thread, so that the run never waits for the database.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -10,7 +10,7 @@ use streamfmt_server::store::{SessionFigures, Store, StoreError};
 
 use crate::sessions::tell_notices;
 
-/// How long the end of a run waits for its row. What isn't written by then is found later.
+/// How long the end of a run waits for its row. A row that isn't written by then is completed later.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The row of a run in progress.
@@ -21,11 +21,11 @@ pub(super) struct RunRow {
 }
 
 impl RunRow {
-    /// Writes that the run has started.
+    /// Writes the row of a run that has started.
     pub(super) fn begin(data: PathBuf, id: RunId) -> Self {
         let (end, ended) = mpsc::channel::<Option<SessionFigures>>();
         let (done, written) = mpsc::channel();
-        // Without a thread the row is found later.
+        // Without a thread, the row is written later.
         let _ = thread::Builder::new().name("store".to_owned()).spawn(move || {
             // Failures are of no concern to the run: the log and the side file are the truth.
             let mut store = Store::open(&data);
@@ -45,14 +45,14 @@ impl RunRow {
             if let Ok(figures) = ended.recv() {
                 let _ = write(figures.as_ref(), true);
             }
-            // A connection that is closed leaves no files beside the database.
+            // Closing the connection removes the files beside the database.
             drop(store);
             let _ = done.send(());
         });
         Self { end, written }
     }
 
-    /// Writes that the run is over, with its figures. Waits for that, though not for long.
+    /// Completes the row of a run that is over, with its figures. Waits for this for at most [`PATIENCE`].
     pub(super) fn finish(self, figures: Option<SessionFigures>) {
         if self.end.send(figures).is_ok() {
             let _ = self.written.recv_timeout(PATIENCE);

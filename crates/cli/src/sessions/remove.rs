@@ -11,7 +11,7 @@ use crate::exit_code::{OK, USAGE};
 use crate::message::{one_line, tell};
 use crate::output::write_out;
 
-/// Sessions that are named before it is asked whether they are to be removed.
+/// The most sessions that are listed before asking for confirmation.
 const SHOWN: usize = 20;
 
 impl RmArgs {
@@ -107,7 +107,7 @@ fn described(row: &SessionRow) -> String {
     format!("{}{}", row.id, title.unwrap_or_default())
 }
 
-/// Asks on a terminal; elsewhere nobody can be asked.
+/// Asks for confirmation on a terminal. `None` elsewhere.
 fn confirmation(rows: &[SessionRow]) -> Option<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return None;

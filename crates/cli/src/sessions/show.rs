@@ -1,4 +1,4 @@
-//! `streamfmt sessions show`: a session through the same pipeline as a file.
+//! `streamfmt sessions show`: formats a session with the same pipeline as a file.
 
 use streamfmt::json;
 use streamfmt_server::store::Store;

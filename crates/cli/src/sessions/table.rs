@@ -19,19 +19,19 @@ const HEAD: [(&str, bool); 8] = [
     ("COST", true),
     ("AGE", true),
 ];
-/// The columns that give way where there isn't room: the title, and before it the folder.
+/// The columns that are narrowed if the table is too wide: first the folder, then the title.
 const TITLE: usize = 3;
 const FOLDER: usize = 4;
-/// They are never narrower than this.
+/// The smallest width of these columns.
 const LEAST: usize = 8;
-/// The columns that are left out where even that isn't enough, one after the other: the folder, the agent, turns and cost.
+/// The columns that are left out if even that isn't enough, in this order: the folder, the agent, turns and cost.
 const SPARED: [usize; 4] = [FOLDER, 2, 5, 6];
-/// Blanks between two columns.
+/// The blanks between two columns.
 const GAP: usize = 2;
-/// The widest that they get without a terminal.
+/// The largest width of the narrowable columns without a terminal.
 const MOST: usize = 80;
 
-/// The table, without a final line feed. `width`: that of the terminal, which no line exceeds.
+/// Returns the table, without a final line feed. `width`: that of the terminal, which no line exceeds.
 pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
     if rows.is_empty() {
         return String::new();
@@ -95,7 +95,7 @@ pub(super) fn text(rows: &[SessionRow], width: Option<usize>) -> String {
 
 fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
     let optional = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
-    // A run that nobody gave a task is known by its command.
+    // A run without a task is titled by its command.
     let title = row.title.as_deref().map_or_else(|| one_line(&row.command.join(" ")), one_line);
     [
         one_line(&row.id),
@@ -109,7 +109,7 @@ fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
     ]
 }
 
-/// How long ago something was; nothing is in the future.
+/// Formats how long ago something was. The future counts as now.
 fn age(passed: SignedDuration) -> String {
     match passed.as_secs().max(0) {
         seconds @ 0..60 => format!("{seconds}s"),
@@ -119,7 +119,7 @@ fn age(passed: SignedDuration) -> String {
     }
 }
 
-/// The start of a text that fits a width, with an ellipsis if that isn't all.
+/// Cuts a text to a width, with an ellipsis at the end.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -138,7 +138,7 @@ fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// The end of a path that fits a width: what is at its start says less.
+/// Cuts a path to a width, with an ellipsis at the start: the end is more informative.
 fn cut_start(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
