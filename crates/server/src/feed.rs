@@ -10,18 +10,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::notice::RunNotice;
 
-/// Bytes that are kept in memory for a slow reader. Beyond that, it reads them from the log.
+/// The most bytes that are kept in memory for a slow reader. It reads all others from the log.
 const HELD: usize = 1024 * 1024;
 
-/// Bytes of one piece in memory: small ones are joined, since each costs some memory of its own.
+/// The most bytes of a joined piece in memory. Small pieces are joined, since each has an overhead.
 const PIECE: usize = 64 * 1024;
-/// That memory, which counts like the piece's bytes: the agent's two outputs may alternate byte by byte.
+/// That overhead in bytes, which counts as memory: the agent's two outputs may alternate byte by byte.
 const PIECE_COST: usize = 64;
 
-/// Pieces that are kept apart. The agent's two outputs may alternate often; beyond this number, each output's pieces are joined.
+/// The most pieces that are kept in order. The agent's two outputs may alternate often; beyond this number, each output's pieces are
+/// joined.
 const PIECES: usize = 4096;
 
-/// Which of the agent's outputs something came from.
+/// One of the agent's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     Output,
@@ -37,7 +38,7 @@ impl Channel {
     }
 }
 
-/// What comes next of a run.
+/// The next step of a feed.
 #[derive(Debug)]
 pub enum FeedStep {
     /// This many bytes of standard output.
@@ -52,7 +53,7 @@ pub enum FeedStep {
     Over,
 }
 
-/// What has come of a run.
+/// The state of a feed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FeedView {
     /// Bytes of standard output.
@@ -78,7 +79,7 @@ pub struct LiveFeed {
 pub(crate) struct FeedEnd {
     shared: Arc<Mutex<FeedState>>,
     ring: PipeWriter,
-    /// Until the reader is gone.
+    /// Receives a byte when there is room again. `None` once the reader is gone.
     room: Option<PipeReader>,
 }
 
@@ -93,7 +94,7 @@ struct FeedState {
     is_full: bool,
     is_over: bool,
     is_abandoned: bool,
-    /// Bytes of standard output that were passed on.
+    /// The number of bytes of standard output that were passed on.
     output: u64,
     /// Logs that were opened and that the reader hasn't taken yet.
     opened: Vec<(Channel, File)>,
@@ -105,7 +106,7 @@ enum FeedPiece {
     Notice(RunNotice),
 }
 
-/// Both ends of a feed.
+/// Creates both ends of a feed.
 pub(crate) fn feed() -> io::Result<(FeedEnd, LiveFeed)> {
     let (bell, ring) = io::pipe()?;
     let (room, made_room) = io::pipe()?;
@@ -115,7 +116,7 @@ pub(crate) fn feed() -> io::Result<(FeedEnd, LiveFeed)> {
 }
 
 impl FeedEnd {
-    /// A log that a slow reader can read from.
+    /// Adds a log that a slow reader can read from.
     pub(crate) fn open(&self, channel: Channel, log: File) {
         lock(&self.shared).opened.push((channel, log));
     }
@@ -126,7 +127,7 @@ impl FeedEnd {
         state.is_full = !state.has_room();
         let has_room = !state.is_full;
         if !has_room {
-            // Whoever only looks has to begin to read.
+            // Wake a reader that only looks at the state: it must start to read.
             self.ring(state);
         }
         has_room
@@ -158,7 +159,7 @@ impl FeedEnd {
         self.ring(state);
     }
 
-    /// Another program cut a log to this length: what is behind it can't be read anymore.
+    /// Records that another program cut a log to this length: later bytes can't be read anymore.
     pub(crate) fn cut(&mut self, channel: Channel, length: u64) {
         lock(&self.shared).cut(channel, length);
     }
@@ -249,7 +250,7 @@ impl LiveFeed {
         self.bell.as_fd()
     }
 
-    /// Looks at what has come, which is left to be read: the bell is silent until there is more.
+    /// Returns the state without reading anything. The bell stays silent until there is more.
     pub(crate) fn look(&mut self) -> io::Result<FeedView> {
         let mut state = lock(&self.shared);
         if std::mem::take(&mut state.is_rung) {
@@ -267,7 +268,7 @@ impl LiveFeed {
         }
     }
 
-    /// The next step, if the next piece gives one.
+    /// Returns the next step, if the next piece has one.
     fn step(&mut self, buffer: &mut [u8]) -> io::Result<Option<FeedStep>> {
         let mut state = lock(&self.shared);
         for (channel, log) in state.opened.drain(..) {

@@ -1,5 +1,5 @@
-//! What a stream shows of its run. The display finds it while it formats the stream, so that the keeper needs to decode the stream only if
-//! the display is late.
+//! Facts about a run that are found in its stream. The display finds them while it formats the stream, so that the keeper needs to decode
+//! the stream only if the display is late.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use streamfmt::core::pipeline::Pipeline;
 /// The longest session id of an agent that is kept, in bytes.
 const MAX_SESSION_ID: usize = 1024;
 
-/// What the stream of a run shows at its end.
+/// The facts about a run at the end of its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamVerdict {
     /// Whether it is the stream of a known agent.
@@ -20,22 +20,22 @@ pub(crate) struct StreamVerdict {
     pub(crate) has_failed: bool,
 }
 
-/// What the stream of a run has shown up to a place in it.
+/// The facts about a run up to a position in its stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StreamFindings {
-    /// In how many bytes of the stream.
+    /// The number of bytes of the stream that were decoded.
     pub(crate) bytes: u64,
     /// Whether these are whole lines of a known agent: then the end of the stream would change nothing.
     pub(crate) is_certain: bool,
     /// The agent's session id. A very long one isn't kept; it is in the log.
     pub(crate) session: Option<String>,
-    /// Whether the last that came is a result, and neither a call nor a sub-agent is open.
+    /// Whether the last item is a result, and neither a call nor a sub-agent is open.
     pub(crate) is_done: bool,
     pub(crate) verdict: StreamVerdict,
 }
 
 impl StreamFindings {
-    /// Takes over what a pipeline has found, which got these bytes last.
+    /// Updates the findings from a pipeline, which received these bytes last.
     pub(crate) fn update(&mut self, pipeline: &Pipeline, bytes: &[u8]) {
         let (report, session) = (pipeline.report(), pipeline.session());
         let facts = session.facts();
@@ -61,18 +61,18 @@ impl StreamFindings {
 pub(crate) struct SharedFindings(Arc<(Mutex<StreamFindings>, Condvar)>);
 
 impl SharedFindings {
-    /// Takes over what the display's pipeline has found, which got these bytes last.
+    /// Updates the findings from the display's pipeline, which received these bytes last.
     pub(crate) fn update(&self, pipeline: &Pipeline, bytes: &[u8]) {
         self.lock().update(pipeline, bytes);
         self.0.1.notify_all();
     }
 
-    /// The findings as they are now.
+    /// Returns the current findings.
     pub(crate) fn so_far(&self) -> StreamFindings {
         self.lock().clone()
     }
 
-    /// Waits until so many bytes were read, though not longer than that.
+    /// Waits until this many bytes were decoded, for at most `most`.
     pub(crate) fn wait(&self, bytes: u64, most: Duration) {
         let waited = self.0.1.wait_timeout_while(self.lock(), most, |found| found.bytes < bytes);
         drop(waited);

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use rustix::process::Pid;
 
-/// Bytes of a process's `stat` that certainly contain its name, of at most 64 bytes, and its group.
+/// The number of bytes of a process's `stat` that always include its name, of at most 64 bytes, and its group.
 const STAT: usize = 256;
 
 /// A process that the agent started and that is still running.
@@ -17,7 +17,7 @@ pub struct Helper {
     pub name: String,
 }
 
-/// The running processes of a group, except those in `not`.
+/// Returns the running processes of a group, except those in `not`.
 pub(crate) fn running_in(group: Pid, not: &[u32]) -> Vec<Helper> {
     let group = group.as_raw_nonzero().get();
     let all = if cfg!(target_os = "linux") { from_proc(group) } else { from_ps(group) };

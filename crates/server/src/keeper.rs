@@ -1,6 +1,6 @@
-//! Keeps the side file of a run: notes what the agent's stream shows of the session and its outcome.
+//! Keeps the side file of a run: writes the session and the outcome that are found in the agent's stream.
 //!
-//! It is a thread of its own beside the recorder. So neither a slow disk under the side file nor a stream that takes long to decode holds up
+//! It is a separate thread beside the recorder. So neither a slow disk for the side file nor a stream that takes long to decode delays
 //! the agent. As long as the display keeps up, its findings are used. If it is late, the stream is decoded here as well, from its
 //! beginning, so that the side file never waits for the display.
 
@@ -25,18 +25,18 @@ use crate::side_file::RunSideFile;
 
 /// The longest line that is decoded, in bytes. It bounds memory: no outcome of a run is near that long.
 const MAX_LINE: usize = 16 << 20;
-/// Bytes that are read at once.
+/// The number of bytes read at once.
 const CHUNK: usize = 64 * 1024;
 /// How often writing the side file is retried after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 /// How late the display may be before the stream is decoded here as well.
 const LATE: Duration = Duration::from_millis(500);
-/// How often the findings of the display are looked at.
+/// How often the findings of the display are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Requests of the keeper to the recorder, as bytes of a pipe.
 pub(crate) const REPORT_LINGERING: u8 = b'r';
-/// The agent is to be ended.
+/// Requests that the agent is ended.
 pub(crate) const STOP: u8 = b's';
 
 /// Reads the stream of a run.
@@ -45,7 +45,7 @@ pub(crate) struct Keeper {
     side: Arc<KeptSideFile>,
     lingering: Lingering,
     recorder: PipeWriter,
-    /// What the display finds.
+    /// The findings of the display.
     display: SharedFindings,
     /// When writing the side file is retried.
     retry_at: Option<Instant>,
@@ -59,7 +59,7 @@ pub(crate) struct KeptSideFile {
     file: Mutex<FileState>,
 }
 
-/// How far the file itself is. Who writes it holds this.
+/// The state of the file itself. A thread that writes the file holds this.
 #[derive(Default)]
 struct FileState {
     /// Shows that the run is in progress.
@@ -80,16 +80,16 @@ impl Keeper {
         Self { feed, side, lingering, recorder, display, retry_at: None }
     }
 
-    /// Follows the stream to the end of the run. `engine` brings the dialects.
+    /// Follows the stream to the end of the run. `engine`: provides the dialects.
     pub(crate) fn run(mut self, engine: &Engine) -> StreamVerdict {
         self.follow_display().unwrap_or_else(|| self.read(engine))
     }
 
-    /// Takes what the display finds. `None`: it is too late, or can't know what the end of the stream changes, so that the stream has to be
-    /// read here. Nothing of it has been read by then.
+    /// Uses the findings of the display. `None` if it is too late, or if its findings may change at the end of the stream: then the stream
+    /// has to be read here. None of it has been read by then.
     fn follow_display(&mut self) -> Option<StreamVerdict> {
         let (mut came, mut found) = (0, 0);
-        // How much had come at a time, which the display hasn't got yet.
+        // A position in the stream that the display hasn't reached yet, and when it was noticed.
         let mut awaited: Option<(u64, Instant)> = None;
         loop {
             let now = Instant::now();
@@ -130,7 +130,7 @@ impl Keeper {
             self.write_side_file(Instant::now());
             match self.feed.next(&mut buffer) {
                 Ok(FeedStep::Output(count)) => {
-                    // What would be written is of no use here.
+                    // The output isn't used.
                     let _ = pipeline.push(&buffer[..count], &mut NoReader);
                     found.update(&pipeline, &buffer[..count]);
                     self.note(&found);
@@ -153,7 +153,7 @@ impl Keeper {
         }
     }
 
-    /// Waits until something comes or is due, and not longer than `most`.
+    /// Waits until something arrives or is due, for at most `most`.
     fn wait(&self, most: Option<Duration>) {
         let now = Instant::now();
         let retry = self.retry_at.map(|at| at.saturating_duration_since(now));
@@ -162,7 +162,7 @@ impl Keeper {
         let _ = poll(&mut [PollFd::from_borrowed_fd(self.feed.bell(), PollFlags::IN)], patience.as_ref());
     }
 
-    /// Asks the recorder for what is due.
+    /// Sends the recorder a request that is due.
     fn request(&mut self) {
         let request = match self.lingering.take_due(Instant::now()) {
             None => return,
@@ -183,7 +183,7 @@ impl Keeper {
     }
 }
 
-/// Reads with the engine's dialects, and shows nothing.
+/// Returns a setup with the engine's dialects that shows nothing.
 fn setup(engine: &Engine) -> Setup {
     let mut setup = engine.setup();
     setup.max_line = setup.max_line.min(MAX_LINE);
@@ -215,7 +215,7 @@ impl KeptSideFile {
     /// Writes it if it changed, and holds the lock that shows that the run is in progress. Creates the folder if needed. Once the run was
     /// [released](Self::release) this does nothing.
     pub(crate) fn write(&self) -> io::Result<()> {
-        // Taken before the content is looked at: of two threads that write, the later one has the newer content.
+        // Lock it before reading the content: of two threads that write, the later one has the newer content.
         let mut file = lock(&self.file);
         if file.is_released || !self.is_changed.swap(false, Ordering::Acquire) {
             return Ok(());
@@ -248,7 +248,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes text that nobody reads.
+/// Discards text.
 struct NoReader;
 
 impl fmt::Write for NoReader {
@@ -269,7 +269,7 @@ mod tests {
 {"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Done.","session_id":"s-1"}
 "#;
 
-    /// What a keeper says of a stream of which a display finds `shown`, and which session it notes.
+    /// Returns the verdict of a keeper on a stream of which the display has decoded `shown`, and the session that it writes.
     fn kept(stream: &str, shown: Option<&str>) -> (StreamVerdict, Option<String>) {
         let folder = tempfile::TempDir::with_prefix("streamfmt-keeper-").unwrap();
         let paths = SessionPaths { folder: folder.path().to_owned() };

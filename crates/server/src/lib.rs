@@ -1,4 +1,4 @@
-//! Runs coding agents, keeps what they write, finds it again, and serves it in the browser.
+//! Runs coding agents, records their output, finds it again, and serves it in the browser.
 //!
 //! ```text
 //! agent ─▶ pipes ─▶ recorder ─▶ log            every byte, before anything else sees it

@@ -1,4 +1,4 @@
-//! Notices an agent that keeps running after its result. It reads no clock: the time is handed in.
+//! Notices an agent that keeps running after its result. It reads no clock: callers pass the time.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Lingering {
     /// When to end the agent; without it the user is informed.
     exit_after_result: Option<Duration>,
-    /// Since when nothing came after the result, while nothing is open.
+    /// When the result came, if nothing has come since and nothing is open.
     since: Option<Instant>,
     is_settled: bool,
 }
 
-/// What is due.
+/// An action that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LingeringStep {
     /// Inform the user.
@@ -28,18 +28,18 @@ impl Lingering {
         Self { exit_after_result, since: None, is_settled: false }
     }
 
-    /// Notes that something came; `is_done`: the last of it is a result, and neither a call nor a sub-agent is open.
+    /// Records that something came. `is_done`: whether it ends with a result, and neither a call nor a sub-agent is open.
     pub(crate) fn note(&mut self, is_done: bool, now: Instant) {
         self.since = is_done.then_some(now);
     }
 
-    /// How long until something is due, if nothing comes before.
+    /// Returns the time until something is due, if nothing comes before.
     pub(crate) fn patience(&self, now: Instant) -> Option<Duration> {
         let since = self.since.filter(|_| !self.is_settled)?;
         Some(self.limit().saturating_sub(now.saturating_duration_since(since)))
     }
 
-    /// Returns what is due, once.
+    /// Returns the action that is due, once.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<LingeringStep> {
         if !self.patience(now)?.is_zero() {
             return None;

@@ -1,4 +1,4 @@
-//! The log of a run: what the agent wrote, byte for byte.
+//! The log of a run: the agent's output, byte for byte.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
@@ -16,16 +16,16 @@ use rustix::fs::OFlags;
 use crate::side_file::LogGap;
 use crate::sync::SyncPolicy;
 
-/// Bytes that are kept in memory while a log can't be written.
+/// The most bytes that are kept in memory while a log can't be written.
 const BACKLOG: usize = 1024 * 1024;
 
-/// Names that are tried if the first is taken.
+/// The most names that are tried if the first is taken.
 const NAMES: usize = 1000;
 
 /// How often new bytes are flushed to disk with [`SyncPolicy::Second`], and the log's name is checked.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Bytes that are copied at once.
+/// The number of bytes copied at once.
 const COPY: usize = 64 * 1024;
 
 /// A log that is written to.
@@ -43,8 +43,9 @@ pub(crate) struct RawLog {
     end: u64,
     /// Whether it can be read back, as a file can and a device can't.
     is_readable: bool,
-    /// Bytes that couldn't be written yet, and the number of those after them that were dropped.
+    /// Bytes that couldn't be written yet.
     backlog: VecDeque<u8>,
+    /// The number of bytes after them that were dropped.
     lost: u64,
     pub(crate) gaps: Vec<LogGap>,
     /// Whether a failure was reported that has no end yet.
@@ -60,11 +61,11 @@ pub(crate) struct RawLog {
 /// Something about a log that the user should know.
 #[derive(Debug)]
 pub(crate) enum LogEvent {
-    /// It can't be written. This is reported once, until [`LogEvent::Resumed`].
+    /// It can't be written. This is reported once until [`LogEvent::Resumed`].
     Failed(io::Error),
     /// It is written again.
     Resumed,
-    /// It was removed or renamed while it was written. It has a new file, with everything.
+    /// It was removed or renamed while it was written. Everything was copied to a new file.
     Anew,
     /// Another program cut it to this length.
     Cut(u64),
@@ -190,7 +191,7 @@ impl RawLog {
         (Some(at).filter(|_| self.is_readable), events)
     }
 
-    /// Opens what couldn't be opened and writes what couldn't be written.
+    /// Retries to open the log, and to write the bytes that couldn't be written.
     pub(crate) fn retry(&mut self) -> Vec<LogEvent> {
         let mut events = Vec::new();
         if self.is_open() && self.is_whole_so_far() {
@@ -228,7 +229,7 @@ impl RawLog {
         self.backlog.is_empty() && self.lost == 0
     }
 
-    /// Whether nothing that should have been flushed to disk failed to be.
+    /// Whether no flush to disk has failed.
     pub(crate) fn is_flushed(&self) -> bool {
         !self.is_unsynced
     }
@@ -238,7 +239,7 @@ impl RawLog {
         self.end - self.start
     }
 
-    /// Writes what is left and flushes it to disk if the policy says so. Returns how many of the run's bytes are missing.
+    /// Writes the rest, and flushes it to disk if the policy requires that. Returns the number of the run's bytes that are missing.
     pub(crate) fn finish(&mut self) -> (u64, Vec<LogEvent>) {
         let mut events = if self.is_whole_so_far() { Vec::new() } else { self.retry() };
         self.look(true, &mut events);
@@ -248,7 +249,7 @@ impl RawLog {
             self.gaps.push(LogGap { at: self.end, bytes });
         }
         if self.is_nameless() {
-            // What was written is in a file that nobody can open anymore.
+            // The file that was written can't be opened by anyone anymore.
             let bytes = self.bytes() + self.missing();
             self.end = self.start;
             self.gaps = if bytes > 0 { vec![LogGap { at: self.start, bytes }] } else { Vec::new() };
@@ -288,7 +289,7 @@ impl RawLog {
         }
     }
 
-    /// Writes bytes. Returns how many were written.
+    /// Writes bytes. Returns the number of bytes written.
     fn write(&mut self, bytes: &[u8], events: &mut Vec<LogEvent>) -> (usize, io::Result<()>) {
         let Some(file) = &mut self.file else { return (0, Err(io::ErrorKind::NotFound.into())) };
         let mut written = 0;
@@ -316,7 +317,7 @@ impl RawLog {
         (written, Ok(()))
     }
 
-    /// Notices what other programs did to the file. Its name is only checked if `is_thorough`.
+    /// Detects changes to the file by other programs. `is_thorough`: whether its name is checked, too.
     fn look(&mut self, is_thorough: bool, events: &mut Vec<LogEvent>) {
         let Some(Ok(about)) = self.file.as_ref().filter(|_| self.is_readable).map(File::metadata) else {
             return;
@@ -341,7 +342,7 @@ impl RawLog {
         }
     }
 
-    /// What was behind `length` is gone, including gaps.
+    /// Records that everything after `length` is gone, including gaps.
     fn note_cut(&mut self, length: u64) {
         let was = self.end - self.start;
         self.start = self.start.min(length);
@@ -390,7 +391,7 @@ impl RawLog {
     }
 }
 
-/// The name, and what is tried if it is taken: `run.ndjson`, `run-2.ndjson`, `run-3.ndjson` and so on.
+/// Returns the names to try: `run.ndjson`, `run-2.ndjson`, `run-3.ndjson` and so on.
 fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
     let extension = path.extension().map(|it| format!(".{}", it.to_string_lossy())).unwrap_or_default();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -425,7 +426,7 @@ fn copy(from: &File, mut to: &File, length: u64) -> io::Result<()> {
 }
 
 impl Syncing {
-    /// `failure`: an earlier one that wasn't reported.
+    /// Starts the thread. `failure`: an earlier one that wasn't reported.
     fn begin(file: File, failure: Option<io::Error>) -> io::Result<Self> {
         let is_dirty = Arc::new(AtomicBool::new(false));
         let failure = Arc::new(Mutex::new(failure));
@@ -478,7 +479,7 @@ mod tests {
         assert_eq!(second.path, folder.join("run-2.ndjson"));
         assert_eq!(first.append(b"more\n").0, Some(7));
         assert_eq!(fs::read_to_string(&path).unwrap(), "before\nmore\n");
-        // Only what a run created and left empty is removed if nothing ran after all.
+        // If nothing ran after all, only a log that the run created and left empty is removed.
         second.discard();
         first.discard();
         assert!(path.exists() && !folder.join("run-2.ndjson").exists());
@@ -576,7 +577,7 @@ mod tests {
         assert!(matches!(log.append(b"four\n").1[..], [LogEvent::Cut(10)]));
         assert_eq!(fs::read_to_string(&path).unwrap(), "before\nonefour\n");
         assert_eq!(log.gaps, [LogGap { at: 10, bytes: 11 }]);
-        // Even what was there before the run, and the gap.
+        // Even content from before the run, and the gap.
         cut(3);
         let (missing, events) = log.finish();
         assert!(missing == 19 && matches!(events[..], [LogEvent::Cut(3)]), "{missing} {events:?}");

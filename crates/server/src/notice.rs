@@ -1,11 +1,11 @@
-//! What the user should know about a run in progress.
+//! Notices for the user about a run in progress.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::helper::Helper;
 
-/// Something that the user should know.
+/// A notice for the user.
 #[derive(Debug)]
 pub enum RunNotice {
     /// Another run is writing to the requested log: this one is used instead.
@@ -14,7 +14,7 @@ pub enum RunNotice {
     Unwritten(PathBuf, io::Error),
     /// A log that couldn't be written is written again.
     Resumed(PathBuf),
-    /// A log was removed or renamed while it was written. This file was written instead, with everything.
+    /// A log was removed or renamed while it was written. Everything was copied to this new file.
     Anew(PathBuf),
     /// Another program cut a log.
     Cut(PathBuf),
@@ -28,15 +28,15 @@ pub enum RunNotice {
     NoWatchdog(io::Error),
     /// Another program changed the log: a part of it can't be shown.
     Unreadable,
-    /// The agent keeps running after its result. If `is_ended`, it is ended for that.
+    /// The agent keeps running after its result.
     Lingering {
-        /// Whether the agent is ended for that.
+        /// Whether the agent is ended because of that.
         is_ended: bool,
     },
     /// The agent has exited, but other processes keep writing to its output, which isn't read any longer.
     StillWriting,
     /// Processes that the agent left running.
     LeftRunning(Vec<Helper>),
-    /// A known agent ended without a result, and without anything that is known as its stream.
+    /// A known agent ended without a result, and its output isn't the stream of a known agent.
     NoResult,
 }

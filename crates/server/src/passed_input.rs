@@ -7,14 +7,14 @@ use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 use std::thread;
 
-/// How much of it is kept, in bytes.
+/// The most bytes that are kept.
 const KEPT: usize = 4 * 1024;
 
-/// Standard input for the agent. `keep` gets its beginning as soon as that is known, which may be never.
+/// Returns standard input for the agent. `keep` receives its beginning as soon as that is known, which may be never.
 pub(crate) fn pass(keep: impl FnOnce(&str) + Send + 'static) -> io::Result<Stdio> {
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     if input.metadata()?.is_file() {
-        // It is looked at where the agent will begin to read, and stays there.
+        // Read from the position where the agent will start to read, without changing it.
         let at = io::Seek::stream_position(&mut input)?;
         let mut beginning = [0; KEPT];
         let count = input.read_at(&mut beginning, at).unwrap_or(0);
@@ -32,7 +32,7 @@ pub(crate) fn pass(keep: impl FnOnce(&str) + Send + 'static) -> io::Result<Stdio
                 read => read.unwrap_or(0),
             };
             beginning.extend_from_slice(&buffer[..count.min(KEPT - beginning.len())]);
-            // The agent gets it first. Once it doesn't read any more, there is nothing to do.
+            // Pass it to the agent first. Once the agent stops reading, there is nothing left to do.
             let is_over = count == 0 || writer.write_all(&buffer[..count]).is_err();
             if (is_over || beginning.len() == KEPT)
                 && let Some(keep) = keep.take()

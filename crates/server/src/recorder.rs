@@ -1,4 +1,4 @@
-//! Runs an agent: its bytes go to the log, signals to its process group, its end to the side file.
+//! Runs an agent: writes its output to the log, forwards signals to its process group, and writes its end to the side file.
 
 mod run_loop;
 mod run_state;
@@ -38,7 +38,7 @@ use crate::watchdog::Watchdog;
 use run_state::RunState;
 use run_world::AgentProcess;
 
-/// How an agent is run.
+/// The options for running an agent.
 pub struct RunRecorder {
     /// The program and its arguments.
     pub command: Vec<OsString>,
@@ -46,7 +46,7 @@ pub struct RunRecorder {
     pub added: Vec<String>,
     /// The agent's product, if it is known.
     pub agent: Option<String>,
-    /// Brings the dialects by which the outcome of the agent's stream is known.
+    /// Provides the dialects for the agent's stream, which contains the outcome.
     pub engine: Engine,
     /// The task on the command line, if there is one.
     pub task: Option<String>,
@@ -66,7 +66,7 @@ pub struct RunRecorder {
     pub sync: SyncPolicy,
     /// How long after the first signal the agent's group is killed; without it, never after SIGINT and SIGQUIT.
     pub kill_after: Option<Duration>,
-    /// How long the agent may keep running after its result before it is ended; without it, that is only reported.
+    /// How long the agent may keep running after its result before it is ended; without it, a lingering agent is only reported.
     pub exit_after_result: Option<Duration>,
     /// Whether processes that the agent leaves running are ended.
     pub ends_helpers: bool,
@@ -95,7 +95,8 @@ pub struct Recording {
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub struct RunEnd {
-    /// The agent's exit code; 128 plus its number if a signal ended the agent. 0 if the agent was ended for staying after a good result.
+    /// The agent's exit code; 128 plus the signal's number if a signal ended the agent. 0 if the agent was ended because it kept running
+    /// after a good result.
     pub code: u8,
     /// The signal to this program that ended the run, if one did.
     pub signal: Option<u8>,
@@ -257,8 +258,8 @@ impl Recording {
         self.side.content().id.clone()
     }
 
-    /// Notes what the display's pipeline has found in the stream. `bytes` are those that it got last, by
-    /// [`FeedStep::Output`](crate::FeedStep::Output). A display that doesn't report all of them counts as late.
+    /// Records the findings of the display's pipeline in the stream. `bytes`: those that it received last, by
+    /// [`FeedStep::Output`](crate::FeedStep::Output). A display that doesn't report all bytes counts as late.
     pub fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {
         self.findings.update(pipeline, bytes);
     }
@@ -282,9 +283,9 @@ impl Recording {
 
 /// One of the agent's outputs.
 struct AgentOutput {
-    /// Where it comes from, until its end.
+    /// The pipe that it is read from, until its end.
     pipe: Option<PipeReader>,
-    /// Where it is kept. That of standard error is opened at the first byte.
+    /// The log that it is written to. That of standard error is opened at the first byte.
     log: Option<RawLog>,
 }
 
@@ -294,7 +295,7 @@ struct RunLoop<W> {
     world: W,
     signals: SignalLines,
     display: FeedEnd,
-    /// The feed of the keeper: standard output alone.
+    /// The feed of the keeper, which has only standard output.
     kept: FeedEnd,
     keeper: Option<JoinHandle<StreamVerdict>>,
     side: Arc<KeptSideFile>,

@@ -7,10 +7,10 @@ use std::str::FromStr;
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
-/// The characters of the random part: none that looks like another.
+/// The characters of the random part, without characters that look alike.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// Length of the random part.
+/// The length of the random part.
 const RANDOM: usize = 6;
 
 /// The id of a run: its start time in UTC and six random characters. It sorts by time and consists of digits, letters and `-`.
@@ -19,15 +19,15 @@ const RANDOM: usize = 6;
 pub struct RunId(String);
 
 impl RunId {
-    /// A new id for a run that starts at this time.
+    /// Creates a new id for a run that starts at this time.
     pub fn new(started: Timestamp) -> Self {
         // Each state has new keys from the system's random source.
         Self::with(started, RandomState::new().hash_one((std::process::id(), started.as_nanosecond())))
     }
 
-    /// The id of a session that has a name already: the same for the same name and time.
+    /// Returns the id of a session that already has a name. It is the same for the same name and time.
     pub(crate) fn of(started: Timestamp, name: &str) -> Self {
-        // FNV-1a, which is the same everywhere and for ever.
+        // FNV-1a, which never changes.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(crate) struct RunLock {
     path: PathBuf,
-    /// The lock belongs to the open file.
+    /// The open file, which owns the lock.
     _file: File,
 }
 
@@ -83,7 +83,7 @@ mod tests {
         let lock = RunLock::hold(paths.lock(&run.id)).unwrap();
         assert!(paths.is_running(&run) && paths.is_running(&run));
         assert!(RunLock::hold(paths.lock(&run.id)).is_err());
-        // As after a kill: the file is left, its lock is not.
+        // As after a kill: the file is left without a lock.
         let left = paths.lock(&run.id).with_extension("left");
         fs::hard_link(paths.lock(&run.id), &left).unwrap();
         drop(lock);

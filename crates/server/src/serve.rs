@@ -67,7 +67,7 @@ pub struct ServeOptions {
     pub folders: Folders,
     /// Where the sessions are stored.
     pub sessions: SessionPaths,
-    /// The folder in which port and token are kept.
+    /// The folder for the port and the token.
     pub state: PathBuf,
     /// The port; by default the last one, if it is free.
     pub port: Option<u16>,

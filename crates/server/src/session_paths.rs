@@ -1,4 +1,4 @@
-//! Where runs are kept.
+//! The paths of the files of runs.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::run_id::RunId;
 
-/// The folder that runs are kept in: for each a log and a side file, named by its id.
+/// The folder for runs. Each run has a log and a side file, named by its id.
 #[derive(Clone, Debug)]
 pub struct SessionPaths {
     /// The folder: `sessions` in the program's data folder.
@@ -19,22 +19,23 @@ impl SessionPaths {
         create_private(&self.folder)
     }
 
-    /// What the agent wrote to standard output, byte for byte.
+    /// Returns the path of the agent's standard output, byte for byte.
     pub fn log(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.ndjson"))
     }
 
-    /// What the agent wrote to standard error; missing if it wrote nothing.
+    /// Returns the path of the agent's standard error. The file is missing if it wrote nothing.
     pub fn errors(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.stderr"))
     }
 
-    /// Locked by the recorder while the run is in progress, then removed: see [`SessionPaths::is_running`].
+    /// Returns the path of a file that the recorder locks while the run is in progress, and then removes: see
+    /// [`SessionPaths::is_running`].
     pub fn lock(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.lock"))
     }
 
-    /// What is known beyond the log: see [`crate::RunSideFile`].
+    /// Returns the path of the side file: see [`crate::RunSideFile`].
     pub fn side_file(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }

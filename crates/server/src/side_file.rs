@@ -1,4 +1,4 @@
-//! The side file of a run: what is known beyond the agent's output.
+//! The side file of a run: the facts that aren't in the agent's output.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::run_id::RunId;
 use crate::start_time::start_time;
 
-/// The content of `ID.json`: what is known of a run beyond its log. Fields that a later version adds are ignored.
+/// The content of `ID.json`: the facts about a run that aren't in its log. Fields that a later version adds are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSideFile {
     /// The version of this format: 1.
@@ -37,7 +37,7 @@ pub struct RunSideFile {
     /// The agent's session that it resumes, if the command line names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<String>,
-    /// What was passed on standard input, at most the first 4 KiB.
+    /// The beginning of the data that was passed on standard input, at most 4 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdin: Option<String>,
     /// Labels given by the user.
@@ -49,7 +49,7 @@ pub struct RunSideFile {
     /// The log.
     #[serde(serialize_with = "lossy")]
     pub log: PathBuf,
-    /// The offset at which the run starts in the log: a log given by name may hold earlier content.
+    /// The offset at which the run starts in the log: a log given by name may have earlier content.
     #[serde(default)]
     pub log_start: u64,
     /// The number of the run's bytes in the log, once it has ended.
@@ -136,7 +136,7 @@ fn lossy_option<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<
 }
 
 impl ProcessMark {
-    /// The mark of a running process.
+    /// Returns the mark of a running process.
     pub fn of(pid: u32) -> Self {
         let start = start_time(pid);
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
@@ -150,7 +150,7 @@ impl ProcessMark {
 }
 
 impl RunSideFile {
-    /// Reads one.
+    /// Reads a side file.
     pub fn read(path: &Path) -> io::Result<Self> {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }

@@ -43,7 +43,7 @@ impl SignalLines {
         Ok(caught)
     }
 
-    /// Returns how often a signal arrived since the last call; blocks if it didn't.
+    /// Returns the number of times that a signal arrived since the last call. Blocks if there were none.
     pub(crate) fn take(&mut self, index: usize) -> usize {
         self.lines[index].1.read(&mut [0; 16]).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! When a process started: with its id, this identifies it even after the id was reused.
+//! The start time of a process. With its id, this identifies it even after the id was reused.
 
 use std::fs;
 use std::process::Command;
@@ -6,19 +6,19 @@ use std::process::Command;
 use jiff::fmt::strtime;
 use jiff::tz::TimeZone;
 
-/// The start time of a running process, in a unit that depends on the system.
+/// Returns the start time of a running process, in a unit that depends on the system.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     if cfg!(target_os = "linux") { from_proc(pid) } else { from_ps(pid) }
 }
 
-/// In clock ticks since the boot.
+/// Returns it in clock ticks since the boot.
 fn from_proc(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The process's name may contain brackets. The time is the twentieth field after it.
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// In seconds since 1970.
+/// Returns it in seconds since 1970.
 fn from_ps(pid: u32) -> Option<u64> {
     let mut command = Command::new("ps");
     command.args(["-o", "lstart=", "-p", &pid.to_string()]).env("LC_ALL", "C").env("TZ", "UTC0");

@@ -1,4 +1,4 @@
-//! The store: every session found, listed, and never lost.
+//! The store: an index of all sessions, for lists and searches.
 //!
 //! ```text
 //! logs and side files ─┐
@@ -6,8 +6,8 @@
 //! agents' histories ───┘
 //! ```
 //!
-//! Logs and side files are the truth; of our own runs the database is only an index, which can be made anew at any time. All SQL is in
-//! this module: rows go in and out as types, values as bound parameters.
+//! Logs and side files are authoritative. For our own runs, the database is only an index, which can be rebuilt at any time. All SQL is in
+//! this module: rows are converted from and to types, and values are bound parameters.
 
 mod database;
 mod figures;
@@ -35,7 +35,7 @@ pub use query::{FoundSession, SessionFilter};
 pub use remove::{Removal, RemovedSession};
 pub use row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
 
-/// The sessions that are kept. One process may have several at a time, and several processes may use one database.
+/// The recorded and imported sessions. A process may have several stores at a time, and several processes may use one database.
 pub struct Store {
     connection: Connection,
     path: PathBuf,
@@ -43,14 +43,14 @@ pub struct Store {
     notices: Vec<StoreNotice>,
 }
 
-/// Something that the user should know.
+/// A notice for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreNotice {
-    /// The database was damaged and is a new one now.
+    /// The database was damaged and was replaced by a new one.
     Replaced {
-        /// Where the damaged one is.
+        /// The path of the damaged one.
         aside: PathBuf,
-        /// How many rows could be taken over from it.
+        /// The number of rows that could be copied from it.
         saved: usize,
     },
 }
@@ -118,7 +118,7 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 impl Store {
-    /// Opens the store of a data folder, creating it if needed. A damaged database is moved aside, and what can be read of it goes into a
+    /// Opens the store of a data folder, creating it if needed. A damaged database is moved aside, and its readable rows are copied to a
     /// new one ([`Self::take_notices`]).
     pub fn open(data: &Path) -> Result<Self, StoreError> {
         let paths = SessionPaths { folder: data.join("sessions") };
@@ -137,7 +137,7 @@ impl Store {
         }
     }
 
-    /// Does something, and if the database turns out to be damaged, replaces it and does it once more.
+    /// Calls a function. If the database turns out to be damaged, replaces it and calls the function once more.
     pub fn mended<T>(
         &mut self,
         mut act: impl FnMut(&mut Self) -> Result<T, StoreError>,
@@ -154,12 +154,12 @@ impl Store {
         }
     }
 
-    /// What the user should know, since this was last asked.
+    /// Returns the notices for the user since the last call.
     pub fn take_notices(&mut self) -> Vec<StoreNotice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// Where logs and side files are.
+    /// Returns the paths of logs and side files.
     pub fn paths(&self) -> &SessionPaths {
         &self.paths
     }

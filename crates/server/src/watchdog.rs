@@ -1,8 +1,8 @@
 //! Ends an agent whose recorder was killed.
 //!
 //! It is a separate process and leads the group that the agent runs in, so the group's id can't be reused while it watches. It reads a
-//! pipe from the recorder: a byte means that the run is over, the end of the pipe without one that the recorder was killed. It then also
-//! lets the terminal show again what is typed, which the recorder's display had turned off.
+//! pipe from the recorder: a byte means that the run is over, the end of the pipe without a byte that the recorder was killed. In the
+//! latter case, it also restores the terminal's echo, which the recorder's display had turned off.
 
 use std::io::{self, IsTerminal, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::helper::running_in;
 
-/// The program runs as a watchdog if this is its name (`argv[0]`).
+/// The name (`argv[0]`) under which the program runs as a watchdog.
 pub const NAME: &str = "streamfmt-watchdog";
 
 /// How long the group has to end after SIGTERM before it is killed.
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is checked whether the group has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The argument by which the watchdog knows that its standard error is a terminal that shows what is typed.
+/// The argument by which the recorder reports that standard error is a terminal with echo.
 const ECHO: &str = "echo";
 
 /// Runs the watchdog: standard input is the pipe, and a byte on standard output reports that signals are handled.
@@ -71,7 +71,7 @@ trait GuardedGroup {
     /// Lets time pass.
     fn wait(&mut self, time: Duration);
 
-    /// Whether a process of it is running, beside the watchdog.
+    /// Whether a process of the group other than the watchdog is running.
     fn is_running(&self) -> bool;
 
     /// Sends a signal to it.
@@ -110,7 +110,7 @@ impl GuardedGroup for OwnGroup {
     }
 }
 
-/// Decides how a group is ended. It reads no clock: the time is handed in.
+/// Decides how a group is ended. It reads no clock: callers pass the time.
 #[derive(Debug, Default)]
 struct GroupEnding {
     begun: Option<Instant>,
@@ -125,7 +125,7 @@ enum GroupStep {
 }
 
 impl GroupEnding {
-    /// What comes next. `is_running`: a process of the group is, beside the watchdog.
+    /// Returns the next step. `is_running`: whether a process of the group other than the watchdog is running.
     fn next(&mut self, is_running: bool, now: Instant) -> GroupStep {
         match self.begun {
             None => {
@@ -138,8 +138,8 @@ impl GroupEnding {
     }
 }
 
-/// Lets the terminal show again what is typed. A terminal that gives out single keys is another program's by now, such as the shell's,
-/// which sets it up for itself.
+/// Restores the terminal's echo, unless the terminal is in a mode for single keys: then another program, such as the shell, has already
+/// configured it.
 fn restore_echo() {
     let terminal = io::stderr();
     let is_left_quiet = tcgetattr(&terminal).is_ok_and(|set_up| {
@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// A pipe of a recorder whose script goes on when the watchdog waits for it.
+    /// A pipe of a scripted recorder, which continues when the watchdog waits for it.
     struct ScriptedLine {
         pipe: PipeReader,
         steps: Vec<Box<dyn FnOnce() -> Option<io::Error>>>,
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// A group of which something runs until a time, or until it is killed.
+    /// A group with a process that runs until a time, or until it is killed.
     struct ScriptedGroup {
         begun: Instant,
         now: Instant,
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(ending.next(true, begun), GroupStep::Send(Signal::TERM));
         assert_eq!(ending.next(true, begun + LOOK), GroupStep::Wait);
         assert_eq!(ending.next(true, begun + PATIENCE), GroupStep::Send(Signal::KILL));
-        // What runs in it isn't known for certain: it is asked in any case, and nothing outlives the watchdog.
+        // Signals are sent even if no process seems to be running, since that is uncertain.
         let mut ending = GroupEnding::default();
         assert_eq!(ending.next(false, begun), GroupStep::Send(Signal::TERM));
         assert_eq!(ending.next(false, begun), GroupStep::Send(Signal::KILL));

@@ -35,7 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often it is checked whether helpers have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What wakes the loop.
+/// A source of events that wakes the loop.
 #[derive(Clone, Copy)]
 enum Waker {
     Signal(usize),
@@ -44,7 +44,7 @@ enum Waker {
     Read(Channel),
     /// The display has room again.
     Room,
-    /// The keeper has.
+    /// The keeper has room again.
     KeptRoom,
 }
 
@@ -56,7 +56,7 @@ impl<W: RunWorld> RunLoop<W> {
         self.finish()
     }
 
-    /// Reads, and acts on what happens, until the run is over.
+    /// Handles events until the run is over.
     fn listen(&mut self) -> RunOver {
         let mut buffer = vec![0; CHUNK];
         loop {
@@ -90,7 +90,7 @@ impl<W: RunWorld> RunLoop<W> {
         }
     }
 
-    /// Whether nothing is read of an output because its bytes would have to be kept in memory: the agent waits until there is room.
+    /// Whether an output isn't read because its bytes would have to be kept in memory: the agent waits until there is room.
     fn is_withheld(&self, channel: Channel) -> bool {
         let AgentOutput { pipe, log } = self.agent_output(channel);
         let is_kept = log.as_ref().is_none_or(|log| log.is_whole_so_far() && log.can_be_read());
@@ -112,7 +112,7 @@ impl<W: RunWorld> RunLoop<W> {
         }
     }
 
-    /// How long until something is due even if nothing wakes the loop.
+    /// Returns the time until something is due even if nothing wakes the loop.
     fn patience(&self, now: Instant) -> Option<Duration> {
         let is_unwritten = |log: &RawLog| !log.is_open() || !log.is_whole_so_far();
         let has_backlog =
@@ -122,7 +122,7 @@ impl<W: RunWorld> RunLoop<W> {
         Some(first.saturating_duration_since(now))
     }
 
-    /// Does what is due by time.
+    /// Performs the actions that are due.
     fn act_in_time(&mut self) {
         let now = self.world.now();
         if self.state.take_kill(now) {
@@ -134,7 +134,7 @@ impl<W: RunWorld> RunLoop<W> {
         }
     }
 
-    /// Writes what couldn't be written, and opens logs that couldn't be opened.
+    /// Retries to open logs, and to write bytes that couldn't be written.
     fn retry_logs(&mut self) {
         for channel in [Channel::Output, Channel::Errors] {
             if self.agent_output(channel).log.as_ref().is_some_and(|log| !log.is_open()) {
@@ -160,7 +160,7 @@ impl<W: RunWorld> RunLoop<W> {
         }
     }
 
-    /// Passes on what happened to a log.
+    /// Reports the events of a log.
     fn report(&mut self, channel: Channel, events: Vec<LogEvent>) {
         for event in events {
             let Some(log) = &self.agent_output(channel).log else { return };
@@ -217,7 +217,7 @@ impl<W: RunWorld> RunLoop<W> {
         woken.map(|((waker, _), _)| *waker).collect()
     }
 
-    /// Reads what is available; it goes to the log first, then to the display.
+    /// Reads available bytes, and passes them first to the log, then to the display.
     fn read(&mut self, channel: Channel, buffer: &mut [u8]) {
         let pipe = &mut self.agent_output_mut(channel).pipe;
         let bytes = match pipe.as_mut().map(|pipe| pipe.read(buffer)) {
@@ -253,8 +253,8 @@ impl<W: RunWorld> RunLoop<W> {
         log
     }
 
-    /// Reports what the agent left running, since it may be a server that was wanted; if a signal ended the agent or the run, or on
-    /// request, ends it.
+    /// Reports the processes that the agent left running, since one may be a server that the user wants. Ends them on request, or if a
+    /// signal ended the agent or the run.
     fn settle_helpers(&mut self, exit: AgentExit) {
         let mut helpers = self.world.helpers();
         if helpers.is_empty() {
@@ -276,7 +276,7 @@ impl<W: RunWorld> RunLoop<W> {
     }
 
     fn finish(mut self) -> RunEnd {
-        // Other processes may still write there: nothing of that is heard.
+        // Other processes may still write there, but their output isn't read.
         (self.output.pipe, self.errors.pipe) = (None, None);
         let (missing, is_log_whole) = self.finish_logs();
         for (path, bytes) in missing {
@@ -287,7 +287,7 @@ impl<W: RunWorld> RunLoop<W> {
         self.settle_helpers(exit);
         self.world.dismiss_watchdog();
         self.kept.end();
-        // If it panicked, the run isn't known to be done.
+        // If the keeper panicked, it is unknown whether the run is done.
         let unknown = StreamVerdict { is_known: true, ..StreamVerdict::default() };
         let verdict = self.keeper.take().map_or(unknown, |keeper| keeper.join().unwrap_or(unknown));
         let is_interrupted = self.state.signal().is_some();
@@ -301,7 +301,7 @@ impl<W: RunWorld> RunLoop<W> {
             AgentExit::Code(0) if has_done_well => RunStatus::Done,
             _ => RunStatus::Failed,
         };
-        // Of a stream that is known, the display shows this in its place.
+        // For a known stream, the display shows the same at its place.
         if status == RunStatus::Failed && is_agent && !verdict.is_known {
             self.display.notice(RunNotice::NoResult);
         }
@@ -336,7 +336,7 @@ impl<W: RunWorld> RunLoop<W> {
         RunEnd { code, signal, is_log_whole, status, log }
     }
 
-    /// Finishes the logs. Returns how many bytes are missing in each, and whether all is written and flushed.
+    /// Finishes the logs. Returns the number of bytes missing in each, and whether everything was written and flushed.
     fn finish_logs(&mut self) -> (Vec<(PathBuf, u64)>, bool) {
         let mut missing = Vec::new();
         let mut is_whole = true;
@@ -353,12 +353,12 @@ impl<W: RunWorld> RunLoop<W> {
     }
 }
 
-/// How a process ended, and the exit code that this program passes on.
+/// Returns how a process ended, and the exit code that this program returns for that.
 fn judge(status: ExitStatus) -> (AgentExit, u8) {
     match (status.code(), status.signal()) {
         (Some(code), _) => (AgentExit::Code(code), u8::try_from(code).unwrap_or(u8::MAX)),
         (None, Some(signal)) => (AgentExit::Signal(signal), u8::try_from(128 + signal).unwrap_or(u8::MAX)),
-        // It was waited for, so it has ended: this doesn't come.
+        // Unreachable: the process was waited for, so it has ended.
         (None, None) => (AgentExit::Code(1), 1),
     }
 }

@@ -1,4 +1,4 @@
-//! Decides when a run is over and when its agent is killed. It reads no clock and sends no signal: time and events are handed in.
+//! Decides when a run is over and when its agent is killed. It reads no clock and sends no signals: callers pass time and events.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const ECHOES: Duration = Duration::from_secs(30);
 /// How long the agent has to end after SIGTERM or SIGHUP before it is killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a run has come to.
+/// The state of a run.
 #[derive(Debug)]
 pub(super) struct RunState {
     kill_after: Option<Duration>,
@@ -22,7 +22,7 @@ pub(super) struct RunState {
     /// Whether the agent was asked to end because it kept running after its result.
     is_stopped: bool,
     exited: Option<Instant>,
-    /// When something was read last, or could have been but for lack of room.
+    /// When something was read last, or could have been read if there had been room.
     last_byte: Instant,
     /// When reading was withheld last.
     last_withheld: Instant,
@@ -54,7 +54,7 @@ impl RunState {
         }
     }
 
-    /// A signal arrived. Returns the one to send to the agent: the second Ctrl-C or Ctrl-\ kills it.
+    /// Handles a signal that arrived. Returns the one to send to the agent: the second Ctrl-C or Ctrl-\ kills it.
     pub(super) fn take_signal(&mut self, signal: Signal, now: Instant) -> Signal {
         self.signal = self.signal.or(Some(signal));
         let is_key = matches!(signal, Signal::INT | Signal::QUIT);
@@ -64,24 +64,24 @@ impl RunState {
         if self.interrupts > 1 { Signal::KILL } else { signal }
     }
 
-    /// The agent is to end because it keeps running after its result. Returns the signal to send to it.
+    /// Ends the agent because it keeps running after its result. Returns the signal to send to it.
     pub(super) fn stop(&mut self, now: Instant) -> Signal {
         self.is_stopped = true;
         self.kill_at = self.kill_at.or(Some(now + self.kill_after.unwrap_or(PATIENCE)));
         Signal::TERM
     }
 
-    /// The agent has exited; its pipes may still hold something.
+    /// Records that the agent has exited. Its pipes may still contain output.
     pub(super) fn note_exit(&mut self, now: Instant) {
         self.exited = Some(now);
     }
 
-    /// Something was read from the agent's pipes.
+    /// Records that something was read from the agent's pipes.
     pub(super) fn note_bytes(&mut self, now: Instant) {
         self.last_byte = now;
     }
 
-    /// Whether reading is withheld for lack of room. While it is, silence means nothing.
+    /// Records whether reading is withheld for lack of room. While it is, silence means nothing.
     pub(super) fn note_withheld(&mut self, is_withheld: bool, now: Instant) {
         if is_withheld || self.is_withheld {
             (self.last_byte, self.last_withheld) = (now, now);
@@ -89,7 +89,7 @@ impl RunState {
         self.is_withheld = is_withheld;
     }
 
-    /// Whether the run is over. `is_closed`: the agent's pipes are.
+    /// Returns why the run is over, or `None` if it isn't. `is_closed`: whether the agent's pipes are closed.
     pub(super) fn over(&self, is_closed: bool, now: Instant) -> Option<RunOver> {
         let exited = self.exited?;
         if is_closed {
@@ -104,12 +104,12 @@ impl RunState {
         is_quiet.then_some(RunOver::Heard).or(is_enough.then_some(RunOver::StillWriting))
     }
 
-    /// Whether it is time to kill the agent. It is so once.
+    /// Whether it is time to kill the agent. True only once.
     pub(super) fn take_kill(&mut self, now: Instant) -> bool {
         self.kill_at.take_if(|at| *at <= now).is_some()
     }
 
-    /// When something is due even if nothing happens before.
+    /// Returns when something is due even if nothing happens before.
     pub(super) fn due(&self) -> Option<Instant> {
         let exited = self.exited.filter(|_| !self.is_withheld);
         let quiet = exited.map(|exited| exited.max(self.last_byte) + QUIET);
@@ -178,7 +178,7 @@ mod tests {
         }
         run.note_bytes(begun + ECHOES);
         assert_eq!(run.over(false, begun + ECHOES), Some(RunOver::StillWriting));
-        // What couldn't be read before may be the agent's own.
+        // Output that couldn't be read before may come from the agent.
         run.note_withheld(true, begun + ECHOES);
         run.note_withheld(false, begun + ECHOES);
         assert_eq!(run.over(false, begun + ECHOES), None);
@@ -196,7 +196,7 @@ mod tests {
         for signal in [Signal::TERM, Signal::HUP] {
             let mut run = RunState::new(None, begun);
             assert_eq!(run.take_signal(signal, begun), signal);
-            // Another one doesn't put it off.
+            // Another signal doesn't delay the kill.
             assert_eq!(run.take_signal(signal, begun + 9 * SECOND), signal);
             assert!(!run.take_kill(begun + 9 * SECOND) && run.due() == Some(begun + PATIENCE));
             assert!(run.take_kill(begun + PATIENCE) && !run.take_kill(begun + PATIENCE));

@@ -1,4 +1,4 @@
-//! The agent's process, and time, as the loop of a run meets them.
+//! The agent's process and the clock, as the loop of a run uses them.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::helper::{Helper, running_in};
 use crate::watchdog::Watchdog;
 
-/// What the loop of a run needs beside pipes and files. Tests script it: no agent runs, and time passes as they say.
+/// The environment of a run's loop besides pipes and files. Tests script it, so that they need neither an agent nor real time.
 pub(super) trait RunWorld {
     /// The time.
     fn now(&self) -> Instant;
@@ -31,7 +31,7 @@ pub(super) trait RunWorld {
     /// Ends the watchdog.
     fn dismiss_watchdog(&mut self);
 
-    /// Lets a signal end this program after a time, whatever it is doing then.
+    /// Schedules a signal that ends this program after a time, whatever it is doing then.
     fn end_by(&mut self, signal: Signal, time: Duration);
 }
 
@@ -49,7 +49,7 @@ impl RunWorld for AgentProcess {
 
     fn wait(&mut self, sources: &mut [PollFd<'_>], patience: Option<Duration>) {
         let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
-        // If it fails, nothing can be read as yet.
+        // If this fails, nothing can be read yet.
         let _ = poll(sources, patience.as_ref());
     }
 
@@ -65,7 +65,7 @@ impl RunWorld for AgentProcess {
     }
 
     fn exit(&mut self) -> ExitStatus {
-        // An exit that isn't known is no success: the run has failed with 1.
+        // An unknown exit is no success: the run has failed with 1.
         self.child.wait().unwrap_or_else(|_| ExitStatus::from_raw(1 << 8))
     }
 

@@ -22,9 +22,9 @@ const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct KeptAddress {
     v: u32,
-    /// The random part of the host name. Cookies know no ports, so a server has a name of its own.
+    /// The random part of the host name. Cookies ignore ports, so each server needs a separate name.
     pub(super) label: String,
-    /// Whoever has it may read everything.
+    /// Grants access to everything.
     pub(super) token: String,
     /// The last port.
     pub(super) port: u16,

@@ -19,11 +19,11 @@ use super::hub::Reading;
 use super::live::LiveSession;
 use super::view::{ReaderPosition, SessionView, ViewEvent};
 
-/// The longest silence: then a comment is sent, so that no proxy takes the connection for dead.
+/// The longest silence. After that a comment is sent, so that no proxy considers the connection dead.
 const PING: Duration = Duration::from_secs(15);
-/// Bytes that are spelled at a time, which is all that is kept for a reader.
+/// About the number of bytes written at a time. No more is kept for a reader.
 const CHUNK: usize = 64 << 10;
-/// A reader that was up to date and has been more than this many bytes behind for longer than [`PATIENCE`] begins anew.
+/// A reader that was up to date and has been more than this many bytes behind for longer than [`PATIENCE`] starts over.
 const BEHIND: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The shortest time between two sends.
@@ -31,16 +31,16 @@ const PACE: Duration = Duration::from_millis(20);
 /// The first bytes of a stream: they make the browser report that it is open.
 const READY: &str = ": ready\n\n";
 
-/// Where a stream begins.
+/// The start of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplayStart {
-    /// Behind this revision.
+    /// After this revision.
     After(u64),
-    /// The reader has the page of other settings or of another program: it has to load it anew.
+    /// The reader has a page with other settings or of another program version, and must reload it.
     Anew,
 }
 
-/// A body whose pieces are made when the connection can take them, so that a reader that stops reading costs no memory.
+/// A body whose pieces are written when the connection accepts them, so that a reader that stops reading costs no memory.
 pub(super) struct BodyPieces(pub(super) mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for BodyPieces {
@@ -59,22 +59,22 @@ fn with_headers(body: Body) -> Response {
     let mut response = body.into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-    // A proxy that collects the answer would hold back what just happened.
+    // A proxy that buffers the response would delay events.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
 
-/// How a stream spells what its reader lacks.
+/// The format of a stream.
 #[derive(Clone, Copy, Debug)]
 enum StreamForm {
     /// Typed changes of the page.
     Changes,
-    /// The lines of a profile of lines, as older dashboards read them.
+    /// The lines of a profile that writes lines, for older dashboards.
     Lines,
 }
 
 impl StreamForm {
-    /// Spells the next changes, about [`CHUNK`] bytes of them. Returns whether the stream ends there.
+    /// Writes the next changes, about [`CHUNK`] bytes. Returns whether the stream ends there.
     fn spell(self, live: &LiveSession, reader: &mut ReaderPosition, out: &mut String) -> bool {
         let view = live.view();
         let is_left_behind = view.is_left_behind(reader, BEHIND, PATIENCE);
@@ -90,7 +90,7 @@ impl StreamForm {
                 }
                 events.iter().any(|event| event.name == "done")
             }
-            // This format knows no way to begin anew, so the stream breaks off.
+            // This format has no way to start over, so the stream breaks off.
             Self::Lines if is_left_behind => true,
             Self::Lines => {
                 let (lines, is_done) = view.take_lines(reader, CHUNK);
@@ -150,7 +150,7 @@ fn stream(
     with_headers(Body::new(BodyPieces(pieces)))
 }
 
-/// Sends everything behind a revision as it comes, until the session ends, the reader leaves, or the server stops.
+/// Sends everything after a revision as it comes, until the session ends, the reader leaves, or the server stops.
 async fn send_all(
     reading: &Reading,
     form: StreamForm,

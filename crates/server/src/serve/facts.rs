@@ -10,7 +10,7 @@ use super::html::{escaped, shown};
 use super::sessions::ServedSession;
 use crate::store::SessionFigures;
 
-/// The clocks of an agent and of its recorder may differ by so many milliseconds and mean the same.
+/// The most milliseconds by which durations by the clocks of an agent and of its recorder differ while they count as equal.
 const CLOCKS_DIFFER: u64 = 1_000;
 
 /// Figures that the card and the timeline both show.
@@ -23,7 +23,8 @@ pub(super) struct ReportedFigures {
 }
 
 impl ReportedFigures {
-    /// `read`: as far as the log was read. Agents count on when a run resumes another; only the database knows what is its own.
+    /// Returns the figures of a session. `read`: the figures of the log, as far as it was read. They include those of earlier runs if the
+    /// agent continues counting when it resumes; only the database has the run's own.
     pub(super) fn of(row: &ServedSession, read: &SessionFigures) -> Self {
         let stored = row.stored.as_deref();
         Self {
@@ -33,7 +34,7 @@ impl ReportedFigures {
     }
 }
 
-/// The card as HTML, without what isn't known. `read`: the figures of the log as far as it was read.
+/// Returns the card as HTML, without unknown facts. `read`: the figures of the log, as far as it was read.
 pub(super) fn card(
     row: &ServedSession,
     read: &SessionFigures,
@@ -71,18 +72,18 @@ pub(super) fn card(
     html
 }
 
-/// How long a session took, or has taken so far.
+/// Returns the duration of a session, so far if it is running.
 pub(super) fn duration(row: &ServedSession) -> Option<String> {
     if row.is_live() {
         // The script of the page keeps counting.
         return Some(format!("<time class=\"since\" datetime=\"{}\">running</time>", second(row.started)));
     }
-    // A recording that is replayed passes faster than it happened.
+    // The replay of a recording is faster than the run was.
     let reported = row.stored.as_deref().and_then(|stored| stored.duration_ms);
     row.milliseconds().max(reported).map(|ms| escaped(&figures::duration(ms)))
 }
 
-/// The same for the card, with the time that the agent reports if that is shorter.
+/// Returns the duration for the card, with the time that the agent reports if that is shorter.
 fn durations(row: &ServedSession, reported: Option<u64>) -> Option<String> {
     match (row.milliseconds(), reported) {
         (Some(passed), Some(active)) if !row.is_live() && passed > active.saturating_add(CLOCKS_DIFFER) => {
@@ -105,13 +106,13 @@ fn tokens(usage: Usage) -> Option<String> {
     (!told.is_empty()).then(|| escaped(&told.join(", ")))
 }
 
-/// A time in UTC; the script shows it in the reader's zone.
+/// Returns the HTML of a time in UTC. The script shows it in the reader's zone.
 pub(super) fn time(at: Timestamp) -> String {
     let shown = at.to_zoned(TimeZone::UTC).strftime("%-d %b %Y %H:%M UTC");
     format!("<time class=\"when\" datetime=\"{}\">{shown}</time>", second(at))
 }
 
-/// A time to the second, as in `2026-11-23T22:41:03Z`.
+/// Formats a time to the second: `2026-11-23T22:41:03Z`.
 pub(super) fn second(at: Timestamp) -> String {
     at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

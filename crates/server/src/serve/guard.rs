@@ -24,7 +24,7 @@ pub(super) const COOKIE: &str = "streamfmt";
 /// How long the single-use token is valid.
 const ONCE: Duration = Duration::from_secs(60);
 
-/// The rules about who gets an answer.
+/// The rules for access.
 #[derive(Debug)]
 pub(super) struct RequestGuard {
     pub(super) address: KeptAddress,
@@ -51,7 +51,7 @@ impl HttpRefusal {
     }
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Visitor {
     /// Whether the answer goes beyond this machine.

@@ -31,7 +31,7 @@ impl Default for HubLimits {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PipelineKey {
     id: RunId,
-    /// The file that it reads, which changes when the first is gone.
+    /// The file that it reads. It changes if that file is gone.
     log: PathBuf,
     hash: String,
 }
@@ -93,7 +93,7 @@ impl Hub {
         Self { sessions, known: Mutex::default(), limits, tell }
     }
 
-    /// The pipeline of a session, started if there is none. Fails if there are too many, or no thread for it.
+    /// Returns the pipeline of a session, and starts it if needed. Fails if there are too many, or if no thread can be started.
     pub(super) async fn open(&self, row: &ServedSession, look: SessionLook) -> io::Result<Reading> {
         let begun = Instant::now();
         loop {
@@ -123,7 +123,7 @@ impl Hub {
             known.remove(&key);
         }
         if known.len() >= self.limits.most {
-            // The one that has had no reader for longest goes; it can be rebuilt from the log.
+            // Drop the one that has had no reader for longest; it can be rebuilt from the log.
             let readers = known.iter().map(|(key, pipeline)| (pipeline.readers(), key));
             let idle = readers.filter(|(readers, _)| readers.now == 0);
             let Some(oldest) = idle.min_by_key(|(readers, _)| readers.left).map(|(_, key)| key.clone())
@@ -250,7 +250,7 @@ mod tests {
             let second = open(&hub, &ids[1]).await.unwrap();
             let refused = open(&hub, &ids[2]).await.err().unwrap();
             assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
-            // One that waits gets the place of the one that is read no more.
+            // A waiting reader gets the slot of a pipeline without readers.
             let (third, ()) = tokio::join!(open(&hub, &ids[2]), async { drop(first) });
             let third = third.unwrap();
             assert_eq!(lock(&hub.known).len(), 2);

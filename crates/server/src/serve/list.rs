@@ -10,7 +10,7 @@ use super::page::{begin, end};
 use super::sessions::{ServedSession, SessionList};
 use crate::store::SessionStatus;
 
-/// Sessions on a page.
+/// The number of sessions on a page.
 const PAGE: usize = 100;
 
 /// The filters and the page of the list.
@@ -107,7 +107,7 @@ pub(super) fn list(
             html.extend([format!(" <span class=\"label\">{}={}</span>", said(name), said(value))]);
         }
         html.extend(["</td><td>", &said(row.agent.as_deref().unwrap_or("")), "</td><td class=\"path\">"]);
-        // A long path breaks behind its slashes.
+        // A long path may break after its slashes.
         html.extend([
             &*said(&row.folder).replace('/', "/<wbr>"),
             "</td><td>",

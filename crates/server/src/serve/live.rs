@@ -36,23 +36,23 @@ use super::view::{NodePath, OPEN, SessionView, WHOLE};
 use crate::run_id::RunId;
 use crate::store::{FiguresCollector, SessionOutcome, SessionStatus};
 
-/// Bytes that are read at a time.
+/// The number of bytes read at a time.
 const BUFFER: usize = 64 << 10;
 /// How often the status of a run is checked.
 const LOOK: Duration = Duration::from_millis(250);
 /// How often facts and timeline are updated during a run.
 const FACTS: Duration = Duration::from_secs(1);
-/// A longer timeline is updated only at the end, in bytes.
+/// The longest timeline that is updated before the end, in bytes.
 const LONG_OVERVIEW: usize = 48 << 10;
-/// Bytes of calls kept so that their results can be shown below them.
+/// The most bytes of calls that are kept so that their results can be shown below them.
 const CALLS: usize = 2 << 20;
-/// Entries remembered as noted.
+/// The most entries that are remembered as noted.
 const NOTED: usize = 1 << 16;
 
 /// A session and the thread that reads it.
 #[derive(Debug)]
 pub(super) struct LiveSession {
-    /// The hash of everything that decides how it looks.
+    /// The hash of everything that determines its look.
     pub(super) hash: String,
     view: Mutex<SessionView>,
     changed: watch::Sender<()>,
@@ -155,7 +155,7 @@ struct SessionReader<'a> {
     begun: Instant,
     /// When the facts were updated last.
     told: Option<Instant>,
-    /// An incomplete line of a profile of lines.
+    /// An incomplete line, in a profile that writes lines.
     line: String,
     lines: u64,
     /// The state that readers were last notified of.
@@ -252,7 +252,7 @@ impl<'a> SessionReader<'a> {
                 self.publish();
                 continue;
             }
-            // Nothing is awaited until the end of the log was reached once.
+            // Don't wait until the end of the log was reached once.
             let is_caught_up = self.live.view().is_caught_up;
             let patience = if is_caught_up && !has_ended { patience } else { Duration::from_millis(1) };
             match follower.read(&mut buffer, &mut wait, Some(patience))? {
@@ -429,11 +429,12 @@ struct NodeSpeller {
     fragments: HtmlFragments,
     /// The last calls, with their results.
     calls: HashMap<Id, KeptCall>,
-    /// How many calls were ever kept, and the bytes of those that still are.
+    /// The number of calls that were ever kept.
     kept: u64,
+    /// The bytes of the calls that still are.
     bytes: usize,
     noted: NotedEntries,
-    /// Nodes whose containing call isn't shown.
+    /// The number of nodes whose containing call isn't shown.
     displaced: u32,
 }
 
@@ -523,7 +524,7 @@ impl NodeSpeller {
         }
     }
 
-    /// Shows an entry as a node of its own.
+    /// Shows an entry as a separate node.
     fn show(&mut self, entry: Box<Entry>, relation: Relation, is_open: bool, view: &mut SessionView) {
         let path = path(&entry, view, &mut self.displaced);
         let node = Node { relation, ..Node::from(entry) };
@@ -588,10 +589,10 @@ fn path(entry: &Entry, view: &SessionView, displaced: &mut u32) -> NodePath {
     }
     let call = entry.call.as_ref().filter(|_| entry.kind == Kind::Result);
     if let Some(path) = call.and_then(|call| view.path(hash_of(call))) {
-        // Behind everything inside its call.
+        // After everything inside its call.
         return path.within(&[u32::MAX, entry.place]);
     }
-    // The prose behind the first record of a tree has the same place as the tree.
+    // The prose after the first record of a tree has the same place as the tree.
     let place = entry.place.saturating_mul(2).saturating_add(u32::from(entry.kind == Kind::Reply));
     let Some(parent) = &entry.parent else { return NodePath::of(place) };
     if let Some(path) = view.path(hash_of(parent)) {

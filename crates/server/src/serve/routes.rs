@@ -96,7 +96,7 @@ impl IntoResponse for HttpRefusal {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
-/// All routes, behind the guard.
+/// Returns all routes, protected by the guard.
 pub(super) fn router(site: Arc<Site>) -> Router {
     let at = |path: &str| format!("{}{path}", site.guard.base);
     Router::new()
@@ -373,7 +373,7 @@ async fn older_log(
     Ok(events::lines(reading, site.stop.clone()))
 }
 
-/// Bytes of a log that are read at a time.
+/// The number of bytes of a log that are read at a time.
 const PIECE: usize = 256 << 10;
 
 async fn log(
@@ -417,7 +417,7 @@ async fn log(
     Ok((headers, Body::new(events::BodyPieces(pieces))).into_response())
 }
 
-/// Opens the log of a session where the session begins, and returns its length as it is now.
+/// Opens the log of a session at the start of the session. Returns it with its current length.
 fn open_log(row: &ServedSession) -> io::Result<(File, u64)> {
     let mut file = File::open(&row.log)?;
     let whole = file.metadata()?.len();

@@ -24,11 +24,11 @@ use crate::store::{
 
 /// How long rows are cached.
 const FRESH: Duration = Duration::from_secs(2);
-/// How often missing and incomplete rows of runs are looked for.
+/// How often missing and incomplete rows of runs are completed.
 const CATCH_UP: Duration = Duration::from_secs(15);
-/// Characters of a title.
+/// The longest title, in characters.
 const TITLE: usize = 160;
-/// Larger files are no side files, in bytes.
+/// The largest file that is read as a side file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
 /// A session as the list shows it. Its texts are foreign, neither clean nor masked.
@@ -65,7 +65,7 @@ impl ServedSession {
         Some(u64::try_from(passed).unwrap_or(0))
     }
 
-    /// A run by its side file.
+    /// Returns the session of a run from its side file.
     fn of_run(side: &RunSideFile, status: SessionStatus, stored: Option<&Arc<SessionRow>>) -> Self {
         let title = stored.and_then(|stored| stored.title.as_deref());
         Self {
@@ -85,7 +85,7 @@ impl ServedSession {
         }
     }
 
-    /// A session without a side file.
+    /// Returns a session without a side file.
     fn of_row(id: RunId, row: &Arc<SessionRow>) -> Self {
         let title = row.title.clone().or_else(|| Some(row.command.join(" ")).filter(|it| !it.is_empty()));
         Self {
@@ -105,13 +105,13 @@ impl ServedSession {
         }
     }
 
-    /// The same, read from another file.
+    /// Returns the session with another file to read it from.
     fn read_from(self, source: &SourceRow) -> Self {
         let is_history = source.kind == SourceKind::History;
         Self {
             log: source.path.clone(),
             log_start: source.start,
-            // A history can have grown since it was imported.
+            // A history may have grown since it was imported.
             log_bytes: source.size.filter(|_| !is_history),
             is_history,
             ..self
@@ -171,7 +171,7 @@ impl KnownSessions {
         }
     }
 
-    /// One session, with a file that it can be read from now.
+    /// Returns one session, with a file that it can currently be read from.
     pub(super) fn find(&self, id: &RunId) -> Option<ServedSession> {
         let stored = self.stored().rows.get(id.as_str()).cloned();
         let found = match self.side_file(id) {

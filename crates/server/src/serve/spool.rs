@@ -5,10 +5,10 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Bytes that a [`NodeSpool`] and a [`RowSpool`] keep in memory.
+/// The most bytes that a [`NodeSpool`] and a [`RowSpool`] keep in memory.
 const MEMORY: usize = 2 << 20;
 const ROW_MEMORY: usize = 512 << 10;
-/// Rows that are read at a time.
+/// The number of rows read at a time.
 const ROWS: u64 = 1_024;
 
 /// A sequence of bytes: the last ones in memory, those before them in a file.
@@ -38,7 +38,7 @@ impl ByteSpool {
         Ok(())
     }
 
-    /// Reads bytes that are either all in memory or all in the file, as those are that were added together.
+    /// Reads bytes that are either all in memory or all in the file. Bytes that were added together always are.
     fn read(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         match (offset.checked_sub(self.start), &self.file) {
             (Some(at), _) => {
@@ -65,7 +65,7 @@ pub(super) struct SpoolPlace {
 pub(super) struct NodeSpool(ByteSpool);
 
 impl NodeSpool {
-    /// Stores a text. If that fails, nothing of it is kept.
+    /// Stores a text. If that fails, no part of it is kept.
     pub(super) fn put(&mut self, piece: &str) -> io::Result<SpoolPlace> {
         let Self(spool) = self;
         let length = u32::try_from(piece.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::spool::{NodeSpool, RowSpool, SpoolPlace};
 use crate::store::SessionStatus;
 
-/// Nodes at the end of the document whose paths are kept in memory. Only these can be replaced, dropped, or get nodes inside.
+/// The number of nodes at the end of the document whose paths are kept in memory. Only these can be replaced, dropped, or get nodes inside.
 const RECENT: usize = 32_768;
-/// Unfinished nodes before those, which can be replaced as well. Sessions have fewer open calls.
+/// The most unfinished nodes before those, which can be replaced as well. Sessions have fewer open calls.
 const MAX_UNFINISHED: usize = 4_096;
 
 /// The position of a node in the document: its place at the top level, then in each call that contains it. Most nodes are at the top level.
@@ -94,7 +94,7 @@ impl ChangeRow {
     }
 }
 
-/// All changes in the order in which they came.
+/// All changes, in order.
 #[derive(Debug, Default)]
 struct ChangeLog(RowSpool<5>);
 
@@ -597,7 +597,7 @@ mod tests {
         assert_eq!(names(&view.take(&mut reader, 1000)), ["put1@1", "put2@1", "put3@2"]);
         assert!(view.take(&mut reader, 1000).is_empty());
         assert_eq!(names(&view.take(&mut ReaderPosition::at(1), 1000)), ["put2@1", "put3@2"]);
-        // What grows has no revision of its own until it was shown.
+        // Growth has no separate revision until it was shown.
         (view.revision, view.is_growing) = (3, true);
         view.put(1, NodePath::of(0), "wone and more");
         assert_eq!(names(&view.take(&mut reader, 1000)), ["put1@2"]);
@@ -669,7 +669,7 @@ mod tests {
         let (all, _) = numbers(view.nodes(None, usize::MAX));
         assert!(all.into_iter().eq((1..=NODES).filter(|number| *number != 4)));
         assert!(view.nodes(Some(4), 1).is_none() && view.nodes(Some(0), 1).is_none());
-        // One that begins anew gets each once, in the place that it has now.
+        // A reader that starts over gets each node once, at its current place.
         let mut reader = ReaderPosition::at(0);
         let mut events: Vec<ViewEvent> = Vec::new();
         loop {

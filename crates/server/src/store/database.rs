@@ -1,4 +1,4 @@
-//! The database file: opened, migrated, and replaced if it is damaged.
+//! Opens the database file, migrates it, and replaces it if it is damaged.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,10 +14,10 @@ use super::{StoreError, schema};
 /// How long a statement waits for another process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long it is until a statement is tried again for which `SQLite` itself doesn't wait.
+/// The time between attempts of a statement for which `SQLite` itself doesn't wait.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// Files that `SQLite` keeps beside a database, by what follows its name.
+/// The suffixes of the files that `SQLite` keeps beside a database.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// Opens the database, creating it if needed.
@@ -25,11 +25,11 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let fail = |error| StoreError::of(path, &error);
     create(path).map_err(|error| StoreError::File(path.to_owned(), error))?;
     let (mut connection, version) = match connect(path, false) {
-        // On a full disk no memory can be shared. Then no other process gets in: what fills the disk can still be listed and removed.
+        // On a full disk, no memory can be shared. Then open it exclusively, so that sessions can still be listed and removed.
         Err(error) if is_unshared(&error) => connect(path, true).map_err(fail)?,
         connected => connected.map_err(fail)?,
     };
-    // Before anything else: a newer program may have changed what the following does.
+    // Check this first: a newer program may have changed the meaning of all that follows.
     if version > schema::VERSION {
         return Err(StoreError::Newer(path.to_owned()));
     }
@@ -38,7 +38,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Connects to the file, alone or with others, and reads its version.
+/// Connects to the file, exclusively or with others, and reads its version.
 fn connect(path: &Path, is_alone: bool) -> rusqlite::Result<(Connection, usize)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -50,7 +50,7 @@ fn connect(path: &Path, is_alone: bool) -> rusqlite::Result<(Connection, usize)>
     Ok((connection, version))
 }
 
-/// Creates the file for its owner alone: `SQLite` gives the files beside it the same mode. Symbolic links are not followed.
+/// Creates the file, accessible to its owner only: `SQLite` gives the files beside it the same mode. Symbolic links are not followed.
 fn create(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -71,14 +71,14 @@ fn create(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets what holds for this connection.
+/// Sets the options of a connection.
 fn prepare(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     let wanted = if shares_memory(path) { "wal" } else { "delete" };
     let begun = Instant::now();
     let mode = loop {
         let mode: rusqlite::Result<String> =
             connection.pragma_update_and_check(None, "journal_mode", wanted, |row| row.get(0));
-        // SQLite waits for no other process here.
+        // SQLite doesn't wait for other processes here.
         match mode {
             Err(error) if is_busy(&error) && begun.elapsed() < PATIENCE => std::thread::sleep(RETRY),
             mode => break mode,
@@ -86,7 +86,7 @@ fn prepare(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     };
     match mode {
         Ok(_) => {}
-        // There may be other reasons for which a file can't be shared in memory.
+        // A file may be unshareable for other reasons, too.
         Err(error) if is_unshared(&error) => {
             connection
                 .pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))
@@ -97,17 +97,17 @@ fn prepare(connection: &Connection, path: &Path) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
-    // What is deleted is overwritten, and not only forgotten.
+    // Overwrite deleted data.
     connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", 4 << 20, |_| Ok(()))
 }
 
-/// Whether the reason is that another process uses the database just now.
+/// Whether the error is that another process is using the database.
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Whether the reason is that memory can't be shared.
+/// Whether the error is that memory can't be shared.
 fn is_unshared(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     let shared = [
@@ -120,7 +120,7 @@ fn is_unshared(error: &rusqlite::Error) -> bool {
     code.is_some_and(|code| shared.contains(&code))
 }
 
-/// Whether processes that use files of this folder can share memory: on a network file system other machines can't.
+/// Whether processes that use files in this folder can share memory. On a network file system, they may be on other machines.
 #[cfg(target_os = "linux")]
 #[expect(clippy::unnecessary_cast, reason = "the type differs between platforms")]
 fn shares_memory(path: &Path) -> bool {
@@ -133,8 +133,7 @@ fn shares_memory(_: &Path) -> bool {
     true
 }
 
-/// Whether a file system of this type is on another machine: NFS, SMB (three types), AFS, Ceph, 9P, and those of programs (FUSE), which
-/// mostly are.
+/// Whether a file system of this type is on another machine: NFS, SMB (three types), AFS, Ceph, 9P, and FUSE, which usually is.
 #[cfg(target_os = "linux")]
 fn is_remote(kind: i64) -> bool {
     const REMOTE: [i64; 8] =
@@ -142,14 +141,14 @@ fn is_remote(kind: i64) -> bool {
     REMOTE.contains(&(kind & 0xffff_ffff))
 }
 
-/// Whether the file isn't a sound database. Nothing else is a reason to replace it.
+/// Whether the error is that the file isn't a sound database. Only then is it replaced.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Moves a damaged database aside and creates a new one. `save` gets both, to take over what can be read. If another process has done
-/// this meanwhile, the result is only the connection.
+/// Moves a damaged database aside and creates a new one. `save` receives both, to copy the readable rows. If another process has done
+/// this meanwhile, returns only the connection.
 pub(super) fn replace<S>(
     path: &Path,
     save: impl FnOnce(Option<&Connection>, &mut Connection) -> S,
@@ -162,8 +161,8 @@ pub(super) fn replace<S>(
         Err(error) => return Err(error),
     }
     let aside = free_name(path);
-    // The database goes last: a process that comes in between finds a damaged one, and waits for the lock. With the new one it must not
-    // find the log of the old one.
+    // Move the database last: a process that opens it in between finds a damaged one, and waits for the lock. It must not find the new
+    // one with the log of the old one.
     for ending in BESIDE.into_iter().chain([""]) {
         let beside = with_ending(path, ending);
         match fs::rename(&beside, with_ending(&aside, ending)) {
@@ -197,14 +196,14 @@ fn lock(path: &Path) -> io::Result<File> {
         options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     }
     let file = options.open(path)?;
-    // Without locks there is nothing better to do than to go on.
+    // Without locks, continue.
     match file.lock() {
         Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
         _ => Ok(file),
     }
 }
 
-/// A name for a damaged database that isn't taken.
+/// Returns an unused name for a damaged database.
 fn free_name(path: &Path) -> PathBuf {
     let time = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string();
     let names = (1_u32..).map(|count| match count {
@@ -215,14 +214,14 @@ fn free_name(path: &Path) -> PathBuf {
     names.take(10_000).find(is_free).unwrap_or_else(|| with_ending(path, ".damaged"))
 }
 
-/// A path with something behind its name.
+/// Returns a path with a suffix.
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// Databases that were damaged and moved aside.
+/// Returns the damaged databases that were moved aside.
 pub(super) fn moved_aside(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().map(|name| format!("{}.damaged-", name.to_string_lossy()));
     let (Some(name), Some(folder)) = (name, path.parent()) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What a session came to: read from its stream, by the same decoding and the same totals as everything that is shown.
+//! The figures of a session, read from its stream with the same decoder and the same totals as everything that is shown.
 
 mod collector;
 
@@ -23,13 +23,13 @@ pub(super) use collector::title_of;
 
 use collector::DiscardedText;
 
-/// Bytes that are read at once.
+/// The number of bytes read at once.
 const CHUNK: usize = 64 * 1024;
-/// How much is read at the start and at the end of a file to describe it before it is read as a whole, in bytes.
+/// The number of bytes read at the start and at the end of a file to describe it before it is read as a whole.
 const FIRST: u64 = 256 * 1024;
 const LAST: u64 = 64 * 1024;
 
-/// What a session came to.
+/// The figures and the outcome of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionFigures {
     /// The agent's product, by the name of its dialect.
@@ -38,7 +38,7 @@ pub struct SessionFigures {
     pub agent_session: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
-    /// The agent's own id of another session that this one goes on from, if the stream names it.
+    /// The agent's own id of the session that this one resumes, if the stream contains it.
     pub resumes: Option<String>,
     /// The folder that the agent worked in.
     pub folder: Option<String>,
@@ -48,9 +48,9 @@ pub struct SessionFigures {
     pub first_at: Option<Timestamp>,
     /// The last time in the stream.
     pub last_at: Option<Timestamp>,
-    /// Whether a person stopped it, and nothing came after that.
+    /// Whether the most recent event was a user interrupt.
     pub was_interrupted: bool,
-    /// How it ended, if the stream reports that.
+    /// Its outcome, if the stream reports one.
     pub outcome: Option<SessionOutcome>,
     /// Turns, over all outcomes.
     pub num_turns: Option<u64>,
@@ -58,41 +58,41 @@ pub struct SessionFigures {
     pub duration_ms: Option<u64>,
     /// US dollars.
     pub cost_usd: Option<f64>,
-    /// Milliseconds spent waiting for the model. Those of runs that it resumed are among them if the agent counts on.
+    /// Milliseconds spent waiting for the model. Includes those of the runs that it resumed if the agent continues counting.
     pub api_ms: Option<u64>,
     /// Tokens by model.
     pub usage: BTreeMap<String, Usage>,
-    /// What the figures are counted from.
+    /// The start of the figures.
     pub counted_from: CountedFrom,
     /// Calls by tool.
     pub calls: BTreeMap<String, u64>,
 }
 
-/// What the cost, the API time and the tokens of a stream are counted from.
+/// The point from which the cost, the API time and the tokens of a stream are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CountedFrom {
-    /// From its start.
+    /// The start of the stream.
     #[default]
     Start,
-    /// Cost and tokens are counted from its start, and the API time from that of the session: before the stream, the agent had counted these
-    /// tokens.
+    /// Cost and tokens are counted from the start of the stream, and the API time from that of the session. Holds the tokens that the agent
+    /// had counted before the stream.
     Session(BTreeMap<String, Usage>),
-    /// From its start or that of the session, which other runs show: if it is the session's, the agent had counted these tokens before the
-    /// stream. Nothing is known of that if there are none.
+    /// The start of the stream or that of the session: only other runs show which. Holds the tokens that the agent had counted before the
+    /// stream in the latter case; empty if unknown.
     Either(BTreeMap<String, Usage>),
 }
 
-/// How a session ended.
+/// The outcome of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionOutcome {
-    /// Without an error; the final Markdown.
+    /// No error; the final Markdown.
     Response(String),
-    /// With an error; what was reported.
+    /// An error; the message that was reported.
     Error(String),
 }
 
 impl SessionFigures {
-    /// All tokens.
+    /// Returns the sum of the tokens of all models.
     pub fn tokens(&self) -> Option<Usage> {
         let has_any = !self.usage.is_empty();
         let add = |sum: Usage, usage: &Usage| sum.combined(*usage, u64::saturating_add);
@@ -108,8 +108,8 @@ impl SessionFigures {
         Ok(reader.finish())
     }
 
-    /// Reads the first `size` bytes of a history, or all of it, with the files of its sub-agents beside it. What was added to it within
-    /// `elsewhere`, times from and to, isn't counted. Fails if the file can't be read.
+    /// Reads the first `size` bytes of a history, or all of it, with the files of its sub-agents beside it. Items with times in
+    /// `elsewhere` aren't counted. Fails if the file can't be read.
     pub fn read_history(
         path: &Path,
         size: Option<u64>,
@@ -151,7 +151,7 @@ impl SessionFigures {
     }
 }
 
-/// A pipeline that only collects.
+/// A pipeline that only collects figures.
 struct FigureReader {
     pipeline: Pipeline,
     collector: FiguresCollector,

@@ -1,4 +1,4 @@
-//! Rows of sessions that weren't run by us: agents' own histories, and streams that were kept elsewhere.
+//! Imports sessions that we didn't run: agents' own histories, and streams that were stored elsewhere.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,13 +20,14 @@ use super::write::{self, SessionEntry};
 use super::{Store, StoreError};
 use crate::run_id::RunId;
 
-/// How deep folders are searched.
+/// The depth to which folders are searched.
 const DEEPEST: usize = 12;
-/// Bytes and lines of a file that show whether it is a session.
+/// The most bytes of a file that are read to detect whether it is a session.
 const BEGINNING: u64 = 256 * 1024;
+/// The most lines of a file that are read for the same purpose.
 const LINES: usize = 16;
 
-/// What an import found.
+/// The counts of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportCounts {
     /// Sessions without a row before.
@@ -39,18 +40,18 @@ pub struct ImportCounts {
     pub others: usize,
 }
 
-/// How far an import is.
+/// The progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportStep {
-    /// Looking for sessions: how many files were read.
+    /// Looking for sessions: the number of files read.
     Looking(usize),
-    /// Reading them: how many are done, of how many.
+    /// Reading them: the number of sessions done, and of all.
     Reading(usize, usize),
 }
 
 impl Store {
-    /// Makes rows of histories: of files, and of those in folders. Files that didn't change since the last time aren't read again; a row
-    /// is never dropped. Fails at a path that can't be read.
+    /// Writes rows for histories: for files, and for those in folders. Files that didn't change since the last import aren't read again. No
+    /// row is ever removed. Fails at a path that can't be read.
     pub fn import(
         &mut self,
         paths: &[PathBuf],
@@ -110,7 +111,7 @@ impl Store {
         Ok(counts)
     }
 
-    /// The sessions that a file belongs to.
+    /// Returns the sessions that a file belongs to.
     fn known(&self, file: &Path) -> Result<Vec<(String, SourceRow)>, StoreError> {
         let fail = self.fail();
         let sql = format!("SELECT {SOURCE_COLUMNS}, session FROM sources WHERE path = ?1");
@@ -121,7 +122,7 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(fail)
     }
 
-    /// When our own runs of a session went on with it: what they added to its history is counted in their rows.
+    /// Returns the times in which our own runs continued a session: the items that they added to its history are counted in their rows.
     fn runs_of(&self, id: &str) -> Result<Vec<RangeInclusive<Timestamp>>, StoreError> {
         let fail = self.fail();
         let sql = "SELECT s.started, s.ended, o.path FROM sessions AS s JOIN sources AS o ON o.session = s.id \
@@ -133,7 +134,7 @@ impl Store {
             let (started, ended): (i64, Option<i64>) =
                 (row.get(0).map_err(&fail)?, row.get(1).map_err(&fail)?);
             let log: String = row.get(2).map_err(&fail)?;
-            // One that was killed has no end; it wrote to its log last.
+            // A run that was killed has no end: use the time of the last write to its log.
             let ended = ended.or_else(|| fs::metadata(log).ok().map(|about| changed(&about)));
             let time = |nanoseconds: i64| Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or_default();
             runs.push(time(started)..=ended.map_or(Timestamp::MAX, time));
@@ -141,7 +142,7 @@ impl Store {
         Ok(runs)
     }
 
-    /// Adds a file: to the entry of its session, or as a new one.
+    /// Adds a file to its session, or as a new session.
     fn add_history(
         &mut self,
         file: &Path,
@@ -200,10 +201,10 @@ impl Store {
         Ok(if is_new { Added::New } else { Added::ToKnown })
     }
 
-    /// Reads a file as a whole, and writes its figures where it is the best source of its session.
+    /// Reads a whole file, and writes the figures of its sessions from their best sources.
     fn read_history(&mut self, file: &Path) -> Result<(), StoreError> {
         for (id, source) in self.known(file)? {
-            // What is written while it is read is read the next time.
+            // Content that is added while it is read will be read the next time.
             let about = fs::metadata(file).map_err(|error| StoreError::File(file.to_owned(), error))?;
             let size = about.len();
             let sources = self.sources(&id)?;
@@ -233,7 +234,7 @@ impl Store {
     }
 }
 
-/// What became of a file.
+/// The result of adding a file.
 enum Added {
     /// It is a new session.
     New,
@@ -243,8 +244,8 @@ enum Added {
     Nothing,
 }
 
-/// The figures of the best source: one that has an outcome goes before one without, then the larger one. Where that shows no tokens, or
-/// perhaps only those of a part of the session, they are those of a source that counted more from the start.
+/// Returns the figures of the best source: one with an outcome rather than one without, then the larger one. If that has no tokens, or
+/// perhaps only those of a part of the session, tokens and calls come from a source that counted more from the start.
 fn best(
     file: &Path,
     size: u64,
@@ -320,7 +321,7 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file holds a session of a known agent, by its beginning, and isn't that of a sub-agent.
+/// Whether a file is a session of a known agent, by its beginning, and isn't that of a sub-agent.
 fn is_session(path: &Path) -> bool {
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut text));

@@ -12,7 +12,7 @@ use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
 
-/// Which sessions are listed. By default all are.
+/// A filter for sessions. By default, all are listed.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFilter {
     /// Those of this status.
@@ -21,11 +21,11 @@ pub struct SessionFilter {
     pub agent: Option<String>,
     /// Those of this working directory.
     pub folder: Option<PathBuf>,
-    /// At most so many, the newest.
+    /// At most this many, the newest.
     pub most: Option<usize>,
 }
 
-/// What a name of a session stands for.
+/// The result of searching for a session by name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FoundSession {
     /// This session.
@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    /// The files that a session is read from, its own log first.
+    /// Returns the files that a session is read from, with its own log first.
     pub fn sources(&self, id: &str) -> Result<Vec<SourceRow>, StoreError> {
         let fail = self.fail();
         let sql = format!(
@@ -128,7 +128,7 @@ impl Store {
         Ok(SessionDetails { row, response, error, usage, calls })
     }
 
-    /// The row with its status as it is now: a run is in progress only while its recorder is.
+    /// Returns the row with its current status: a run is in progress only while its recorder is.
     fn checked(&self, mut row: SessionRow) -> SessionRow {
         if row.status == SessionStatus::Running
             && let (Ok(id), Some(recorder)) = (row.id.parse::<RunId>(), &row.recorder)
@@ -138,7 +138,7 @@ impl Store {
         row
     }
 
-    /// The status of a run whose row has it in progress.
+    /// Returns the status of a run that is in progress according to its row.
     fn state(&self, id: &RunId, recorder: &ProcessMark) -> SessionStatus {
         match RunSideFile::read(&self.paths.side_file(id)) {
             Ok(side) => self.state_of(&side),
@@ -147,13 +147,13 @@ impl Store {
         }
     }
 
-    /// The status of a run now.
+    /// Returns the current status of a run.
     pub(super) fn state_of(&self, side: &RunSideFile) -> SessionStatus {
         status_now(&self.paths, side)
     }
 }
 
-/// The status of a run now, by its side file and lock: no database is needed for it.
+/// Returns the current status of a run from its side file and lock, without the database.
 pub(crate) fn status_now(paths: &SessionPaths, side: &RunSideFile) -> SessionStatus {
     if side.status != RunStatus::Running {
         return side.status.into();
@@ -161,7 +161,7 @@ pub(crate) fn status_now(paths: &SessionPaths, side: &RunSideFile) -> SessionSta
     if paths.is_running(side) {
         return SessionStatus::Running;
     }
-    // Only where the lock shows nothing: else a run that a power failure ended would seem to be in progress for ever.
+    // Only if the lock shows nothing: otherwise a run that ended with a power failure would seem to be in progress forever.
     let lock = File::open(paths.lock(&side.id));
     let is_unlocked = lock.is_ok_and(|file| file.try_lock_shared().is_ok());
     let here = ProcessMark::of(std::process::id()).boot;
@@ -169,7 +169,7 @@ pub(crate) fn status_now(paths: &SessionPaths, side: &RunSideFile) -> SessionSta
     if is_elsewhere && !is_unlocked {
         return SessionStatus::RunningElsewhere;
     }
-    // It may have ended between both looks.
+    // It may have ended between both checks.
     match RunSideFile::read(&paths.side_file(&side.id)) {
         Ok(now) if now.status != RunStatus::Running => now.status.into(),
         _ => SessionStatus::Interrupted,

@@ -1,4 +1,4 @@
-//! Removes sessions, so that nothing of them is left.
+//! Removes sessions without leaving any of their data.
 
 use std::fs;
 use std::io;
@@ -11,17 +11,17 @@ use super::row::{SessionStatus, SourceKind};
 use super::{Store, StoreError, database, write};
 use crate::run_id::RunId;
 
-/// How long readers are waited for before the last copies of what was removed are overwritten.
+/// How long to wait for readers before the last copies of removed data are overwritten.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was removed.
+/// The result of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Removal {
     /// Session by session.
     pub sessions: Vec<RemovedSession>,
     /// Whether copies may be left in the database's write-ahead log, because another process was reading.
     pub leaves_copies: bool,
-    /// Databases that were damaged and moved aside: they may still hold what was removed.
+    /// Damaged databases that were moved aside. They may still contain the removed data.
     pub aside: Vec<PathBuf>,
 }
 
@@ -32,12 +32,12 @@ pub struct RemovedSession {
     pub id: String,
     /// Files that were removed with it.
     pub removed: Vec<PathBuf>,
-    /// Files that it was read from and that stay, because they lie elsewhere or hold other sessions.
+    /// Files that it was read from and that are kept, because they are elsewhere or contain other sessions.
     pub kept: Vec<PathBuf>,
 }
 
 impl Store {
-    /// The files that [`Self::remove`] would remove with a session, and those that it would keep.
+    /// Returns the files that [`Self::remove`] would remove with a session, and those that it would keep.
     pub fn removable(&self, id: &str) -> Result<RemovedSession, StoreError> {
         let fail = self.fail();
         let mut found = RemovedSession { id: id.to_owned(), ..RemovedSession::default() };
@@ -79,7 +79,7 @@ impl Store {
             {
                 continue;
             }
-            // Files first: as long as there is a row, what is left of them is removed the next time.
+            // Remove files first: as long as there is a row, the remaining ones are removed the next time.
             for path in &files.removed {
                 match fs::remove_file(path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -101,7 +101,7 @@ impl Store {
         Ok(removal)
     }
 
-    /// Empties the write-ahead log, which holds earlier versions of pages. `false`: other processes kept reading.
+    /// Empties the write-ahead log, which contains earlier versions of pages. Returns false if other processes kept reading.
     fn overwrite(&self) -> Result<bool, StoreError> {
         let begun = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! Rows as types.
+//! The types of rows.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use streamfmt::core::event::Usage;
 
 use crate::side_file::{AgentExit, LogGap, ProcessMark, RunStatus};
 
-/// A session, as it is listed. As JSON, what isn't known is left out.
+/// A session in a list. In JSON, unknown fields are left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionRow {
     /// The version of this format: 1.
@@ -40,7 +40,7 @@ pub struct SessionRow {
     /// Labels given by the user.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The session of ours that it resumed.
+    /// The id of our session that it resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumes: Option<String>,
     /// When it started.
@@ -66,7 +66,7 @@ pub struct SessionRow {
     /// Tokens by kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Usage>,
-    /// The file that it is read from: the log of a run, else a history.
+    /// The file that it is read from: the log of a run, or a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<PathBuf>,
     /// True if that file is gone.
@@ -77,7 +77,7 @@ pub struct SessionRow {
     pub(super) recorder: Option<ProcessMark>,
 }
 
-/// A session with everything that is kept of it.
+/// A session with all its stored details.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionDetails {
     /// The row.
@@ -97,7 +97,7 @@ pub struct SessionDetails {
     pub calls: BTreeMap<String, u64>,
 }
 
-/// The status of a session, when it is read.
+/// The status of a session at the time of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionStatus {
@@ -106,7 +106,7 @@ pub enum SessionStatus {
     /// In progress on another machine that uses the same folder.
     #[serde(rename = "running elsewhere")]
     RunningElsewhere,
-    /// Ended well.
+    /// Ended successfully.
     Done,
     /// Ended in an error, or without a result.
     Failed,
@@ -115,7 +115,7 @@ pub enum SessionStatus {
 }
 
 impl SessionStatus {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -126,7 +126,7 @@ impl SessionStatus {
         }
     }
 
-    /// The status of this name, as it is stored.
+    /// Parses the name of a stored status.
     pub(super) fn stored(name: &str) -> Self {
         match name {
             "running" => Self::Running,
@@ -148,7 +148,7 @@ impl From<RunStatus> for SessionStatus {
     }
 }
 
-/// What a session is read from.
+/// The kind of a file that a session is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
     /// The log of a run.
@@ -171,7 +171,7 @@ impl SourceKind {
 pub struct SourceRow {
     /// Its path.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: SourceKind,
     /// The offset at which the session starts in it.
     pub start: u64,
@@ -181,13 +181,13 @@ pub struct SourceRow {
     pub errors: Option<PathBuf>,
     /// Bytes that are missing in it.
     pub gaps: Vec<LogGap>,
-    /// When it was changed last before its figures were read, in nanoseconds since 1970; `None` if they weren't.
+    /// When it was last changed before its figures were read, in nanoseconds since 1970; `None` if they weren't read.
     pub mtime: Option<i64>,
     /// Whether it is gone.
     pub gone: bool,
 }
 
-/// A time as it is stored.
+/// Converts a time for the database.
 pub(super) fn nanoseconds(time: Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap_or(if time.as_second() < 0 { i64::MIN } else { i64::MAX })
 }
@@ -196,8 +196,8 @@ fn time(nanoseconds: i64) -> Timestamp {
     Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or_default()
 }
 
-/// The columns of a [`SessionRow`], from `sessions AS s` and one of its sources: of that in one text, so that it is looked for once, whether it is
-/// gone (`0` or `1`) and its path.
+/// The columns of a [`SessionRow`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
+/// only once: whether it is gone (`0` or `1`), followed by its path.
 pub(super) const COLUMNS: &str = "s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
     s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
     s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, \

@@ -1,4 +1,4 @@
-//! Rows of our own runs: made of their side files and logs.
+//! Writes the rows of our own runs from their side files and logs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,14 +18,14 @@ use super::{Store, StoreError};
 use crate::run_id::RunId;
 use crate::side_file::RunSideFile;
 
-/// Logs that are read at a time, if there are as many processors.
+/// The most logs that are read at a time, if there are as many processors.
 const MOST_READERS: usize = 4;
 
 /// A run that is over.
 struct EndedRun {
     side: RunSideFile,
     status: SessionStatus,
-    /// Where the next run starts in the same log.
+    /// The offset at which the next run starts in the same log.
     next: Option<u64>,
 }
 
@@ -39,8 +39,8 @@ impl EndedRun {
 }
 
 impl Store {
-    /// Writes the row of a run of ours, as its side file has it now. `figures`: what its stream came to, if that was read while it ran;
-    /// otherwise the log is read once the run is over.
+    /// Writes the row of one of our runs from its current side file. `figures`: the figures of its stream, if they were collected while it
+    /// ran; otherwise the log is read once the run is over.
     pub fn record(&mut self, id: &RunId, figures: Option<&SessionFigures>) -> Result<(), StoreError> {
         let Ok(side) = RunSideFile::read(&self.paths.side_file(id)) else { return Ok(()) };
         self.write_run(&side)?;
@@ -51,12 +51,12 @@ impl Store {
         }
     }
 
-    /// Finds runs whose rows are missing or not complete, and writes them.
+    /// Finds runs whose rows are missing or incomplete, and writes them.
     pub fn catch_up(&mut self) -> Result<(), StoreError> {
         self.catch_up_with(|_, _| ())
     }
 
-    /// The same; `each` is called with the number of logs read and of all that are to be read.
+    /// Does the same, and calls `each` with the number of logs read and of all logs to read.
     pub fn catch_up_with(&mut self, each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
         let settled = self.settled()?;
         let mut open: Vec<RunSideFile> = Vec::new();
@@ -73,12 +73,12 @@ impl Store {
                 open.push(side);
             }
         }
-        // All rows are there first: where a run ends in a log that several have shared, the next one shows.
+        // All rows are written first: in a shared log, a run ends where the next one starts.
         self.record_all(open, each)
     }
 
-    /// Makes the rows of all our runs anew from side files and logs. Rows whose sources are gone stay and are marked. `each` is called with
-    /// the number of runs done and of all runs.
+    /// Rewrites the rows of all our runs from side files and logs. Rows whose sources are gone are kept and marked. Calls `each` with the
+    /// number of runs done and of all runs.
     pub fn reindex(&mut self, each: impl FnMut(usize, usize)) -> Result<usize, StoreError> {
         let ids = self.side_files();
         let sides: Vec<RunSideFile> = ids
@@ -94,7 +94,7 @@ impl Store {
         Ok(count)
     }
 
-    /// Reads the logs of runs, several at a time, and writes their figures. The runs have rows.
+    /// Reads the logs of runs, several at a time, and writes their figures. The runs must have rows.
     fn record_all(
         &mut self,
         sides: Vec<RunSideFile>,
@@ -111,14 +111,14 @@ impl Store {
             return runs.iter().try_for_each(|run| self.write_read(run, run.read()));
         }
         let next = &AtomicUsize::new(0);
-        // What waits to be written is bounded: a response may be large.
+        // Bound the number of results that wait to be written: a response may be large.
         let (sender, read) = mpsc::sync_channel(readers);
         thread::scope(|scope| {
             for _ in 0..readers {
                 let sender = sender.clone();
                 scope.spawn(move || {
                     while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        // It fails once writing has failed.
+                        // Sending fails once writing has failed.
                         if sender.send((run, run.read())).is_err() {
                             break;
                         }
@@ -126,7 +126,7 @@ impl Store {
                 });
             }
             drop(sender);
-            // Gone when this ends, so that no reader waits.
+            // Dropped at the end of this scope, so that no reader waits.
             let read = read;
             for (done, (run, figures)) in read.iter().enumerate() {
                 each(done, runs.len());
@@ -136,7 +136,7 @@ impl Store {
         })
     }
 
-    /// Marks sources that are gone, and those that are back.
+    /// Marks sources that are gone, and unmarks those that exist again.
     pub(super) fn mark_gone(&mut self) -> Result<(), StoreError> {
         let fail = self.fail();
         let transaction = self.connection.transaction().map_err(&fail)?;
@@ -159,7 +159,7 @@ impl Store {
         transaction.commit().map_err(fail)
     }
 
-    /// The ids of all side files, the oldest first.
+    /// Returns the ids of all side files, the oldest first.
     fn side_files(&self) -> Vec<RunId> {
         let Ok(entries) = fs::read_dir(&self.paths.folder) else { return Vec::new() };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -168,7 +168,7 @@ impl Store {
         ids
     }
 
-    /// The ids of our runs that have a row, and whether nothing is missing in it.
+    /// Returns the ids of our runs that have a row, and whether that is complete.
     fn settled(&self) -> Result<BTreeMap<String, bool>, StoreError> {
         let fail = self.fail();
         let sql = "SELECT s.id, s.status <> 'running' AND (o.mtime IS NOT NULL OR o.gone) FROM sessions AS s \
@@ -178,11 +178,11 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(fail)
     }
 
-    /// Writes the row of a run without figures, if there is none; figures that are there stay.
+    /// Writes the row of a run without figures. Existing figures are kept.
     fn write_run(&mut self, side: &RunSideFile) -> Result<(), StoreError> {
         let fail = self.fail();
         let transaction = self.connection.transaction().map_err(&fail)?;
-        // Read again now that nobody else writes: it may have changed.
+        // Read it again now that nobody else writes: it may have changed.
         let now = RunSideFile::read(&self.paths.side_file(&side.id));
         let side = now.as_ref().unwrap_or(side);
         let known: Option<Option<i64>> = transaction
@@ -206,7 +206,7 @@ impl Store {
         transaction.commit().map_err(fail)
     }
 
-    /// A run, if it is over.
+    /// Returns a run if it is over.
     fn ended(&self, side: RunSideFile) -> Result<Option<EndedRun>, StoreError> {
         let status = self.state_of(&side);
         if matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere) {
@@ -216,7 +216,7 @@ impl Store {
         Ok(Some(EndedRun { side, status, next }))
     }
 
-    /// Writes what was read of a run's log.
+    /// Writes the figures that were read from a run's log.
     fn write_read(&mut self, run: &EndedRun, read: io::Result<SessionFigures>) -> Result<(), StoreError> {
         match read {
             Ok(figures) => self.write_figures(run, &figures),
@@ -237,7 +237,7 @@ impl Store {
         }
     }
 
-    /// Where the next run starts in the same log.
+    /// Returns the offset at which the next run starts in the same log.
     fn next_run_in(&self, side: &RunSideFile) -> Result<Option<u64>, StoreError> {
         let sql = "SELECT min(start) FROM sources WHERE path = ?1 AND start > ?2 AND kind = 'run'";
         let start = side.log_start.cast_signed();
@@ -251,7 +251,7 @@ impl Store {
         let transaction = self.connection.transaction().map_err(&fail)?;
         let now = RunSideFile::read(&self.paths.side_file(&side.id));
         if now.is_ok_and(|now| now != *side) {
-            // It changed meanwhile. What changed it writes the row as well, or it is found the next time.
+            // It changed meanwhile. The process that changed it writes the row as well, or the row is completed the next time.
             return Ok(());
         }
         let task = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
@@ -321,12 +321,12 @@ fn source(side: &RunSideFile) -> SourceRow {
     }
 }
 
-/// Whether there is no such file. One that can't be looked at is not gone.
+/// Whether a file doesn't exist. A file that can't be examined isn't gone.
 pub(super) fn is_gone(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// When a file was changed last, in nanoseconds since 1970.
+/// Returns the time of a file's last change, in nanoseconds since 1970.
 pub(super) fn changed(about: &fs::Metadata) -> i64 {
     let passed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     passed.and_then(|passed| i64::try_from(passed.as_nanos()).ok()).unwrap_or(0)

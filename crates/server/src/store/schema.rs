@@ -1,4 +1,4 @@
-//! The schema of the database, as numbered migrations. A migration that was released is never edited: what changes comes as a new one.
+//! The schema of the database, as numbered migrations. A released migration is never edited; a change is a new one.
 
 use rusqlite::{Connection, TransactionBehavior};
 use rusqlite_migration::{M, Migrations};
@@ -6,7 +6,7 @@ use rusqlite_migration::{M, Migrations};
 /// The newest version of the schema.
 pub(super) const VERSION: usize = MIGRATIONS.len();
 
-/// Version by version.
+/// The migrations, one for each version.
 const MIGRATIONS: &[M<'static>] = &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE), M::up(RESUMED)];
 
 /// Sessions, and the files that they are read from. Times are nanoseconds since 1970, in UTC.
@@ -46,8 +46,8 @@ CREATE TABLE sources (
 CREATE INDEX sources_by_path ON sources (path, start);
 ";
 
-/// What the stream reports at its end. The `counted` columns hold figures that may go on from those of a run that was resumed, as the agent
-/// reports them; the others hold what this run added.
+/// The figures that the stream reports at its end. The `counted` columns hold figures as reported by the agent, which may include those
+/// of a resumed run; the others hold those of this run alone.
 const OUTCOME: &str = "
 ALTER TABLE sessions ADD COLUMN response TEXT;
 ALTER TABLE sessions ADD COLUMN error TEXT;
@@ -82,7 +82,7 @@ CREATE TABLE calls (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What a run went on from: another session of the agent, and how many tokens that had counted before this run.
+/// The session of the agent that a run resumed, and the tokens that it had counted before this run.
 const RESUMED: &str = "
 ALTER TABLE sessions ADD COLUMN parent_session TEXT;
 ALTER TABLE sessions DROP COLUMN fresh_model;
@@ -90,12 +90,12 @@ CREATE INDEX sessions_by_parent ON sessions (parent_session) WHERE parent_sessio
 ALTER TABLE usage ADD COLUMN base INTEGER;
 ";
 
-/// The version of a database.
+/// Returns the version of a database.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Brings a database up to the newest version, in one transaction. Another process may do the same at the same time.
+/// Migrates a database to the newest version, in one transaction. Another process may do the same at the same time.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     loop {
@@ -105,7 +105,7 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         }
         match Migrations::from_slice(MIGRATIONS).to_latest(connection) {
             Ok(()) => return Ok(()),
-            // The version was read before the transaction began: another process was faster, and what failed was rolled back.
+            // The version was read before the transaction began: another process was faster, and the failed migration was rolled back.
             Err(_) if version(connection)? > before => {}
             Err(rusqlite_migration::Error::RusqliteError { err, .. }) => return Err(err),
             Err(error) => {

@@ -10,11 +10,11 @@ use super::figures::{CountedFrom, SessionFigures, SessionOutcome};
 use super::row::{SourceRow, nanoseconds};
 use crate::side_file::{AgentExit, ProcessMark};
 
-/// What a row of `sessions` is made of, but for its figures.
+/// The columns of a row of `sessions`, without its figures.
 pub(super) struct SessionEntry<'a> {
     pub(super) id: &'a str,
     pub(super) agent_session: Option<&'a str>,
-    /// The agent's own id of another session that it goes on from.
+    /// The agent's own id of the session that it resumes.
     pub(super) parent_session: Option<&'a str>,
     pub(super) agent: Option<&'a str>,
     pub(super) model: Option<&'a str>,
@@ -29,7 +29,7 @@ pub(super) struct SessionEntry<'a> {
     pub(super) recorder: Option<&'a ProcessMark>,
 }
 
-/// Writes a row, or what changed of it. Figures stay as they are.
+/// Writes a row, or updates it. Figures are left unchanged.
 pub(super) fn session(transaction: &Transaction<'_>, entry: &SessionEntry<'_>) -> rusqlite::Result<()> {
     let command = (!entry.command.is_empty()).then(|| json(&entry.command));
     let labels = (!entry.labels.is_empty()).then(|| json(&entry.labels));
@@ -95,13 +95,12 @@ pub(super) fn source(
     Ok(())
 }
 
-/// A path as it is stored.
+/// Converts a path for the database.
 pub(super) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Writes the figures of a session, and what follows from them for runs that resumed it. `has_tokens`: whether tokens count that were not
-/// reported by an outcome.
+/// Writes the figures of a session. `has_tokens`: whether tokens are written even if no outcome reported them.
 pub(super) fn figures(
     transaction: &Transaction<'_>,
     session: &str,
@@ -159,7 +158,7 @@ pub(super) fn figures(
     sum(transaction, session)
 }
 
-/// A count as it is stored: absurd ones are cut, so that their sums fit as well.
+/// Converts a count for the database. Absurdly large counts are cut, so that their sums fit as well.
 fn stored(count: u64) -> i64 {
     count.min(1 << 52).cast_signed()
 }
@@ -199,25 +198,25 @@ struct LinkedRun {
     cost: Option<f64>,
     api_counted: Option<i64>,
     api_ms: Option<i64>,
-    /// Calls of tools.
+    /// The number of tool calls.
     calls: i64,
-    /// By model and kind.
+    /// Tokens by model and kind.
     usage: BTreeMap<String, BTreeMap<String, LinkedTokens>>,
 }
 
 /// Tokens of a kind.
 #[derive(Clone, Copy)]
 struct LinkedTokens {
-    /// Those of the run.
+    /// The tokens of the run.
     own: i64,
-    /// What the agent reported, if those of earlier runs may be among them.
+    /// The tokens that the agent reported, if they may include those of earlier runs.
     counted: Option<i64>,
-    /// What the agent had counted before the run, as far as that is known: [`CountedFrom`].
+    /// The tokens that the agent had counted before the run, if known: see [`CountedFrom`].
     base: Option<i64>,
 }
 
-/// Links the runs of an agent's session: each resumes the one before it, and what that had counted is not its own. The first one goes on
-/// from a run of another session, if the agent says so. So do sessions that went on from this one.
+/// Links the runs of an agent's session: each resumes the one before it, whose figures are subtracted from its own. The first one resumes a
+/// run of another session, if the agent reports that. Sessions that resumed this one are linked, too.
 pub(super) fn link(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Result<()> {
     link_runs(transaction, agent_session)?;
     let sql = "SELECT DISTINCT agent_session FROM sessions WHERE parent_session = ?1 AND agent_session <> ?1";
@@ -239,7 +238,7 @@ fn link_runs(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Re
     let mut last = earlier.last().map(|run| run.id.clone());
     let mut before = earlier.into_iter().rfind(LinkedRun::has_figures);
     for run in runs {
-        // Of a session with many runs most stay as they are.
+        // In a session with many runs, most don't change.
         if run.resumes != last {
             transaction.execute(
                 "UPDATE sessions SET resumes = ?2 WHERE id = ?1",
@@ -249,7 +248,7 @@ fn link_runs(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Re
         let mut is_changed = false;
         let base = before.as_ref().filter(|before| run.goes_on(before));
         if let Some(cost) = run.cost_counted {
-            // Sums of floats: no price has more than nine digits behind the point.
+            // Round sums of floats: no price has more than nine decimal places.
             let less = |base: f64| ((cost - base) * 1e9).round().max(0.0) / 1e9;
             let own = base.and_then(LinkedRun::whole_cost).map_or(cost, less);
             if run.cost != Some(own) {
@@ -289,7 +288,7 @@ fn link_runs(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Re
     Ok(())
 }
 
-/// The runs of an agent's session in their order.
+/// Returns the runs of an agent's session, in order.
 fn runs_of(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Result<Vec<LinkedRun>> {
     let mut statement = transaction.prepare(
         "SELECT id, started, pid_start, boot, parent_session, cost_counted, cost_usd, api_counted, api_ms, \
@@ -326,7 +325,7 @@ fn runs_of(transaction: &Transaction<'_>, agent_session: &str) -> rusqlite::Resu
 }
 
 impl LinkedTokens {
-    /// Those of the session at the end of the run.
+    /// Returns the tokens of the session at the end of the run.
     fn whole(self) -> i64 {
         self.counted.unwrap_or_else(|| self.own.saturating_add(self.base.unwrap_or(0)))
     }
@@ -341,7 +340,7 @@ impl LinkedRun {
         self.cost.is_some() || !self.usage.is_empty()
     }
 
-    /// Whether only other runs show what its figures are counted from.
+    /// Whether only other runs show from where its figures are counted.
     fn is_open(&self) -> bool {
         self.tokens().any(|(_, tokens)| tokens.counted.is_some())
     }
@@ -361,8 +360,8 @@ impl LinkedRun {
         self.api_counted.or(self.api_ms)
     }
 
-    /// Whether its figures go on from those of the run before it. Where the agent itself doesn't report that, the figures have to show it:
-    /// many a resumed run counts from 0.
+    /// Whether its figures continue those of the run before it. If the agent doesn't report that, it is inferred from the figures: many
+    /// resumed runs count from 0.
     fn goes_on(&self, before: &Self) -> bool {
         if !self.is_open() {
             return self.tokens().any(|(_, tokens)| tokens.base > Some(0));
@@ -370,7 +369,7 @@ impl LinkedRun {
         if self.tokens().all(|(_, tokens)| tokens.base.is_none()) {
             return self.sends_on(before);
         }
-        // What it reports, less its first turn, is exactly what the run before it had come to.
+        // Its figures without its first turn equal those at the end of the run before it.
         self.usage.iter().any(|(model, kinds)| {
             let Some(before) = before.usage.get(model) else { return false };
             before.values().any(|tokens| tokens.whole() > 0)
@@ -378,8 +377,8 @@ impl LinkedRun {
         })
     }
 
-    /// The same for an agent that reports nothing but sums: a resumed run sends again what had been said, so the sums have grown by about
-    /// as much as one call of the model takes at least.
+    /// Infers the same for an agent that reports only sums: a resumed run sends the whole conversation again, so the sums have grown by at
+    /// least about the tokens of one call of the model.
     fn sends_on(&self, before: &Self) -> bool {
         let sent = |run: &Self, of: fn(LinkedTokens) -> i64| -> i64 {
             run.tokens().filter(|(kind, _)| *kind != KINDS[1]).map(|(_, tokens)| of(tokens)).sum()
@@ -390,7 +389,7 @@ impl LinkedRun {
     }
 }
 
-/// Orders runs of one boot by the time since that, which a change of the clock doesn't change.
+/// Orders runs of one boot by the time since the boot, which doesn't depend on changes of the clock.
 fn order_by_clock(runs: &mut Vec<LinkedRun>) {
     let boots: Vec<Option<String>> = runs.iter().map(|run| run.boot.clone()).collect();
     let mut of_boot: BTreeMap<String, Vec<LinkedRun>> = BTreeMap::new();
@@ -402,7 +401,7 @@ fn order_by_clock(runs: &mut Vec<LinkedRun>) {
         }
     }
     for runs in of_boot.values_mut() {
-        // The first one is taken first.
+        // Reversed, so that `pop` returns the first one.
         runs.sort_by_key(|run| run.pid_start);
         runs.reverse();
     }
@@ -416,7 +415,7 @@ fn order_by_clock(runs: &mut Vec<LinkedRun>) {
     }
 }
 
-/// Takes rows over from a damaged database, as far as they can be read; gives how many sessions.
+/// Copies readable rows from a damaged database. Returns the number of sessions copied.
 pub(super) fn save(old: &Connection, new: &mut Connection) -> usize {
     let mut saved = 0;
     for table in ["sessions", "sources", "usage", "calls"] {
@@ -428,7 +427,7 @@ pub(super) fn save(old: &Connection, new: &mut Connection) -> usize {
     saved
 }
 
-/// Copies the readable rows of a table whose name is one of ours.
+/// Copies the readable rows of a table. `table`: a fixed name, not foreign text.
 fn copy(old: &Connection, new: &mut Connection, table: &str) -> rusqlite::Result<usize> {
     let transaction = new.transaction()?;
     let mut statement = old.prepare(&format!("SELECT * FROM {table}"))?;
@@ -443,7 +442,7 @@ fn copy(old: &Connection, new: &mut Connection, table: &str) -> rusqlite::Result
     let sql = format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({})", columns.join(", "), marks.join(", "));
     let mut count = 0;
     let mut rows = statement.query([])?;
-    // At a page that can't be read this ends.
+    // This ends at a page that can't be read.
     while let Ok(Some(row)) = rows.next() {
         let values: rusqlite::Result<Vec<rusqlite::types::Value>> =
             taken.iter().map(|at| row.get(*at)).collect();

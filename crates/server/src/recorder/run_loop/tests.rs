@@ -1,5 +1,5 @@
-//! The loop with real pipes and logs, but without an agent: a script says who writes, closes, signals and reads what, and when. Time passes
-//! only while nothing can be read, so a run of a minute takes no time, and is the same each time.
+//! The loop with real pipes and logs, but without an agent: a script determines all writes, closes, signals and reads, and their times.
+//! Time passes only while nothing can be read, so a run of a minute takes no time, and is deterministic.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -26,7 +26,7 @@ use crate::session_paths::SessionPaths;
 use crate::signals::SignalLines;
 use crate::sync::SyncPolicy;
 
-/// What the loop asked for, with the milliseconds since the start of the run.
+/// A request of the loop, with the milliseconds since the start of the run.
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
     Send(u64, Signal),
@@ -34,7 +34,7 @@ enum Asked {
     EndBy(Signal),
 }
 
-/// The other ends of all that the loop holds.
+/// The other ends of all pipes of the loop.
 struct Ends {
     folder: TempDir,
     output: Option<PipeWriter>,
@@ -45,24 +45,24 @@ struct Ends {
     term: UnixStream,
     display: Option<LiveFeed>,
     kept: Option<LiveFeed>,
-    /// What the display has read: bytes of standard output, of standard error, and notices as text.
+    /// Everything that the display has read: bytes of standard output, of standard error, and notices as text.
     shown: Vec<(&'static str, Vec<u8>)>,
-    /// What the agent left running.
+    /// The processes that the agent left running.
     helpers: Vec<Helper>,
     exited: ExitStatus,
 }
 
 type Step = fn(&mut Ends);
 
-/// A run by script.
+/// A scripted run.
 struct Script {
     begun: Instant,
     now: Instant,
-    /// Each with the milliseconds since the start.
+    /// The steps, each with the milliseconds since the start.
     steps: VecDeque<(u64, Step)>,
     ends: Rc<RefCell<Ends>>,
     asked: Rc<RefCell<Vec<Asked>>>,
-    /// How often the loop waited.
+    /// The number of times that the loop waited.
     waits: Rc<RefCell<usize>>,
 }
 
@@ -77,7 +77,7 @@ impl RunWorld for Script {
         self.now
     }
 
-    /// Goes on to the next step, or to the end of the loop's patience if that is earlier.
+    /// Advances to the next step, or to the end of the loop's patience if that is earlier.
     fn wait(&mut self, sources: &mut [PollFd<'_>], patience: Option<Duration>) {
         *self.waits.borrow_mut() += 1;
         let at_once = Timespec::try_from(Duration::ZERO).unwrap();
@@ -126,7 +126,7 @@ impl Ends {
         self.output.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// The agent ends; `holds`: a helper keeps its pipes open.
+    /// Ends the agent. `holds`: whether a helper keeps its pipes open.
     fn agent_ends(&mut self, holds: bool) {
         self.exit = None;
         if !holds {
@@ -134,7 +134,7 @@ impl Ends {
         }
     }
 
-    /// The display reads all there is for it.
+    /// Lets the display read everything available.
     fn show(&mut self) {
         let mut buffer = vec![0; CHUNK];
         let Some(display) = &mut self.display else { return };
@@ -152,13 +152,13 @@ impl Ends {
         }
     }
 
-    /// What was shown: each output and notice by itself, as text.
+    /// Returns what was shown, as text: each output, and each notice.
     fn shown(&self) -> Vec<(&'static str, String)> {
         let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
         self.shown.iter().map(|(from, bytes)| (*from, text(bytes))).collect()
     }
 
-    /// What is kept of standard error.
+    /// Returns the log of standard error.
     fn errors_log(&self) -> String {
         let names = fs::read_dir(self.folder.path().join("sessions")).unwrap();
         let mut paths = names.map(|entry| entry.unwrap().path());
@@ -171,7 +171,7 @@ impl Ends {
     }
 }
 
-/// A run that is to be made.
+/// A scripted run, before it starts.
 struct Scripted {
     run: RunLoop<Script>,
     ends: Rc<RefCell<Ends>>,
@@ -180,7 +180,7 @@ struct Scripted {
 }
 
 impl Scripted {
-    /// A run whose log is a path below the folder of the test, or absolute.
+    /// Creates a run. `log`: a path relative to the folder of the test, or an absolute one.
     fn new(log: &str, steps: &[(u64, Step)]) -> Self {
         let folder = tempfile::Builder::new().prefix("streamfmt-loop-").tempdir().unwrap();
         let (log, opened) = RawLog::open(&folder.path().join(log), SyncPolicy::Never);
@@ -265,7 +265,7 @@ impl Scripted {
         Self { run, ends, asked, waits }
     }
 
-    /// Runs the loop. Returns why and after how many milliseconds it was over.
+    /// Runs the loop. Returns why it was over, and after how many milliseconds.
     fn listen(&mut self) -> (RunOver, u64) {
         let over = self.run.listen();
         assert_eq!(self.run.world.steps.len(), 0, "all of the script happened before the run was over");
@@ -431,7 +431,7 @@ fn a_log_that_cannot_be_written_costs_evidence_and_is_reported_but_the_display_i
     assert_eq!(notices[1], "Missing(\"/dev/full\", 4)");
 }
 
-/// Writes 64 KiB, as much as a pipe holds, and notes that the pipe takes no more.
+/// Writes 64 KiB, the capacity of a pipe, and records that the pipe accepts no more.
 fn fill(ends: &mut Ends) {
     ends.write(&"x".repeat(CHUNK));
 }

@@ -1,4 +1,4 @@
-//! Collects what a session came to, item by item.
+//! Collects the figures of a session, item by item.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,63 +22,63 @@ use super::{CountedFrom, SessionFigures, SessionOutcome};
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 200;
-/// The most that is kept of a text a title is made of, in bytes.
+/// The most bytes that are kept of a text for a title.
 const MAX_TITLE_SOURCE: usize = 4 * 1024;
 /// The longest id, name of a tool or name of a model that is kept, in bytes.
 const MAX_NAME: usize = 1024;
-/// Tools and models that are counted one by one.
+/// The most tools and models that are counted separately.
 const MOST_NAMES: usize = 1_000;
 /// The longest response that is kept, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
 
-/// Collects the figures of a session while it is read for something else: as one more output of its pipeline.
+/// Collects the figures of a session while it is read for another purpose, as a further output of its pipeline.
 #[derive(Clone, Debug)]
 pub struct FiguresCollector(Arc<Mutex<Collected>>);
 
 #[derive(Debug, Default)]
 struct Collected {
     figures: SessionFigures,
-    /// Whether the times of all items are of interest.
+    /// Whether the times of all items are collected.
     has_times: bool,
-    /// When the session went on elsewhere, which is counted there.
+    /// The times in which the session was continued by runs that are counted elsewhere.
     elsewhere: Vec<RangeInclusive<Timestamp>>,
-    /// What had been counted when it went on elsewhere, if it still does.
+    /// The figures at the start of the current one of these times, if there is one.
     left: Option<SpentSoFar>,
-    /// What was counted elsewhere.
+    /// The figures of these times, which are counted elsewhere.
     spent_elsewhere: SpentSoFar,
-    /// What the first prompt of a person and the first reply say.
+    /// The beginning of the user's first prompt, and of the first reply.
     prompt: Option<String>,
     reply: Option<String>,
     /// The last reply: the response, where an outcome has no text of its own.
     last_reply: Option<Box<Item>>,
-    /// Tokens of models before another process began to count from 0.
+    /// Tokens of models before another process started counting from 0.
     earlier: BTreeMap<String, Usage>,
     has_models: bool,
-    /// What the agent had counted before the first outcome with tokens, and whether it reports that itself.
+    /// The tokens that the agent had counted before the turn of the first outcome with tokens.
     base: BTreeMap<String, Usage>,
+    /// Whether these are computed from figures that the agent reports for the turn.
     is_base_reported: bool,
-    /// Milliseconds: what the last outcome reported, and what was reported before the agent began to count anew.
+    /// The milliseconds that the last outcome reported, and those reported before the agent started counting from 0.
     last_api_ms: Option<u64>,
     earlier_api_ms: u64,
-    /// The agent's session id, as the first item has it.
+    /// The agent's session id, from the first item.
     session: Option<String>,
 }
 
 impl FiguresCollector {
-    /// A collector, and the output of a pipeline that feeds it.
+    /// Creates a collector, and the output of a pipeline that feeds it.
     fn new(collected: Collected) -> (Self, Output) {
         let collector = Self(Arc::new(Mutex::new(collected)));
         let formatters: Vec<Box<dyn Formatter>> = vec![Box::new(collector.clone())];
         (collector, Output::Entries { formatters, writer: Box::new(DiscardedText) })
     }
 
-    /// The same for a file that is read for its figures alone, times included. What was added within `elsewhere`, times from and to,
-    /// isn't counted.
+    /// Creates a collector for a file that is read only for its figures, with times. Items with times in `elsewhere` aren't counted.
     pub(super) fn of_file(elsewhere: Vec<RangeInclusive<Timestamp>>) -> (Self, Output) {
         Self::new(Collected { has_times: true, elsewhere, ..Collected::default() })
     }
 
-    /// A collector, and the output to add to a pipeline ([`Setup::also`](streamfmt::core::pipeline::Setup::also)).
+    /// Creates a collector, and the output to add to a pipeline ([`Setup::also`](streamfmt::core::pipeline::Setup::also)).
     pub fn sink() -> (Self, Sink) {
         let (collector, output) = Self::new(Collected::default());
         let sink = Sink {
@@ -91,7 +91,7 @@ impl FiguresCollector {
         (collector, sink)
     }
 
-    /// What the session has come to so far. `pipeline` is the one that fed this; after the end of its input this is all.
+    /// Returns the figures so far. `pipeline`: the one that feeds this collector. After the end of its input, the figures are final.
     pub fn so_far(&self, pipeline: &Pipeline) -> SessionFigures {
         let session = pipeline.session();
         let (facts, totals) = (session.facts(), session.totals());
@@ -172,7 +172,7 @@ impl Observer for FiguresCollector {
     }
 }
 
-/// What a session had spent at some point.
+/// The figures of a session up to some point.
 #[derive(Clone, Copy, Debug, Default)]
 struct SpentSoFar {
     usage: Usage,
@@ -214,7 +214,7 @@ impl SpentSoFar {
 }
 
 impl Collected {
-    /// Whether an item was added while the session went on elsewhere. One without a time is where the one before it is.
+    /// Whether an item was added while the session was continued elsewhere. An item without a time belongs with the one before it.
     fn is_elsewhere(&mut self, item: &Item, session: &Session) -> bool {
         if let Some(at) = item.at().filter(|_| !self.elsewhere.is_empty()) {
             let is_elsewhere = self.elsewhere.iter().any(|times| times.contains(&at));
@@ -268,7 +268,7 @@ impl Collected {
         }
     }
 
-    /// An outcome has come.
+    /// Adds an outcome.
     fn settle(&mut self, outcome: &Item) {
         let figures = &mut self.figures;
         figures.was_interrupted = false;
@@ -306,8 +306,8 @@ impl Collected {
         self.figures.usage = counted;
     }
 
-    /// Whether another process went on, and counts from 0. `counted`: tokens so far, by model. `reported`: those since the outcome before, if
-    /// the agent reports that. `used`: those of the turn, without sub-agents.
+    /// Whether another process resumed the session and counts from 0. `counted`: tokens so far, by model. `reported`: those since the
+    /// previous outcome, if the agent reports them. `used`: those of the turn, without sub-agents.
     fn counts_anew(
         &self,
         counted: &BTreeMap<String, Usage>,
@@ -323,7 +323,7 @@ impl Collected {
         }
         before.iter().any(|(model, before)| {
             counted.get(model).is_none_or(|now| {
-                // A model that was used before has the tokens of this turn alone.
+                // A model that was used before has only the tokens of this turn.
                 let is_fresh = *before != Usage::default() && Some(*now) == used;
                 is_fresh || now.input < before.input || now.output < before.output
             })
@@ -333,7 +333,7 @@ impl Collected {
     fn settle_api_time(&mut self, outcome: &Item) {
         let Some(api_ms) = outcome.fact("api_ms").and_then(FactRef::count) else { return };
         let last = self.last_api_ms.unwrap_or(0);
-        // An outcome that no request led to reports 0, and so does one of a compaction. A lower figure is that of a process that counts
+        // An outcome without a request reports 0, and so does one of a compaction. A lower figure comes from a process that counts
         // from 0.
         if api_ms > 0 && api_ms < last {
             self.earlier_api_ms = self.earlier_api_ms.saturating_add(last);
@@ -344,7 +344,7 @@ impl Collected {
     }
 }
 
-/// What an outcome reports as an error: never nothing.
+/// Returns the error message of an outcome, which is never empty.
 fn error_of(outcome: &Item, text: &str) -> String {
     let errors = outcome.fact("errors").map(FactRef::list).unwrap_or_default();
     let errors: Vec<_> = errors.into_iter().filter_map(FactRef::str).collect();
@@ -354,7 +354,7 @@ fn error_of(outcome: &Item, text: &str) -> String {
     cut_at(found.unwrap_or("error"), MAX_RESPONSE).to_owned()
 }
 
-/// Tokens by model.
+/// Returns the tokens by model.
 fn tokens_by_model(models: FactRef<'_>) -> BTreeMap<String, Usage> {
     let models = models.list().into_iter().take(MOST_NAMES);
     let named =
@@ -376,12 +376,12 @@ fn add(sum: &mut Usage, more: Usage) {
     *sum = sum.combined(more, u64::saturating_add);
 }
 
-/// What is left of tokens, of each kind never less than none.
+/// Subtracts tokens of each kind, down to 0.
 fn less(all: Usage, part: Usage) -> Usage {
     all.combined(part, u64::saturating_sub)
 }
 
-/// Counts one more of a name; of too many names the rest count as `others`.
+/// Counts a name. If there are too many names, further ones count as `others`.
 fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     let name = cut_at(name, MAX_NAME);
     if let Some(count) = counts.get_mut(name) {
@@ -392,7 +392,7 @@ fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     *counts.entry(name.to_owned()).or_default() += 1;
 }
 
-/// The title that a task makes: its first line with any words in it.
+/// Returns the title for a task: its first line with any words.
 pub(in super::super) fn title_of(task: &str) -> Option<String> {
     let line = task.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric))?;
     Some(match line.char_indices().nth(MAX_TITLE) {
@@ -401,24 +401,24 @@ pub(in super::super) fn title_of(task: &str) -> Option<String> {
     })
 }
 
-/// The title that a reply makes: its first sentence.
+/// Returns the title for a reply: its first sentence.
 fn title_of_reply(reply: &str) -> Option<String> {
     let first = first_sentence(&Text::clean(reply)).map(|(first, _)| first.as_str().to_owned());
     title_of(first.as_deref().unwrap_or(reply))
 }
 
-/// The start of a text, as far as a title needs it.
+/// Cuts a text to the length that a title needs.
 fn cut(text: &str) -> String {
     cut_at(text, MAX_TITLE_SOURCE).to_owned()
 }
 
-/// The start of a text, of at most so many bytes.
+/// Cuts a text to at most this many bytes.
 fn cut_at(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
 
-/// Takes what nobody reads.
+/// Discards text.
 pub(super) struct DiscardedText;
 
 impl fmt::Write for DiscardedText {
