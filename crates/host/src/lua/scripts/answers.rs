@@ -69,7 +69,7 @@ impl Scripts {
             (Given::Use(used), _) => spell(used),
             (Given::Hide, _) => "false: nothing is shown".to_owned(),
             (Given::Nothing, Some(failure)) => format!("fails: {}", failure.message),
-            (Given::Nothing, None) => "nil: the next layer is focus".to_owned(),
+            (Given::Nothing, None) => "nil: the next layer is asked".to_owned(),
         }
     }
 }
