@@ -94,30 +94,30 @@ pub struct SettingsProblems {
 }
 
 impl SettingsProblems {
-    pub(crate) fn tell(&mut self, layer: SettingsLayer, problems: impl IntoIterator<Item = Problem>) {
+    pub(crate) fn add(&mut self, layer: SettingsLayer, problems: impl IntoIterator<Item = Problem>) {
         let list = if layer >= SettingsLayer::Chosen { &mut self.errors } else { &mut self.warnings };
         for problem in problems {
             // The problems of a profile that is extended twice are reported once.
-            if list.0.len() < MOST_TOLD && !list.0.contains(&problem) {
+            if list.0.len() < MOST_PROBLEMS && !list.0.contains(&problem) {
                 list.0.push(problem);
             }
         }
     }
 
     /// Adds a problem; the layer of its position decides whether it is an error or a warning.
-    pub(crate) fn tell_at(&mut self, spot: &Spot, message: impl Into<String>) {
-        self.tell(spot.document.layer, [spot.problem(message)]);
+    pub(crate) fn add_at(&mut self, spot: &Spot, message: impl Into<String>) {
+        self.add(spot.document.layer, [spot.problem(message)]);
     }
 
     /// Adds the problems of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
-        self.tell(SettingsLayer::Option, other.errors.0);
-        self.tell(SettingsLayer::User, other.warnings.0);
+        self.add(SettingsLayer::Option, other.errors.0);
+        self.add(SettingsLayer::User, other.warnings.0);
     }
 }
 
 /// Most problems that are kept.
-const MOST_TOLD: usize = 100;
+const MOST_PROBLEMS: usize = 100;
 
 /// A parsed settings file.
 #[derive(Clone, Debug)]
@@ -137,8 +137,8 @@ impl Loaded {
         let (mut head, mut profiles) = (Head::default(), IndexMap::new());
         let (mut found, mut unknown) = (Vec::new(), 0);
         // Locating a problem and searching for a similar name is slow.
-        let tell = |found: &mut Vec<Problem>, spot: &Spot, message: &dyn Fn() -> String| {
-            if found.len() < document::TOLD {
+        let report = |found: &mut Vec<Problem>, spot: &Spot, message: &dyn Fn() -> String| {
+            if found.len() < document::MOST_REPORTED {
                 found.push(spot.problem(message()));
             }
         };
@@ -146,14 +146,14 @@ impl Loaded {
             if let ("profile", SettingValue::Table(tables)) = (name, &entry.leaf.value) {
                 for profile in &tables.0 {
                     if profile.key == "none" || is_path(&profile.key) {
-                        tell(&mut found, &profile.at, &|| {
+                        report(&mut found, &profile.at, &|| {
                             "a profile name must be a word other than \"none\"".to_owned()
                         });
                     } else if let SettingValue::Table(table) = &profile.leaf.value {
                         let part = tree::read_part(table, &mut found, |_, _| false);
                         profiles.insert(profile.key.clone(), (profile.at.clone(), part));
                     } else {
-                        tell(&mut found, &profile.leaf.spot, &|| {
+                        report(&mut found, &profile.leaf.spot, &|| {
                             let what = profile.leaf.value.describe();
                             format!("profile.{} must be a table, not {what}", profile.key)
                         });
@@ -170,7 +170,7 @@ impl Loaded {
                             let set = key.set(&mut ServeSettings::default(), &row.leaf);
                             found.extend(set.err().unwrap_or_default());
                         }
-                        None => tell(&mut found, &row.at, &|| {
+                        None => report(&mut found, &row.at, &|| {
                             let names = SERVE_KEYS.iter().map(|key| key.name);
                             format!("unknown key \"serve.{}\" {}", row.key, suggestion(&row.key, names))
                         }),
@@ -183,7 +183,7 @@ impl Loaded {
                 return true;
             }
             unknown += 1;
-            if unknown > document::TOLD {
+            if unknown > document::MOST_REPORTED {
                 return false;
             }
             let names: Vec<&str> = FILE_KEYS.iter().map(|key| key.name).collect();
@@ -192,7 +192,7 @@ impl Loaded {
             true
         });
         problems.extend(found);
-        problems.truncate(document::TOLD);
+        problems.truncate(document::MOST_REPORTED);
         problems.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
         (Self { document, head, general, profiles }, problems)
     }
@@ -255,7 +255,7 @@ impl Config {
         match opened {
             Ok(document) => self.add(document),
             Err(FileError::Missing) => {}
-            Err(error) => self.problems.tell(layer, [Problem::of(shown, error.to_string())]),
+            Err(error) => self.problems.add(layer, [Problem::of(shown, error.to_string())]),
         }
     }
 
@@ -268,7 +268,7 @@ impl Config {
     fn add(&mut self, document: SettingsFile) {
         let layer = document.layer;
         let (loaded, problems) = Loaded::read(document);
-        self.problems.tell(layer, problems);
+        self.problems.add(layer, problems);
         self.layers.push(Arc::new(loaded));
     }
 

@@ -77,14 +77,14 @@ pub fn check(key: &str, value: &SettingValue, granted: &[Named]) -> Result<(), S
 pub fn left_out(file: &str, standing: Standing, refusals: &[Refusal], root: Option<&str>) -> String {
     let mut keys: Vec<&str> = refusals.iter().map(|refusal| refusal.key.as_str()).collect();
     keys.dedup();
-    let told = some_of(&keys);
+    let ignored = some_of(&keys);
     let root = root.map_or_else(String::new, |root| format!(" {root}"));
     let why = match standing {
-        Standing::Denied => return one_line(&format!("{file} is denied: ignored {told}")),
+        Standing::Denied => return one_line(&format!("{file} is denied: ignored {ignored}")),
         Standing::Changed => format!("has changed since you trusted it; see: streamfmt trust --diff{root}"),
         Standing::Trusted | Standing::Unknown => format!("is not trusted; see: streamfmt trust{root}"),
     };
-    one_line(&format!("ignored {told}: {file} {why}"))
+    one_line(&format!("ignored {ignored}: {file} {why}"))
 }
 
 fn is_plain_profile(value: &SettingValue, _: &[Named]) -> bool {

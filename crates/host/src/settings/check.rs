@@ -20,23 +20,23 @@ use crate::writers::{self, Background, WRITERS};
 impl Config {
     /// Returns the problems of all files and of every profile in them, including a project's, trusted or not. Runs nothing.
     pub fn check(&self) -> SettingsProblems {
-        let mut told = self.problems.clone();
+        let mut found = self.problems.clone();
         let default = Named::of_option("default", "the default");
-        told.extend(self.look_over(&self.resolve(&default)));
+        found.extend(self.look_over(&self.resolve(&default)));
         for loaded in &self.layers {
             for (name, (spot, _)) in &loaded.profiles {
                 let named = Named { name: name.clone(), spot: spot.clone() };
-                told.extend(self.look_over(&self.resolve(&named)));
+                found.extend(self.look_over(&self.resolve(&named)));
             }
             let switched = loaded.head.switches.iter().filter_map(|switch| switch.profile.as_ref());
             for named in switched.chain(&loaded.head.default_profile) {
-                told.extend(self.resolve(named).problems);
+                found.extend(self.resolve(named).problems);
             }
         }
         if let Some(project) = &self.project {
-            told.tell(SettingsLayer::Project, project.problems.iter().cloned());
+            found.add(SettingsLayer::Project, project.problems.iter().cloned());
         }
-        told
+        found
     }
 
     /// Returns the problems of a plugin's profiles and themes as they would be for anyone who installs it: the user's own settings
@@ -45,39 +45,39 @@ impl Config {
         let request = Request { files: files.clone(), packs: vec![Arc::clone(pack)], ..Request::default() };
         let folders = Folders { config: None, ..folders.clone() };
         let config = Self { request, folders, ..Self::default() };
-        let mut told = SettingsProblems::default();
+        let mut found = SettingsProblems::default();
         for (name, file, text) in pack.profiles() {
             if name == "none" || BUILT_IN.iter().any(|(known, _)| *known == name) {
                 let message = "this profile can't be chosen: a built-in profile has the same name";
-                told.tell(SettingsLayer::Pack, [Problem::of(&file, message)]);
+                found.add(SettingsLayer::Pack, [Problem::of(&file, message)]);
             }
             let document = SettingsFile::new(file, None, SettingsLayer::Pack, text.to_owned());
-            told.extend(config.look_over(&config.resolve_text(document)));
+            found.extend(config.look_over(&config.resolve_text(document)));
         }
         let themes = config.themes([pack]);
         for (name, file, _) in pack.themes() {
             for appearance in Appearance::ALL {
                 match themes.load(name, &Background::Known(appearance)) {
-                    Ok((_, problems)) => told.tell(SettingsLayer::Pack, problems.0),
-                    Err(message) => told.tell(SettingsLayer::Pack, [Problem::of(&file, message)]),
+                    Ok((_, problems)) => found.add(SettingsLayer::Pack, problems.0),
+                    Err(message) => found.add(SettingsLayer::Pack, [Problem::of(&file, message)]),
                 }
             }
         }
-        let mut all = told.errors;
-        all.0.extend(told.warnings.0);
+        let mut all = found.errors;
+        all.0.extend(found.warnings.0);
         all.sort();
         all.0
     }
 
     /// Returns the problems of a profile and of everything that it names.
     fn look_over(&self, resolved: &Resolved) -> SettingsProblems {
-        let mut told = resolved.problems.clone();
+        let mut found = resolved.problems.clone();
         let settings = Settings::of(&resolved.tree);
         let journal = Journal::default();
-        let plugins = self.all_plugins(&settings, resolved, &[], &journal, &mut told);
+        let plugins = self.all_plugins(&settings, resolved, &[], &journal, &mut found);
         for failure in journal.take() {
             if let journal::PluginMessage::Warning(warning) = failure {
-                told.tell(SettingsLayer::User, [warning.problem()]);
+                found.add(SettingsLayer::User, [warning.problem()]);
             }
         }
         // Options of an unused plugin are kept for profiles that use it, and can be checked now.
@@ -86,14 +86,14 @@ impl Config {
             if let (false, Ok(mut pack)) = (is_used, self.pack_named(plugin))
                 && let Err(message) = packs::choose(&mut pack, option, &leaf.value)
             {
-                told.tell_at(&leaf.spot, message);
+                found.add_at(&leaf.spot, message);
             }
         }
         // A plugin may provide an accumulator or a writer; its name is known only once the plugin runs.
         if let (Err(problems), Some(named)) =
             (self.records_of(&settings, || plugins.is_empty().then(Vec::new)), &settings.records)
         {
-            told.tell(named.spot.document.layer, problems.0);
+            found.add(named.spot.document.layer, problems.0);
         }
         let writer = settings
             .writer
@@ -101,15 +101,15 @@ impl Config {
             .filter(|writer| plugins.is_empty() && writers::find(&writer.name).is_none());
         if let Some(writer) = writer {
             let hint = suggestion(&writer.name, WRITERS.iter().map(|row| row.name));
-            told.tell_at(&writer.spot, format!("unknown output format \"{}\" {hint}", writer.name));
+            found.add_at(&writer.spot, format!("unknown output format \"{}\" {hint}", writer.name));
         }
-        told.tell(SettingsLayer::User, group::hints_in(&resolved.tree, &settings.tools, false));
+        found.add(SettingsLayer::User, group::hints_in(&resolved.tree, &settings.tools, false));
         let themes = self.themes(plugins.iter().rev().map(|active| &active.pack));
         for appearance in Appearance::ALL {
-            let found = self.theme_of(&settings.theme, &themes, &Background::Known(appearance));
-            told.extend(found.map_or_else(|told| told, |(_, told)| told));
+            let loaded_theme = self.theme_of(&settings.theme, &themes, &Background::Known(appearance));
+            found.extend(loaded_theme.map_or_else(|found| found, |(_, found)| found));
         }
-        told
+        found
     }
 
     /// The themes that can be chosen with these plugins; the first plugins have precedence.
@@ -131,9 +131,9 @@ impl Config {
         let themes = themes.named_in(&named.spot.document, &self.folders, self.closure());
         let (theme, Problems(wrong)) =
             themes.load(&named.name, background).map_err(|message| no_theme(named, &message))?;
-        let mut told = SettingsProblems::default();
-        told.tell(SettingsLayer::User, wrong);
-        Ok((theme, told))
+        let mut found = SettingsProblems::default();
+        found.add(SettingsLayer::User, wrong);
+        Ok((theme, found))
     }
 
     /// Checks that the theme exists: otherwise a misspelled name would be noticed only on a terminal.
@@ -153,7 +153,7 @@ fn no_theme(named: &Named, message: &str) -> SettingsProblems {
         SettingsLayer::Option => message.to_owned(),
         _ => format!("theme \"{}\": {message}", named.name),
     };
-    let mut told = SettingsProblems::default();
-    told.tell_at(&named.spot, message);
-    told
+    let mut found = SettingsProblems::default();
+    found.add_at(&named.spot, message);
+    found
 }

@@ -18,7 +18,7 @@ pub(crate) const LARGEST: usize = 256 * 1024;
 /// Deepest nesting of tables: no key has more parts.
 const DEEPEST: usize = 12;
 /// Most problems reported for one file: nobody reads more at once.
-pub(crate) const TOLD: usize = 20;
+pub(crate) const MOST_REPORTED: usize = 20;
 
 /// The origin of settings. Later layers override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
@@ -87,8 +87,8 @@ pub struct Spot {
 
 impl Spot {
     /// The position of an option or a variable, such as `--set limits.result-lines=3`.
-    pub fn of_option(said: impl Into<String>) -> Self {
-        let document = SettingsFile::new(said, None, SettingsLayer::Option, String::new());
+    pub fn of_option(option: impl Into<String>) -> Self {
+        let document = SettingsFile::new(option, None, SettingsLayer::Option, String::new());
         Self { document: Arc::new(document), span: 0..0 }
     }
 
@@ -259,9 +259,9 @@ pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
     }
     let (table, found) = SyntaxErrors::parse(&document.source);
     let mut reader = DocumentReader { document, found, problems: Vec::new() };
-    let told = reader.found.errors.iter().take(TOLD);
+    let errors = reader.found.errors.iter().take(MOST_REPORTED);
     let mut problems: Vec<Problem> =
-        told.map(|(span, message)| reader.spot(span.clone()).problem(message.as_str())).collect();
+        errors.map(|(span, message)| reader.spot(span.clone()).problem(message.as_str())).collect();
     let table = reader.table(&table, 0);
     problems.extend(reader.problems);
     (table, problems)
@@ -307,7 +307,7 @@ impl DocumentReader<'_> {
             DeValue::Boolean(flag) => SettingValue::Flag(*flag),
             DeValue::Datetime(_) => SettingValue::Other("a date"),
             DeValue::Array(_) | DeValue::Table(_) if depth >= DEEPEST => {
-                if self.problems.len() < TOLD {
+                if self.problems.len() < MOST_REPORTED {
                     self.problems.push(spot.problem("nested too deeply"));
                 }
                 SettingValue::Other("a value nested too deeply")

@@ -55,8 +55,9 @@ pub(crate) fn hints(list: &[Named], own: &[ToolRule], is_only: bool) -> Vec<Prob
 pub(crate) fn hints_in(tree: &SettingsTree, own: &[ToolRule], without_only: bool) -> Vec<Problem> {
     let settings = tree.settings();
     // Only its author can fix what a plugin sets.
-    let said = settings.iter().filter(|setting| setting.leaf.spot.document.layer > SettingsLayer::Pack);
-    let hints = said.flat_map(|setting| match setting.name.as_str() {
+    let own_settings =
+        settings.iter().filter(|setting| setting.leaf.spot.document.layer > SettingsLayer::Pack);
+    let hints = own_settings.flat_map(|setting| match setting.name.as_str() {
         "only" if without_only => Vec::new(),
         name @ ("only" | "hide" | "show") => {
             hints(&setting.leaf.names().unwrap_or_default(), own, name == "only")

@@ -131,7 +131,7 @@ impl Config {
         resolved: &Resolved,
         of_run: &[(PluginLayer, Arc<Pack>)],
         journal: &Journal,
-        told: &mut SettingsProblems,
+        problems: &mut SettingsProblems,
     ) -> Vec<Active> {
         let of_run = of_run.iter().map(|(layer, pack)| Active::new(*layer, Arc::clone(pack), "this run"));
         let mut all: Vec<Active> = of_run.collect();
@@ -153,20 +153,20 @@ impl Config {
                          (name it in your own settings)",
                         named.name
                     );
-                    told.tell_at(&named.spot, message);
+                    problems.add_at(&named.spot, message);
                 }
                 Ok(pack) => {
                     let active = Active::new(PluginLayer::Pack, pack, named.spot.to_string());
                     all.push(Active { home: installed.home(&named.name), ..active });
                 }
                 Err(Unusable::Missing(message)) => {
-                    told.tell_at(&named.spot, format!("plugin \"{}\": {message}", named.name));
+                    problems.add_at(&named.spot, format!("plugin \"{}\": {message}", named.name));
                 }
                 // A broken plugin is skipped; the others are used, and the stream is still formatted.
                 Err(Unusable::Broken(message)) => journal.note_unread(Path::new(&named.name), message),
             }
         }
-        for pack in self.scripts(settings, told) {
+        for pack in self.scripts(settings, problems) {
             let by = pack.name.clone();
             all.push(Active::new(PluginLayer::Profile, pack, by));
         }
@@ -186,14 +186,14 @@ impl Config {
             for pack in all.iter_mut().map(|active| &mut active.pack).filter(|pack| pack.name == *plugin) {
                 is_known = true;
                 if let Err(message) = choose(Arc::make_mut(pack), option, &leaf.value) {
-                    told.tell_at(&leaf.spot, message);
+                    problems.add_at(&leaf.spot, message);
                 }
             }
             // Options of a plugin that this profile doesn't use are kept for profiles that do; only one given by `--set` is a problem.
             if !is_known && leaf.spot.document.layer == SettingsLayer::Option {
                 let names = all.iter().map(|active| active.pack.name.as_str());
                 let message = format!("the plugin {plugin} is not in use {}", suggestion(plugin, names));
-                told.tell_at(&leaf.spot, message);
+                problems.add_at(&leaf.spot, message);
             }
         }
         all.sort_by_key(|active| active.layer);

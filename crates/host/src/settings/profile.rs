@@ -149,20 +149,20 @@ impl Settings {
 
 impl Config {
     /// Returns the functions that settings name, as one plugin per settings file. Unreadable files are reported.
-    pub(crate) fn scripts(&self, settings: &Settings, told: &mut SettingsProblems) -> Vec<Pack> {
+    pub(crate) fn scripts(&self, settings: &Settings, problems: &mut SettingsProblems) -> Vec<Pack> {
         let mut packs: IndexMap<&str, (String, BTreeMap<String, String>)> = IndexMap::new();
         for ToolScript { pattern, field, script } in &settings.scripts {
             let (path, function) = script.name.split_once('#').unwrap_or((&script.name, ""));
             let file = path.strip_prefix("./").unwrap_or(path);
             let by = &script.spot.document;
             if let Some(why) = WITHOUT_LUA {
-                told.tell_at(&script.spot, why);
+                problems.add_at(&script.spot, why);
                 continue;
             }
             let text = match self.read_beside(by, file) {
                 Ok((_, text)) => text,
                 Err(error) => {
-                    told.tell_at(&script.spot, format!("can't read the script {file}: {error}"));
+                    problems.add_at(&script.spot, format!("can't read the script {file}: {error}"));
                     continue;
                 }
             };

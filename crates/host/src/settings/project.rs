@@ -170,15 +170,15 @@ impl Project {
                 refuse(key.to_owned(), spot.line(), "only a trusted project may set it".to_owned());
             }
         }
-        let mut said = loaded.general.said.clone();
-        said.retain(|said| {
-            let key = said.path.to_string();
-            let may = if said.change == ListChange::Replace {
-                allowance::check(&key, &said.leaf.value, granted)
+        let mut assignments = loaded.general.assignments.clone();
+        assignments.retain(|assignment| {
+            let key = assignment.path.to_string();
+            let may = if assignment.change == ListChange::Replace {
+                allowance::check(&key, &assignment.leaf.value, granted)
             } else {
                 Err("only a trusted project may change a list".to_owned())
             };
-            may.map_err(|why| refuse(key, said.leaf.spot.line(), why)).is_ok()
+            may.map_err(|why| refuse(key, assignment.leaf.spot.line(), why)).is_ok()
         });
         for (name, (spot, _)) in &loaded.profiles {
             refuse(
@@ -199,7 +199,7 @@ impl Project {
         Loaded {
             document: Arc::clone(&loaded.document),
             head: Head { default_profile, ..Head::default() },
-            general: ProfilePart { extends: None, said },
+            general: ProfilePart { extends: None, assignments },
             profiles: IndexMap::new(),
         }
     }
@@ -247,14 +247,14 @@ impl ProfilePart {
     fn references(&self) -> Vec<String> {
         let mut paths: Vec<String> = self.extends.iter().flatten().map(|name| name.name.clone()).collect();
         paths.retain(|name| is_path(name));
-        for said in &self.said {
-            match (&said.path, &said.leaf.value) {
+        for assignment in &self.assignments {
+            match (&assignment.path, &assignment.leaf.value) {
                 (KeyPath::Key("theme"), SettingValue::Text(theme)) => paths.push(theme.clone()),
                 (KeyPath::Key("records"), SettingValue::Text(schema)) if is_path(schema) => {
                     paths.push(schema.clone());
                 }
                 (KeyPath::Key("plugins"), _) => {
-                    paths.extend(said.leaf.names().into_iter().flatten().map(|name| name.name));
+                    paths.extend(assignment.leaf.names().into_iter().flatten().map(|name| name.name));
                 }
                 (KeyPath::Tool(_, field), SettingValue::Text(script)) if field.starts_with("script.") => {
                     paths.push(script.clone());
@@ -272,7 +272,7 @@ impl Config {
         let mut project = match Project::find(&self.request.files, &self.folders) {
             Ok(Some(project)) => project,
             Ok(None) => return,
-            Err(problem) => return self.problems.tell(SettingsLayer::Project, [problem]),
+            Err(problem) => return self.problems.add(SettingsLayer::Project, [problem]),
         };
         let path = project.loaded.document.path.clone().unwrap_or_default();
         self.looked_for.push((SettingsLayer::Project, path, true));
@@ -290,7 +290,7 @@ impl Config {
                     project.standing = standing;
                     project.closure = (standing == Standing::Trusted).then(|| Arc::new(closure));
                 }
-                Err(problem) => self.problems.tell(SettingsLayer::Project, [problem]),
+                Err(problem) => self.problems.add(SettingsLayer::Project, [problem]),
             }
         }
         if project.standing == Standing::Trusted {
@@ -300,7 +300,7 @@ impl Config {
             let names = head.allowed_in_projects.iter().chain(&head.trusted_paths);
             let spots = switches.chain(names.map(|name| &name.spot));
             project.problems.extend(spots.map(|spot| spot.problem(own)));
-            self.problems.tell(SettingsLayer::Project, project.problems.clone());
+            self.problems.add(SettingsLayer::Project, project.problems.clone());
             self.layers.push(Arc::clone(&project.loaded));
         } else {
             let granted = user().flat_map(|loaded| loaded.head.allowed_in_projects.clone());

@@ -118,13 +118,13 @@ impl<'c> Resolver<'c> {
             self.merge(&default, found);
         }
         for loaded in &config.layers {
-            for said in &loaded.general.said {
-                self.resolved.tree.assign(said);
+            for assignment in &loaded.general.assignments {
+                self.resolved.tree.assign(assignment);
             }
             if let Some(name) = loaded.general.extends.iter().flatten().next() {
                 let message =
                     "extends is only valid in a profile: [profile.NAME] (or pass this file with --profile)";
-                self.resolved.problems.tell_at(&name.spot, message);
+                self.resolved.problems.add_at(&name.spot, message);
             }
         }
     }
@@ -199,7 +199,7 @@ impl<'c> Resolver<'c> {
         match found {
             Ok(found) => found.iter().for_each(|found| self.part(wanted, found)),
             Err(message) => {
-                self.resolved.problems.tell_at(&wanted.spot, message);
+                self.resolved.problems.add_at(&wanted.spot, message);
                 return false;
             }
         }
@@ -218,11 +218,11 @@ impl<'c> Resolver<'c> {
             } else {
                 format!("more than {DEEPEST} levels of extends: {chain} → …")
             };
-            self.resolved.problems.tell_at(&wanted.spot, message);
+            self.resolved.problems.add_at(&wanted.spot, message);
             return;
         }
         if self.applied == MOST {
-            self.resolved.problems.tell_at(&wanted.spot, format!("more than {MOST} profiles in extends"));
+            self.resolved.problems.add_at(&wanted.spot, format!("more than {MOST} profiles in extends"));
         }
         self.applied += 1;
         if self.applied > MOST {
@@ -234,8 +234,8 @@ impl<'c> Resolver<'c> {
             let parents = self.find(parent, if is_own { &found.below } else { &found.scope });
             self.merge(parent, parents);
         }
-        for said in &found.part().said {
-            self.resolved.tree.assign(said);
+        for assignment in &found.part().assignments {
+            self.resolved.tree.assign(assignment);
         }
         self.chain.pop();
         if self.resolved.profiles.last() != Some(own) {
@@ -293,7 +293,7 @@ impl<'c> Resolver<'c> {
         }
         let layer = document.layer;
         let (loaded, problems) = Loaded::read(document);
-        self.resolved.problems.tell(layer, problems);
+        self.resolved.problems.add(layer, problems);
         let loaded = Arc::new(loaded);
         self.opened.push(Arc::clone(&loaded));
         loaded

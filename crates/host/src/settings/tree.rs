@@ -5,7 +5,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use super::document::{Leaf, SettingValue, Spot, TOLD, Table, TableEntry, quoted};
+use super::document::{Leaf, MOST_REPORTED, SettingValue, Spot, Table, TableEntry, quoted};
 use crate::problem::{Problem, suggestion};
 use crate::settings::keys::{self, KEYS, Key, Named, TOOL_KEYS};
 use crate::settings::profile::Settings;
@@ -81,19 +81,20 @@ pub(crate) struct ProfilePart {
     /// The profiles that it extends.
     pub(crate) extends: Option<Vec<Named>>,
     /// Its keys, in the order of the file.
-    pub(crate) said: Vec<Assignment>,
+    pub(crate) assignments: Vec<Assignment>,
 }
 
 impl ProfilePart {
     pub(crate) fn is_empty(&self) -> bool {
-        self.extends.is_none() && self.said.is_empty()
+        self.extends.is_none() && self.assignments.is_empty()
     }
 
     /// The plugins that it names.
     pub(crate) fn plugins(&self) -> Vec<Named> {
-        let said = self.said.iter().filter(|said| said.path == Path::Key("plugins"));
-        let said = said.filter(|said| said.change != ListChange::Remove);
-        said.filter_map(|said| said.leaf.names()).flatten().collect()
+        let of_plugins =
+            |set: &&Assignment| set.path == Path::Key("plugins") && set.change != ListChange::Remove;
+        let assignments = self.assignments.iter().filter(of_plugins);
+        assignments.filter_map(|set| set.leaf.names()).flatten().collect()
     }
 }
 
@@ -114,18 +115,18 @@ pub(crate) fn read_part(
                 plugins.0.iter().for_each(|plugin| reader.plugin(plugin));
             }
             ("tool" | "plugin", _) => {
-                reader.tell(&entry.leaf.spot, format!("{name} must be a table, as in [{name}.NAME]"));
+                reader.report(&entry.leaf.spot, format!("{name} must be a table, as in [{name}.NAME]"));
             }
             // Finding a similar name is slow.
             _ if reader.is_full() => {}
             _ => {
                 let message = unknown(name);
-                reader.tell(&entry.at, message);
+                reader.report(&entry.at, message);
             }
         },
     });
     let ValueReader { mut part, problems, .. } = reader;
-    part.said.sort_by_key(|said| said.leaf.spot.span.start);
+    part.assignments.sort_by_key(|assignment| assignment.leaf.spot.span.start);
     problems[before..].sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
     part
 }
@@ -153,20 +154,20 @@ struct ValueReader<'p> {
 impl ValueReader<'_> {
     /// Whether no more problems are reported.
     fn is_full(&self) -> bool {
-        self.problems.len() >= TOLD
+        self.problems.len() >= MOST_REPORTED
     }
 
-    fn tell(&mut self, spot: &Spot, message: impl Into<String>) {
+    fn report(&mut self, spot: &Spot, message: impl Into<String>) {
         if !self.is_full() {
             self.problems.push(spot.problem(message));
         }
     }
 
-    fn take(&mut self, said: Result<Assignment, Vec<Problem>>) {
-        match said {
-            Ok(said) => self.part.said.push(said),
+    fn take(&mut self, assignment: Result<Assignment, Vec<Problem>>) {
+        match assignment {
+            Ok(assignment) => self.part.assignments.push(assignment),
             Err(problems) => {
-                let room = TOLD.saturating_sub(self.problems.len());
+                let room = MOST_REPORTED.saturating_sub(self.problems.len());
                 self.problems.extend(problems.into_iter().take(room));
             }
         }
@@ -181,7 +182,7 @@ impl ValueReader<'_> {
                         "remove" => self.value(key, ListChange::Remove, &change.leaf),
                         other => {
                             let hint = suggestion(other, ["add", "remove"]);
-                            self.tell(&change.at, format!("a list has no \"{other}\" {hint}"));
+                            self.report(&change.at, format!("a list has no \"{other}\" {hint}"));
                         }
                     }
                 }
@@ -193,7 +194,7 @@ impl ValueReader<'_> {
 
     fn value(&mut self, key: &'static Key<Settings>, change: ListChange, leaf: &Leaf) {
         if matches!(&leaf.value, SettingValue::List(list) if list.len() > LONGEST_LIST) {
-            return self.tell(&leaf.spot, format!("a list has at most {LONGEST_LIST} elements"));
+            return self.report(&leaf.spot, format!("a list has at most {LONGEST_LIST} elements"));
         }
         self.take(Assignment::of(key, Path::Key(key.name), change, leaf));
     }
@@ -202,7 +203,7 @@ impl ValueReader<'_> {
     fn has_room(&mut self, spot: &Spot) -> bool {
         self.tables += 1;
         if self.tables == MOST_TABLES + 1 {
-            self.tell(
+            self.report(
                 spot,
                 format!("there are more than {MOST_TABLES} tables of tools and options of plugins"),
             );
@@ -213,13 +214,13 @@ impl ValueReader<'_> {
     fn tool(&mut self, tool: &TableEntry) {
         let SettingValue::Table(table) = &tool.leaf.value else {
             let message = format!("tool.{} must be a table, not {}", tool.key, tool.leaf.value.describe());
-            return self.tell(&tool.leaf.spot, message);
+            return self.report(&tool.leaf.spot, message);
         };
         if !self.has_room(&tool.at) {
             return;
         }
         if let Some(wrong) = rule::wrong_with_pattern(&tool.key) {
-            return self.tell(&tool.at, wrong);
+            return self.report(&tool.at, wrong);
         }
         keys::walk(&TOOL_KEYS, table, |name, entry, key| {
             let Some(key) = key else {
@@ -227,7 +228,7 @@ impl ValueReader<'_> {
                     return;
                 }
                 let message = keys::unknown(&TOOL_KEYS, name);
-                return self.tell(&entry.at, format!("tool.{}: {message}", quoted(&tool.key)));
+                return self.report(&entry.at, format!("tool.{}: {message}", quoted(&tool.key)));
             };
             let path = Path::Tool(tool.key.clone(), key.name);
             self.take(Assignment::of(key, path, ListChange::Replace, &entry.leaf));
@@ -238,7 +239,7 @@ impl ValueReader<'_> {
         let SettingValue::Table(options) = &plugin.leaf.value else {
             let message =
                 format!("plugin.{} must be a table, not {}", plugin.key, plugin.leaf.value.describe());
-            return self.tell(&plugin.leaf.spot, message);
+            return self.report(&plugin.leaf.spot, message);
         };
         for option in &options.0 {
             if !self.has_room(&option.at) {
@@ -246,7 +247,7 @@ impl ValueReader<'_> {
             }
             let path = Path::Plugin(plugin.key.clone(), option.key.clone());
             let leaf = option.leaf.clone();
-            self.part.said.push(Assignment { path, change: ListChange::Replace, leaf });
+            self.part.assignments.push(Assignment { path, change: ListChange::Replace, leaf });
         }
     }
 }
@@ -352,21 +353,21 @@ impl SettingsTree {
     }
 
     /// Applies an assignment on top of the values so far.
-    pub(crate) fn assign(&mut self, said: &Assignment) {
-        let values = self.leaves.entry(said.path.clone()).or_default();
-        let leaf = match said.change {
-            ListChange::Replace => said.leaf.clone(),
-            change => changed(values.last(), &said.leaf, change),
+    pub(crate) fn assign(&mut self, assignment: &Assignment) {
+        let values = self.leaves.entry(assignment.path.clone()).or_default();
+        let leaf = match assignment.change {
+            ListChange::Replace => assignment.leaf.clone(),
+            change => changed(values.last(), &assignment.leaf, change),
         };
         // A profile that is extended twice repeats its values.
         if values.last() != Some(&leaf) {
             values.push(leaf);
         }
         // `none` for a limit of lines also drops a limit of bytes from a lower layer: otherwise the text would still be cut.
-        if let (Some(path), Some("none")) = (said.path.bytes_beside(), said.leaf.text()) {
+        if let (Some(path), Some("none")) = (assignment.path.bytes_beside(), assignment.leaf.text()) {
             let values = self.leaves.entry(path).or_default();
-            if !values.last().is_some_and(|bytes| bytes.spot.is_beside(&said.leaf.spot)) {
-                values.push(said.leaf.clone());
+            if !values.last().is_some_and(|bytes| bytes.spot.is_beside(&assignment.leaf.spot)) {
+                values.push(assignment.leaf.clone());
             }
         }
     }

@@ -177,7 +177,7 @@ impl Builder {
         for assignment in &self.sources.set {
             match tree::read_assignment(assignment) {
                 Ok(setting) => resolved.tree.assign(&setting),
-                Err(problem) => found.tell(SettingsLayer::Option, [problem]),
+                Err(problem) => found.add(SettingsLayer::Option, [problem]),
             }
         }
         let mut settings = Settings::of(&resolved.tree);
@@ -215,17 +215,17 @@ impl Builder {
             (Ok(drawn), _) => settings.profile.records = drawn,
             (Err(problems), named) => {
                 let layer = named.as_ref().map_or(option, |named| named.spot.document.layer);
-                found.tell(layer, with_plugins(problems.0));
+                found.add(layer, with_plugins(problems.0));
             }
         }
         let dialect = self.dialect_of(&chosen).unwrap_or_else(|problem| {
-            found.tell(option, with_plugins(vec![problem]));
+            found.add(option, with_plugins(vec![problem]));
             None
         });
         let (mut writer, plugin_writer) = self.writer_of(&settings, &chosen).unwrap_or_else(|problem| {
             let of_profile = settings.writer.take().filter(|_| self.look.writer.is_none());
             let layer = of_profile.map_or(option, |named| named.spot.document.layer);
-            found.tell(layer, with_plugins(vec![problem]));
+            found.add(layer, with_plugins(vec![problem]));
             self.writer_of(&settings, &chosen).unwrap_or((&WRITERS[0], None))
         });
         if settings.is_log && writer.counterpart.is_some() && plugin_writer.is_none() {
@@ -382,11 +382,11 @@ fn named(option: &str, groups: &[String]) -> Vec<Named> {
 fn selectors(list: &[Named], option: &str, found: &mut SettingsProblems) -> Vec<Selector> {
     if list.is_empty() {
         let message = format!("the list is empty (name kinds and tools, as in {option} reply,Bash,@edit)");
-        found.tell(SettingsLayer::Option, [Problem::of(option, message)]);
+        found.add(SettingsLayer::Option, [Problem::of(option, message)]);
     }
     for named in list {
         let wrong = group::wrong_with(&named.name).map(|wrong| named.spot.problem(wrong));
-        found.tell(SettingsLayer::Option, wrong);
+        found.add(SettingsLayer::Option, wrong);
     }
     list.iter().map(|named| Selector::parse(&named.name)).collect()
 }
