@@ -1,6 +1,6 @@
-//! Looks: which style a role has, which character a glyph name becomes.
+//! Themes: the style of each role, and the characters of each glyph name.
 //!
-//! A theme is a TOML file. The built-in ones are such files too, embedded and read by the same code.
+//! A theme is a TOML file. The built-in ones are such files, too, embedded and read by the same code.
 //!
 //! ```
 //! use streamfmt_core::theme::{Appearance, ThemeSource, Theme};
@@ -51,29 +51,29 @@ pub const BUILTIN: &[(&str, &str)] = &[
     ("gruvbox",    include_str!("../themes/gruvbox.toml")),
 ];
 
-/// Finds the source of a theme by a name that stands in another one, or says why there is none.
+/// Finds the source of a theme by its name in another theme, whose source is the second argument. The error is a message.
 pub type Lookup<'a> = &'a dyn Fn(&str, &ThemeSource) -> Result<ThemeSource, String>;
 
-/// A hasher that is the same in every run, like everything here.
+/// A map by name, with a hasher that is the same in every run.
 type ByName<V> = HashMap<String, V, foldhash::fast::FixedState>;
 
-/// The text of a theme.
+/// The source of a theme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThemeSource {
-    /// What it is called in messages: a built-in theme's name, or the path of a file. No two have the same.
+    /// Its unique name in messages: a built-in theme's name, or the path of a file.
     pub name: String,
     /// Its TOML.
     pub text: String,
 }
 
 impl ThemeSource {
-    /// A text with its name.
+    /// A source with its name.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
     }
 }
 
-/// How a role is painted. What is not set is left as the terminal has it.
+/// The style of a role. Colours that aren't set are the terminal's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a terminal's attributes are independent switches")]
 pub struct Style {
@@ -94,7 +94,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// This style, and where it sets nothing, `base`.
+    /// This style, with `base` for everything that it doesn't set.
     #[must_use]
     pub fn over(self, base: Self) -> Self {
         Self {
@@ -108,15 +108,15 @@ impl Style {
         }
     }
 
-    /// The nearest style that `depth` can show. What is grey on a coloured ground takes on the ground's hue where
-    /// the ground can't be shown. Among 16 colours the greys are as likely as not those of the text or of the
-    /// background: a grey is the terminal's own colour there, and dim if it is neither dark nor bright.
+    /// The nearest style that `depth` can show. Grey text on a coloured background gets the background's hue if
+    /// the background can't be shown. With 16 colours, a grey may well be the colour of the text or of the
+    /// background: so a grey becomes the terminal's own colour, and dim if it is neither dark nor bright.
     #[must_use]
     pub fn at(self, depth: ColorDepth) -> Self {
         let bg = self.bg.and_then(|color| color.behind_at(depth));
-        let stands_back = self.fg.filter(|_| depth == ColorDepth::Ansi16).and_then(Color::stands_back);
-        if let (None, Some(stands_back), None) = (bg, stands_back, self.bg) {
-            return Self { fg: None, bg, dim: self.dim || stands_back, ..self };
+        let is_mid_grey = self.fg.filter(|_| depth == ColorDepth::Ansi16).and_then(Color::is_mid_grey);
+        if let (None, Some(is_mid_grey), None) = (bg, is_mid_grey, self.bg) {
+            return Self { fg: None, bg, dim: self.dim || is_mid_grey, ..self };
         }
         let fg = match (self.fg, self.bg) {
             (Some(fg), Some(ground)) if bg.is_none() && fg.is_grey_at(depth) && depth != ColorDepth::None => {
@@ -127,7 +127,7 @@ impl Style {
         Self { fg, bg, ..self }
     }
 
-    /// Whether it changes nothing.
+    /// Whether it sets nothing.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }
@@ -144,7 +144,7 @@ impl Style {
         }
         self.fg.iter().for_each(|color| color.code(30, 90, 38, out));
         self.bg.iter().for_each(|color| color.code(40, 100, 48, out));
-        // In place of the last semicolon.
+        // The `m` replaces the last semicolon.
         out.pop();
         out.push('m');
     }
@@ -154,15 +154,15 @@ impl Style {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Appearance {
-    /// Light text on a dark ground.
+    /// Light text on a dark background.
     #[default]
     Dark,
-    /// Dark text on a light ground.
+    /// Dark text on a light background.
     Light,
 }
 
 impl Appearance {
-    /// Both, in the order in which they are shown.
+    /// Both, in the order of lists for users.
     pub const ALL: [Self; 2] = [Self::Dark, Self::Light];
 
     /// `dark` or `light`.
@@ -170,7 +170,7 @@ impl Appearance {
         self.into()
     }
 
-    /// Reads `dark` or `light`.
+    /// Parses `dark` or `light`.
     pub fn parse(name: &str) -> Option<Self> {
         name.parse().ok()
     }
@@ -189,10 +189,10 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Reads a theme. Whatever can't be read is left out and told, the rest holds.
+    /// Parses a theme. Whatever can't be parsed is skipped and returned as a problem; the rest applies.
     ///
-    /// `background` is asked at most a few times, and only if the theme differs on dark and light backgrounds.
-    /// `lookup` gives the themes that this one builds on, [`@base`](BUILTIN) included.
+    /// `background` is called at most a few times, and only if the theme differs on dark and light backgrounds.
+    /// `lookup` finds the themes that this one extends, including [`@base`](BUILTIN).
     pub fn parse(
         source: &ThemeSource,
         background: &mut dyn FnMut() -> Appearance,
@@ -207,8 +207,8 @@ impl Theme {
         Some(Self::parse(&source, &mut || background, &|name, _| Self::find_builtin(name)).0)
     }
 
-    /// The source of the built-in theme called `name`, to be shown, copied or extended. The error says that there
-    /// is none, and which may have been meant.
+    /// The source of the built-in theme called `name`, to be shown, copied or extended. The error is a message that
+    /// suggests a similar name.
     pub fn find_builtin(name: &str) -> Result<ThemeSource, String> {
         if let Some((name, text)) = BUILTIN.iter().find(|(known, _)| *known == name) {
             return Ok(ThemeSource::new(*name, *text));
@@ -216,12 +216,12 @@ impl Theme {
         Err(Self::unknown(name, Self::builtin_names()))
     }
 
-    /// The names of the built-in themes that can be chosen.
+    /// The names of the built-in themes that users can choose.
     pub fn builtin_names() -> impl Iterator<Item = &'static str> {
         BUILTIN.iter().map(|(name, _)| *name).filter(|name| !name.starts_with('@'))
     }
 
-    /// What to say if no theme of `known` is called `name`.
+    /// The error message if none of the `known` themes is called `name`.
     pub fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
         let known: Vec<&str> = known.into_iter().collect();
         format!("no theme is called {name:?} {}", hint(name, &known))
@@ -232,12 +232,12 @@ impl Theme {
         &self.name
     }
 
-    /// What it is, in a few words, if it says so.
+    /// Its description in a few words, if it has one.
     pub fn about(&self) -> Option<&str> {
         self.about.as_deref()
     }
 
-    /// The background that it is for, if it is for one only.
+    /// The only background for which it is meant, if any.
     pub fn appearance(&self) -> Option<Appearance> {
         self.appearance
     }
@@ -247,7 +247,7 @@ impl Theme {
         self.follows
     }
 
-    /// The background that its colours are made for, if it says so. The terminal keeps its own.
+    /// The background for which its colours are made, if it names one. The background of the terminal isn't changed.
     pub fn background(&self) -> Option<Color> {
         self.background
     }
@@ -257,7 +257,7 @@ impl Theme {
         self.exact_style(role).or_else(|| self.roles.get("text").copied()).unwrap_or_default()
     }
 
-    /// The style of `role` or of its parents; `None` if the theme names none of them.
+    /// The style of `role` or of the nearest of its parents; `None` if the theme sets none of them.
     pub fn exact_style(&self, role: &str) -> Option<Style> {
         of_role(&self.roles, role).copied()
     }
@@ -270,15 +270,15 @@ impl Theme {
         self.glyphs.get(&(set, name.to_owned())).map(String::as_str)
     }
 
-    /// All roles that the theme gives a style, in order of their names.
+    /// All roles that have a style, sorted by name.
     pub fn roles(&self) -> Vec<(&str, Style)> {
         let mut roles: Vec<_> = self.roles.iter().map(|(name, style)| (name.as_str(), *style)).collect();
         roles.sort_unstable_by_key(|(name, _)| *name);
         roles
     }
 
-    /// What is hard to read on the theme's own background, in order of the roles' names: by the measure of WCAG 2,
-    /// where text wants 4.5, and bars, rules and numbers at the edge 3. Nothing if the theme names no background.
+    /// The roles that are hard to read on the theme's own background, sorted by name: those whose contrast by WCAG 2
+    /// is below 4.5 for text, or below 3 for bars, rules and numbers at the edge. Empty if the theme names no background.
     pub fn hard_to_read(&self) -> Vec<Faint<'_>> {
         let Some(own) = self.background else { return Vec::new() };
         let block = self.exact_style("markdown.block").and_then(|style| style.bg);
@@ -296,9 +296,9 @@ impl Theme {
         faint
     }
 
-    /// The same theme in the colours that `depth` can show. What only a ground told apart from its surroundings
-    /// is underlined where that can't be shown. Among 16 colours none is that of the text or of what stands back, for
-    /// sure: these are the terminal's own there, and dim.
+    /// The same theme in the colours that `depth` can show. A role that is distinguished only by its background
+    /// is underlined if that can't be shown. With 16 colours, no colour is reliably that of the text or of muted text:
+    /// they become the terminal's own, and muted text dim.
     #[must_use]
     pub fn at(self, depth: ColorDepth) -> Self {
         let ground = |role: &str| self.exact_style(role).and_then(|style| style.bg);
@@ -309,9 +309,9 @@ impl Theme {
             let mut shown = style.at(depth);
             let is_like = |role: &str| style.fg.is_some() && style.fg == self.style(role).fg;
             if depth == ColorDepth::Ansi16 && style.bg.is_none() && style.fg.and_then(Color::rgb).is_some() {
-                let stands_back = is_like("muted") || is_like("faint");
-                if stands_back || is_like("text") {
-                    shown = Style { fg: None, dim: style.dim || stands_back, ..shown };
+                let is_muted = is_like("muted") || is_like("faint");
+                if is_muted || is_like("text") {
+                    shown = Style { fg: None, dim: style.dim || is_muted, ..shown };
                 }
             }
             Style { underline: style.underline || stood_out && !stands_out(shown), ..shown }
@@ -321,7 +321,7 @@ impl Theme {
     }
 }
 
-/// What there is for a role, else for the nearest of its parents (`tool.name`, `tool`).
+/// The entry of a role, else of the nearest of its parents (`tool.name`, `tool`).
 fn of_role<'t, V>(table: &'t ByName<V>, role: &str) -> Option<&'t V> {
     let mut name = role;
     loop {
@@ -332,7 +332,7 @@ fn of_role<'t, V>(table: &'t ByName<V>, role: &str) -> Option<&'t V> {
     }
 }
 
-/// Roles of what is to be seen rather than read.
+/// Roles that are shapes rather than text.
 const SHAPES: [&str; 7] =
     ["faint", "nest", "markdown.bar", "markdown.rule", "code.number", "diff.number", "table.border"];
 
@@ -341,16 +341,16 @@ const SHAPES: [&str; 7] =
 pub struct Faint<'a> {
     /// The role.
     pub role: &'a str,
-    /// The contrast it has, from 1 to 21.
+    /// Its contrast, from 1 to 21.
     pub contrast: f64,
-    /// The contrast it should have.
+    /// The contrast that it should have at least.
     pub least: f64,
 }
 
-/// Something in a theme's file that could not be read.
+/// A problem in a theme's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThemeProblem {
-    /// The file that it stands in: the one that was read, or one that it builds on.
+    /// The name of the source that contains it: the theme, or one that it extends.
     pub theme: String,
     /// The line, from 1.
     pub line: usize,
@@ -358,9 +358,9 @@ pub struct ThemeProblem {
     pub column: usize,
     /// The text of the line.
     pub text: String,
-    /// How many characters of it are meant.
+    /// The length of the faulty part of the line, in characters.
     pub length: usize,
-    /// What is wrong, and what would be right.
+    /// The message: what is wrong, and what is expected.
     pub message: String,
 }
 

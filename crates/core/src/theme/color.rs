@@ -1,28 +1,28 @@
-//! Colours, and what becomes of them on a terminal that shows fewer.
+//! Colours, and their nearest equivalents on terminals with fewer colours.
 
 use super::Appearance;
 
 /// How many colours a terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColorDepth {
-    /// None: only bold, dim, underline and the like.
+    /// No colours, only attributes such as bold, dim and underline.
     #[default]
     None,
-    /// The 16 of the terminal's own palette.
+    /// The 16 colours of the terminal's own palette.
     Ansi16,
-    /// 256.
+    /// 256 colours.
     Ansi256,
-    /// 24 bits.
+    /// 24-bit colours.
     TrueColor,
 }
 
-/// A tint becomes no stronger than so many times what it is.
+/// How many times stronger a tint may become at most.
 const LOUD: f64 = 2.0;
 
 /// A colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
-    /// One of the terminal's 256; the first 16 are its own palette.
+    /// One of 256 colours; the first 16 are the terminal's own palette.
     Index(u8),
     /// Red, green, blue.
     Rgb(u8, u8, u8),
@@ -33,7 +33,7 @@ impl Color {
     pub(super) const NAMES: [&str; 8] =
         ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
-    /// Reads `#rrggbb`, `#rgb`, an ANSI name (`red`, `bright-blue`) or a number from 0 to 255.
+    /// Parses `#rrggbb`, `#rgb`, an ANSI name (`red`, `bright-blue`) or a number from 0 to 255.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(hex) = text.strip_prefix('#') {
             return parse_hex(hex);
@@ -51,7 +51,7 @@ impl Color {
         }
     }
 
-    /// The nearest colour that `depth` shows; `None` if it shows none.
+    /// The nearest colour that `depth` can show; `None` if it has no colours.
     pub fn at(self, depth: ColorDepth) -> Option<Self> {
         match (depth, self) {
             (ColorDepth::None, _) => None,
@@ -63,10 +63,10 @@ impl Color {
         }
     }
 
-    /// The same for a background. The subtle tints that lie behind text have no likeness among 16 colours:
-    /// the nearest would be black or a loud one, so there is none. Among 256 the nearest is often a grey, which
-    /// says nothing any more: a tint stays a tint, if a stronger one. One that would become much stronger is left out:
-    /// it would outshout failures.
+    /// The nearest background that `depth` can show. The subtle tints behind text have no equivalent among 16 colours:
+    /// the nearest would be black or a strong colour, so there is none. Among 256 colours the nearest is often a grey, which
+    /// loses the meaning: the nearest tint of a similar hue is used instead. If that is much stronger, there is none, because it would
+    /// distract from failures.
     pub(super) fn behind_at(self, depth: ColorDepth) -> Option<Self> {
         match (depth, self) {
             (ColorDepth::Ansi16, Self::Rgb(..) | Self::Index(16..)) => None,
@@ -89,34 +89,34 @@ impl Color {
         }
     }
 
-    /// The colour of the terminal's own that has its hue; `None` for those themselves. Where a ground can't be shown it is for the
-    /// text on it.
+    /// The colour of the terminal's own palette with the same hue; `None` for a colour of that palette. Text gets it if its background
+    /// can't be shown.
     pub(super) fn hue(self) -> Option<Self> {
         self.rgb().map(|rgb| Self::Index(nearest_of_16(rgb)))
     }
 
-    /// Of a grey: whether it is neither near to black nor to white, as what stands back is. `None` for what has a
+    /// Whether a grey is neither close to black nor to white, as for muted text. `None` for a colour with a
     /// hue, and for the terminal's own colours.
-    pub(super) fn stands_back(self) -> Option<bool> {
+    pub(super) fn is_mid_grey(self) -> Option<bool> {
         let rgb = self.rgb()?;
         let is_grey = matches!(nearest_of_16(rgb), 0 | 7 | 8 | 15);
         is_grey.then(|| (0.4..0.78).contains(&Lab::of(rgb).lightness))
     }
 
-    /// How well text of this colour can be read on `ground`, from 1 to 21, as WCAG 2 defines it. `None` if one of
-    /// them is a colour of the terminal's own palette, which nobody knows.
+    /// The contrast of text of this colour on `ground`, from 1 to 21, as defined by WCAG 2. `None` if one of
+    /// them is a colour of the terminal's own palette, whose value isn't known.
     pub fn contrast(self, ground: Self) -> Option<f64> {
         let (one, other) = (luminance(self.rgb()?) + 0.05, luminance(ground.rgb()?) + 0.05);
         Some(one.max(other) / one.min(other))
     }
 
-    /// Whether it is dark as a background: nearer to black than to white. `None` as for [`contrast`](Self::contrast).
+    /// Whether it is dark or light as a background. `None` for a colour of the terminal's own palette.
     pub fn appearance(self) -> Option<Appearance> {
         let lightness = Lab::of(self.rgb()?).lightness;
         Some(if lightness < 0.6 { Appearance::Dark } else { Appearance::Light })
     }
 
-    /// Its red, green and blue, if they are the same on every terminal.
+    /// Its red, green and blue; `None` for a colour of the terminal's own palette.
     pub fn rgb(self) -> Option<[u8; 3]> {
         match self {
             Self::Index(0..16) => None,
@@ -125,7 +125,8 @@ impl Color {
         }
     }
 
-    /// Writes what sets it, with a semicolon behind: from `normal` or `bright` on, or as one of many others.
+    /// Writes the codes that set it, each followed by a semicolon. `normal`, `bright`: the codes of the first of the 8 colours;
+    /// `extended`: that for all others.
     pub(super) fn code(self, normal: u8, bright: u8, extended: u8, out: &mut String) {
         match self {
             Self::Index(index @ ..8) => codes(&[normal + index], out),
@@ -136,7 +137,7 @@ impl Color {
     }
 }
 
-/// Writes numbers of a sequence, each with a semicolon behind it.
+/// Writes the numbers of a sequence, each followed by a semicolon.
 fn codes(codes: &[u8], out: &mut String) {
     for &code in codes {
         for unit in [100, 10, 1] {
@@ -162,10 +163,10 @@ fn parse_hex(hex: &str) -> Option<Color> {
     }
 }
 
-/// The steps of the 6 × 6 × 6 cube.
+/// The steps of the 6 × 6 × 6 colour cube.
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
-/// The nearest to the eye of those colours that fit. The first 16 are left out: the terminal may have changed them.
+/// The visually nearest of those colours that fit, without the first 16, whose values aren't known.
 fn nearest_of_256(rgb: [u8; 3], fits: impl Fn(Lab) -> bool) -> u8 {
     let wanted = Lab::of(rgb);
     let mut nearest = (f64::INFINITY, 0);
@@ -179,7 +180,7 @@ fn nearest_of_256(rgb: [u8; 3], fits: impl Fn(Lab) -> bool) -> u8 {
     nearest.1
 }
 
-/// The light of a part of a colour, from 0 to 1.
+/// The linear light of a component of a colour, from 0 to 1.
 fn linear(part: u8) -> f64 {
     let part = f64::from(part) / 255.0;
     if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
@@ -190,7 +191,7 @@ fn luminance(rgb: [u8; 3]) -> f64 {
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-/// A colour as the eye sees it (Oklab): equal steps look equally far.
+/// A colour in a perceptual space (Oklab): equal distances look equally large.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lab {
     /// From 0, black, to 1, white.
@@ -204,7 +205,7 @@ impl Lab {
         Self::of_light(rgb.map(linear))
     }
 
-    /// What is seen of a colour by an eye that makes other light of its light.
+    /// A colour as seen by an eye with colour vision deficiency; `eye` transforms its linear light.
     #[cfg(test)]
     pub(super) fn seen_through(eye: &[[f64; 3]; 3], rgb: [u8; 3]) -> Self {
         let light = rgb.map(linear);
@@ -226,7 +227,7 @@ impl Lab {
         }
     }
 
-    /// A difference of hue weighs more than one of lightness: what is red is to stay red.
+    /// The distance of two colours. Hue has a higher weight than lightness: red must stay red.
     pub(super) fn distance(self, other: Self) -> f64 {
         let [a, b] = [self.hue[0] - other.hue[0], self.hue[1] - other.hue[1]];
         (self.lightness - other.lightness).powi(2) + 2.0 * (a * a + b * b)
@@ -236,7 +237,7 @@ impl Lab {
         self.chroma() > 0.018
     }
 
-    /// How strong its hue is: 0 for greys.
+    /// The strength of its hue: 0 for greys.
     fn chroma(self) -> f64 {
         self.hue[0].hypot(self.hue[1])
     }
@@ -249,7 +250,7 @@ impl Lab {
     }
 }
 
-/// By hue rather than by distance: a soft red is red, not grey, whatever red the palette holds.
+/// The nearest of the terminal's 16 colours, by hue rather than by distance: a soft red is red, not grey, whatever the palette.
 fn nearest_of_16(rgb: [u8; 3]) -> u8 {
     let [r, g, b] = rgb.map(i32::from);
     let (most, least) = (r.max(g).max(b), r.min(g).min(b));
@@ -285,7 +286,7 @@ fn rgb_of(index: u8) -> [u8; 3] {
             [at / 36, at / 6 % 6, at % 6].map(|step| STEPS[step as usize])
         }
         232.. => [8 + 10 * (index - 232); 3],
-        // The terminal's own sixteen: never asked for, since they need no likeness.
+        // Callers handle the terminal's own 16 colours themselves.
         _ => [0; 3],
     }
 }
@@ -295,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_read_in_every_spelling() {
+    fn colours_are_parsed_in_every_notation() {
         for (text, color) in [
             ("#a0B1c2", Some(Color::Rgb(0xa0, 0xb1, 0xc2))),
             ("#f0a", Some(Color::Rgb(255, 0, 170))),
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_has_a_likeness() {
+    fn every_colour_has_an_equivalent() {
         for index in 0..=255 {
             let Some(Color::Index(found)) = Color::Index(index).at(ColorDepth::Ansi16) else {
                 panic!("{index}")

@@ -1,4 +1,4 @@
-//! One file of a theme: what its tables say, each mistake with its place.
+//! Reads the tables of one theme file, and reports each mistake with its position.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -14,10 +14,10 @@ use crate::nearest::{hint, nearest};
 use crate::syntax_errors::SyntaxErrors;
 use crate::text;
 
-/// Further problems are not told: nobody reads more at once.
-const TOLD: usize = 100;
+/// How many problems are reported; nobody reads more at once.
+const MAX_PROBLEMS: usize = 100;
 
-/// What may stand in a theme; the first line also in `[dark]` and `[light]`.
+/// The keys of a theme. Those of the first line are also those of `[dark]` and `[light]`.
 const KEYS: [&str; 11] = [
     "background",
     "palette",
@@ -38,13 +38,13 @@ const VARIANT_KEYS: &[&str] = KEYS.split_at(4).0;
 /// The keys of a style that is a table.
 const STYLE_KEYS: [&str; 8] = ["fg", "bg", "like", "bold", "dim", "italic", "underline", "reverse"];
 
-/// What a theme says of a colour: it is this one, or, as `None`, the terminal's own, whatever that is: `default`.
+/// A colour in a theme; `None` is `default`, the terminal's own.
 pub(super) type Ink = Option<Color>;
 
 /// Names for colours.
 pub(super) type Palette = ByName<Ink>;
 
-/// What one place says of a role. What it doesn't say comes from the role that it is like.
+/// The definition of a role in a file. Attributes that it doesn't set come from the role that it is like.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoleDraft {
     fg: Option<Ink>,
@@ -56,12 +56,12 @@ pub(super) struct RoleDraft {
     reverse: Option<bool>,
     /// The role that it is like.
     pub(super) like: Option<Spanned<String>>,
-    /// The place of its role in the file; empty if it comes from another theme, where that was looked at.
+    /// The span of its role in the file; empty if it comes from another theme, in which roles are checked separately.
     pub(super) at: Range<usize>,
 }
 
 impl RoleDraft {
-    /// Says all of a style.
+    /// A definition that sets all attributes of a style.
     pub(super) fn of(style: Style) -> Self {
         Self {
             fg: Some(style.fg),
@@ -75,7 +75,7 @@ impl RoleDraft {
         }
     }
 
-    /// The style that this makes of what it is like.
+    /// The style of this definition over the style of the role that it is like.
     pub(super) fn over(&self, below: Style) -> Style {
         Style {
             fg: self.fg.unwrap_or(below.fg),
@@ -88,8 +88,8 @@ impl RoleDraft {
         }
     }
 
-    /// The switch that a word names. Blinking and concealed text are not offered: the one disturbs, the
-    /// other hides.
+    /// The attribute of this name. Blinking and concealed text aren't available: the former distracts, the
+    /// latter hides text.
     fn switch(&mut self, name: &str) -> Option<&mut Option<bool>> {
         match name {
             "bold" => Some(&mut self.bold),
@@ -102,15 +102,15 @@ impl RoleDraft {
     }
 }
 
-/// Where the words of code get their looks from.
+/// The source of the styles for code.
 pub(super) enum Syntax<'a> {
-    /// From another theme; the place of its name.
+    /// Another theme, and the span of its name.
     Of(String, Range<usize>),
-    /// From a table: `keyword = "bold"`.
+    /// A table: `keyword = "bold"`.
     Words(&'a DeTable<'a>),
 }
 
-/// A role and the place of its key.
+/// A role and the span of its key.
 struct PlacedRole {
     role: String,
     span: Range<usize>,
@@ -122,60 +122,60 @@ impl PlacedRole {
     }
 }
 
-/// A file that was read.
+/// A parsed theme file.
 pub(super) struct ThemeFile<'a> {
     source: &'a ThemeSource,
     table: DeTable<'a>,
-    /// What is wrong with it and with the files around it.
+    /// The problems of all files of the theme.
     problems: &'a RefCell<Vec<ThemeProblem>>,
 }
 
 type KeyValue<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
 
 impl<'a> ThemeFile<'a> {
-    /// Reads TOML. A syntax error costs its line.
+    /// Parses TOML. A syntax error affects only its line.
     pub(super) fn read(source: &'a ThemeSource, problems: &'a RefCell<Vec<ThemeProblem>>) -> Self {
         let (table, found) = SyntaxErrors::parse(&source.text);
-        let errors = found.errors.into_iter().take(TOLD);
+        let errors = found.errors.into_iter().take(MAX_PROBLEMS);
         problems.borrow_mut().extend(errors.map(|(span, message)| ThemeProblem::at(source, span, message)));
         Self { source, table, problems }
     }
 
-    /// Tells what is wrong at a place of this file.
+    /// Reports a problem at a position in this file.
     pub(super) fn report(&self, span: Range<usize>, message: impl Into<String>) {
         let mut problems = self.problems.borrow_mut();
-        if problems.len() < TOLD {
+        if problems.len() < MAX_PROBLEMS {
             problems.push(ThemeProblem::at(self.source, span, message));
         }
     }
 
-    /// What it is, in a few words.
+    /// The description of the theme, in a few words.
     pub(super) fn about(&self) -> Option<String> {
         self.table.get("about")?.get_ref().as_str().map(|about| text::clean(about).into_owned())
     }
 
-    /// The background that it is for, if it is for one.
+    /// The only background for which the theme is meant, if any.
     pub(super) fn appearance(&self) -> Option<Appearance> {
         Appearance::parse(self.table.get("appearance")?.get_ref().as_str()?)
     }
 
-    /// Whether it says something of its own for dark or for light backgrounds.
+    /// Whether it has a table for dark or for light backgrounds.
     pub(super) fn has_variants(&self) -> bool {
         self.table.contains_key("dark") || self.table.contains_key("light")
     }
 
-    /// What holds on any background, then what holds on this one.
+    /// The table for all backgrounds, then the one for this background.
     fn tables(&self, wanted: Appearance) -> impl Iterator<Item = &DeTable<'a>> {
         let variant = self.table.get(wanted.name()).and_then(|value| value.get_ref().as_table());
         [&self.table].into_iter().chain(variant)
     }
 
-    /// The entries of the tables of this name among them.
+    /// The entries of the subtables of this name.
     fn sections(&self, wanted: Appearance, name: &str) -> impl Iterator<Item = KeyValue<'_>> {
         self.tables(wanted).flat_map(move |table| section(table, name))
     }
 
-    /// Tells of keys that mean nothing and of tables that are none.
+    /// Reports unknown keys and values of wrong types.
     pub(super) fn check(&self) {
         for (key, value) in sorted(&self.table) {
             self.check_key((key, value), &KEYS);
@@ -188,20 +188,20 @@ impl<'a> ThemeFile<'a> {
     }
 
     fn check_key(&self, (key, value): KeyValue<'_>, known: &[&str]) {
-        let (name, said) = (&**key.get_ref(), value.get_ref());
+        let (name, set) = (&**key.get_ref(), value.get_ref());
         let wrong = match name {
             _ if !known.contains(&name) => {
                 return self.report(key.span(), format!("unknown key {name:?} {}", hint(name, known)));
             }
-            "palette" | "roles" | "glyphs" | "dark" | "light" if !said.is_table() => {
+            "palette" | "roles" | "glyphs" | "dark" | "light" if !set.is_table() => {
                 format!("{name} is a table: [{name}]")
             }
             "appearance" if self.appearance().is_none() => "appearance is \"dark\" or \"light\"".to_owned(),
-            "about" if !said.is_str() => "about is a text in quotes".to_owned(),
-            "syntax" if !said.is_str() && !said.is_table() => {
+            "about" if !set.is_str() => "about is a text in quotes".to_owned(),
+            "syntax" if !set.is_str() && !set.is_table() => {
                 "syntax is the name of a theme, or a table: [syntax]".to_owned()
             }
-            "version" if said.as_integer().is_none_or(|it| it.as_str() != "1") => {
+            "version" if set.as_integer().is_none_or(|it| it.as_str() != "1") => {
                 "the only version is 1".to_owned()
             }
             _ => return,
@@ -209,7 +209,7 @@ impl<'a> ThemeFile<'a> {
         self.report(value.span(), wrong);
     }
 
-    /// Adds its names for colours.
+    /// Adds its named colours to `palette`.
     pub(super) fn palette(&self, wanted: Appearance, palette: &mut Palette) {
         for (key, value) in self.sections(wanted, "palette") {
             if let Some(color) = self.color(value, &Palette::default()) {
@@ -218,10 +218,10 @@ impl<'a> ThemeFile<'a> {
         }
     }
 
-    /// The background that its colours are made for.
+    /// The background for which its colours are made.
     pub(super) fn background(&self, wanted: Appearance, palette: &Palette) -> Option<Color> {
-        let said = self.tables(wanted).filter_map(|table| table.get("background")).last()?;
-        self.color(said, palette)?
+        let value = self.tables(wanted).filter_map(|table| table.get("background")).last()?;
+        self.color(value, palette)?
     }
 
     /// Its styles, in the order of the file.
@@ -233,15 +233,15 @@ impl<'a> ThemeFile<'a> {
         )
     }
 
-    /// Where it gets the looks of code from, the lowest first.
+    /// Its sources of styles for code, in increasing precedence.
     pub(super) fn syntax(&self, wanted: Appearance) -> Vec<Syntax<'_>> {
         let mut found = Vec::new();
-        for said in self.tables(wanted).filter_map(|table| table.get("syntax")) {
+        for syntax in self.tables(wanted).filter_map(|table| table.get("syntax")) {
             let of = |value: &Spanned<DeValue<'_>>| {
                 value.get_ref().as_str().map(|name| Syntax::Of(name.to_owned(), value.span()))
             };
-            found.extend(of(said));
-            if let Some(table) = said.get_ref().as_table() {
+            found.extend(of(syntax));
+            if let Some(table) = syntax.get_ref().as_table() {
                 found.extend(table.get("extends").and_then(of));
                 found.push(Syntax::Words(table));
             }
@@ -267,14 +267,14 @@ impl<'a> ThemeFile<'a> {
     ) -> Vec<(String, RoleDraft)> {
         let mut roles = Vec::new();
         waiting.reverse();
-        // Tables nest as roles do (`tool.name = …` without quotes is a table in a table), to any depth.
+        // Tables are nested like roles (`tool.name = …` without quotes is a table in a table), to any depth.
         while let Some((named, value)) = waiting.pop() {
             let Some(table) = value.get_ref().as_table() else {
                 let draft = self.style_of_text(value, palette);
                 roles.push((named.role, RoleDraft { at: named.span, ..draft }));
                 continue;
             };
-            // A table in braces is a style; one under a header may hold the roles below it, too.
+            // A table in braces is a style; one under a header may also contain roles below it.
             let is_style = self.source.text.get(value.span()).is_some_and(|text| text.starts_with('{'));
             let (own, parts): (Vec<_>, Vec<_>) = sorted(table).into_iter().partition(|(key, value)| {
                 !value.get_ref().is_table() && (is_style || STYLE_KEYS.contains(&&**key.get_ref()))
@@ -340,7 +340,7 @@ impl<'a> ThemeFile<'a> {
         draft
     }
 
-    /// A colour; one that is not known is told.
+    /// Parses a colour. An unknown colour is reported.
     fn color(&self, value: &Spanned<DeValue<'_>>, palette: &Palette) -> Option<Ink> {
         let name = match value.get_ref() {
             DeValue::String(name) => name.as_ref(),
@@ -354,7 +354,7 @@ impl<'a> ThemeFile<'a> {
         found
     }
 
-    /// Its characters for glyphs of a set: `[glyphs]` are those of Unicode, `[glyphs.nerd]` and so on the others.
+    /// Its glyphs of a set: `[glyphs]` has those of Unicode, `[glyphs.nerd]` and so on the others.
     pub(super) fn glyphs(&self, set: Glyphs) -> impl Iterator<Item = (String, String)> {
         let mut found = Vec::new();
         let mut entries = section(&self.table, "glyphs");
@@ -385,7 +385,7 @@ impl<'a> ThemeFile<'a> {
     }
 }
 
-/// The entries of a table in a table, in the order of the file.
+/// The entries of a subtable, in the order of the file.
 fn section<'t>(table: &'t DeTable<'_>, name: &str) -> Vec<KeyValue<'t>> {
     table.get(name).and_then(|value| value.get_ref().as_table()).map(sorted).unwrap_or_default()
 }
@@ -396,7 +396,7 @@ fn sorted<'t>(table: &'t DeTable<'_>) -> Vec<KeyValue<'t>> {
     entries
 }
 
-/// The colour of a name.
+/// The colour of this name.
 fn find_color(name: &str, palette: &Palette) -> Option<Ink> {
     match name {
         "default" => Some(None),

@@ -1,4 +1,4 @@
-//! Which characters a glyph name becomes. One table: a new glyph is a new row.
+//! The characters of each glyph name, in one table: a new glyph is a new row.
 
 use strum::IntoStaticStr;
 
@@ -27,7 +27,8 @@ impl Glyphs {
     }
 }
 
-/// Name, Unicode, ASCII, what a screen reader should say, and Nerd Font, in the order of [`Glyphs`]. Empty: nothing is written.
+/// The name, and the characters in the order of [`Glyphs`]: Unicode, ASCII, words for screen readers, Nerd Font. If empty, nothing is
+/// written.
 #[rustfmt::skip]
 const TABLE: &[(&str, [&str; 4])] = &[
     // Marks of entries.
@@ -70,13 +71,13 @@ const TABLE: &[(&str, [&str; 4])] = &[
     ("cross",         ["┼", "+", "", "┼"]),
 ];
 
-/// What `name` is written as; an unknown name is written as nothing.
+/// The characters of the glyph called `name`; empty for an unknown name.
 pub fn glyph(set: Glyphs, name: &str) -> &'static str {
     let row = TABLE.iter().find(|(known, _)| *known == name);
     row.map_or("", |(_, spellings)| spellings[set as usize])
 }
 
-/// The name of a glyph, if there is one of this name: what [`View::mark`](crate::entry::View::mark) may be.
+/// The static name of a glyph, for [`View::mark`](crate::entry::View::mark); `None` for an unknown name.
 pub fn mark(name: &str) -> Option<&'static str> {
     TABLE.iter().find(|(known, _)| *known == name).map(|(known, _)| *known)
 }
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn every_glyph_is_clean_and_its_twin_is_ascii() {
+    fn every_glyph_is_clean_and_has_ascii_equivalents() {
         for (name, [unicode, ascii, words, nerd]) in TABLE {
             assert_eq!(Text::clean(unicode).as_str(), *unicode, "{name}");
             assert_eq!(Text::clean(nerd).as_str(), *nerd, "{name}");

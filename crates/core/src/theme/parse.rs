@@ -1,13 +1,13 @@
-//! Makes a theme of its file, and of those that it builds on.
+//! Merges a theme from its file and those that it extends.
 //!
 //! ```text
-//! mine ─extends▶ dark ─extends▶ auto ─▶ @base      the chain: each file lies over the next
-//! @base, auto, dark, mine: palettes, then roles     the lowest first; of a file first what holds on
-//!                                                   any background, then what holds on this one
+//! mine ─extends▶ dark ─extends▶ auto ─▶ @base      the chain: each file overrides the next
+//! @base, auto, dark, mine: palettes, then roles    the base first; of each file first the tables for
+//!                                                  all backgrounds, then those for this one
 //! ```
 //!
-//! All palettes come before all roles, so that a theme can change a colour that its base uses. What a role is
-//! like (`@muted`) is looked up when all is merged, so that it can change a role that others are like, too.
+//! All palettes are read before all roles, so that a theme can change a colour that its base uses. References to other
+//! roles (`@muted`) are resolved after merging, so that a theme can also change a role to which others refer.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -19,16 +19,16 @@ use super::{
     Appearance, ByName, Glyphs, Lookup, Style, Theme, ThemeProblem, ThemeSource, of_role, wrong_role,
 };
 
-/// What every theme lies over that doesn't say otherwise.
+/// The theme that a theme without `extends` extends.
 pub(super) const BASE: &str = "@base";
 
-/// Says that a theme lies over nothing.
+/// The value of `extends` for a theme that extends none.
 const NOTHING: &str = "none";
 
-/// A longer chain of `extends` is taken for a mistake.
+/// The longest chain of `extends`.
 const DEEPEST: usize = 8;
 
-/// So many roles may be like one another in turn.
+/// The longest chain of roles that refer to each other.
 const MOST_STEPS: usize = 8;
 
 pub(super) fn parse(
@@ -51,10 +51,10 @@ fn merge(
     let chain = chain(source, lookup, &mut problems);
     let problems = RefCell::new(problems);
     let files: Vec<ThemeFile<'_>> = chain.iter().map(|source| ThemeFile::read(source, &problems)).collect();
-    // The last word on the background is that of the first file which says anything of it.
-    let voice = files.iter().find(|file| file.appearance().is_some() || file.has_variants());
-    let appearance = voice.and_then(ThemeFile::appearance);
-    let follows = voice.is_some() && appearance.is_none();
+    // The first file that mentions backgrounds decides.
+    let decisive = files.iter().find(|file| file.appearance().is_some() || file.has_variants());
+    let appearance = decisive.and_then(ThemeFile::appearance);
+    let follows = decisive.is_some() && appearance.is_none();
     let is_needed = files.iter().any(ThemeFile::has_variants);
     let wanted = appearance.unwrap_or_else(|| if is_needed { background() } else { Appearance::Dark });
 
@@ -78,7 +78,7 @@ fn merge(
         }
         for syntax in file.syntax(wanted) {
             match syntax {
-                // Whose looks of code are asked for has them in its own files: one step and no further.
+                // The styles for code of another theme come from its own files: such references aren't followed further.
                 Syntax::Of(..) if !with_syntax => {}
                 Syntax::Of(name, span) => match lookup(&name, &chain[index]) {
                     Ok(source) => {
@@ -103,7 +103,7 @@ fn merge(
     let liked: HashSet<&str> =
         drafts.values().filter_map(|(_, draft)| Some(draft.like.as_ref()?.get_ref().as_str())).collect();
     for (role, (index, draft)) in &drafts {
-        // A name that nothing but other roles of the theme refer to is its own affair.
+        // A role to which others refer is taken as intended, even if its name is unknown.
         if !draft.at.is_empty()
             && !liked.contains(role.as_str())
             && let Some(message) = wrong_role(role)
@@ -122,10 +122,10 @@ fn merge(
     (theme, problems.take())
 }
 
-/// What the files say of each role: the file, and the style before it is looked up what it is like.
+/// The definition of each role, and the index of its file.
 type Drafts = ByName<(usize, RoleDraft)>;
 
-/// The style of a role with what it is like below it, and what is wrong with that.
+/// Resolves the style of a role over that of the role to which it refers. Returns a message if that fails.
 fn resolve(role: &str, draft: &RoleDraft, drafts: &Drafts) -> (Style, Option<String>) {
     let mut steps = vec![draft];
     let mut problem = None;
@@ -141,12 +141,12 @@ fn resolve(role: &str, draft: &RoleDraft, drafts: &Drafts) -> (Style, Option<Str
         }
         break;
     }
-    // A mistake further down is told where it stands.
+    // A mistake in a later reference is reported there.
     let problem = problem.filter(|_| steps.len() == 1 || steps.len() >= MOST_STEPS);
     (steps.iter().rev().fold(Style::default(), |below, draft| draft.over(below)), problem)
 }
 
-/// The theme and those that it extends, the theme itself first.
+/// The theme and the themes that it extends, the theme itself first.
 fn chain(source: &ThemeSource, lookup: Lookup<'_>, problems: &mut Vec<ThemeProblem>) -> Vec<ThemeSource> {
     let mut chain = vec![source.clone()];
     while let Some(source) = chain.last() {
@@ -174,11 +174,11 @@ fn chain(source: &ThemeSource, lookup: Lookup<'_>, problems: &mut Vec<ThemeProbl
             |chain: &[ThemeSource]| chain.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(" > ");
         if let Ok(base) = &found {
             let is_known = chain.iter().any(|known| known.name == base.name);
-            let way = format!("{} > {}", names(&chain), base.name);
+            let path = format!("{} > {}", names(&chain), base.name);
             if is_known {
-                report(format!("a theme can't extend itself: {way}"));
+                report(format!("a theme can't extend itself: {path}"));
             } else if chain.len() >= DEEPEST && base.name != BASE {
-                report(format!("more than {DEEPEST} themes extend one another: {way}"));
+                report(format!("more than {DEEPEST} themes extend one another: {path}"));
             }
             if is_known || chain.len() >= DEEPEST {
                 found = lookup(BASE, source)

@@ -1,7 +1,7 @@
-//! The table of roles that themes can paint; misspelled ones are found by it.
+//! The table of the roles that themes can style. It is used to detect misspelled roles.
 //!
-//! The set is open below each of them: `tool.name.mine` is painted as `tool.name`. So a name is questioned only if
-//! nothing of it is known, or if the part where it leaves the known names is spelled almost like one of them.
+//! Any name may be added below each of them: `tool.name.mine` has the style of `tool.name`. So a name is reported only if
+//! no part of it is known, or if its first unknown part is spelled almost like a known one.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -44,7 +44,7 @@ const ROLES: &[&str] = &[
     "mark",
 ];
 
-/// Shorter parts of a name are near to too many others.
+/// The shortest part of a name that is compared with others: shorter ones are similar to too many.
 const SHORTEST: usize = 3;
 
 /// All roles in use.
@@ -63,8 +63,8 @@ pub fn is_role(role: &str) -> bool {
     KNOWN.contains(role)
 }
 
-/// What is probably wrong with the name of a role, if anything is: it is known by no part, one letter off, or cut
-/// short.
+/// A message if the name of a role is probably wrong: if no part of it is known, or if it is a few letters off or
+/// abbreviated.
 pub fn wrong_role(role: &str) -> Option<String> {
     if is_role(role) {
         return None;
@@ -83,7 +83,7 @@ pub fn wrong_role(role: &str) -> Option<String> {
         parent = longer;
     };
     let beside: Vec<&str> = known.iter().filter_map(|role| part_below(role, parent)).collect();
-    // A name that is cut short may be many letters off: notice.warn.
+    // An abbreviated name may be many letters off: notice.warn.
     let longer =
         || beside.iter().copied().filter(|known| known.starts_with(part)).min_by_key(|known| known.len());
     let near = nearest(part, &beside).or_else(longer);

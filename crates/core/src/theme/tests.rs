@@ -1,9 +1,9 @@
-//! Reading themes, telling what is wrong in them, and whether the built-in ones are complete and readable.
+//! Reading themes, reporting their problems, and whether the built-in ones are complete and readable.
 
 use super::color::Lab;
 use super::*;
 
-/// Reads a theme among a few others: its problems as they are told.
+/// Reads a theme that can extend a few others. Returns it with its problems as messages.
 fn read_on(background: Appearance, text: &str) -> (Theme, Vec<String>) {
     let lookup: Lookup<'_> = &|name, _| match name {
         "loop" => Ok(ThemeSource::new("loop", "extends = \"mine\"")),
@@ -53,7 +53,7 @@ fn dotted_names_need_no_quotes() {
 }
 
 #[test]
-fn a_theme_of_a_palette_alone_is_whole() {
+fn a_theme_with_only_a_palette_is_complete() {
     let (theme, problems) = read("[palette]\ncyan = \"#010203\"\nadd-ground = \"#040506\"\n");
     assert_eq!(problems, [""; 0]);
     assert_eq!(fg(&theme, "call.arg"), Some(Color::Rgb(1, 2, 3)));
@@ -61,7 +61,7 @@ fn a_theme_of_a_palette_alone_is_whole() {
 }
 
 #[test]
-fn what_is_like_a_role_follows_it() {
+fn a_reference_to_a_role_follows_it() {
     let (theme, problems) = read(
         "[roles]\nmuted = \"italic #010203\"\nmine = \"@muted bold default\"\nnest = { like = \"mine\", italic = false }\n",
     );
@@ -99,7 +99,7 @@ fn variants_are_chosen_by_the_background() {
 }
 
 #[test]
-fn the_background_is_asked_for_only_if_it_matters() {
+fn the_background_is_queried_only_if_it_matters() {
     for (name, is_asked) in
         [("auto", true), ("dark", false), ("ansi", false), ("mono", false), ("paper", false)]
     {
@@ -115,7 +115,7 @@ fn the_background_is_asked_for_only_if_it_matters() {
 }
 
 #[test]
-fn a_bad_line_is_told_and_the_rest_holds() {
+fn a_bad_line_is_reported_and_the_rest_applies() {
     let source = "[roles]\ntool = \"bold blurple\"\ncall = \"blink\"\nok = { fg = \"#12\" }\nreply = \"italic\"\nerror = \"bald\"\n[glyphs]\nnope = \"x\"\ncall = \"a\\u001bb\"\noutcome-okay = \"x\"\n[glyphs.ascii]\ncall = \"é\"\n[palete]\n[dark]\nextends = \"x\"\n";
     let (theme, problems) = read(source);
     assert_eq!(
@@ -138,7 +138,7 @@ fn a_bad_line_is_told_and_the_rest_holds() {
 }
 
 #[test]
-fn misspelled_roles_and_keys_are_told_with_their_place() {
+fn misspelled_roles_and_keys_are_reported_with_their_position() {
     let source = "[roles]\nreplyy = \"red\"\n\"tool.nam\" = \"red\"\nreply = { fgg = \"red\", colour = \"red\" }\nok = \"@mutd\"\n\
                   \"tool.name.mine\" = \"red\"\ntool.mine = { fg = \"red\" }\n[roles.diff]\nad = \"red\"\n[roles.notice]\nerorr = \"red\"\n\
                   [syntax]\nkeywrd = \"red\"\n[dark.roles.session]\nfolderr = { bold = true }\n";
@@ -161,7 +161,7 @@ fn misspelled_roles_and_keys_are_told_with_their_place() {
 }
 
 #[test]
-fn a_syntax_error_has_a_place_and_costs_one_line() {
+fn a_syntax_error_has_a_position_and_affects_one_line() {
     let (theme, problems) = read("[roles]\ntool = bold\nreply = \"italic\"\n");
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].starts_with("mine:2:8: "), "{problems:?}");
@@ -178,7 +178,7 @@ fn a_theme_changes_the_palette_of_the_one_it_extends() {
 }
 
 #[test]
-fn the_looks_of_code_come_from_a_table_or_from_another_theme() {
+fn styles_for_code_come_from_a_table_or_from_another_theme() {
     let words = |source| {
         let (theme, problems) = read(source);
         assert_eq!(problems, [""; 0]);
@@ -205,7 +205,7 @@ fn glyphs_are_changed_set_by_set() {
 }
 
 #[test]
-fn cycles_depth_and_missing_bases_are_told() {
+fn cycles_depth_and_missing_bases_are_reported() {
     assert_eq!(read("extends = \"loop\"").1, ["loop:1:11: a theme can't extend itself: mine > loop > mine"]);
     assert_eq!(
         read("extends = \"long\"").1,
@@ -223,7 +223,7 @@ fn cycles_depth_and_missing_bases_are_told() {
 }
 
 #[test]
-fn a_ground_that_stands_out_is_underlined_where_it_cant_be_shown() {
+fn text_on_a_background_that_cant_be_shown_is_underlined() {
     let theme = Theme::builtin("dark", Appearance::Dark).unwrap();
     let at = |depth| theme.clone().at(depth);
     for depth in [ColorDepth::Ansi16, ColorDepth::None] {
@@ -242,7 +242,7 @@ fn a_ground_that_stands_out_is_underlined_where_it_cant_be_shown() {
 }
 
 #[test]
-fn greys_stand_back_among_sixteen_colours() {
+fn greys_are_dim_among_sixteen_colours() {
     for on in Appearance::ALL {
         for name in ["ember", "catppuccin", "gruvbox", "dracula", "auto"] {
             let theme = Theme::builtin(name, on).unwrap().at(ColorDepth::Ansi16);
@@ -257,9 +257,9 @@ fn greys_stand_back_among_sixteen_colours() {
     }
 }
 
-// --- The themes that come with the program
+// --- Built-in themes
 
-/// Each built-in theme on each background that it is for.
+/// Each built-in theme on each background for which it is meant.
 fn builtins() -> impl Iterator<Item = (String, Theme)> {
     Theme::builtin_names().flat_map(|name| {
         Appearance::ALL.into_iter().filter_map(move |on| {
@@ -320,13 +320,13 @@ fn themes_that_are_chosen_for_reading_have_no_role_that_is_fainter_than_text() {
         if strict.iter().any(|strict| name.starts_with(&format!("{strict}:"))) {
             assert_eq!(fainter, [""; 0], "{name}");
         }
-        // The others keep what stands back in their palettes as it is known: these roles alone, and at 3 or more.
+        // The others keep the muted colours of their well-known palettes: only for these roles, and with a contrast of at least 3.
         assert!(fainter.iter().all(|role| SHAPES.contains(role)), "{name}: {fainter:?}");
     }
 }
 
 #[test]
-fn what_is_hard_to_read_is_found() {
+fn roles_that_are_hard_to_read_are_found() {
     let dim = "background = \"#000000\"\n[palette]\nblock-ground = \"#444444\"\n[roles]\npath = \"#606060\"\nfaint = \"#606060\"\n[syntax]\nstring = \"#808080\"";
     let (theme, problems) = read(dim);
     assert_eq!(problems, [""; 0]);
@@ -340,7 +340,7 @@ fn what_is_hard_to_read_is_found() {
 
 #[test]
 fn good_and_bad_look_different_to_every_eye() {
-    // What is left of red, green and blue light without the cones for green or for red (Machado, Oliveira and
+    // Red, green and blue light as seen without the cones for green or for red (Machado, Oliveira and
     // Fernandes 2009, full severity).
     let without_green = [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]];
     let without_red = [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]];
@@ -361,7 +361,7 @@ fn good_and_bad_look_different_to_every_eye() {
                 ("mark.ok", "mark.error"),
             ] {
                 let (text, ground) = far(good, bad);
-                // Where there is a ground, that is what is seen.
+                // If there is a background, that is compared.
                 let least = if ground.is_some() { 0.04 } else { 0.15 };
                 assert!(text >= least, "{name} {good}, {bad}: {text:.3}");
                 assert!(ground.is_none_or(|far| far >= 0.09), "{name} {good}, {bad}: ground {ground:?}");
