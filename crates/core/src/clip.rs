@@ -1,8 +1,8 @@
-//! Cuts what is said to the limits of a profile: once, after its meaning is known, and visibly.
+//! Clips views to the limits of a profile: once, after they are complete, and visibly.
 //!
-//! What is kept stays where it is; a cut in a line falls between graphemes. Replies and outcomes are never cut. Lines are
-//! counted, not looked into, but for two cases: of a failure those are kept that report it, and of a long line in a diff
-//! what changed.
+//! The kept parts stay in their order; a cut in a line is between graphemes. Replies, outcomes, plans and records are never clipped.
+//! Lines are only counted, with two exceptions: of a failed result the lines that report the failure are kept, and of a long line in a
+//! diff the part that changed.
 
 mod failed_lines;
 mod long_lines;
@@ -16,10 +16,10 @@ use crate::item::Kind;
 use crate::profile::{Keep, LimitName, Limits};
 use crate::text::Text;
 
-/// Cuts the view of an item of this kind. `error`: it tells of a failure.
+/// Clips the view of an item of this kind. `error`: whether it reports a failure.
 ///
-/// The limit of bytes holds for whatever has one of lines, and for results that went well without one, too. A cut that
-/// would hide a single line shows it.
+/// The limit of bytes applies to everything that has a limit of lines, and to successful results in any case. A cut that
+/// would hide a single line isn't made.
 pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     let lines = limits[match kind {
         Kind::Reply | Kind::Outcome | Kind::Plan | Kind::Record => return,
@@ -34,7 +34,7 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
         return;
     }
     let keep = if let Kind::Result | Kind::Call = kind { limits.keep } else { Keep::Head };
-    // While a call is being written, the end of its diff is what is new.
+    // While a call is being written, the end of its diff is the new part.
     let keep_of_diffs = if kind == Kind::Call { keep } else { Keep::Head };
     let is_result = kind == Kind::Result && !error;
     let bytes = |lines: Option<usize>| limits[LimitName::ResultBytes].filter(|_| lines.is_some());
@@ -53,8 +53,8 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     }
 }
 
-/// Folds the body of a view away, under a line that says how much it is. Where nothing can be unfolded, the role
-/// of that line, `details.folded`, means that the body is not written.
+/// Folds the body of a view under a line with its size. In formats that can't unfold, the role of that line,
+/// `details.folded`, means that the body isn't written.
 pub fn fold(view: &mut View) {
     if view.body.is_empty() || matches!(view.body[..], [Block::Details { .. }]) {
         return;
@@ -64,8 +64,8 @@ pub fn fold(view: &mut View) {
     view.body.push(Block::Details { summary, body });
 }
 
-/// Folds a view down to its title: the role `details.hidden` means that neither the body nor the line for it is written where nothing can
-/// be unfolded. Without its title, too, the whole view is behind that line.
+/// Folds a view so that only its title is shown: in formats that can't unfold, the role `details.hidden` means that neither the body nor
+/// the line for it is written. Unless `keeps_title`, the title becomes that line.
 pub fn fold_unseen(view: &mut View, keeps_title: bool) {
     let mut text = String::new();
     if !keeps_title {
@@ -87,14 +87,14 @@ fn folded_away(body: &[Block]) -> Text {
     Text::clean_owned(format!("{lines} {unit} folded away"))
 }
 
-/// One limit over the blocks that it counts for.
+/// A limit for some of the blocks of a body.
 struct BlockLimit {
-    /// Whether it counts for diffs, or for everything else.
+    /// Whether it applies to diffs, or to all other blocks.
     diffs: bool,
     lines: Option<usize>,
     bytes: Option<usize>,
     keep: Keep,
-    /// Whether lines that report a failure are kept before all others.
+    /// Whether lines that report a failure take precedence over all others.
     reports_failure: bool,
 }
 
@@ -153,7 +153,7 @@ impl BlockLimit {
     }
 }
 
-/// Takes as much of a block as the room allows; after a cut there is no room.
+/// Returns how much of a block fits in the room, and reduces the room by that. After a cut no room is left.
 fn take(room: &mut BlockSize, size: BlockSize, part: impl FnOnce(BlockSize) -> BlockSize) -> BlockSize {
     if size.lines <= room.lines && size.bytes <= room.bytes {
         room.lines -= size.lines;
@@ -165,7 +165,7 @@ fn take(room: &mut BlockSize, size: BlockSize, part: impl FnOnce(BlockSize) -> B
     taken
 }
 
-/// Puts the body together again from what is kept of the start and of the end.
+/// Rebuilds the body from the parts that are kept of its start and of its end.
 fn rebuild(
     body: &mut Vec<Block>,
     sizes: &[Option<BlockSize>],
@@ -200,7 +200,7 @@ fn rebuild(
     }
 }
 
-/// Adds a gap, to the one before it if there is one.
+/// Adds a gap, merged with the one before it if there is one.
 fn push_gap(body: &mut Vec<Block>, gap: Block) {
     if let (Some(Block::Elided { lines, bytes }), Block::Elided { lines: more_lines, bytes: more_bytes }) =
         (body.last_mut(), &gap)
@@ -212,7 +212,7 @@ fn push_gap(body: &mut Vec<Block>, gap: Block) {
     body.push(gap);
 }
 
-/// How much of the start of a block there is room for.
+/// How much of the start of a block fits in the room.
 fn head_of(block: &Block, room: BlockSize) -> BlockSize {
     match block.source() {
         Some((_, text)) => {
@@ -222,7 +222,7 @@ fn head_of(block: &Block, room: BlockSize) -> BlockSize {
                 ends.take(room.lines).fold((0, None), |(lines, _), end| (lines + 1, Some(end)));
             match end {
                 Some(end) if lines == room.lines || end >= room.bytes / 2 => BlockSize { lines, bytes: end },
-                // The line that doesn't fit is cut, if too little would be left without it.
+                // The line that doesn't fit is cut if too little would be kept without it.
                 _ => BlockSize { lines: lines + 1, bytes: floor(text, room.bytes) },
             }
         }
@@ -230,7 +230,7 @@ fn head_of(block: &Block, room: BlockSize) -> BlockSize {
     }
 }
 
-/// How much of the end of a block there is room for.
+/// How much of the end of a block fits in the room.
 fn tail_of(block: &Block, room: BlockSize) -> BlockSize {
     match block.source() {
         Some((_, text)) => {
@@ -252,7 +252,7 @@ fn tail_of(block: &Block, room: BlockSize) -> BlockSize {
     }
 }
 
-/// How many of these rows there is room for.
+/// How many of these rows fit in the room.
 fn rows_within(rows: impl Iterator<Item = usize>, room: BlockSize) -> BlockSize {
     let mut taken = BlockSize::default();
     for bytes in rows {
@@ -264,10 +264,10 @@ fn rows_within(rows: impl Iterator<Item = usize>, room: BlockSize) -> BlockSize 
     taken
 }
 
-/// How far back a grapheme is looked for.
+/// How many bytes are searched for the boundary of a grapheme.
 const REACH: usize = 128;
 
-/// The last boundary between graphemes up to byte `limit`; if none is near, one between characters.
+/// The last boundary between graphemes up to byte `limit`; if none is nearby, one between characters.
 pub fn floor(text: &str, limit: usize) -> usize {
     if limit >= text.len() {
         return text.len();
@@ -279,7 +279,7 @@ pub fn floor(text: &str, limit: usize) -> usize {
     if found > start || start == 0 {
         return found;
     }
-    // Half a flag made of tags would not be harmless.
+    // Half of a flag made of tag characters wouldn't be clean.
     let mut at = character(text, limit);
     while let Some(ch) =
         text[start..at].chars().next_back().filter(|ch| matches!(ch, '\u{e0000}'..='\u{e007f}'))
@@ -289,14 +289,14 @@ pub fn floor(text: &str, limit: usize) -> usize {
     at
 }
 
-/// As much of the start of a text as there is room for, and a sign if that isn't all.
+/// The start of a text, up to `most` bytes, followed by `…` if it is cut.
 pub(crate) fn start_of(text: &str, most: usize) -> Text {
     let end = floor(text, most);
     let more = if end < text.len() { "…" } else { "" };
     Text::clean_owned(format!("{}{more}", &text[..end]))
 }
 
-/// The first boundary between graphemes from byte `limit` on; if none is near, one between characters.
+/// The first boundary between graphemes from byte `limit` on; if none is nearby, one between characters.
 fn ceil(text: &str, limit: usize) -> usize {
     let start = character(text, limit.saturating_sub(REACH));
     let end = character(text, limit.saturating_add(REACH));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_are_made_where_the_profile_says() {
+    fn cuts_are_made_where_the_profile_wants_them() {
         for (texts, lines, bytes, keep, expected) in [
             (&["a\nb\nc\nd"][..], Some(2), None, Keep::Head, "a|b <2,4>"),
             (&["a\nb\nc\nd"], Some(2), None, Keep::Tail, "<2,4> c|d"),
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_folded_away_says_how_much_it_is() {
+    fn a_folded_body_shows_its_size() {
         let mut view = text_view(&["a\nb\nc", "d"]);
         fold(&mut view);
         fold(&mut view);
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_and_diffs_have_limits_of_their_own() {
+    fn failures_and_diffs_have_separate_limits() {
         let limits = limits(1, None, Keep::Head).with(LimitName::ErrorLines, 3).with(LimitName::DiffLines, 2);
         let mut view = text_view(&["a\nb\nc"]);
         clip(&mut view, Kind::Result, true, &limits);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_limit_of_lines_has_none_of_bytes() {
+    fn without_a_limit_of_lines_there_is_none_of_bytes() {
         let mut few = Limits::default();
         for row in LIMITS {
             few[row.limit] = Some(if row.is_bytes { 3 } else { 9 });
@@ -470,7 +470,7 @@ mod tests {
                     _ => {}
                 }
             }
-            // Where a joiner lost what it joined it is written out, which takes more bytes.
+            // A joiner that is separated from its character is replaced, which takes more bytes.
             prop_assert!(kept + gone >= whole, "{kept} + {gone} < {whole}");
             if let (Some(bytes), true) = (bytes, keep == Keep::Head) {
                 prop_assert!(kept <= bytes || gone == 0);

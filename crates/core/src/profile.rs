@@ -115,7 +115,7 @@ impl IndexMut<LimitName> for Limits {
 /// Limits of some tools, in place of those for all. What is absent stays unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolLimits {
-    /// Whose calls and results are meant.
+    /// The calls and results to which the limits apply.
     pub of: Selector,
     /// The limits; `None` is no limit.
     pub most: Vec<(LimitName, Option<usize>)>,
@@ -137,18 +137,18 @@ impl ToolLimits {
 pub struct Layout {
     /// Blank lines between entries that don't belong together.
     pub gap: usize,
-    /// Columns before all foreign text.
+    /// The indentation of all foreign text, in columns.
     pub margin: usize,
     /// Which characters glyph names become: `unicode`, `ascii`, `words` or `nerd`.
     pub glyphs: Glyphs,
-    /// Whether our own words are ASCII only, whatever the glyphs are. With those of `ascii` they always are.
+    /// Whether all text added by this program is ASCII, whatever the glyphs. With the glyphs `ascii` it always is.
     pub ascii: bool,
     /// Whether texts are written unchanged: with blanks at the ends of lines and blank lines around texts,
-    /// without bars for sub-agents and without the calls that things belong to.
+    /// without bars for sub-agents and without the titles of calls to which results belong.
     pub bare: bool,
-    /// Results longer than so many lines are folded where that is possible; `None`: no result is.
+    /// The number of lines beyond which results are folded, in formats that can fold; `None` if results aren't folded.
     pub fold: Option<usize>,
-    /// Whose log the rows are for.
+    /// The CI service whose log the rows are for.
     pub ci: Ci,
     /// Whether results wait to be put under their calls.
     pub pairs: Pairs,
@@ -173,42 +173,42 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Whether all that we add is ASCII.
+    /// Whether all text added by this program is ASCII.
     pub fn is_ascii(&self) -> bool {
         self.ascii || self.glyphs == Glyphs::Ascii
     }
 }
 
-/// Whether a result is put under its call where that isn't directly before it.
+/// Whether a result is put under its call even if that isn't directly before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pairs {
     /// Where the whole input is available, as in a file that isn't followed; always for a page.
     #[default]
     Auto,
-    /// If it comes within a window, counted in entries and bytes: until then its call waits.
+    /// If it comes within a limit of entries and bytes: until then its call waits.
     Always,
-    /// Never: everything is written when it is complete, and a result apart from its call names it.
+    /// Never: everything is written when it is complete, and a result that doesn't follow its call names it.
     Never,
 }
 
-/// Who breaks lines into rows, where there is a width.
+/// Who breaks lines into rows, if the width is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
-    /// We do, between words, and each row keeps its margin.
+    /// This program, between words; each row is indented.
     #[default]
     Hard,
-    /// The terminal does: a line is copied from it as one line.
+    /// The terminal; a line is copied from it as one line.
     Soft,
 }
 
-/// The CI service whose log rows are written for. Each reads commands from the output, so in all but the first no
-/// text of the stream can be one.
+/// The CI service whose log rows are written for. CI services read commands from the output, so for all but `None`
+/// text of the stream is written so that it can't be such a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ci {
     /// None.
     #[default]
     None,
-    /// Any: plain rows.
+    /// Any service: plain rows.
     Plain,
     /// GitHub Actions: long results are folded in groups, failures are annotations.
     Github,
@@ -245,14 +245,14 @@ impl Default for Live {
     }
 }
 
-/// Names a group of items in `--only` and `--hide`.
+/// A group of items, as in `--only` and `--hide`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// A kind: `thinking`.
     Kind(Kind),
-    /// An action: `@edit`. Calls and results of it.
+    /// Calls and results of an action: `@edit`.
     Action(String),
-    /// A tool's exact name, or a glob with `*`: `mcp__github__*`. Calls and results of it.
+    /// Calls and results of a tool, by its exact name or a glob with `*`: `mcp__github__*`.
     Tool(String),
     /// `failed`: items that report a failure.
     Failed,
@@ -268,7 +268,7 @@ pub enum Selector {
 }
 
 impl Selector {
-    /// Reads one selector; any text is one.
+    /// Parses a selector; any text is valid.
     pub fn parse(text: &str) -> Self {
         if let Some(action) = text.strip_prefix('@') {
             return Self::Action(action.to_owned());
@@ -280,10 +280,10 @@ impl Selector {
         }
     }
 
-    /// Whether `item` is one of the group.
+    /// Whether `item` belongs to the group.
     pub fn matches(&self, item: &Item) -> bool {
         match self {
-            // The totals are the outcome of a run of several turns.
+            // For a run of several turns, the totals count as the outcome.
             Self::Kind(Kind::Outcome) => {
                 item.kind == Kind::Outcome || item.kind == Kind::Notice && item.is_event("totals")
             }
@@ -298,7 +298,7 @@ impl Selector {
         }
     }
 
-    /// Whether all of its items are of this kind.
+    /// Whether all of its items have this kind.
     fn is_of(&self, kind: Kind) -> bool {
         match self {
             Self::Kind(own) => *own == kind,
@@ -331,13 +331,13 @@ impl Selector {
 /// Which items are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// If not empty, only items of these groups.
+    /// If not empty, only items of these groups are shown.
     pub only: Vec<Selector>,
-    /// No items of these groups.
+    /// Items of these groups are hidden.
     pub hide: Vec<Selector>,
-    /// Items of these groups even where the detail would leave them out.
+    /// Items of these groups are shown even if the detail would hide them.
     pub show: Vec<Selector>,
-    /// Items of these groups with their bodies folded away.
+    /// Items of these groups are shown with their bodies folded.
     pub collapse: Vec<Selector>,
 }
 
@@ -348,13 +348,12 @@ impl Filter {
         wanted && !self.hide.iter().any(|group| group.matches(item))
     }
 
-    /// Whether only those replies are wanted that end a turn.
+    /// Whether only those replies are shown that end a turn.
     pub fn is_answer_alone(&self) -> bool {
         self.only.contains(&Selector::Answer) && !self.only.contains(&Selector::Kind(Kind::Reply))
     }
 
-    /// The groups of which the standard formatter hides nothing. Asking for nothing but a kind that it hides means that the user
-    /// wants to see it.
+    /// The groups of which the standard formatter hides nothing: those of `show`, and those of `only` whose kind it would hide.
     pub fn shown(&self) -> Vec<Selector> {
         let is_asked_for =
             |group: &&Selector| [Kind::Thinking, Kind::Record].into_iter().any(|kind| group.is_of(kind));
@@ -383,16 +382,16 @@ pub fn glob(pattern: &str, text: &str) -> bool {
     left.ends_with(tail)
 }
 
-/// Which records are drawn, and how.
+/// The records that are drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DrawnRecords {
-    /// Those of a schema, as a tree.
+    /// The records of a schema, as a tree.
     Schema(Arc<RecordSchema>),
-    /// Those of a formatter's accumulator of this name ([`crate::formatter::PluginFormatter::accumulator`]).
+    /// The records of the accumulator with this name ([`crate::formatter::PluginFormatter::accumulator`]).
     Accumulator(String),
 }
 
-/// All choices together.
+/// All choices of a user for an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// How much is shown of each item.
@@ -401,9 +400,9 @@ pub struct Profile {
     pub limits: Limits,
     /// The limits of single tools.
     pub tools: Vec<ToolLimits>,
-    /// How it is laid out.
+    /// The layout of entries.
     pub layout: Layout,
-    /// How it is shown while it grows.
+    /// How growing items are shown.
     pub live: Live,
     /// Which items are hidden.
     pub filter: Filter,
@@ -442,9 +441,10 @@ impl Profile {
     }
 }
 
-/// Lines of a call that are shown while its input is being written, at most.
+/// The most lines of a call that are shown while its input is being written.
 const GROWING_LINES: usize = 100;
-/// Bytes of them: half of what formatters get of a long field, so that a secret that began before them is recognized.
+/// The most bytes of these lines: half of the part of a long field that formatters get, so that a secret that began before them is
+/// recognised.
 const GROWING_BYTES: usize = 8 << 10;
 
 #[cfg(test)]
@@ -452,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_of_a_tool_go_before_those_of_many() {
+    fn limits_of_a_tool_take_precedence_over_those_of_several() {
         let (result, call) = (LimitName::ResultLines, LimitName::CallLines);
         let of = |pattern: &str, most: &[(LimitName, Option<usize>)]| ToolLimits {
             of: Selector::parse(pattern),
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_may_be_what_several_have_in_common() {
+    fn a_group_may_be_the_intersection_of_several() {
         let mut item = Item::new("x", Kind::Result, 1);
         item.tool = Some("Read".into());
         let both = |kind| Selector::All(vec![Selector::Kind(kind), Selector::parse("Read")]);

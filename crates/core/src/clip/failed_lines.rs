@@ -1,5 +1,5 @@
-//! Which lines of a failed output are kept: those that report a failure, with a line around each and what explains it, then the
-//! end, then the start.
+//! Chooses the lines of a failed output that are kept: those that report a failure, each with the line before and the lines after it,
+//! then the end, then the start.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,13 +12,13 @@ use super::push_gap;
 use crate::entry::{Block, BlockSize};
 use crate::profile::Keep;
 
-/// A gap of one line that is no longer than this is shown instead: the line in its place would say how much is left out.
+/// The longest line, in bytes, that is shown instead of a gap of one line: the gap would take a line, too.
 const SHORT_GAP: usize = 200;
 
-/// Lines behind a failure that are kept where there is room.
+/// How many lines after a failure are kept if there is room.
 const EXPLANATION: usize = 6;
 
-/// Words of a line that reports a failure. They begin and end like words, so that `terrors` and `errorless` don't count.
+/// Words of a line that reports a failure. Only whole words count, so `terrors` and `errorless` don't.
 static FAILURE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?-u:\b)not ok(?-u:\b)|(?-u:\b)FAIL(?:ED|URES?)?(?-u:\b)|(?-u:\b)(?:panicked|Traceback)(?-u:\b)|[✗✖✘] ",
@@ -27,8 +27,8 @@ static FAILURE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Leaves of a text in a body what reports failures, and of the rest what there is room for. `false`, and nothing done: the
-/// body holds no such text, or it takes too little of the body's room.
+/// Clips the longest text in a body, and keeps the lines that report failures and as many others as fit. Returns false, without a
+/// change, if the body has no such text, no line reports a failure, or the text may take only half of the room or less.
 pub(super) fn keep(body: &mut Vec<Block>, sizes: &[Option<BlockSize>], limit: BlockSize, keep: Keep) -> bool {
     let counted = |block: &Block, size: &Option<BlockSize>| match (block, size) {
         (Block::Code { .. }, Some(size)) => size.lines,
@@ -53,7 +53,7 @@ pub(super) fn keep(body: &mut Vec<Block>, sizes: &[Option<BlockSize>], limit: Bl
     let gap = |range: Range<usize>, cut: &mut Vec<Block>| {
         if !range.is_empty() {
             let feeds = memchr_iter(b'\n', text[range.clone()].as_bytes()).count();
-            // Between two parts there is one more line feed than lines.
+            // A gap between two parts has one more line feed than lines.
             let is_between = range.start > 0 && range.end < text.len();
             let lines = (feeds - usize::from(is_between)) as u64;
             push_gap(cut, Block::Elided { lines, bytes: range.len() as u64 });
@@ -77,23 +77,24 @@ pub(super) fn keep(body: &mut Vec<Block>, sizes: &[Option<BlockSize>], limit: Bl
     true
 }
 
-/// Lines that are chosen of a text.
+/// The chosen lines of a text.
 struct KeptLines<'t> {
     text: &'t str,
+    /// The remaining room.
     room: BlockSize,
-    /// Where each begins and ends, without its line feed.
+    /// The start and end of each line, without its line feed.
     lines: BTreeMap<usize, usize>,
 }
 
 impl<'t> KeptLines<'t> {
-    /// `None`: no line reports a failure.
+    /// Chooses lines; `None` if no line reports a failure.
     fn of(text: &'t str, room: BlockSize, keep: Keep) -> Option<Self> {
         let (certain, likely) = failures(text, room.lines);
         if certain.is_empty() && likely.is_empty() {
             return None;
         }
         let mut kept = Self { text, room, lines: BTreeMap::new() };
-        // The end nearly always sums up, and the start says what ran: both keep a part of the room.
+        // The end nearly always contains a summary, and the start shows what was run: some room is reserved for both.
         let for_ends = BlockSize { lines: room.lines / 3, bytes: room.bytes / 3 };
         kept.room = BlockSize { lines: room.lines - for_ends.lines, bytes: room.bytes - for_ends.bytes };
         let failures = || certain.iter().chain(&likely).cloned();
@@ -130,7 +131,7 @@ impl<'t> KeptLines<'t> {
         true
     }
 
-    /// Chooses lines behind one that reports a failure, up to an empty one: they say what it is about.
+    /// Chooses the lines after one that reports a failure, up to an empty one: they explain it.
     fn explanation(&mut self, mut end: usize) {
         for _ in 0..EXPLANATION {
             let Some(line) = self.line_behind(end).filter(|line| !line.is_empty()) else { return };
@@ -141,7 +142,7 @@ impl<'t> KeptLines<'t> {
         }
     }
 
-    /// Chooses lines from the end on, until there is room for no more than `left` lines.
+    /// Chooses lines from the end backwards, until there is room for only `left` more.
     fn tail(&mut self, left: usize) {
         let mut next = Some(line_at(self.text, self.text.len()));
         while let Some(line) = next.filter(|_| self.room.lines > left) {
@@ -180,7 +181,7 @@ impl<'t> KeptLines<'t> {
         (end < self.text.len()).then(|| line_at(self.text, end + 1))
     }
 
-    /// The parts of the text that the lines make, without their last line feeds.
+    /// The parts of the text that consist of chosen lines, without their last line feeds.
     fn parts(&self) -> Vec<Range<usize>> {
         let mut parts: Vec<Range<usize>> = Vec::new();
         for (&start, &end) in &self.lines {
@@ -201,14 +202,13 @@ fn line_at(text: &str, at: usize) -> Range<usize> {
     start..end
 }
 
-/// Where the first line begins that reports a failure: one that can mean nothing else, or else one that speaks of an error.
+/// The start of the first line that reports a failure: of one that certainly does, else of one that mentions an error.
 pub fn first_failure(text: &str) -> Option<usize> {
     let (certain, likely) = failures(text, 1);
     certain.first().or(likely.first()).map(|line| line.start)
 }
 
-/// The first lines that report a failure: those that can mean nothing else, and those that speak of errors. At most `most` of
-/// each.
+/// The first lines that report a failure: those that certainly do, and those that mention errors. At most `most` of each.
 fn failures(text: &str, most: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     let (mut certain, mut likely) = (Vec::new(), Vec::new());
     let mut at = 0;
@@ -233,7 +233,7 @@ fn failures(text: &str, most: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
     (certain, likely)
 }
 
-/// Whether the words around one for failures say that there are none: `0 errors`, `no errors`, `errors: 0`.
+/// Whether the text around a word for failures means that there are none: `0 errors`, `no errors`, `errors: 0`.
 fn counts_none(before: &str, behind: &str) -> bool {
     let before = before.trim_end();
     let is_none = |word: &str| matches!(word, "0" | "no" | "No" | "without");
@@ -247,7 +247,7 @@ fn counts_none(before: &str, behind: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The numbers of the lines that report a failure: those that can mean nothing else, then the others.
+    /// The numbers of the lines that certainly report a failure, and of those that mention errors.
     fn found(lines: &[&str]) -> (Vec<usize>, Vec<usize>) {
         let text = lines.join("\n");
         let (certain, likely) = failures(&text, 99);
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(kept(text, 6, Keep::Tail), ["d\nnot ok\ne", "i\nj\nk"]);
         assert_eq!(kept(text, 6, Keep::Head), ["a\nb\nc\nd\nnot ok\ne"]);
         assert_eq!(kept("z\na\nb\nFAIL\nc\nd\n\ne\nf\ng\nh", 6, Keep::Tail), ["b\nFAIL\nc\nd", "g\nh"]);
-        // A gap of one line is the line.
+        // The line is shown instead of a gap of one line.
         assert_eq!(kept("a\nb\nnot ok\nc\nd", 4, Keep::Head), ["a\nb\nnot ok\nc\nd"]);
         assert_eq!(kept("x\ny\nz\nFAIL", 2, Keep::HeadTail), ["z\nFAIL"]);
     }

@@ -1,18 +1,18 @@
-//! Shortens the lines of a diff that are too long to be shown, so that what changed in them is.
+//! Shortens the long lines of a diff to the parts that changed.
 
 use std::borrow::Cow;
 
 use super::{ceil, floor};
 use crate::entry::{Block, DiffLine, DiffLines, Hunk, LineChange, PairedLine};
 
-/// Lines of no more bytes stay as they are.
+/// The longest line that isn't shortened, in bytes.
 const LONG: usize = 240;
-/// Characters that are kept around what changed.
+/// How many characters are kept before and after the changed part.
 const AROUND: usize = 60;
-/// Bytes of what changed that are kept, half of them of its start.
+/// How many bytes of the changed part are kept, half of them at its start.
 const CHANGED: usize = 400;
 
-/// Shortens the long lines of diffs; says how many bytes that took out.
+/// Shortens the long lines of diffs. Returns how many bytes were removed.
 pub(super) fn shorten(body: &mut [Block]) -> usize {
     let hunks = body.iter_mut().filter_map(|block| match block {
         Block::Diff { hunks, .. } => Some(hunks),
@@ -36,7 +36,7 @@ fn shorten_hunk(hunk: &mut Hunk) -> usize {
     removed_bytes
 }
 
-/// A line, or if it is long, what is not the same in `partner`, and a little around it.
+/// A line or, if it is long, the part that differs from `partner`, with a little text around it.
 fn shortened<'t>(line: DiffLine<'t>, partner: Option<DiffLine<'_>>) -> Cow<'t, str> {
     let text = line.text;
     if text.len() <= LONG {
@@ -69,7 +69,7 @@ fn shortened<'t>(line: DiffLine<'t>, partner: Option<DiffLine<'_>>) -> Cow<'t, s
     Cow::Owned(out)
 }
 
-/// The bytes of `text` between what it begins and ends with as `other` does.
+/// The range of `text` between the beginning and the end that it has in common with `other`.
 fn changed(text: &str, other: &str) -> (usize, usize) {
     let same = |pair: &(char, char)| pair.0 == pair.1;
     let start: usize = text.chars().zip(other.chars()).take_while(same).map(|(ch, _)| ch.len_utf8()).sum();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_in_a_long_line_is_kept_with_a_little_around_it() {
+    fn the_changed_part_of_a_long_line_is_kept_with_a_little_around_it() {
         use LineChange::{Add, Keep, Remove};
         let (a, b) = ("a".repeat(5000), "é".repeat(5000));
         let around = |middle: &str| format!("…{}{middle}{}…", "a".repeat(60), "é".repeat(60));
@@ -100,9 +100,9 @@ mod tests {
         let (shown, bytes) = lines(&[(Remove, &old), (Add, &new), (Keep, "short")]);
         assert_eq!(shown, [around("old"), around("newer"), "short".to_owned()]);
         assert_eq!(bytes, old.len() + new.len() - around("old").len() - around("newer").len());
-        // A word taken out leaves its place.
+        // Where a word was removed, only the text around it is kept.
         assert_eq!(lines(&[(Remove, &old), (Add, &format!("{a}{b}"))]).0[1], around(""));
-        // All of it is new: its start stands for it.
+        // If all of it is new, its start is kept.
         assert_eq!(lines(&[(Add, &a)]).0, [format!("{}…", "a".repeat(400))]);
         assert_eq!(lines(&[(Keep, &a)]).0, [format!("{}…", "a".repeat(120))]);
         let (shown, _) = lines(&[(Remove, &a), (Add, &"b".repeat(5000))]);
