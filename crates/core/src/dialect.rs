@@ -1,7 +1,7 @@
-//! What a dialect is: one product's way of speaking, whose events are made into ours.
+//! Dialects: the stream formats of agents' programs, and the decoders that turn their records into events.
 //!
-//! The dialects are in a crate of their own, a row for each. What comes before them ([`crate::reading`]) is the same for all; what
-//! comes after them knows none.
+//! The dialects themselves are in a separate crate, a row for each. The stages before ([`crate::reading`]) and after them don't depend on
+//! the dialect.
 
 pub mod launch;
 
@@ -14,79 +14,79 @@ use crate::json::{Record, Value};
 
 use launch::Launch;
 
-/// One product's way of speaking.
+/// The stream format of one product.
 pub struct Dialect {
     /// Its name on the command line.
     pub name: &'static str,
     /// Whether a value is one of its events.
     pub claim: fn(Value<'_>) -> bool,
-    /// Whether a claimed value is of a form that ends with an outcome, as a stream is and a history isn't: if none came, something
-    /// is missing.
+    /// Whether a claimed value has a form that ends with an outcome: that of a stream does, that of a history doesn't. An input of such
+    /// a form without an outcome is incomplete.
     pub ends_with_outcome: fn(Value<'_>) -> bool,
-    /// A decoder at the start of an input, which remembers as much as the budget says.
+    /// Creates a decoder for one input, with these memory limits.
     pub decoder: fn(Budget) -> Box<dyn Decoder>,
     /// The product's own tools, as far as they are known. A stream may have others.
     pub tools: &'static [(&'static str, Tool)],
-    /// The one of them that has this name.
+    /// The tool of this name, if it is one of them.
     pub tool: fn(&str) -> Option<Tool>,
-    /// What its program writes around texts: nothing but the dialect may look for that.
+    /// The sentences that its program writes around texts. Only the dialect may search for them.
     pub sentences: fn() -> Vec<&'static str>,
     /// The files that its sub-agents write, if they write any.
     pub side_files: Option<SideFiles>,
-    /// Where its program keeps the histories of its sessions, if that is known.
+    /// The histories of its sessions, if their location is known.
     pub histories: Option<Histories>,
-    /// How its program is started so that it writes a stream, if that is known.
+    /// How to start its program so that it writes a stream, if that is known.
     pub launch: Option<Launch>,
-    /// Figures of outcomes, by the names of their facts, that go on from those of the run which was resumed.
+    /// The figures of outcomes, by the names of their facts, that include those of the resumed run.
     pub cumulative: &'static [&'static str],
 }
 
-/// Where a product keeps the histories of its sessions: files whose names end in `.jsonl`.
+/// The location of the histories of a product's sessions: files whose names end with `.jsonl`.
 pub struct Histories {
-    /// The variable of the environment that names the product's folder.
+    /// The environment variable that contains the path of the product's folder.
     pub variable: &'static str,
-    /// The product's folder in the user's home directory, where the variable isn't set.
+    /// The product's folder in the user's home directory, if the variable isn't set.
     pub home: &'static str,
-    /// The folder in it that has those of a working directory; where `work` is there, also those of others.
+    /// The folder in it for the histories of a working directory. If `work` is set, it also contains those of other directories.
     pub folder: fn(&str) -> String,
-    /// How many folders inside one another they lie in below that.
+    /// How many levels of folders are between that folder and the histories.
     pub depth: usize,
-    /// The working directory that the first record of a history names; `None`: they lie in a folder for each.
+    /// Returns the working directory that the first record of a history names. `None` if there is a folder for each working directory.
     pub work: Option<fn(Value<'_>) -> Option<String>>,
 }
 
-/// The files that a product's sub-agents write beside the history which they belong to. The host finds and reads them.
+/// The files that a product's sub-agents write beside the history to which they belong. The host finds and reads them.
 pub struct SideFiles {
-    /// Folders that they lie in, below that of the history; `*` is the history's name without its extension.
+    /// The folders that contain them, below that of the history; `*` is the history's name without its extension.
     pub folders: &'static [&'static str],
-    /// The sub-agent's id in a file's name; `None`: no sub-agent wrote it.
+    /// The sub-agent's id in the name of a file; `None` if the file isn't that of a sub-agent.
     pub agent: fn(&str) -> Option<&str>,
-    /// Whether histories have such names as well. Otherwise a file with such a name has none beside it.
+    /// Whether histories have such names, too. Otherwise a file with such a name has no files of sub-agents.
     pub is_named_alike: bool,
-    /// Extension of the meta file that may stand beside such a file.
+    /// The extension of the optional meta file beside such a file.
     pub meta: &'static str,
     /// The call that a meta file names.
     pub call: fn(Value<'_>) -> Option<String>,
-    /// How such a file begins; `None`: a later record tells it.
+    /// The beginning of such a file, from one of its first records; `None` if a later record contains it.
     pub beginning: fn(Value<'_>) -> Option<Beginning>,
-    /// The session that a call of a history belongs to, or its result.
+    /// The session to which a call of a history, or its result, belongs.
     pub session: fn(&Item) -> Option<String>,
 }
 
-/// How a sub-agent's file begins. One that doesn't tell both has nothing to show.
+/// The beginning of a sub-agent's file. A file that doesn't contain both has nothing to show.
 pub struct Beginning {
-    /// The session that it belongs to.
+    /// The session to which it belongs.
     pub session: Option<String>,
     /// The sub-agent's task.
     pub prompt: Option<String>,
 }
 
-/// The known dialects: what a pipeline asks whose stream it reads.
+/// The built-in dialects.
 #[derive(Clone, Copy)]
 pub struct Dialects {
-    /// In the order in which they are asked for a claim.
+    /// The dialects. The first that claims a value wins.
     pub rows: &'static [Dialect],
-    /// The program that a value comes from, if its form gives it away and its dialect isn't among these.
+    /// Recognises a program without a built-in dialect by the form of a value.
     pub recognise: fn(Value<'_>) -> Option<ForeignProgram>,
 }
 
@@ -96,7 +96,7 @@ impl Dialects {
         self.rows.iter().find(|dialect| dialect.name == name)
     }
 
-    /// The dialect that a value is an event of.
+    /// The dialect that claims a value as its event.
     pub fn claiming(&self, value: Value<'_>) -> Option<&'static Dialect> {
         self.rows.iter().find(|dialect| (dialect.claim)(value))
     }
@@ -107,72 +107,72 @@ impl Dialects {
     }
 }
 
-/// A program whose dialect isn't known.
+/// A program without a built-in dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignProgram {
     /// Its name.
     pub name: &'static str,
-    /// The dialect whose events its own resemble so closely that that dialect would claim them. It may be chosen by name.
+    /// The dialect that would claim its events because they are so similar. Users may still choose it by name.
     pub resembles: Option<&'static str>,
 }
 
 /// A tool of a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
-    /// Its name. Empty: any name that isn't one of a known tool.
+    /// Its name. Empty for all tools that aren't known.
     pub name: &'static str,
     /// What it does.
     pub deed: Deed,
-    /// What its input is made of.
+    /// The parts of its input.
     pub parts: &'static [InputPart],
 }
 
 impl Tool {
-    /// Sets on a call what it does.
+    /// Sets the deed and the parts of a call.
     pub fn apply_to(self, call: &mut Item) {
         call.deed = Some(self.deed);
         call.does = Some(Does::Input(self.parts));
     }
 }
 
-/// A record and where it stands.
+/// A record to decode.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
-    /// The record, for items to share.
+    /// The record, shared by its items.
     pub record: &'a Arc<Record>,
     /// The event in it: its root, or an element of it.
     pub value: Value<'a>,
-    /// Number of its line.
+    /// The number of its line.
     pub line: u64,
-    /// The call that all of this input is inside of, if it is a sub-agent's own file.
+    /// The call that the whole input is inside of, if it is the file of a sub-agent.
     pub parent: Option<&'a Id>,
 }
 
-/// A dialect beside the known ones: one that the host brings along, for one input.
+/// A dialect that the host provides in addition to the built-in ones, for one input.
 pub struct DialectPlugin {
     /// Its name.
     pub name: Arc<str>,
-    /// Makes events of its records.
+    /// Decodes its records.
     pub decoder: Box<dyn Decoder>,
 }
 
-/// How sure a known dialect is of a record that it claims, beside what dialect plugins say.
+/// The weight of a built-in dialect that claims a record, compared with those of dialect plugins.
 pub const CLAIM: f64 = 0.5;
 
-/// Makes events of the records of one dialect, and holds that dialect's state. What was said of earlier events it
-/// doesn't know. For threads see [`crate::formatter::Formatter`].
+/// Turns the records of one dialect into events, and holds the state of decoding. It doesn't know how earlier events
+/// were shown. On threads, see [`crate::formatter::Formatter`].
 pub trait Decoder: Send {
-    /// How sure it is that the first records of an input are of its dialect: from 0, not at all, to 1. Dialect plugins
-    /// are asked with each further record until one of them or a known dialect is sure of something;
-    /// over [`CLAIM`] a dialect plugin goes first.
+    /// How certain it is that the first records of an input belong to its dialect, from 0 to 1. Dialect plugins
+    /// are asked with each further record until one of them or a built-in dialect claims the input;
+    /// above [`CLAIM`], a dialect plugin takes precedence over a built-in dialect.
     fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
         let _ = first;
         0.0
     }
 
-    /// Says what `input` tells. Any value is fine: what isn't understood becomes an unknown item.
+    /// Decodes `input` and adds its events to `out`. Any value is valid: one that isn't understood becomes an unknown item.
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>);
 
-    /// Ends the input.
+    /// Ends the input, and adds the remaining events to `out`.
     fn end(&mut self, out: &mut Vec<Event>);
 }

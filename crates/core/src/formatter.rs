@@ -1,7 +1,7 @@
-//! What a formatter is: it decides how an item is presented.
+//! Formatters decide how an item is presented.
 //!
-//! A chain asks its formatters in turn until one decides. The last is the built-in one ([`Presentation`]), which decides everything, so no
-//! item is ever lost between them.
+//! A chain calls its formatters in turn until one decides. The last is the built-in one ([`Presentation`]), which always decides, so no
+//! item is lost.
 
 use std::any::Any;
 use std::fmt;
@@ -12,18 +12,18 @@ use crate::profile::Profile;
 use crate::records::{RecordTree, TreeNode};
 use crate::session::Session;
 
-/// What a formatter decided.
+/// The decision of a formatter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Say this.
+    /// Show this view.
     Show(View),
-    /// Say nothing; counted as hidden.
+    /// Show nothing; the item is counted as hidden.
     Hide,
-    /// Ask the next formatter.
+    /// Leave the decision to the next formatter.
     Pass,
 }
 
-/// Why a formatter could not decide. The next one is asked, and the user is told once.
+/// A failure of a formatter. The next formatter decides, and the failure is reported once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatError {
     /// What went wrong, in one line.
@@ -38,65 +38,65 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
-/// What a formatter is told of besides the items that it formats. Each comes once, in the order of the stream.
+/// An event that formatters can observe, besides the items that they format. Each comes once, in the order of the stream.
 #[derive(Clone, Copy, Debug)]
 pub enum Observation<'a> {
     /// The first item is about to come.
     Begin,
-    /// An item is whole. It may be one that nobody will show.
+    /// An item is complete. It may be hidden.
     Complete(&'a Item),
     /// The input has ended.
     End,
 }
 
-/// Decides what to say of an item. Sees neither bytes nor colours nor width. One that may be used on the thread alone that
-/// made it guards itself, and panics elsewhere.
+/// Decides how an item is presented. It sees neither bytes nor colours nor width. A formatter that works only on the thread that
+/// created it must check this itself, and panics on other threads.
 pub trait Formatter: Send {
     /// Its name, for `explain` and for messages.
     fn name(&self) -> &str;
 
-    /// Says what to show of `item`. Depends on its arguments alone, so that a replay says the same.
+    /// Decides about `item`. The result must depend only on the arguments, so that it is the same in a replay.
     fn format(&self, item: &Item, session: &Session) -> Result<Verdict, FormatError>;
 
-    /// Its part that says something of whole records, if it does.
+    /// The part that formats whole records, if it has one.
     fn frames(&self) -> Option<&dyn FrameFormatter> {
         None
     }
 
-    /// Its part that is told of what happens beside the items that it formats, if it listens.
+    /// The part that observes the stream, if it has one.
     fn observer(&self) -> Option<&dyn Observer> {
         None
     }
 
-    /// Its part that runs plugins, if it does.
+    /// The part that runs plugins, if it has one.
     fn plugins(&self) -> Option<&dyn PluginFormatter> {
         None
     }
 }
 
-/// A formatter that may say something of a whole record of the stream, in place of all items that are made of it.
+/// A formatter that may show a whole record of the stream in place of all items that are made of it.
 pub trait FrameFormatter {
-    /// Says what to show of the record that `frame` has, an item that has nothing else. If all formatters pass, the items are formatted.
+    /// Decides about a record; `frame` is an item that has nothing but the record. If all formatters pass, its items are formatted.
     fn frame(&self, frame: &Item, session: &Session) -> Result<Verdict, FormatError>;
 }
 
-/// A formatter that listens.
+/// A formatter that observes the stream.
 pub trait Observer {
-    /// Sees each observation once, before the item of it is formatted; gives what is to be said after that item.
+    /// Called once for each observation, before its item is formatted. Returns blocks to show after that item.
     fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block>;
 }
 
-/// A formatter that runs plugins, which know something of the run, fail, and may be replaced in the middle of it.
+/// A formatter that runs plugins, which may have state, fail, and be replaced in the middle of a run.
 pub trait PluginFormatter {
-    /// What went wrong since this was last asked, though something could be said: it is counted.
+    /// Returns the failures since the last call that didn't prevent a verdict. They are counted.
     fn take_failures(&self) -> Vec<FormatError>;
 
-    /// What it knows of the run so far, for the version of it that takes its place in the middle of the run.
+    /// Its state, for the version that replaces it in the middle of the run.
     fn memory(&self) -> Option<Box<dyn Any>> {
         None
     }
 
-    /// Takes the place of a version before it in the middle of a run. `memory` is what that one knew.
+    /// Replaces an earlier version in the middle of a run; `memory` is the state of that version.
     fn resume(&self, memory: Option<Box<dyn Any>>, session: &Session);
 
     /// A new accumulator of this name, if it has one.
@@ -106,23 +106,23 @@ pub trait PluginFormatter {
     }
 }
 
-/// Folds the records of one thread into one view that grows with them: for what a [`RecordSchema`](crate::records::RecordSchema) can't say.
+/// Folds the records of one thread into a single growing view, if a [`RecordSchema`](crate::records::RecordSchema) isn't expressive enough.
 pub trait Accumulator: Send {
-    /// Takes the next record. Returns whether it is one that it knows; any other stays prose.
+    /// Adds the next record. Returns whether it accepts the record; any other stays prose.
     fn add(&mut self, record: &Item, session: &Session) -> Result<bool, FormatError>;
 
-    /// Says what all records so far come to. If it passes, or fails, they are shown as they are.
+    /// Presents all records so far. If it passes or fails, they are shown as JSON.
     fn view(&mut self, session: &Session) -> Result<Verdict, FormatError>;
 
-    /// The same as JSON, for machine output; `None`: there is nothing to give.
+    /// All records so far as a JSON value, for machine output; `None` if it has none.
     fn json(&mut self) -> Result<Option<String>, FormatError>;
 }
 
-/// The built-in presentation, which is asked last.
+/// The built-in presentation, which is used if no other formatter decides.
 #[derive(Clone, Copy)]
 pub struct Presentation {
-    /// The formatter that a profile wants: it decides everything, and never fails.
+    /// Creates the formatter for a profile. It always decides and never fails.
     pub formatter: fn(&Profile) -> Box<dyn Formatter>,
-    /// Says a node of a tree of records; `None` hides it.
+    /// Formats a node of a tree of records; `None` hides it.
     pub node: fn(&RecordTree, &TreeNode) -> Option<View>,
 }

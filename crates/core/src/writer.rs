@@ -1,21 +1,21 @@
-//! What a writer is: it spells the nodes of a document in one output format. The formats are in a crate of their own.
+//! Writers: each writes the nodes of a document in one output format. The writers themselves are in a separate crate.
 
 use std::fmt;
 
 use crate::outline::{Answer, DocumentHead, DocumentPart, Nest, Node};
 
-/// Spells the nodes of a document in one output format. Sees no item.
+/// Writes the nodes of a document in one output format. It never sees items.
 ///
-/// Calls come in the order `begin`, any number of `node`, `enter`, `leave` and `answer`, `end`; what is written to `out` in
-/// between may be passed on at once, so each call leaves the output in a state that can be shown. For threads see
+/// The order of calls is `begin`, any number of `node`, `enter`, `leave`, `notices` and `answer`, then `end`. Text written to `out` may
+/// be passed on at once, so each call must leave the output in a state that can be shown. On threads, see
 /// [`crate::formatter::Formatter`].
 pub trait Writer: Send {
-    /// What it needs beside the entries.
+    /// What it needs in addition to the entries.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
-    /// Writes what is before the first node.
+    /// Writes the beginning of the document, before the first node.
     fn begin(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;
         Ok(())
@@ -24,67 +24,67 @@ pub trait Writer: Send {
     /// Writes one node.
     fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result;
 
-    /// Begins what is inside of a call. Only for writers that want nests.
+    /// Begins a nest. Only for writers that want nests.
     fn enter(&mut self, nest: &Nest, out: &mut dyn fmt::Write) -> fmt::Result {
         nest.node.iter().try_for_each(|node| self.node(node, out))
     }
 
-    /// Ends what was begun last with [`Writer::enter`].
+    /// Ends the innermost nest that was begun with [`Writer::enter`].
     fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;
         Ok(())
     }
 
-    /// Writes notices in a row. Only for writers that want them so.
+    /// Writes consecutive notices. Only for writers that want notices as one part.
     fn notices(&mut self, nodes: &[Node], out: &mut dyn fmt::Write) -> fmt::Result {
         nodes.iter().try_for_each(|node| self.node(node, out))
     }
 
-    /// Writes the answer of a run. Only for writers that want it.
+    /// Writes the answer of a turn. Only for writers that want answers.
     fn answer(&mut self, answer: &Answer, out: &mut dyn fmt::Write) -> fmt::Result {
         answer.nodes.iter().try_for_each(|node| self.node(node, out))
     }
 
-    /// Writes what is after the last node.
+    /// Writes the end of the document, after the last node.
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
         let _ = out;
         Ok(())
     }
 
-    /// Its part that writes the head of a document, if it has such a head.
+    /// The part that writes the head of a document, if its documents have one.
     fn head(&mut self) -> Option<&mut dyn HeadWriter> {
         None
     }
 
-    /// Its part that writes what isn't done, if it writes rows.
+    /// The part that previews nodes that aren't final, if it writes rows.
     fn live(&mut self) -> Option<&mut dyn LiveWriter> {
         None
     }
 }
 
-/// A writer of documents that have a head: what belongs before all else but is known last, such as the title, the answer, totals. It is
-/// asked only where the head can be put before what was written until then; otherwise the writer writes a document that is complete
+/// A writer of documents with a head: facts that belong at the start but are known last, such as the title, the answer and totals. It is
+/// used only if the sink can put the head before the text; otherwise the writer writes a document that is complete
 /// without it.
 pub trait HeadWriter {
-    /// Keeps from now on what belongs to the head. Called before [`Writer::begin`].
+    /// Holds back from here on everything that belongs to the head. Called before [`Writer::begin`].
     fn hold(&mut self);
 
-    /// Writes what was kept, after [`Writer::end`]; it is put before all that was written.
+    /// Writes the head, after [`Writer::end`]. The sink puts it before all other text.
     fn write_head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result;
 }
 
 /// A writer of rows, which a terminal shows while they grow.
 pub trait LiveWriter {
-    /// Writes nodes that aren't done, as they would stand behind what was written, from the start of a row to the end of one, and
-    /// forgets that it did. Of long texts only what may be in the last `rows` rows need be written.
+    /// Writes nodes that aren't final as they would follow the text so far, in whole rows, and leaves its state unchanged. Of long texts
+    /// it need write only the part that may be in the last `rows` rows.
     fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn fmt::Write) -> fmt::Result;
 
-    /// From here on, rows that are wrapped are wrapped at this many columns.
+    /// Sets the width, in columns, at which rows are wrapped from here on, if they are wrapped.
     fn set_width(&mut self, columns: usize);
 }
 
 impl DocumentPart {
-    /// Lets a writer write it.
+    /// Passes the part to the method of a writer that writes it.
     pub fn write(&self, writer: &mut dyn Writer, out: &mut dyn fmt::Write) -> fmt::Result {
         match self {
             Self::Node(node) => writer.node(node, out),
@@ -96,40 +96,40 @@ impl DocumentPart {
     }
 }
 
-/// What a writer needs beside the entries; each costs a little, so that it comes only where it is wanted.
+/// What a writer needs in addition to the entries. Each has a small cost, so it is provided only if wanted.
 #[expect(clippy::struct_excessive_bools, reason = "each is wanted or not, by itself")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// The time of entries.
     pub time: bool,
-    /// The time of what heads a session, if not that of all entries.
+    /// The time of session headings, even without that of all entries.
     pub date: bool,
-    /// What the run had come to at each entry.
+    /// The figures of the run up to each entry.
     pub figures: bool,
-    /// The answer, apart from the replies before it.
+    /// The answer as a separate part.
     pub answer: bool,
-    /// What sub-agents do, nested in their calls.
+    /// The entries of sub-agents, nested in their calls.
     pub nests: bool,
-    /// Notices in a row, as one part.
+    /// Consecutive notices as one part.
     pub notices: bool,
-    /// What heads a document ([`HeadWriter`]).
+    /// The facts for the head of a document ([`HeadWriter`]).
     pub head: bool,
-    /// With every result the title of its call, also right below that.
+    /// The title of its call with every result, even right below the call.
     pub names: bool,
-    /// Sub-agents by number, rather than the title of its call where what is inside of one doesn't go on.
+    /// Numbered sub-agents, instead of titles of their calls.
     pub agents: bool,
-    /// In which order the entries come.
+    /// The order of the entries.
     pub order: Order,
 }
 
-/// In which order a writer gets entries.
+/// The order in which a writer gets entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As the profile says ([`crate::profile::Pairs`]).
+    /// Chosen by the profile ([`crate::profile::Pairs`]).
     #[default]
     Chosen,
-    /// Results under their calls, unless the profile says never.
+    /// Results under their calls, unless the profile has [`Never`](crate::profile::Pairs::Never).
     Paired,
-    /// That of completion, whatever the profile says.
+    /// The order of completion, regardless of the profile.
     Completion,
 }

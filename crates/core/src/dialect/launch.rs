@@ -1,51 +1,51 @@
-//! How a product's program is started so that its standard output is a stream that we can read.
+//! Starting a product's program so that it writes a stream to its standard output.
 
-/// How the program of a product is started without a person at it.
+/// How to start the program of a product so that it runs without user interaction.
 pub struct Launch {
-    /// What the program is called, without its folder.
+    /// The names of the program, without its folder.
     pub programs: &'static [&'static str],
-    /// Which arguments a command line lacks; it begins behind the program's name.
+    /// Finds the arguments that a command line lacks. Its first argument is the one after the program's name.
     pub complete: fn(&[&str], LaunchWish) -> Result<LaunchPlan, LaunchRefusal>,
 }
 
-/// What is wanted of a stream beside that it can be read.
+/// Requirements for a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LaunchWish {
-    /// Whether it shows messages while they are written.
+    /// Whether it should contain messages while they are being written.
     pub is_live: bool,
     /// The program's version, if it is known.
     pub version: Option<[u32; 3]>,
 }
 
-/// What a command line lacks.
+/// The changes to a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchPlan {
     /// Arguments to add.
     pub added: Vec<&'static str>,
-    /// Where they go, counted from behind the program's name.
+    /// The index at which they are inserted, counted after the program's name.
     pub at: usize,
-    /// Whether an open pipe that nobody writes to would make the program wait for ever.
+    /// Whether the program would wait forever for an open standard input to which nobody writes.
     pub waits_for_stdin: bool,
     /// The task on the command line, if there is one.
     pub task: Option<String>,
-    /// The session that it goes on from, if the command line names it.
+    /// The session that it continues, if the command line names one.
     pub resumes: Option<String>,
 }
 
-/// A command line that can't become a stream.
+/// The error for a command line whose program won't write a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchRefusal {
-    /// Why not.
+    /// The reason.
     pub why: LaunchObstacle,
-    /// The arguments that work, behind the program's name.
+    /// Arguments that work, without the program's name.
     pub instead: Vec<String>,
 }
 
-/// Why a command line can't become a stream.
+/// Why a program won't write a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchObstacle {
-    /// It opens a screen of its own for a person.
+    /// It would run interactively.
     Interactive,
-    /// It asks for another format of its output: this option with its value.
+    /// The command line requests another output format: this option with its value.
     OtherFormat(String),
 }
