@@ -1,9 +1,9 @@
-//! Fenced code blocks of Markdown, line by line: which line begins one, and which ends it.
+//! Finds fenced code blocks in Markdown, line by line.
 
-/// Longest line that may begin a block, in bytes.
+/// The longest line that may begin a block, in bytes.
 const MAX_LINE: usize = 200;
 
-/// Whether the lines so far have left a block open.
+/// The code block that is open after the lines so far, if any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fence {
     /// The line that began the open block.
@@ -11,12 +11,12 @@ pub(crate) struct Fence {
 }
 
 impl Fence {
-    /// The line that began the block that is open, if one is.
+    /// The line that began the open block, if one is open.
     pub(crate) fn open(&self) -> Option<&str> {
         self.begun.as_deref()
     }
 
-    /// Passes a line without blanks at its end. Returns whether it begins or ends a block.
+    /// Takes the next line, without blanks at its end. Returns whether it begins or ends a block.
     pub(crate) fn pass(&mut self, line: &str) -> bool {
         let Some((mark, count)) = marks_of(line) else { return false };
         match &self.begun {
@@ -37,7 +37,7 @@ impl Fence {
     }
 }
 
-/// The marks with which a line that begins or ends a block starts: which character, and how many of it.
+/// The marks of a fence at the start of a line: the character, and its number.
 fn marks_of(line: &str) -> Option<(char, usize)> {
     let text = line.trim_start_matches(' ');
     let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;

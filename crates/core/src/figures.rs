@@ -1,8 +1,8 @@
-//! Spells numbers for people: durations, sizes, counts, money.
+//! Formats figures for people: durations, sizes, counts, money.
 
 use crate::text::Text;
 
-/// `340ms`, `3.4s`, `42s`, `1m 42s`, `2h 5m`.
+/// A duration: `340ms`, `3.4s`, `42s`, `1m 42s`, `2h 5m`.
 pub fn duration(ms: u64) -> Text {
     let seconds = ms / 1000;
     Text::clean_owned(match ms {
@@ -14,7 +14,7 @@ pub fn duration(ms: u64) -> Text {
     })
 }
 
-/// `812 B`, `12.3 KB`, `4.1 MB`.
+/// A size: `812 B`, `12.3 KB`, `4.1 MB`. A kilobyte is 1024 bytes.
 pub fn size(bytes: u64) -> Text {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1024 {
@@ -30,12 +30,12 @@ pub fn size(bytes: u64) -> Text {
     Text::clean_owned(format!("{value:.1} {}", UNITS[unit]))
 }
 
-/// `1,234`.
+/// A whole number: `1,234`.
 pub fn count(number: u64) -> Text {
     Text::clean_owned(count_text(number))
 }
 
-/// `1 file`, `1,234 files`.
+/// A number of things: `1 file`, `1,234 files`.
 pub fn count_of(number: u64, one: &str, many: &str) -> Text {
     let mut text = count_text(number);
     text.push(' ');
@@ -43,7 +43,7 @@ pub fn count_of(number: u64, one: &str, many: &str) -> Text {
     Text::clean_owned(text)
 }
 
-/// Whether `text` is what [`count_of`] gives for these words.
+/// Whether `text` is a possible result of [`count_of`] for these words.
 pub fn is_count_of(text: &str, one: &str, many: &str) -> bool {
     let number = text.rsplit_once(' ').filter(|(_, word)| [one, many].contains(word));
     number.is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b','))
@@ -64,7 +64,7 @@ fn count_text(number: u64) -> String {
     out
 }
 
-/// Tokens, rounded: `812`, `32k`, `1.2M`.
+/// A number of tokens, rounded down: `812`, `32k`, `1.2M`.
 pub fn tokens(number: u64) -> Text {
     Text::clean_owned(match number {
         0..1_000 => number.to_string(),
@@ -74,13 +74,14 @@ pub fn tokens(number: u64) -> Text {
     })
 }
 
-/// A moment, as seconds since 1970: `2025-07-01 14:00 UTC`.
+/// A time, from the seconds since 1970: `2025-07-01 14:00 UTC`. `None` if it is out of range.
 pub fn moment(seconds: i64) -> Option<Text> {
     let time = jiff::Timestamp::from_second(seconds).ok()?;
     Some(Text::clean_owned(time.strftime("%Y-%m-%d %H:%M UTC").to_string()))
 }
 
-/// Dollars with as many digits as say something: `$12.40`, `$0.31`, `$0.0312`. `None` if it is no amount.
+/// An amount in dollars, with more digits if it is small: `$12.40`, `$0.31`, `$0.0312`. `None` if it is negative, too large or not a
+/// number.
 pub fn money(dollars: f64) -> Option<Text> {
     if !(0.0..1e12).contains(&dollars) {
         return None;
@@ -99,7 +100,7 @@ pub fn money(dollars: f64) -> Option<Text> {
     }))
 }
 
-/// The nearest whole number, which is written many times faster than a fraction.
+/// The nearest whole number, which is formatted many times faster than a fraction.
 #[expect(clippy::cast_sign_loss, reason = "amounts of money aren't negative")]
 fn rounded(amount: f64) -> u64 {
     amount.round_ties_even() as u64

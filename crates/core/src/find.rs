@@ -1,14 +1,14 @@
-//! Finds where a byte stands first, as a line feed (`find`), or the first byte of some kind (`length_before`).
+//! Finds the first occurrence of a byte, such as a line feed (`find`), or of a class of bytes (`length_before`).
 //!
-//! Most lines and texts are short, so it is near the start. There sixteen bytes at a time are compared in place, which costs
-//! less than a call of `memchr`: that is made for long texts, and `find` asks it for what lies further on.
+//! Most lines and texts are short, so it is near the start. There sixteen bytes at a time are compared inline, which costs
+//! less than a call of `memchr`: that is optimised for long texts, and `find` calls it only for the rest.
 
 use wide::u8x16;
 
-/// Bytes that are looked at here, before the function for long texts is asked.
+/// How many bytes are searched here before `memchr` is called.
 const NEAR: usize = 64;
 
-/// Where `byte` stands first.
+/// The index of the first `byte`.
 #[inline]
 pub fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
     let near = &bytes[..bytes.len().min(NEAR)];
@@ -20,14 +20,14 @@ pub fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
     }
     match near.last_chunk::<16>() {
         Some(_) if near.len() < bytes.len() => memchr::memchr(byte, &bytes[NEAR..]).map(|at| NEAR + at),
-        // It isn't in what of these was looked at already.
+        // Bytes that were compared already don't match, so the overlap does no harm.
         Some(last) => find_in(byte, *last).map(|at| near.len() - 16 + at),
         None => rest.iter().position(|&other| other == byte),
     }
 }
 
-/// How many bytes from the start are none of those that are looked for. `is_one` knows one of them, `ones` marks them among
-/// sixteen, with a bit for each.
+/// How many bytes are before the first byte of a class. `is_one` returns whether a byte belongs to the class, `ones` a bit mask of
+/// those among sixteen that do.
 #[inline]
 pub fn length_before(bytes: &[u8], is_one: impl Fn(u8) -> bool, ones: impl Fn(u8x16) -> u32) -> usize {
     let first_one = |sixteen: [u8; 16]| first(ones(u8x16::new(sixteen)));
@@ -37,7 +37,7 @@ pub fn length_before(bytes: &[u8], is_one: impl Fn(u8) -> bool, ones: impl Fn(u8
             return at * 16 + end;
         }
     }
-    // There is none before the last sixteen: it does no harm that some of it is looked at again.
+    // Bytes that were compared already don't match, so the overlap does no harm.
     match bytes.last_chunk::<16>() {
         _ if rest.is_empty() => bytes.len(),
         Some(last) => bytes.len() - 16 + first_one(*last).unwrap_or(16),
@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_one_is_found_wherever_it_stands(bytes in prop::collection::vec(b'a'..=b'c', 0..9), before in 0_usize..150) {
+        fn the_first_one_is_found_at_every_position(bytes in prop::collection::vec(b'a'..=b'c', 0..9), before in 0_usize..150) {
             let bytes: Vec<u8> = std::iter::repeat_n(b'-', before).chain(bytes).collect();
             for end in [bytes.len(), before] {
                 let bytes = &bytes[..end];

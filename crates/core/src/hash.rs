@@ -1,4 +1,4 @@
-//! Hashes that are the same in every run and on every machine of one kind.
+//! Hashes that are the same in every run, on machines of the same architecture.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -12,14 +12,14 @@ pub fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
     STATE.hash_one(value)
 }
 
-/// Bytes that are hashed at once.
+/// How many bytes are hashed at once.
 const BLOCK: usize = 64;
 
-/// Hashes a text that comes in pieces, without holding it: however it is cut, the hash is the same.
+/// Hashes a text that comes in pieces, without storing it. The hash doesn't depend on how the text is split.
 #[derive(Clone)]
 struct TextHasher {
     hasher: FoldHasher<'static>,
-    /// The end of the text so far that is no whole block.
+    /// The incomplete block at the end of the text so far.
     rest: [u8; BLOCK],
     length: u64,
 }
@@ -48,7 +48,7 @@ impl TextHasher {
         self.rest[..rest.len()].copy_from_slice(rest);
     }
 
-    /// The hash of all that was written.
+    /// The hash of the whole text.
     fn finish(mut self) -> u64 {
         self.hasher.write(&self.rest[..self.length as usize % BLOCK]);
         self.hasher.write_u64(self.length);
@@ -63,21 +63,21 @@ impl fmt::Write for TextHasher {
     }
 }
 
-/// The same without the blanks at the start and at the end.
+/// Hashes a text without the blanks at its start and end.
 pub(crate) struct TrimmedHasher {
     all: TextHasher,
-    /// Up to the last that is no blank, if blanks followed.
+    /// The state after the last character that isn't a blank, if blanks followed.
     solid: Option<TextHasher>,
-    /// Bytes that were written, blanks included.
+    /// How many bytes were written, including blanks.
     length: u64,
 }
 
-/// What hashing a text found.
+/// The hash and length of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Trimmed {
-    /// The hash of what stands between the blanks, or `None` if there were only blanks.
+    /// The hash of the text without the blanks at its start and end; `None` if it is blank.
     pub(crate) hash: Option<u64>,
-    /// Bytes of the text, blanks included.
+    /// The length of the text in bytes, including blanks.
     pub(crate) length: u64,
 }
 
@@ -86,7 +86,7 @@ impl TrimmedHasher {
         Self { all: TextHasher::new(), solid: None, length: 0 }
     }
 
-    /// What was found.
+    /// The hash and length of the whole text.
     pub(crate) fn finish(self) -> Trimmed {
         let text = self.solid.unwrap_or(self.all);
         Trimmed { hash: (text.length > 0).then(|| text.finish()), length: self.length }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_have_other_hashes() {
+    fn different_texts_have_different_hashes() {
         let of = |text: &str| {
             let mut hasher = TextHasher::new();
             let _ = hasher.write_str(text);

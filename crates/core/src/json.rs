@@ -164,19 +164,19 @@ impl Record {
         Value { record: self, node }
     }
 
-    /// The value that begins at this byte of the text.
+    /// The node of the value that begins at byte `start` of the text.
     fn node_at(&self, start: usize) -> Option<u32> {
         let node = self.nodes.binary_search_by_key(&start, |node| node.start as usize).ok()?;
         u32::try_from(node).ok()
     }
 
-    /// What stands between the quotes of a key without escapes: bytes compare faster than text.
+    /// The bytes between the quotes of a key without escapes: bytes compare faster than text.
     #[inline]
     fn key(&self, node: &ValueNode) -> &[u8] {
         &self.text.as_bytes()[node.start as usize + 1..node.end as usize - 1]
     }
 
-    /// What stands between the quotes of the string at `node`.
+    /// The string at `node`, without its quotes.
     #[inline]
     fn string(&self, node: &ValueNode) -> Str<'_> {
         Str::between_quotes(&self.text[node.start as usize + 1..node.end as usize - 1], node.escaped)

@@ -1,12 +1,12 @@
-//! The pure core of streamfmt: the bytes of a coding agent's event stream become items (what is),
-//! items become entries (what is said), entries become text.
+//! The pure core of streamfmt: the bytes of a coding agent's event stream become items (the facts),
+//! items become entries (their presentation), entries become text.
 //!
 //! ```text
 //! bytes → frame → event → item → entry → text
 //!         frame   dialect session formatter writer
 //! ```
 //!
-//! No files, sockets, environment, clock, threads or randomness: bytes and time are handed in.
+//! It uses no files, sockets, environment, clock, threads or randomness: callers pass bytes and the time.
 
 pub mod budget;
 pub mod clip;

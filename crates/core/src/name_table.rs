@@ -1,26 +1,26 @@
-//! A fixed table of names and their meanings, as of tools, keys and facts: one is found by its hash, without comparing them all.
+//! A hash table with a fixed set of names, for tools, keys and facts.
 
 use std::sync::LazyLock;
 
 use crate::json::is_same;
 
-/// Known names, each with what it means.
+/// A map from known names to values.
 pub struct NameTable<T: 'static> {
-    /// Positions in the table plus one, by hash of the name; zero is empty.
+    /// Indexes into the table plus one, by the hash of the name; zero is an empty slot.
     slots: [u8; SLOTS],
     table: &'static [(&'static str, T)],
 }
 
-/// Room for twice the names of the largest table, so that a look-up ends soon.
+/// The number of slots: twice the names of the largest table, so that collisions are rare.
 const SLOTS: usize = 256;
 
 impl<T: Copy> NameTable<T> {
-    /// Names that are sorted into their slots at first use.
+    /// A table that is built at its first use.
     pub const fn lazy(make: fn() -> Self) -> LazyLock<Self> {
         LazyLock::new(make)
     }
 
-    /// Sorts a table of up to 200 names.
+    /// Builds a table of up to 200 names.
     pub fn new(table: &'static [(&'static str, T)]) -> Self {
         debug_assert!(table.len() <= 200, "a table that would fill its slots");
         let mut slots = [0; SLOTS];
@@ -34,14 +34,14 @@ impl<T: Copy> NameTable<T> {
         Self { slots, table }
     }
 
-    /// What `name` means, if it is known.
+    /// The value of `name`, if it is known.
     #[inline]
     pub fn get(&self, name: &[u8]) -> Option<T> {
         self.at(hash(name), name)
     }
 
-    /// What `name` means, if it is known in this slot or a later one. Most names are in their own.
-    #[expect(clippy::inline_always, reason = "it is asked of every key of a line")]
+    /// The value of `name`, if it is in this slot or a later one. Most names are in the first.
+    #[expect(clippy::inline_always, reason = "it is called for every key of a line")]
     #[inline(always)]
     fn at(&self, slot: usize, name: &[u8]) -> Option<T> {
         let (known, meaning) = self.table[usize::from(self.slots[slot]).checked_sub(1)?];
@@ -54,7 +54,7 @@ impl<T: Copy> NameTable<T> {
     }
 }
 
-/// Length and both ends tell the names of one product apart well enough.
+/// The slot of a name, from its length and both ends, which distinguish the names of one product well enough.
 #[inline]
 fn hash(name: &[u8]) -> usize {
     let ends = match (name.first_chunk::<4>(), name.last_chunk::<4>()) {

@@ -1,12 +1,12 @@
-//! Names that are written as one text, with blanks between them.
+//! Lists of names, written as one text and separated by blanks.
 
 use std::sync::OnceLock;
 
-/// Names of one kind: options, types of lines, keywords of a language.
+/// A list of names: options, types of lines, keywords of a language.
 #[derive(Debug)]
 pub struct Names {
     text: &'static str,
-    /// They are parted when they are first needed.
+    /// The separate names, split at first use.
     all: OnceLock<Vec<&'static str>>,
 }
 
@@ -16,17 +16,17 @@ impl Names {
         Self { text, all: OnceLock::new() }
     }
 
-    /// All of them, in the order written.
+    /// All names, in the order written.
     pub fn all(&self) -> &[&'static str] {
         self.all.get_or_init(|| self.text.split_whitespace().collect())
     }
 
-    /// Whether this is one of them.
+    /// Whether `name` is one of them.
     pub fn has(&self, name: &str) -> bool {
         self.all().contains(&name)
     }
 
-    /// The name that equals this one, if it is one of them. They must be sorted.
+    /// The static name equal to `name`, if it is one of them. The list must be sorted.
     pub fn find(&self, name: &str) -> Option<&'static str> {
         debug_assert!(self.all().is_sorted(), "names that are searched");
         self.all().binary_search(&name).ok().map(|place| self.all()[place])

@@ -1,6 +1,6 @@
-//! Finds the name that was meant by one that is written wrong.
+//! Suggests known names for misspelled ones.
 
-/// The name of `names` that is so like `word` that it was probably meant.
+/// The name of `names` that is similar enough to `word` to be probably meant.
 pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase().replace('_', "-");
     let tolerated = (word.chars().count() / 3).clamp(1, 4);
@@ -8,7 +8,7 @@ pub fn nearest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     (distance <= tolerated).then_some(name)
 }
 
-/// A hint for an unknown name: the known name that is nearest to it, or all known names if none is near.
+/// A hint for an unknown name: the most similar known name, or all known names if none is similar.
 pub(crate) fn hint(word: &str, names: &[&str]) -> String {
     match nearest(word, names) {
         Some(near) => format!("(did you mean {near:?}?)"),
@@ -16,8 +16,8 @@ pub(crate) fn hint(word: &str, names: &[&str]) -> String {
     }
 }
 
-/// How many characters must be put, taken, changed or swapped with the next to make `a` of `b`.
-/// Of longer words only the first 64 characters count.
+/// How many characters must be inserted, removed, replaced or swapped with the next one to turn `a` into `b`.
+/// Only the first 64 characters count.
 fn distance(a: &str, b: &str) -> usize {
     let [a, b] = [a, b].map(|word| word.char_indices().nth(64).map_or(word, |(end, _)| &word[..end]));
     strsim::osa_distance(a, b)
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_found_only_if_it_is_near() {
+    fn a_name_is_found_only_if_it_is_similar() {
         for (word, names, found) in [
             ("haed", &["head", "tail"][..], Some("head")),
             ("Full", &["full", "lines"], Some("full")),

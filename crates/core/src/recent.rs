@@ -1,4 +1,4 @@
-//! A bounded memory of what came last: values by hash, for all that must be known again later in a stream without end.
+//! A bounded map of the most recent values, for recognising them later in an endless stream.
 
 use std::array;
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use foldhash::fast::FixedState;
 
 type Generation<V> = HashMap<u64, V, FixedState>;
 
-/// Values by hashes: those that were added last, at least `OLDER` generations of them. When a generation is full, the
-/// oldest one is forgotten whole: taking out the oldest values alone would move all others.
+/// A map from hashes to the values that were added last: at least `OLDER` generations of them. When a generation is full, the
+/// oldest one is dropped as a whole, because removing single values would move all others.
 #[derive(Debug)]
 pub struct Recent<V, const OLDER: usize> {
-    /// Values of a generation: seven eighths of a power of two, which is what a table takes before it grows.
+    /// The most values of a generation: seven eighths of a power of two, the load at which a table grows.
     most: usize,
     newest: Generation<V>,
     /// From the newest to the oldest.
@@ -26,26 +26,26 @@ impl<V, const OLDER: usize> Recent<V, OLDER> {
         Self { most, newest: Generation::default(), older: array::from_fn(|_| Generation::default()) }
     }
 
-    /// The value that was added under `key`, while it is known.
+    /// The value of `key`, while it is remembered.
     pub fn get(&self, key: u64) -> Option<&V> {
         self.newest.get(&key).or_else(|| self.older.iter().find_map(|generation| generation.get(&key)))
     }
 
-    /// The same, to be changed.
+    /// Like [`Self::get`], mutable.
     pub fn get_mut(&mut self, key: u64) -> Option<&mut V> {
         let mut generations = std::iter::once(&mut self.newest).chain(&mut self.older);
         generations.find_map(|generation| generation.get_mut(&key))
     }
 
-    /// Adds a value under `key`, unless there is one: that stays as it is, and is given.
+    /// Adds a value for `key`, unless there is one already: then that stays unchanged, and is returned.
     pub fn add(&mut self, key: u64, value: impl FnOnce() -> V) -> Option<&V> {
         let known = self.older.iter().position(|generation| generation.contains_key(&key));
         if let Some(generation) = known {
             return self.older[generation].get(&key);
         }
         let count = self.newest.len();
-        // Where there are so many values there will be more, and the table takes all its room. To grow by and by would touch twice
-        // the memory.
+        // With this many values, more will probably come, so the table is grown to its full size at once. Growing it in steps would
+        // touch twice the memory.
         if count == self.most / 8 {
             self.newest.reserve(self.most - count);
         } else if count >= self.most && !self.newest.contains_key(&key) {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_values_are_known_and_the_oldest_are_not() {
+    fn the_last_values_are_remembered_and_the_oldest_are_not() {
         keeps_the_last::<3>(56);
         keeps_the_last::<1>(7_168);
         keeps_the_last::<3>(28_672);

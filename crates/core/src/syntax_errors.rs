@@ -1,16 +1,16 @@
-//! The syntax errors of a TOML file, without those that only follow from an earlier one.
+//! The syntax errors of a TOML file, without those that are only a consequence of an earlier one.
 //!
-//! The parser recovers from an error and goes on. After a missing `]` it takes everything that follows for elements
-//! of the array, and reports each of them. Only the first of these helps.
+//! The parser recovers from an error and continues. After a missing `]` it takes everything up to the end for elements
+//! of the array, and reports each of them. Only the first of these errors is useful.
 
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue, Error};
 
-/// Errors of one file, in its order.
+/// The errors of one file, in order.
 #[derive(Debug, Default)]
 pub struct SyntaxErrors {
-    /// Where each is and what is wrong, in one line; at most one for a line of the file.
+    /// The span and the one-line message of each; at most one per line of the file.
     pub errors: Vec<(Range<usize>, String)>,
 }
 
@@ -29,7 +29,7 @@ impl SyntaxErrors {
         errors.sort_by_key(|(span, _)| span.start);
         let unclosed = errors.iter().position(|(_, message)| message.starts_with("unclosed array"));
         if let Some(unclosed) = unclosed {
-            // It is noticed late, often at the end of the file: the bracket is missing where the first error is.
+            // The parser notices it late, often at the end of the file: the bracket is missing at the first error.
             let message = errors[unclosed].1.clone();
             errors[0].1 = message;
             errors.truncate(1);
@@ -48,9 +48,9 @@ impl SyntaxErrors {
         Self { errors }
     }
 
-    /// Whether a value can't be relied on, since there is an error in it or at its end.
+    /// Whether a value is unreliable because there is an error in it or at its end.
     pub fn spoil(&self, value: &DeValue<'_>, span: &Range<usize>) -> bool {
-        // A table holds other values, which are looked at one by one.
+        // A table contains other values, which are checked one by one.
         let next = self.errors.partition_point(|(at, _)| at.start < span.start);
         !value.is_table() && self.errors.get(next).is_some_and(|(at, _)| at.start <= span.end)
     }
@@ -60,21 +60,21 @@ impl SyntaxErrors {
 mod tests {
     use super::*;
 
-    fn told(source: &str) -> Vec<String> {
+    fn messages(source: &str) -> Vec<String> {
         let (_, errors) = SyntaxErrors::parse(source);
         errors.errors.into_iter().map(|(span, message)| format!("{}: {message}", span.start)).collect()
     }
 
     #[test]
     fn a_missing_bracket_is_one_error_where_it_is_missing() {
-        assert_eq!(told("a = [\"x\", \"y\"\nb = 1\n[c]\nd = []\n"), ["14: unclosed array, expected `]`"]);
-        assert_eq!(told("a = [1, 2"), ["9: unclosed array, expected `]`"]);
+        assert_eq!(messages("a = [\"x\", \"y\"\nb = 1\n[c]\nd = []\n"), ["14: unclosed array, expected `]`"]);
+        assert_eq!(messages("a = [1, 2"), ["9: unclosed array, expected `]`"]);
     }
 
     #[test]
     fn errors_in_several_lines_are_all_reported() {
-        assert_eq!(told("a =\nb = 1\nc = d\n").len(), 2);
-        assert_eq!(told("a = 1\n"), [""; 0]);
+        assert_eq!(messages("a =\nb = 1\nc = d\n").len(), 2);
+        assert_eq!(messages("a = 1\n"), [""; 0]);
     }
 
     #[test]

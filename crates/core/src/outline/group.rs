@@ -63,15 +63,15 @@ mod tests {
 
     #[test]
     fn words_and_edges_are_separate_from_work() {
-        let said = || View::of(vec![Block::prose("reply", "Done.")]);
+        let prose = || View::of(vec![Block::prose("reply", "Done.")]);
         let titled = |mark| View::titled(mark, Line::of("text", "x"));
         for (kind, view, group) in [
-            (Kind::Reply, said(), Group::Words),
+            (Kind::Reply, prose(), Group::Words),
             (Kind::Prompt, titled("prompt"), Group::Work),
-            (Kind::Notice, said(), Group::Work),
+            (Kind::Notice, prose(), Group::Work),
             (Kind::Notice, titled("session"), Group::Edge),
-            (Kind::Outcome, said(), Group::Edge),
-            (Kind::Result, said(), Group::Work),
+            (Kind::Outcome, prose(), Group::Edge),
+            (Kind::Result, prose(), Group::Work),
         ] {
             assert_eq!(Entry::new("id", kind, view).group(), group, "{kind:?}");
         }

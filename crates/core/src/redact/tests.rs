@@ -216,14 +216,14 @@ fn a_secret_over_several_spans_is_masked() {
 #[test]
 fn a_key_in_lines_that_come_one_by_one_is_masked() {
     let mut redactor = redactor(&Redaction::secrets());
-    let mut said = Vec::new();
+    let mut shown = Vec::new();
     for line in format!("{}\nfree", key(2)).lines() {
         let mut view = View::of(vec![Block::text("unknown", line.to_owned())]);
         redactor.raw_line(&mut view);
         let [Block::Code { text, .. }] = &view.body[..] else { panic!("{view:?}") };
-        said.push(text.to_string());
+        shown.push(text.to_string());
     }
-    assert_eq!(said, ["[redacted private-key]", "…", "…", "…", "free"]);
+    assert_eq!(shown, ["[redacted private-key]", "…", "…", "…", "free"]);
 }
 
 #[test]

@@ -67,12 +67,12 @@ fn the_open_string_is_reported_and_cut_at_its_start() {
     let root = found.record.root();
     let [old, new] = root.get_all(["old", "new"]).map(Option::unwrap);
     assert_eq!(found.open, Some(new.node()));
-    let said = |value: Value<'_>| value.decode().unwrap().into_owned();
+    let decoded = |value: Value<'_>| value.decode().unwrap().into_owned();
     let cut_of = |value: Value<'_>| found.cuts.iter().find(|(node, _)| *node == value.node()).unwrap().1;
     assert_eq!(cut_of(new), Cut { bytes: 7 * 22, lines: 22 });
-    assert_eq!(said(new), format!("[… 154 bytes left out]\n{}", "a line\n".repeat(8)));
+    assert_eq!(decoded(new), format!("[… 154 bytes left out]\n{}", "a line\n".repeat(8)));
     assert_eq!(cut_of(old), Cut { bytes: 136, lines: 0 });
-    assert_eq!(said(old), format!("[… 136 bytes left out]\n{}", "é".repeat(32)));
+    assert_eq!(decoded(old), format!("[… 136 bytes left out]\n{}", "é".repeat(32)));
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn json() -> impl Strategy<Value = String> {
 /// Checks that `part` is the beginning of `whole`: all values but the last are the same.
 fn assert_part(found: &ReadableJson, part: Value<'_>, whole: Value<'_>, is_last: bool) {
     if let Some((_, cut)) = found.cuts.iter().find(|(node, _)| *node == part.node()) {
-        let (said, all) = (part.decode().unwrap(), whole.decode().unwrap());
-        let kept = said.strip_prefix(&format!("{}\n", left_out(cut.bytes))).unwrap();
+        let (text, all) = (part.decode().unwrap(), whole.decode().unwrap());
+        let kept = text.strip_prefix(&format!("{}\n", left_out(cut.bytes))).unwrap();
         assert!(all[cut.bytes..].starts_with(kept), "{part:?} of {whole:?}");
         assert_eq!(cut.lines, all[..cut.bytes].matches('\n').count());
         return;
