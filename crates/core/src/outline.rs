@@ -272,8 +272,8 @@ impl Outline {
         nodes
     }
 
-    /// Notes a hidden item of the main thread, for a document of answers only: it may end a turn, or follow replies that thus aren't
-    /// the answer.
+    /// Notes a hidden item of the main thread, for a document of answers only: it may end a turn, or show that the replies before it
+    /// aren't the answer.
     pub fn pass_over(&mut self, kind: Kind, parts: &mut Vec<DocumentPart>) {
         let end = &mut self.end;
         match kind {
@@ -465,8 +465,8 @@ impl NodePlacement {
         }
     }
 
-    /// The calls that an entry of this depth is inside of, the outermost first. In place of one that is no longer known, it has the
-    /// open nest of that depth.
+    /// The calls that an entry of this depth is inside of, the outermost first. A call that is no longer known is replaced by that of the
+    /// open nest at its depth.
     fn path(&self, entry: &Entry, depth: usize) -> Vec<Option<Id>> {
         let mut path = vec![entry.parent.clone(); depth];
         // Below the deepest nest a parent's parent isn't one level up.

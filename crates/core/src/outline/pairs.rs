@@ -200,7 +200,7 @@ impl Pairing {
         self.is_releasing = before;
     }
 
-    /// Notes that entries are inside of a call, so that it doesn't wait for its result any longer.
+    /// Notes that entries are inside of a call. Unless they are gathered, the call doesn't wait for its result any longer.
     fn enter(&mut self, call: Option<&Id>, out: &mut Vec<Paired>) {
         let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
             return;

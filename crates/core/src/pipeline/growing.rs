@@ -61,7 +61,7 @@ struct TextEnd {
 }
 
 impl TextEnd {
-    /// Moves to the end of `text`. Starts again if that isn't the text before, as it was or grown.
+    /// Moves forward to the end of `text`. Starts over if `text` isn't the previous text or a continuation of it.
     fn advance(&mut self, text: &str) {
         let is_same = text.as_bytes().get(..self.start).is_some_and(|begin| begin.ends_with(&self.before));
         if !is_same || !text.is_char_boundary(self.start) {
