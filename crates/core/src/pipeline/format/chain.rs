@@ -68,7 +68,7 @@ impl FormatterChain {
     ) -> Self {
         Self {
             output_kind,
-            reads_frames: reads_frames(&formatters),
+            reads_frames: reads_frames(output_kind, &formatters),
             formatters,
             presentation,
             standard: (presentation.formatter)(&profile),
@@ -81,7 +81,7 @@ impl FormatterChain {
 
     /// Replaces the formatters.
     pub(super) fn set_formatters(&mut self, formatters: Formatters) {
-        self.reads_frames = reads_frames(&formatters);
+        self.reads_frames = reads_frames(self.output_kind, &formatters);
         self.formatters = formatters;
     }
 
@@ -261,8 +261,10 @@ impl FormatterChain {
     }
 }
 
-fn reads_frames(formatters: &Formatters) -> bool {
-    formatters.iter().any(|formatter| formatter.frames().is_some())
+/// Whether formatters may show a record in place of its items. Items are written without views, so that nothing replaces them there.
+fn reads_frames(output_kind: OutputKind, formatters: &Formatters) -> bool {
+    !matches!(output_kind, OutputKind::Items)
+        && formatters.iter().any(|formatter| formatter.frames().is_some())
 }
 
 /// Whether the items inside of a call may be those of a sub-agent. If the call isn't known, they may be.

@@ -73,6 +73,21 @@ fn a_view_of_frames_is_filtered_like_the_first_item() {
 }
 
 #[test]
+fn items_and_the_trees_of_their_records_know_no_view_of_frames() {
+    let plugin = r#"sf.view("frame", function(item) return "replaced" end)"#;
+    let records =
+        r#"{\"type\":\"project\",\"name\":\"A\",\"startDate\":\"2026-01-01\",\"endDate\":\"2026-02-01\"}"#;
+    let reply = assistant(&format!(r#"{{"type":"text","text":"{records}"}}"#));
+    let items = |builder: crate::Builder| {
+        let engine = builder.writer("items").set("records=project").build().unwrap();
+        ran(&engine, &[&reply]).text
+    };
+    let expected = items(Engine::builder());
+    assert!(expected.contains("\"tree\""), "{expected}");
+    assert_eq!(items(Engine::builder().pack(Pack::from_source("p.lua", plugin))), expected);
+}
+
+#[test]
 fn a_view_of_frames_that_fails_leaves_the_record_to_its_items() {
     let plugin = r#"sf.view("frame", function(item) return sf.text(item.frame.message.content[1].name) end)"#;
     let ran = run(plugin, &strs(&bash()));
