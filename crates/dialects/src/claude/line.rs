@@ -37,7 +37,7 @@ impl FieldNode {
 /// The positions of the fields of an envelope.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Envelope {
-    /// By their keys.
+    /// The fields, by their keys.
     fields: [FieldNode; EnvelopeKey::FIELDS],
     pub(super) flags: Flags,
     /// The fields of `message`.

@@ -231,7 +231,7 @@ impl CurrentMessage {
         }
     }
 
-    /// Returns the id of the streamed block that this complete one is equal to, and marks it as complete.
+    /// Returns the id of the streamed block that corresponds to this complete one, and marks it as complete.
     fn twin(&mut self, whole: &WholeBlock<'_>) -> Option<Id> {
         let twin = self.streamed.iter_mut().find(|streamed| {
             let is_same = whole.call.is_none() || streamed.id.as_ref() == whole.call;
