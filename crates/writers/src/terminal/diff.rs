@@ -190,9 +190,9 @@ pub(crate) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bo
     let mut known = WordNumbers::default();
     let (my_numbers, their_numbers) = (numbers_of(&mine, &mut known), numbers_of(&theirs, &mut known));
     let all = solid(text);
-    let is_telling = |kept: usize| kept * 2 >= all && kept > 0;
+    let is_useful = |kept: usize| kept * 2 >= all && kept > 0;
     // The words that both have, in any order, are an upper limit: most lines with little in common end here.
-    if !is_telling(shared(&mine, &my_numbers, &their_numbers)) {
+    if !is_useful(shared(&mine, &my_numbers, &their_numbers)) {
         return None;
     }
     let mut parts: Vec<(&str, bool)> = Vec::new();
@@ -212,7 +212,7 @@ pub(crate) fn changed<'a>(text: &'a str, other: &str) -> Option<Vec<(&'a str, bo
         }
         parts.push((part, !same));
     }
-    is_telling(kept).then_some(parts)
+    is_useful(kept).then_some(parts)
 }
 
 /// Returns the number of bytes of `text` that aren't blank.
