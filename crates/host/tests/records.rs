@@ -15,6 +15,7 @@ use streamfmt::core::outline::Document;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::profile::DrawnRecords;
 use streamfmt::core::records::{RecordField, RecordParent, RecordSchema, RecordType};
+use streamfmt::writers::WRITERS;
 
 const PLAN: &str = r#"Two lists, since the data can move first.
 
@@ -77,9 +78,13 @@ fn schema() -> Arc<RecordSchema> {
 
 /// A pipeline that draws records.
 fn pipeline(writer: &str, output: Option<Output>) -> Pipeline {
+    drawing(schema(), writer, output)
+}
+
+fn drawing(schema: Arc<RecordSchema>, writer: &str, output: Option<Output>) -> Pipeline {
     let engine = Engine::builder().dialect("claude").writer(writer).profile("default").build().unwrap();
     let mut setup = engine.setup();
-    setup.profile.records = Some(DrawnRecords::Schema(schema()));
+    setup.profile.records = Some(DrawnRecords::Schema(schema));
     setup.output = output.unwrap_or(setup.output);
     Pipeline::new(setup)
 }
@@ -200,6 +205,34 @@ Two lists, since the data can move first.
     let markdown = written("markdown", &whole("m", PLAN));
     assert!(markdown.starts_with(expected), "{markdown}");
     assert_eq!(outline(&folded(&[whole("m", PLAN)])), DRAWN);
+}
+
+#[test]
+fn every_writer_writes_a_tree_of_any_depth() {
+    let mut schema = (*schema()).clone();
+    let mut part = schema.types.pop().unwrap();
+    (part.name, part.id) = ("part".to_owned(), Some("id".to_owned()));
+    part.parent = Some(RecordParent { kind: "part".to_owned(), field: Some("in".to_owned()) });
+    part.fields = ["id", "in?", "name"].map(field).into();
+    schema.types = vec![part];
+    let mut text = json!({"type": "part", "id": "0", "name": "level 0."}).to_string();
+    for level in 1..300 {
+        let (id, above) = (level.to_string(), (level - 1).to_string());
+        let record = json!({"type": "part", "id": id, "in": above, "name": format!("level {level}.")});
+        text += &format!("\n{record}");
+    }
+    text += "\n{\"type\": \"complete\"}";
+    let prompt = json!({"type": "user", "message": {"role": "user", "content": "Go on."}, "session_id": "s"});
+    let input = whole("m", &text) + &format!("{prompt}\n") + &whole("n", "Done.");
+    for row in WRITERS {
+        let mut pipeline = drawing(Arc::new(schema.clone()), row.name, None);
+        let mut out = String::new();
+        pipeline.push(input.as_bytes(), &mut out).unwrap();
+        pipeline.finish(&mut out).unwrap();
+        for level in [0, 8, 9, 299] {
+            assert!(out.contains(&format!("level {level}.")) || row.name == "cast", "{}: {level}", row.name);
+        }
+    }
 }
 
 #[test]

@@ -157,7 +157,7 @@ impl Html {
     /// Writes an entry, with its result if it is a call.
     fn write(&self, node: &Node, out: &mut HtmlOut<'_>) {
         let entry = &*node.entry;
-        let level = usize::from(entry.level).min(LEVELS.len());
+        let level = usize::from(entry.level).min(LEVELS.len() - 1);
         let failed = failed(node.entries().any(Entry::is_failed));
         let anchor = begin_entry(entry, &[class_of(entry), LEVELS[level], failed], out);
         match entry.kind {
