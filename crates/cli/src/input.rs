@@ -187,7 +187,7 @@ impl InputSource {
         }
     }
 
-    /// Opens it; `is_again`: it was read before and is rewound. A named pipe waits here for its writer.
+    /// Opens it; `is_again`: it was read before and is rewound.
     pub(crate) fn open(&self, follow: bool, is_again: bool) -> io::Result<OpenInput> {
         let file = match self {
             Self::Stdin => stdin()?,
@@ -198,7 +198,7 @@ impl InputSource {
             Self::File(path) if follow && fs::metadata(path).map_or(true, |metadata| metadata.is_file()) => {
                 return Ok(OpenInput::Growing(Follower::new(path, None).into()));
             }
-            Self::File(path) => File::open(path)?,
+            Self::File(path) => open_file(path)?,
             Self::Part { path, start, size } => return open_part(path, *start, *size),
             // An agent is started, not opened.
             Self::Newest(_) | Self::Agent { .. } => return Err(io::ErrorKind::NotFound.into()),
@@ -255,6 +255,23 @@ fn is_stdin_given() -> bool {
 fn is_stdin_given() -> bool {
     use std::io::IsTerminal;
     !io::stdin().is_terminal()
+}
+
+/// Opens a file. A named pipe opens at once, so that signals end the wait for its writer, which is a wait for its bytes then.
+#[cfg(target_os = "linux")]
+fn open_file(path: &Path) -> io::Result<File> {
+    use rustix::fs::{OFlags, fcntl_setfl};
+    use std::os::unix::fs::OpenOptionsExt;
+    let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(nonblocking).open(path)?;
+    fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
+}
+
+/// Opens a file. Elsewhere a pipe that no writer has opened yet may look like one that ended.
+#[cfg(not(target_os = "linux"))]
+fn open_file(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// Standard input without a buffer, so available bytes can be read at once.

@@ -276,6 +276,25 @@ fn a_named_pipe_is_an_input() {
     assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("First reply."));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_the_wait_for_a_writer_of_a_named_pipe() {
+    let folder = Folder::new();
+    let pipe = folder.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let child = folder.command("pipe").spawn().unwrap();
+    let opened = format!("/proc/{}/fd", child.id());
+    crate::program::until(
+        || "the pipe isn't open".to_owned(),
+        || {
+            let mut files = std::fs::read_dir(&opened).unwrap().flatten();
+            files.any(|file| std::fs::read_link(file.path()).is_ok_and(|path| path.ends_with("pipe")))
+        },
+    );
+    send(&child, Signal::INT);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_lets_the_writer_finish_and_is_told_by_the_exit_code() {
