@@ -10,7 +10,7 @@ use regex::Regex;
 /// The most lines of code that each crate has, by its folder. A ceiling is raised in a commit of its own, which says what for.
 const CEILINGS: &[(&str, usize)] = &[
     ("bench", 310),
-    ("cli", 7_650),
+    ("cli", 7_700),
     ("core", 14_500),
     ("dialects", 5_700),
     ("formatters", 3_500),
