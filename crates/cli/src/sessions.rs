@@ -145,7 +145,9 @@ fn refuse(error: &StoreError) -> u8 {
     match error {
         StoreError::Newer(_) => USAGE,
         StoreError::File(_, error) if error.kind() == io::ErrorKind::NotFound => USAGE,
-        StoreError::Damaged(_) | StoreError::File(..) | StoreError::Database(..) => OUTPUT,
+        StoreError::Damaged(_) | StoreError::Full(_) | StoreError::File(..) | StoreError::Database(..) => {
+            OUTPUT
+        }
     }
 }
 

@@ -53,11 +53,17 @@ pub enum StoreNotice {
         /// The number of rows that could be copied from it.
         saved: usize,
     },
+    /// The disk is full, so that rows of runs are missing or incomplete.
+    Full,
 }
 
 impl fmt::Display for StoreNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Replaced { aside, saved } = self;
+        let Self::Replaced { aside, saved } = self else {
+            return f.write_str(
+                "the disk is full: the latest runs may be missing or incomplete here until there is room",
+            );
+        };
         write!(
             f,
             "the database of sessions was damaged: it is now {}; a new one was made of the {saved} entries that could be read, and of logs \
@@ -74,6 +80,8 @@ pub enum StoreError {
     Newer(PathBuf),
     /// The database is damaged: see [`Store::mended`].
     Damaged(PathBuf),
+    /// The disk is full.
+    Full(PathBuf),
     /// A file can't be read or written.
     File(PathBuf, io::Error),
     /// `SQLite` reports something else.
@@ -84,6 +92,9 @@ impl StoreError {
     fn of(path: &Path, error: &rusqlite::Error) -> Self {
         if database::is_damage(error) {
             return Self::Damaged(path.to_owned());
+        }
+        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) {
+            return Self::Full(path.to_owned());
         }
         let reason = match error {
             rusqlite::Error::SqliteFailure(code, None) => {
@@ -105,6 +116,7 @@ impl fmt::Display for StoreError {
                 path.display()
             ),
             Self::Damaged(path) => write!(f, "{}: the database is damaged", path.display()),
+            Self::Full(path) => write!(f, "{}: the disk is full", path.display()),
             Self::File(path, error) => {
                 let text = error.to_string();
                 let reason = text.split(" (os error").next().unwrap_or_default().to_lowercase();

@@ -67,7 +67,7 @@ impl AgentCommand {
             let working: Vec<String> =
                 words[..self.start].iter().chain(&refusal.instead).map(|word| quoted(word)).collect();
             format!(
-                "{why}; use: streamfmt run -- {} (for interactive sessions: streamfmt --follow, or streamfmt serve --watch)",
+                "{why}; use: streamfmt run -- {} (for interactive sessions: streamfmt --follow)",
                 working.join(" ")
             )
         })?;

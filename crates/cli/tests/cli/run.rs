@@ -134,7 +134,8 @@ fn what_can_t_be_recorded_is_refused_with_what_can() {
         let told = run(&folder, &format!("run -- {arguments}"));
         assert_eq!(told.code, Some(2));
         assert!(
-            told.stderr.contains(working) && told.stderr.contains("--follow, or streamfmt serve --watch"),
+            told.stderr.contains(working)
+                && told.stderr.contains("(for interactive sessions: streamfmt --follow)"),
             "{}",
             told.stderr
         );

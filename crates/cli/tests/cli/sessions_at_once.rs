@@ -134,6 +134,7 @@ fn runs_are_seen_from_another_namespace_of_processes() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_under_the_database_disturbs_no_run() {
+    const UNKNOWN: &str = "20200101-000000-abcdef";
     let folder = agents(&[("agent", "cat session"), ("claude", "cat reply; cat session")]);
     fs::create_dir_all(folder.path(DATA)).unwrap();
     let ways: [&[&str]; 2] = [&["--user", "--map-root-user", "--mount"], &["--mount"]];
@@ -142,10 +143,13 @@ fn a_full_disk_under_the_database_disturbs_no_run() {
     let script = format!(
         "{mount}
         \"$0\" run --to text --log first -- ./agent > first.out || exit 11
+        cd {DATA}/sessions
+        sed s/$(basename *.json .json)/{UNKNOWN}/ *.json > {UNKNOWN}.json
+        cd - > /dev/null
         head -c 1000000 /dev/zero > {DATA}/filler 2> filled
         \"$0\" run --to text --log second -- ./claude -p Fix > second.out 2> second.err; echo $? > second.code
         \"$0\" sessions list --json > full.out || exit 12
-        rm {DATA}/filler
+        rm {DATA}/filler {DATA}/sessions/{UNKNOWN}.json
         \"$0\" run --to text --log third -- ./agent > third.out || exit 13
         \"$0\" sessions list --json"
     );
@@ -155,7 +159,7 @@ fn a_full_disk_under_the_database_disturbs_no_run() {
     assert_eq!(folder.read("second.code"), "0\n", "{}", folder.read("second.err"));
     assert_eq!(folder.read("second"), format!("{}{SESSION}", reply(7)));
     assert!(folder.read("second.out").contains("Second reply."));
-    // Listing needs no room.
+    // Listing needs no room, not even where a run has no row yet.
     assert!(folder.read("full.out").lines().count() == 1, "{}", folder.read("full.out"));
     let rows = listed(&Outcome { stderr: String::new(), ..told });
     let logs: Vec<&str> = rows.iter().filter_map(|row| row["log"].as_str()?.rsplit('/').next()).collect();

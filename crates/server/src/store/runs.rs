@@ -14,7 +14,7 @@ use rusqlite::{OptionalExtension, params};
 use super::figures::{SessionFigures, title_of};
 use super::row::{SessionStatus, SourceKind, SourceRow};
 use super::write::{self, SessionEntry};
-use super::{Store, StoreError};
+use super::{Store, StoreError, StoreNotice};
 use crate::run_id::RunId;
 use crate::side_file::RunSideFile;
 
@@ -56,8 +56,18 @@ impl Store {
         self.catch_up_with(|_, _| ())
     }
 
-    /// Does the same, and calls `each` with the number of logs read and of all logs to read.
+    /// Does the same, and calls `each` with the number of logs read and of all logs to read. A full disk is a notice, not an error: the
+    /// sessions that have rows can be used.
     pub fn catch_up_with(&mut self, each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
+        let written = self.write_missing(each);
+        if matches!(written, Err(StoreError::Full(_))) {
+            self.notices.push(StoreNotice::Full);
+            return Ok(());
+        }
+        written
+    }
+
+    fn write_missing(&mut self, each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
         let settled = self.settled()?;
         let mut open: Vec<RunSideFile> = Vec::new();
         for id in self.side_files() {
