@@ -37,7 +37,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use run::SyncWhen;
 pub(crate) use serve::ServeArgs;
 #[cfg(unix)]
-pub(crate) use serve::{base_path, origin};
+pub(crate) use serve::{base_path, host, origin};
 pub(crate) use sessions::{
     Consent, ListArgs, PruneArgs, RmArgs, SessionsArgs, SessionsCommand, ShowArgs, StatusName,
 };
@@ -307,6 +307,14 @@ impl Args {
         let main = self.output.as_deref().unwrap_or(Path::new("-"));
         FilePlace::of_text(main).is_same(place)
             || self.outputs().any(|output| FilePlace::of(output).is_same(place))
+    }
+
+    /// Whether an option writes to a session file in `folder`, such as that of a sub-agent, which is read with its history.
+    pub(crate) fn writes_session_in(&self, folder: &Path) -> bool {
+        let Ok(folder) = folder.canonicalize() else { return false };
+        let is_session =
+            |path: &Path| path.extension().is_some_and(|ending| ending == "jsonl") && path.exists();
+        self.written().iter().any(|path| path.starts_with(&folder) && is_session(path))
     }
 
     /// The paths that options write to.

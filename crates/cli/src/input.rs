@@ -232,6 +232,9 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
         return Err("is a folder (name the files in it)".to_owned());
     }
     check_written(&FilePlace::of(file), args)?;
+    if args.writes_session_in(&file.with_extension("")) {
+        return Err("can't be read while a file of its sub-agents is written".to_owned());
+    }
     // A pipe must not be opened twice: its writer would see it close.
     if metadata.is_file() {
         File::open(file).map_err(|error| reason(&error))?;
@@ -239,7 +242,8 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-fn check_written(place: &FilePlace, args: &Args) -> Result<(), String> {
+/// Checks that no output writes to an input. The error is a message.
+pub(crate) fn check_written(place: &FilePlace, args: &Args) -> Result<(), String> {
     if args.writes_to(place) { Err("can't be both read and written".to_owned()) } else { Ok(()) }
 }
 

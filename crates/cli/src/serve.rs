@@ -88,16 +88,18 @@ fn settings(folders: &Folders) -> Result<Said, u8> {
         tell(&format!("{}: {why}", named.spot));
         is_wrong = true;
     };
-    let mut said = Said {
-        port: serve.port,
-        hosts: serve.allow_hosts.into_iter().map(|named| named.name).collect(),
-        shows_secrets: serve.show_secrets.unwrap_or(false),
-        ..Said::default()
-    };
+    let mut said =
+        Said { port: serve.port, shows_secrets: serve.show_secrets.unwrap_or(false), ..Said::default() };
     for named in &serve.bind {
         match named.name.parse() {
             Ok(ip) => said.bind.push(ip),
             Err(_) => wrong(named, "serve.bind: expected IP addresses"),
+        }
+    }
+    for named in &serve.allow_hosts {
+        match args::host(&named.name) {
+            Ok(host) => said.hosts.push(host),
+            Err(why) => wrong(named, &format!("serve.allow-hosts: {why}")),
         }
     }
     for named in &serve.allow_origins {

@@ -7,7 +7,7 @@ use streamfmt::core::theme::{Appearance, Theme};
 use streamfmt::settings::themes::KnownTheme;
 use streamfmt::{Background, Engine, Themes};
 
-use crate::exit_code::{OK, USAGE};
+use crate::exit_code::{OK, RUN_FAILED, USAGE};
 use crate::message::{one_line, tell, tell_problems};
 use crate::output::write_out;
 use crate::terminal::{LookOptions, When};
@@ -154,7 +154,7 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
         }
     }
     write_out(text.trim_end().as_bytes())?;
-    if is_wrong { Err(USAGE) } else { Ok(OK) }
+    Ok(if is_wrong { RUN_FAILED } else { OK })
 }
 
 fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8> {

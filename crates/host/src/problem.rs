@@ -161,6 +161,7 @@ pub fn suggestion<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> S
     let names: Vec<&str> = names.into_iter().collect();
     match nearest(word, &names) {
         Some(name) => format!("(did you mean \"{name}\"?)"),
+        None if names.is_empty() => "(there are none)".to_owned(),
         None => format!("(one of: {})", names.join(", ")),
     }
 }

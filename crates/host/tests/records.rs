@@ -219,7 +219,7 @@ fn every_writer_writes_a_tree_of_any_depth() {
     for level in 1..300 {
         let (id, above) = (level.to_string(), (level - 1).to_string());
         let record = json!({"type": "part", "id": id, "in": above, "name": format!("level {level}.")});
-        text += &format!("\n{record}");
+        text = format!("{text}\n{record}");
     }
     text += "\n{\"type\": \"complete\"}";
     let prompt = json!({"type": "user", "message": {"role": "user", "content": "Go on."}, "session_id": "s"});

@@ -23,7 +23,7 @@ pub(crate) struct ServeArgs {
     pub(crate) open: bool,
 
     /// Answer requests for this host name, as a proxy sends them; secrets are masked there; repeatable
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = host)]
     pub(crate) allow_host: Vec<String>,
 
     /// Serve everything below this path, such as `/agents`, for a proxy
@@ -64,12 +64,18 @@ pub(crate) fn base_path(text: &str) -> Result<String, &'static str> {
     }
 }
 
+/// Parses a host name or address, perhaps with a port.
+pub(crate) fn host(text: &str) -> Result<String, &'static str> {
+    if is_host(text) { Ok(text.to_owned()) } else { Err("expected a host name such as agents.example.org") }
+}
+
+fn is_host(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte))
+}
+
 /// Parses an origin: a scheme and a host, without a path.
 pub(crate) fn origin(text: &str) -> Result<String, &'static str> {
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_host = |host: &str| {
-        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte))
-    };
     if host.is_some_and(is_host) {
         Ok(text.to_ascii_lowercase())
     } else {

@@ -1,7 +1,7 @@
 //! `golden check`: compares, and reports the outcomes.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use streamfmt::golden::diff::DiffForm;
 use streamfmt::golden::report::{ReportKind, ReportStyle};
@@ -9,6 +9,7 @@ use streamfmt::golden::{CheckReport, CheckSummary, Checker, Chunks};
 
 use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
 use crate::exit_code::{OUTPUT, USAGE};
+use crate::file_place::FilePlace;
 use crate::message::{tell, unwritten};
 use crate::output_paths::OutputPaths;
 use crate::usage_error::number;
@@ -69,6 +70,15 @@ impl CheckArgs {
             USAGE
         })?;
         let suite = self.wanted.suite();
+        if let Some(path) = &self.report_file {
+            let place = FilePlace::of(path).into_path();
+            let is_around =
+                |folder: &Path| folder.canonicalize().is_ok_and(|folder| place.starts_with(folder));
+            if suite.cells.iter().any(|cell| is_around(&cell.case.path)) {
+                tell(&format!("--report-file {}: is inside of a golden case", path.display()));
+                return Err(USAGE);
+            }
+        }
         let checker = Checker::new(self.chunks, injects_faults).native(self.wanted.native);
         let style = style(self.diff, bless_command(&self.wanted.paths));
         let mut summary = CheckSummary::of(&suite, self.strict || is_ci(), self.allow_plugin_errors);

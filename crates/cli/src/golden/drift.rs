@@ -12,6 +12,7 @@ use streamfmt::json::pretty;
 
 use super::{NOTHING_RAN, StdoutPage};
 use crate::exit_code::{OK, OUTPUT, USAGE};
+use crate::file_place::FilePlace;
 use crate::message::{one_line, reason, tell, tell_journal, tell_problems, unwritten};
 
 /// Something new was found.
@@ -50,6 +51,14 @@ pub(super) struct DriftArgs {
 
 impl DriftArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
+        let is_written =
+            |path: &FilePlace| self.recordings.iter().any(|input| FilePlace::of(input).is_same(path));
+        if let (true, Some(path)) = (self.write_baseline, &self.baseline)
+            && is_written(&FilePlace::of(path))
+        {
+            tell(&format!("{}: can't be both read and written", path.display()));
+            return Err(USAGE);
+        }
         let baseline = self.read_baseline().map_err(|message| {
             tell(&message);
             USAGE

@@ -6,7 +6,8 @@ use streamfmt_server::store::Store;
 use super::{find, mask_details, refuse};
 use crate::args::ShowArgs;
 use crate::exit_code::USAGE;
-use crate::input::InputSource;
+use crate::file_place::FilePlace;
+use crate::input::{InputSource, check_written};
 use crate::message::tell;
 use crate::output::write_out;
 
@@ -35,6 +36,10 @@ impl ShowArgs {
             ));
             return Err(USAGE);
         };
+        check_written(&FilePlace::of(&source.path), &self.args).map_err(|message| {
+            tell(&format!("{}: {message}", source.path.display()));
+            USAGE
+        })?;
         let input = InputSource::Part { path: source.path.clone(), start: source.start, size: source.size };
         crate::format_inputs(&self.args, vec![input])
     }

@@ -97,3 +97,21 @@ fn standard_input_is_no_file_that_is_written_to() {
     let output = command.stdout(open()).output().unwrap();
     assert_eq!((output.status.code(), folder.read("s.jsonl").as_str()), (Some(2), SESSION));
 }
+
+#[test]
+fn neither_a_file_of_a_sub_agent_nor_a_recording_of_golden_is_written_to() {
+    let folder = Folder::with(&[("s.jsonl", SESSION), ("s/subagents/agent-1.jsonl", SESSION)]);
+    folder
+        .run("s.jsonl -o s/subagents/agent-1.jsonl")
+        .expect(2, "streamfmt: s.jsonl: can't be read while a file of its sub-agents is written\n");
+    folder
+        .run("golden drift s.jsonl --baseline s.jsonl --write-baseline")
+        .expect(2, "streamfmt: s.jsonl: can't be both read and written\n");
+    folder.run("golden add ok --from s.jsonl --root .").expect(0, "");
+    folder
+        .run("golden check . --report-file ok/input.ndjson")
+        .expect(2, "streamfmt: --report-file ok/input.ndjson: is inside of a golden case\n");
+    for name in ["s.jsonl", "s/subagents/agent-1.jsonl"] {
+        assert_eq!(folder.read(name), SESSION);
+    }
+}

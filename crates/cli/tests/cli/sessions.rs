@@ -147,7 +147,7 @@ fn histories_are_imported_once_and_outlive_their_files() {
     folder.write("h/one.jsonl", format!("{prompt}\n"));
     folder.write("h/notes.jsonl", "{\"a\":1}\n");
     let imported = run(&folder, "sessions import h").stdout;
-    assert_eq!(imported, "1 new, 0 changed, 0 unchanged; 1 files are no sessions of a known agent\n");
+    assert_eq!(imported, "1 new, 0 changed, 0 unchanged; 1 file is no session of a known agent\n");
     let before = rows(&folder, "");
     assert_eq!(
         fields(&before[0], &["title", "agent", "agent_session"]),
@@ -256,6 +256,21 @@ fn a_run_in_a_folder_whose_name_is_no_text_is_kept() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), stderr.contains("can't write")), (Some(0), false), "{stderr}");
     assert_eq!(fields(&rows(&folder, "")[0], &["status", "title"]), [Some("done"), Some("Fix")]);
+}
+
+#[test]
+fn a_log_is_not_written_to_while_it_is_shown() {
+    let folder = agents(&[("claude", "cat session")]);
+    assert_eq!(run(&folder, "run --log log -- ./claude -p Fix").code, Some(0));
+    for option in ["-o", "--tee", "--summary"] {
+        let shown = run(&folder, &format!("sessions show last {option} log"));
+        assert!(
+            shown.code == Some(2) && shown.stderr.contains("can't be both read and written"),
+            "{shown:?}"
+        );
+    }
+    assert_eq!(folder.read("log"), SESSION);
+    assert_eq!(run(&folder, "sessions show last~-1").code, Some(2));
 }
 
 #[test]

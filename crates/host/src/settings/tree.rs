@@ -133,7 +133,7 @@ pub(crate) fn read_part(
 
 fn unknown(name: &str) -> String {
     let plain = keys::unknown(&KEYS, name);
-    if plain.contains("did you mean") || name.contains('.') {
+    if plain.contains("did you mean") || name.contains('.') || keys::is_group(&KEYS, name) {
         return plain;
     }
     // Groups are suggested too, for users who left out the key inside.
@@ -280,6 +280,10 @@ pub(crate) fn read_assignment(assignment: &str) -> Result<Assignment, Problem> {
             }
             let path = Path::Tool(tool.clone(), key.name);
             Assignment::of(key, path, ListChange::Replace, &leaf).map_err(first)
+        }
+        (Some("tool"), _) => Err(spot.problem("expected tool.NAME.KEY=VALUE, such as tool.Bash.label=sh")),
+        (Some(table @ ("filter" | "switch")), [_, _, ..]) => {
+            Err(spot.problem(format!("[[{table}]] tables can only be set in a file")))
         }
         (Some("plugin"), [_, plugin, option]) => Ok(Assignment {
             path: Path::Plugin(plugin.clone(), option.clone()),

@@ -65,7 +65,7 @@ impl Store {
         let fail = self.fail();
         let back = match name.strip_prefix("last") {
             Some("") => Some(0),
-            Some(rest) => rest.strip_prefix('~').and_then(|count| count.parse::<i64>().ok()),
+            Some(rest) => rest.strip_prefix('~').and_then(|count| count.parse::<u32>().ok()),
             None => None,
         };
         let mut found = Vec::new();

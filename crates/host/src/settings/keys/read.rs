@@ -55,6 +55,10 @@ fn read<T: Default>(keys: &'static [Key<T>], table: &Table, problems: &mut Vec<P
 /// The message for an unknown key.
 pub(crate) fn unknown<T>(keys: &'static [Key<T>], name: &str) -> String {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    if is_group(keys, name) {
+        let inside = names.iter().find(|known| known.starts_with(name)).copied().unwrap_or_default();
+        return format!("{name} is a group of keys, such as {inside}");
+    }
     // A key is often given without its group, or in the wrong one.
     let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
     let displaced = names.iter().copied().find(|known| last(known) == last(name));

@@ -179,6 +179,13 @@ fn options_set_keys_by_the_same_table() {
         "--set detail=all: detail can't be \"all\" (one of: compact, whole, full, lines)"
     );
     assert!(told("detail").contains("expected KEY=VALUE"));
+    for (assignment, expected) in [
+        ("limits=1", "limits is a group of keys, such as limits.result-lines"),
+        ("filter.kind=reply", "[[filter]] tables can only be set in a file"),
+        ("tool.Bash=x", "expected tool.NAME.KEY=VALUE, such as tool.Bash.label=sh"),
+    ] {
+        assert_eq!(told(assignment), format!("--set {assignment}: {expected}"));
+    }
 }
 
 #[test]
