@@ -35,11 +35,11 @@ pub fn types() -> String {
     alias(&mut out, "what sf.view formats", "Viewed", &["frame"], "sf.Kind");
     alias(&mut out, "what sf.on listens to", "Event", &["session.start", "session.end"], "sf.Kind");
     alias(&mut out, "what a tool does", "Action", Action::NAMES, "");
-    alias(&mut out, "where an item is in its life", "Status", &["open", "done", "failed", "cancelled"], "");
+    alias(&mut out, "the state of an item", "Status", &["open", "done", "failed", "cancelled"], "");
     let mut roles: Vec<&str> = theme::roles().collect();
     roles.sort_unstable();
-    alias(&mut out, "what a text is; a role of your own goes below a known one", "Role", &roles, "string");
-    out.push_str("\n---Typed facts, as far as they are known; docs/facts.md has the items they stand on.\n---@class sf.Data\n");
+    alias(&mut out, "the meaning of a text; custom roles extend a known one", "Role", &roles, "string");
+    out.push_str("\n---Typed facts; absent if unknown. docs/facts.md lists the items that have them.\n---@class sf.Data\n");
     // Some facts occur only in machine output.
     for (name, fact) in FACTS.iter().filter(|(_, fact)| !fact.on.is_empty()) {
         let _ = writeln!(out, "---@field {name}? {} {}", type_of(fact.shape), fact.doc);

@@ -9,11 +9,11 @@ const HEAD: &str = "# Typed facts of items (`data`)
 
 <!-- Made from the table in crates/core/src/item/facts.rs. -->
 
-Names are the same for every dialect. A fact that isn't known is absent. A value under one of these names that is of another type is
-in `odd` (name → value), so what is written here can be relied on. The types are in the [schema of items](schema/items.schema.json)
-as well; [json.md](json.md) describes the items around them.
+Names are the same for every dialect. Unknown facts are absent. A value with one of these names but a different type is
+moved to `odd` (name → value), so you can rely on the types below. They are also in the [schema of items](schema/items.schema.json);
+[json.md](json.md) describes the other fields of items.
 
-## Results, by what the tool does
+## Results, by action of the tool
 
 | action | facts |
 |---|---|
@@ -27,7 +27,7 @@ const NOTICES: &str = "
 ";
 
 const OTHERS: &str = "
-The list of events is open: new ones come with new versions of the agents.
+The list of events is open: new versions of the agents may add events.
 
 ## Other items
 
@@ -36,17 +36,17 @@ The list of events is open: new ones come with new versions of the agents.
 ";
 
 const RECORDS: &str = "
-A line of a reply that is a JSON object with a string under `type` is an item of its own as well, a `record`, right after the reply: agents
-are often asked to answer programs that way. Output in `text` and `json` doesn't repeat it: it is in the reply. `--only record` shows records
-alone.
+A line of a reply that is a JSON object with a string as `type` is also a separate item, a `record`, right after the reply: agents
+are often asked to answer programs that way. The formats `text` and `json` don't repeat it, since it is in the reply. `--only record` shows only
+records.
 
 ### Figures of a run
 
-A stream may have several outcomes, one for each turn of the conversation. Some figures count on from turn to turn: `cost_usd`, `api_ms` and
-`models` cover all turns so far, and so does `usage` from Codex. The others are of the turn alone: `duration_ms`, `failed_calls`, `turns` (but not
-before Claude Code 2.0), `usage` from Claude Code. Whatever is known of the turn alone is in `turn`: add those up, never `cost_usd`.
+A stream may have several outcomes, one for each turn of the conversation. Some figures are cumulative: `cost_usd`, `api_ms` and
+`models` cover all turns so far, and so does `usage` from Codex. Others cover only the turn: `duration_ms`, `failed_calls`, `turns` (cumulative
+before Claude Code 2.0), and `usage` from Claude Code. The known figures of the turn alone are in `turn`: sum those, never `cost_usd`.
 
-A run of several turns ends with a notice `totals`: what it came to in all.
+A run of several turns ends with a notice `totals`, with the figures of the whole run.
 
 ## All facts
 
@@ -57,8 +57,8 @@ A run of several turns ends with a notice `totals`: what it came to in all.
 const DOES_HEAD: &str = "
 ## What calls do
 
-A call's `does` holds what it does it with and to: the same names for every agent, whatever its own are. What of the input has no name
-here, or is of another type, is in `input` alone.
+A call's `does` contains the parts of its input, with the same names for every agent. Parts of the input that have no name
+here, or a different type, are only in `input`.
 
 | action | parts |
 |---|---|

@@ -28,16 +28,16 @@ fn the_page_is_fresh() {
 /// The chapters about the functions of `sf`: each with its introduction and its first function.
 const CHAPTERS: [(&str, &str, &str); 4] = [
     (
-        "Saying how things are told",
-        "Only while the plugin is loaded. Each is recorded with its file and line: `streamfmt explain --tool NAME` tells who says what.",
+        "Registering functions",
+        "Only while the plugin is loading. Each registration is recorded with its file and line; `streamfmt explain --tool NAME` lists those that apply.",
         "plugin",
     ),
     (
         "Blocks and spans",
-        "What a function may give back, alone or in a list. Nothing has a colour: a role such as `muted` or `result.error` says what a text is, and the theme how that looks.",
+        "The values that a function may return, alone or in a list. They have no colours: a role such as `muted` or `result.error` is the meaning of a text, and the theme defines its style.",
         "text",
     ),
-    ("Items", "What the `parse` of a dialect gives back.", "item.prompt"),
+    ("Items", "The values that the `parse` function of a dialect returns.", "item.prompt"),
     ("Helpers", "", "redact"),
 ];
 
@@ -55,32 +55,32 @@ fn language() -> String {
 ## The language
 
 Scripts are [Luau](https://luau.org): Lua 5.1 with `+=`, `continue`, `if … then … else` as an expression, `` `text {{value}}` ``, type
-annotations and `for _, x in list do`. There are its libraries `string`, `table`, `math`, `utf8`, `bit32` and `coroutine`, and
+annotations and `for _, x in list do`. It has the libraries `string`, `table`, `math`, `utf8`, `bit32` and `coroutine`, and
 `pcall`, `error`, `assert`, `select`, `type`, `typeof`, `tostring`, `tonumber`, `setmetatable` and the like. There is no `io`, `os`, `debug` or
-`loadstring`: no files, network, processes, clock or environment. `math.random` gives the same numbers in every run.
+`loadstring`, and no access to files, network, processes, clock or environment. `math.random` returns the same numbers in every run.
 
-- `require(\"lib.names\")` runs `lib/names.lua` or `lib/names/init.lua` of the plugin's own folder, once, and returns what it returns. A
-  plugin of one file has none. The user's own `init.lua` finds the scripts beside it.
+- `require(\"lib.names\")` runs `lib/names.lua` or `lib/names/init.lua` of the plugin's own folder, once, and returns its return value. A
+  plugin in a single file can't use it. The user's own `init.lua` can load the scripts next to it.
 - `print(…)` writes a line to standard error, with the plugin's name in front: at most {printed} lines of {longest} characters in a run.
 
-| limit | of | what happens then |
+| limit | applies to | beyond it |
 |---|---|---|
-| {steps} steps (loop turns and calls), {time} ms | one call of a function, and loading | it is stopped, which no `pcall` can catch |
+| {steps} steps (loop turns and calls), {time} ms | one call of a function; loading | the function is stopped, which `pcall` can't catch |
 | {memory} MiB | the memory of a plugin | the same |
 | {subject} MiB of text, {pattern} bytes of pattern | `string.find`, `match`, `gmatch`, `gsub`, and `sf.re` | an error |
 | {patterns} patterns | `sf.re` in one plugin | an error |
-| {parts} parts, {bytes} MiB, {depth} levels | one answer | an error |
-| {text} MiB | one text of an item: its text, a field of its input, a fact | the beginning is there; the last line is `[… 84512 bytes left out]`. What a dialect reads is whole |
-| {growing} KiB, as written in JSON | one field of an input that is being written | the end is there; the first line says how much is left out |
-| {trips} stops or {failures} failures | a plugin in one run | it is off for the rest of the run |
+| {parts} parts, {bytes} MiB, {depth} levels | one return value | an error |
+| {text} MiB | one text of an item: its text, a field of its input, a fact | only the beginning is available; the last line is `[… 84512 bytes left out]`. Dialects receive the whole text |
+| {growing} KiB, as written in JSON | one field of an input that is still being written | only the end is available; the first line says how much is left out |
+| {trips} stops or {failures} failures | a plugin in one run | it is disabled for the rest of the run |
 
-Whatever fails is reported once, at its line, and the layer below says what the function was to say.
+A failure is reported once, with its line, and the layer below is used instead of the function.
 
 ## Items that grow
 
-On a terminal or in a browser a call is shown while the model writes its input, and replies and thinking while they are written.
-Functions are then asked again each time the item is drawn, with `status` being `open`. `call.input` has the fields that are whole and
-the readable part of the one that is being written; `call.partial` is true until the item is whole:
+On a terminal or in a browser, calls, replies and thinking are shown while the model writes them.
+Functions are called each time the item is drawn, with the `status` `open`. `call.input` contains the complete fields and
+the readable part of the field that is being written; `call.partial` is true until the item is complete:
 
 ```lua
 sf.tool(\"Write\", {{
@@ -91,29 +91,29 @@ sf.tool(\"Write\", {{
 }})
 ```
 
-`arg` and `call` are asked once there is something in the input. A function that fails, or gives what can't be used, while an item is open
-is not reported: the built-in shows the item, and the function is asked again when the item is whole. Limits count all the same.
+`arg` and `call` are called once the input isn't empty. If a function fails, or returns an invalid value, while an item is open, that
+isn't reported: the built-in formatter shows the item, and the function is called again when the item is complete. Limits still apply.
 
 ## What default() returns
 
-`item:default()` asks the layers below. It returns `false` if they show nothing, else a list of tables that a function may change and return:
+`item:default()` calls the layers below. It returns `false` if they hide the item, otherwise a list of tables that a function may modify and return:
 first, if there is a title, `{{ type = \"header\", mark = \"call\", line = … }}` (`mark = false`: none), then a table for each
 block: `line` (spans at its indices, each `{{ type = \"span\", text = …, role = … }}`), `prose`, `code` (`text`, `lang`, `start`, `role`), `diff` (`path`, `hunks`), `list` (`items`), `table` (`head`, `rows`),
-`details` (`summary`, `blocks`), `image` or `elided`. A list in a list is taken apart, so `{{ item:default(), sf.text(\"more\") }}` adds a line.
+`details` (`summary`, `blocks`), `image` or `elided`. Nested lists are flattened, so `{{ item:default(), sf.text(\"more\") }}` adds a line.
 
 ## What is shown without a script
 
-What `detail` and filters hide is decided apart. Items that `only`, `hide` or a `[[filter]]` leaves out are given to no function but those of
-`sf.on`. All others are given to the functions for them, whatever `detail` is: it says what the built-in formatter shows below them.
+`detail` and filters are independent of functions. Items that `only`, `hide` or a `[[filter]]` hides are passed only to functions of
+`sf.on`. All others are passed to their functions, regardless of `detail`, which only affects the built-in formatter below them:
 
 | `detail` | the built-in formatter |
 |---|---|
-| `compact` | leaves out thinking, notices of little weight, and results that add nothing to their call |
-| `whole` | shows everything that people read, each thing once: thinking, whole inputs and results, notices of little weight; not what a result repeats of its call |
-| `full` | shows all of it as the stream has it; a `summary` or `arg` of a script then stands before the whole text instead of replacing it |
+| `compact` | omits thinking, minor notices, and results that add nothing to their call |
+| `whole` | shows everything meant for people, each thing once, including thinking, whole inputs and results, and minor notices; omits the parts of a result that repeat its call |
+| `full` | shows everything as in the stream; a `summary` or `arg` of a script precedes the whole text instead of replacing it |
 | `lines` | the old name of the output format `log`, which folds each entry into one line |
 
-`streamfmt explain thinking` and `streamfmt explain --at LINE FILE` show which of all this applies.
+`streamfmt explain thinking` and `streamfmt explain --at LINE FILE` show which of these applies.
 "
     )
 }
@@ -125,31 +125,31 @@ const ANSWERS: &str = r#"
 | returned | means |
 |---|---|
 | `nil` | the layer below decides |
-| `false` | the item is hidden, and counted as hidden; of `arg` and `label`: there is none |
-| a text, a span, a block, or a list of these | this is shown. `nil` and `false` inside a list are skipped, so that `{ title, failed and note }` works |
-| a list where one line is wanted (`label`, `arg`, `summary`, `sf.header`) | its parts are words: a blank is put between two of them, unless one has a blank there already, the second begins with one of `, . ; : ! ? ) ] }`, or the first ends with one of `( [ {`. `sf.line(…)` puts none |
+| `false` | the item is hidden, and counted as hidden; for `arg` and `label`: omits it |
+| a string, a span, a block, or a list of these | is shown. `nil` and `false` inside a list are skipped, so that `{ title, failed and note }` works |
+| a list where one line is wanted (`label`, `arg`, `summary`, `sf.header`) | its parts are joined with a space, unless there is one already, the second part begins with one of `, . ; : ! ? ) ] }`, or the first ends with one of `( [ {`. `sf.line(…)` joins without spaces |
 | a table with other keys, such as `{ text = "x" }` | an error, reported with the function's file and line; the layer below shows the item |
-| an empty text or table, a block or list without content | an error of the same kind: only `false` hides. Where the item's own text is empty, as that of a command without output, it means `nil` |
+| an empty string or table, a block or list without content | the same error: only `false` hides an item. If the item's own text is empty, like that of a command without output, it means `nil` |
 
-An empty `arg` leaves the argument out, an empty `label` leaves the name of the tool. A function of `sf.on`
-may return an empty text or table: it adds nothing. `parse` of a dialect returns items: an empty list, or a table with other
-keys, is an error, and the line becomes an unknown item. A writer's `entry` that returns an empty text is an error, and the
-base writes the entry. What `view` of an accumulator (`sf.records`) returns takes the place of its records: `nil`, or a failure, shows them as they are.
+An empty `arg` omits the argument, an empty `label` the name of the tool. A function of `sf.on`
+may return an empty string or table, which adds nothing. `parse` of a dialect returns items: an empty list, or a table with other
+keys, is an error, and the line becomes an unknown item. If a writer's `entry` returns an empty string, that is an error, and the
+base writes the entry. The return value of an accumulator's `view` (`sf.records`) replaces its records; after `nil` or a failure, they are shown unchanged.
 
 ## Names that don't exist
 
-Reading a field that no item has is an error: "a result has no field `txt` (did you mean `text`?)". The same holds for names in
-`ctx`, its parts (`ctx.state` is the plugin's own) and `sf`. A field that only another kind of item has, such as `tool` of a reply, is `nil`.
-So is any name that isn't in an `input` or in `data`: they are data. `streamfmt plugin check` tries a plugin's functions on a
+Reading a field that no item has is an error: "a result has no field `txt` (did you mean `text`?)". The same applies to names in
+`ctx`, its parts (except `ctx.state`, which is the plugin's own) and `sf`. A field that only other kinds of items have, such as `tool` of a reply, is `nil`.
+So is any missing name in `input` and `data`, since their names depend on the stream. `streamfmt plugin check` runs a plugin's functions on a
 sample with every kind of item, and on a call of each tool that it names, and reports such errors.
 "#;
 
 /// The whole page, in Markdown.
 fn page() -> String {
     let mut out = format!(
-        "# The Lua interface\n\n<!-- Made from the table in crates/host/src/lua/api.rs. -->\n\nLevel {API}. A plugin finds all of this in `sf`, \
-         without `require`. A function that says how something is told gives back a text, a span, a block or a list of these; `nil` leaves it to \
-         the layer below, `false` shows nothing. Whatever fails is told once and said by the layer below.\n"
+        "# The Lua interface\n\n<!-- Made from the table in crates/host/src/lua/api.rs. -->\n\nLevel {API}. Plugins access all of this through `sf`, \
+         without `require`. A function that formats something returns a string, a span, a block or a list of these; `nil` defers to \
+         the layer below, `false` hides the item. A failure is reported once, and the layer below is used instead.\n"
     );
     out.push_str(ANSWERS);
     out.push_str(&language());
@@ -172,7 +172,7 @@ fn page() -> String {
             row.doc
         );
     }
-    out.push_str("\n## What functions get and give\n");
+    out.push_str("\n## Arguments and return values\n");
     classes(&mut out);
     out
 }
@@ -182,7 +182,7 @@ fn classes(out: &mut String) {
         let base = class.base.map_or_else(String::new, |base| format!(" Has all fields of sf.{base}, and:"));
         let _ = write!(
             out,
-            "\n### sf.{}\n\n{}{base}\n\n| field | is | tells |\n|---|---|---|\n",
+            "\n### sf.{}\n\n{}{base}\n\n| field | type | meaning |\n|---|---|---|\n",
             class.name, class.doc
         );
         for field in FIELDS.iter().filter(|field| field.of == class.name) {
