@@ -10,13 +10,13 @@ use regex::Regex;
 /// The most lines of code that each crate has, by its folder. A ceiling is raised in a commit of its own, which says what for.
 const CEILINGS: &[(&str, usize)] = &[
     ("bench", 310),
-    ("cli", 7_700),
+    ("cli", 7_750),
     ("core", 14_500),
     ("dialects", 5_700),
     ("formatters", 3_500),
     ("host", 20_000),
     ("plugin", 400),
-    ("server", 8_000),
+    ("server", 8_050),
     ("writers", 7_750),
 ];
 
