@@ -165,7 +165,18 @@ fn histories_are_imported_once_and_outlive_their_files() {
         (after.len(), &after[0]["id"], &after[0]["ended"]),
         (1, &before[0]["id"], &"2026-11-20T10:07:00Z".into())
     );
+    // Another session in the same file is another row.
+    folder.write("h/one.jsonl", format!("{}\n", prompt.replace("h-1", "h-2").replace("11-20", "11-21")));
+    assert!(run(&folder, "sessions import h").stdout.starts_with("1 new, 0 changed"));
+    let both = rows(&folder, "");
+    assert_eq!(
+        (both.len(), &both[0]["agent_session"], &both[0]["started"]),
+        (2, &"h-2".into(), &"2026-11-21T10:00:00Z".into())
+    );
+    assert_eq!((&both[1]["id"], &both[1]["source_gone"]), (&before[0]["id"], &true.into()));
+    assert!(run(&folder, "sessions import h").stdout.starts_with("0 new, 0 changed, 1 unchanged"));
     assert!(run(&folder, "sessions rm last --yes").stdout.contains("h/one.jsonl stays"));
+    run(&folder, "sessions rm last --yes");
     assert_eq!((rows(&folder, "").len(), folder.path("h/one.jsonl").exists()), (0, true));
     run(&folder, "sessions import h");
     fs::remove_file(folder.path("h/one.jsonl")).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -82,26 +82,28 @@ impl Store {
             };
             if has_log || known.iter().any(|(_, source)| is_same(source)) {
                 counts.unchanged += 1;
-            } else if !is_session(file) {
+                continue;
+            }
+            let beginning = beginning(file).unwrap_or_default();
+            if !is_session(file, &beginning) {
                 counts.others += 1;
+                continue;
+            }
+            if self.still_has(file, &beginning, &known)? {
+                counts.changed += 1;
             } else {
-                let is_known = !known.is_empty();
-                if is_known {
-                    counts.changed += 1;
-                } else {
-                    let ends = SessionFigures::read_ends(file)
-                        .map_err(|error| StoreError::File(file.clone(), error))?;
-                    match self.add_history(file, &about, &ends)? {
-                        Added::New => counts.new += 1,
-                        Added::ToKnown => counts.changed += 1,
-                        Added::Nothing => {
-                            counts.others += 1;
-                            continue;
-                        }
+                let ends =
+                    SessionFigures::read_ends(file).map_err(|error| StoreError::File(file.clone(), error))?;
+                match self.add_history(file, &about, &ends)? {
+                    Added::New => counts.new += 1,
+                    Added::ToKnown => counts.changed += 1,
+                    Added::Nothing => {
+                        counts.others += 1;
+                        continue;
                     }
                 }
-                waiting.push(file);
             }
+            waiting.push(file);
         }
         for (done, file) in waiting.iter().enumerate() {
             each(ImportStep::Reading(done, waiting.len()));
@@ -120,6 +122,26 @@ impl Store {
             .query_map([write::text(file)], |row| Ok((row.get(8)?, row::source(row)?)))
             .map_err(&fail)?;
         rows.collect::<Result<_, _>>().map_err(fail)
+    }
+
+    /// Takes a file from the sessions that it doesn't have any more, since another one was written to its path: their figures stay. Returns
+    /// whether it has one of them still.
+    fn still_has(
+        &self,
+        file: &Path,
+        beginning: &str,
+        known: &[(String, SourceRow)],
+    ) -> Result<bool, StoreError> {
+        let mut has_one = false;
+        for (id, _) in known {
+            let taken = self.connection.execute(
+                "DELETE FROM sources WHERE path = ?1 AND session = ?2 \
+                 AND instr(?3, (SELECT agent_session FROM sessions WHERE id = ?2)) = 0",
+                params![write::text(file), id, beginning],
+            );
+            has_one |= taken.map_err(self.fail())? == 0;
+        }
+        Ok(has_one)
     }
 
     /// Returns the times in which our own runs continued a session: the items that they added to its history are counted in their rows.
@@ -321,15 +343,16 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file is a session of a known agent, by its beginning, and isn't that of a sub-agent.
-fn is_session(path: &Path) -> bool {
+/// Reads the beginning of a file as text.
+fn beginning(path: &Path) -> io::Result<String> {
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut text));
-    if read.is_err() {
-        return false;
-    }
-    let text = String::from_utf8_lossy(&text);
-    let records = text.lines().take(LINES).filter_map(|line| Record::from_line(line.to_owned()).ok());
+    File::open(path)?.take(BEGINNING).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Whether a file is a session of a known agent, by its beginning, and isn't that of a sub-agent.
+fn is_session(path: &Path, beginning: &str) -> bool {
+    let records = beginning.lines().take(LINES).filter_map(|line| Record::from_line(line.to_owned()).ok());
     let records: Vec<Record> = records.collect();
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let Some(first) = records.first() else { return false };

@@ -238,7 +238,7 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
             cache_read: tokens[2].unwrap_or(0),
             cache_write: tokens[3].unwrap_or(0),
         }),
-        source_gone: source.as_deref().is_some_and(|source| source.starts_with('1')),
+        source_gone: source.as_deref().is_none_or(|source| source.starts_with('1')),
         log: source.as_deref().and_then(|source| source.get(1..)).map(Into::into),
     })
 }
