@@ -76,8 +76,8 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) args: Args,
 
-    /// Write what is known of the session as a JSON object instead
-    #[arg(long, help_heading = "Session")]
+    /// Print the details of the session as one JSON object instead
+    #[arg(long, help_heading = "Session", conflicts_with_all = ["to", "output", "also", "tee", "summary"])]
     pub(crate) json: bool,
 }
 

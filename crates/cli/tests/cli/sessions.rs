@@ -282,6 +282,11 @@ fn a_log_is_not_written_to_while_it_is_shown() {
     }
     assert_eq!(folder.read("log"), SESSION);
     assert_eq!(run(&folder, "sessions show last~-1").code, Some(2));
+    assert_eq!(
+        run(&folder, "sessions show last --json -o other").code,
+        Some(2),
+        "JSON goes to standard output"
+    );
 }
 
 #[test]
