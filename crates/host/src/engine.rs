@@ -376,12 +376,14 @@ impl Engine {
         }
         formatters.extend(self.additions.formatters());
         let profile = &self.chosen.settings.profile;
-        if self.chosen.plugins.is_empty() {
-            let rules = RuleFormatter::new(&self.chosen.settings.tools, profile);
-            formatters.extend(rules.map(|rules| Box::new(rules) as Box<dyn Formatter>));
-        } else {
-            formatters.extend(plugins.formatter(&self.chosen.settings.tools, profile, self.counts_calls));
-        }
+        let rules = &self.chosen.settings.tools;
+        let of_plugins = match self.chosen.plugins.as_slice() {
+            [] => None,
+            _ => plugins.formatter(rules, profile, self.counts_calls),
+        };
+        // Rules apply without plugins, too, and where none of them could be loaded.
+        let of_rules = || Some(Box::new(RuleFormatter::new(rules, profile)?) as Box<dyn Formatter>);
+        formatters.extend(of_plugins.or_else(of_rules));
         formatters
     }
 

@@ -11,6 +11,8 @@ use streamfmt::{Builder, Engine, Folders};
 const WHY: &str =
     "plugins need Lua, and this program is built without it (build streamfmt with its feature \"lua\")";
 
+const CALL: &str = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+
 fn problems(builder: Builder) -> String {
     builder.build().map(|_| ()).unwrap_err().to_string()
 }
@@ -32,9 +34,24 @@ fn who_names_a_library_is_told_why_it_is_not_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libx.so");
     fs::write(&library, "").unwrap();
-    let engine = Engine::builder().plugin(&library).build().unwrap();
+    let builder = Engine::builder().dialect("claude").writer("text").set("tool.Bash.label=sh");
+    let engine = builder.plugin(&library).build().unwrap();
     let journal = format!("{:?}", engine.journal().take());
     assert!(journal.contains("libx.so") && journal.contains("built without native plugins"), "{journal}");
+    let text = engine.format_line(CALL);
+    assert!(text.starts_with("● sh ls\n"), "rules hold without it: {text}");
+}
+
+#[cfg(all(unix, feature = "native"))]
+#[test]
+fn rules_hold_where_no_library_can_be_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libx.so");
+    fs::write(&library, "").unwrap();
+    let builder = Engine::builder().dialect("claude").writer("text").set("tool.Bash.label=sh");
+    let engine = builder.plugin(&library).build().unwrap();
+    let text = engine.format_line(CALL);
+    assert!(text.starts_with("● sh ls\n"), "{text}");
 }
 
 #[test]
@@ -52,7 +69,6 @@ fn what_settings_say_of_plugins_is_told_at_its_place_and_the_rest_holds() {
     assert!(told.contains("config.toml:4:14: ") && told.matches(WHY).count() == 2, "{told}");
     let journal = format!("{:?}", engine.journal().take());
     assert!(journal.contains("init.lua") && journal.contains("plugins need Lua"), "{journal}");
-    let line = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
-    let text = engine.format_line(line);
+    let text = engine.format_line(CALL);
     assert!(text.starts_with("● sh ls\n"), "{text}");
 }
