@@ -510,7 +510,7 @@ function sf.sorted(table) end
 ---@field error? string The reason for the retry.
 ---@field errors? any[] The errors that the agent's program reported.
 ---@field event? string The type of event.
----@field exit? number Exit code of a hook or a failed command.
+---@field exit? number The exit code of a hook or a failed command.
 ---@field explanation? string The reason for the refusal.
 ---@field failed_calls? number Number of failed calls, including those of sub-agents; for an outcome, since the previous one.
 ---@field fenced? boolean True if the record is in a code block of its reply.

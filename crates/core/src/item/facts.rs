@@ -173,7 +173,7 @@ pub static FACTS: &[FactRow] = &[
     row("error", Text, &[Event("retry")], "The reason for the retry."),
     row("errors", List, &[Outcomes], "The errors that the agent's program reported."),
     row("event", Text, &[Notices], "The type of event."),
-    row("exit", Integer, &[Run, Event("hook")], "Exit code of a hook or a failed command."),
+    row("exit", Integer, &[Run, Event("hook")], "The exit code of a hook or a failed command."),
     row("explanation", Text, &[Event("refusal")], "The reason for the refusal."),
     own("failed_calls", Integer, &[Outcomes, Event("totals")], "Number of failed calls, including those of sub-agents; for an outcome, since the previous one."),
     row("fenced", Truth, &[Records], "True if the record is in a code block of its reply."),
