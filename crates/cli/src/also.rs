@@ -13,7 +13,7 @@ use streamfmt::{Engine, Problem, Problems};
 use crate::args::{AlsoArg, Args};
 use crate::choice::SettingsChoice;
 use crate::fifo::{is_fifo, open_fifo};
-use crate::message::{tell, tell_problems, unwritten};
+use crate::message::{print, print_problems, unwritten};
 use crate::output::TextOutput;
 use crate::signal::Signals;
 use crate::{report, terminal};
@@ -25,7 +25,7 @@ pub(crate) fn engines(args: &Args, main: &Engine) -> Option<Vec<Engine>> {
         let mut new = problems.clone();
         new.0.retain(|problem| !reported.contains(problem));
         reported.extend(new.0.iter().cloned());
-        tell_problems(&new);
+        print_problems(&new);
     };
     let mut engines = Vec::new();
     for wanted in &args.also {
@@ -71,7 +71,7 @@ impl AlsoOutput {
     /// Opens the output's file, and reports a failure.
     pub(crate) fn open(args: &Args, wanted: &AlsoArg, engine: &Engine, signals: &mut Signals) -> Self {
         let is_growing = args.follow && !engine.is_document();
-        let output = TextOutput::beside(&wanted.path, is_growing, signals).map_err(|message| tell(&message));
+        let output = TextOutput::beside(&wanted.path, is_growing, signals).map_err(|message| print(&message));
         let has_failed = output.is_err();
         let output = output.ok().map(|output| Arc::new(Mutex::new(output)));
         Self { wanted: wanted.clone(), output, has_failed, report: Report::default() }
@@ -116,7 +116,7 @@ impl AlsoOutput {
         output.flush();
         if let Some(message) = output.failure().filter(|_| !self.has_failed) {
             self.has_failed = true;
-            tell(message);
+            print(message);
         }
     }
 
@@ -136,7 +136,7 @@ impl AlsoOutput {
         let output = self.output.take().and_then(Arc::into_inner).filter(|_| !self.has_failed);
         let Some(output) = output else { return false };
         let finished = output.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
-        finished.map_err(|message| tell(&message)).is_ok()
+        finished.map_err(|message| print(&message)).is_ok()
     }
 }
 

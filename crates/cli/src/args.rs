@@ -23,14 +23,14 @@ use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::explain::ExplainArgs;
 use crate::file_place::FilePlace;
 use crate::golden::GoldenArgs;
-use crate::message::{reason, tell};
+use crate::message::{print, reason};
 use crate::output::is_closed;
 use crate::plugin::PluginArgs;
 use crate::records::RecordsArgs;
 use crate::terminal::{self, LookOptions, When, WhenLive};
 use crate::theme::ThemeArgs;
 use crate::trust::TrustArgs;
-use crate::usage_error::{number, tell_usage};
+use crate::usage_error::{number, print_usage};
 
 pub(crate) use run::RunArgs;
 #[cfg(unix)]
@@ -244,7 +244,7 @@ impl CommandLine {
                 if is_closed(&failure) {
                     return OK;
                 }
-                tell(&format!("can't write standard output: {}", reason(&failure)));
+                print(&format!("can't write standard output: {}", reason(&failure)));
                 OUTPUT
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -252,7 +252,7 @@ impl CommandLine {
                 USAGE
             }
             _ => {
-                tell_usage(&error, &command, &arguments);
+                print_usage(&error, &command, &arguments);
                 USAGE
             }
         })

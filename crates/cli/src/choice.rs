@@ -7,7 +7,7 @@ use streamfmt::{Builder, Engine};
 
 use crate::exit_code::USAGE;
 use crate::folders::folders;
-use crate::message::{tell, tell_problems};
+use crate::message::{print, print_problems};
 
 /// The options that choose settings.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -64,7 +64,7 @@ impl SettingsChoice {
 /// Builds an engine, and reports problems. The error is an exit code.
 pub(crate) fn build(builder: Builder) -> Result<Engine, u8> {
     let engine = builder.build().map_err(|problems| {
-        tell_problems(&problems);
+        print_problems(&problems);
         USAGE
     })?;
     announce(&engine);
@@ -73,8 +73,8 @@ pub(crate) fn build(builder: Builder) -> Result<Engine, u8> {
 
 /// Reports problems in settings files, and settings of a project that were ignored.
 pub(crate) fn announce(engine: &Engine) {
-    tell_problems(engine.warnings());
+    print_problems(engine.warnings());
     if let Some(line) = engine.config().left_out() {
-        tell(&line);
+        print(&line);
     }
 }

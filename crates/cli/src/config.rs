@@ -16,7 +16,7 @@ use streamfmt::{Engine, Problems};
 use crate::choice::{SettingsChoice, build};
 use crate::exit_code::{OK, OUTPUT, RUN_FAILED, USAGE};
 use crate::folders::folders;
-use crate::message::{one_line, reason, tell, tell_problems};
+use crate::message::{one_line, print, print_problems, reason};
 use crate::output::write_out;
 use key::{explain, is_known, is_of, unknown};
 
@@ -110,7 +110,7 @@ impl ConfigArgs {
                     if !is_known(key) {
                         return Err(unknown(key));
                     }
-                    tell(&format!("{key} is not set"));
+                    print(&format!("{key} is not set"));
                     return Err(RUN_FAILED);
                 }
                 let head = if key.is_none() { about(&engine) } else { String::new() };
@@ -162,16 +162,16 @@ fn about(engine: &Engine) -> String {
 
 /// Settings as lines of TOML.
 fn lines(settings: &[&KeySetting<'_>], origin: bool, all: bool) -> String {
-    let said: Vec<String> =
+    let lines: Vec<String> =
         settings.iter().map(|it| one_line(&format!("{} = {}", it.name, it.leaf.value))).collect();
-    let width = said.iter().map(|line| line.chars().count()).filter(|width| *width <= 60).max().unwrap_or(0);
+    let width = lines.iter().map(|line| line.chars().count()).filter(|width| *width <= 60).max().unwrap_or(0);
     let mut text = String::new();
-    for (setting, said) in settings.iter().zip(&said) {
+    for (setting, line) in settings.iter().zip(&lines) {
         if !origin {
-            let _ = writeln!(text, "{said}");
+            let _ = writeln!(text, "{line}");
             continue;
         }
-        let _ = writeln!(text, "{said:<width$}  # {}", one_line(&setting.leaf.spot.to_string()));
+        let _ = writeln!(text, "{line:<width$}  # {}", one_line(&setting.leaf.spot.to_string()));
         for hidden in setting.hidden.iter().filter(|_| all) {
             let value = one_line(&hidden.value.to_string());
             let _ = writeln!(text, "#   over {value}  # {}", one_line(&hidden.spot.to_string()));
@@ -185,7 +185,7 @@ fn init(file: Option<&Path>) -> Result<u8, u8> {
     let folders = folders();
     let own = || Some(folders.config.as_ref()?.join("config.toml"));
     let Some(path) = file.map(Path::to_owned).or_else(own) else {
-        tell("no folder for your settings: the home directory is unknown");
+        print("no folder for your settings: the home directory is unknown");
         return Err(USAGE);
     };
     let shown = folders.shown(&path);
@@ -197,11 +197,11 @@ fn init(file: Option<&Path>) -> Result<u8, u8> {
     match written {
         Ok(()) => write_out(format!("wrote {}", one_line(&shown)).as_bytes()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            tell(&format!("{shown}: already exists (streamfmt config show --origin shows its settings)"));
+            print(&format!("{shown}: already exists (streamfmt config show --origin shows its settings)"));
             Err(USAGE)
         }
         Err(error) => {
-            tell(&format!("can't write {shown}: {}", reason(&error)));
+            print(&format!("can't write {shown}: {}", reason(&error)));
             Err(OUTPUT)
         }
     }
@@ -222,7 +222,7 @@ fn check(files: &[PathBuf]) -> Result<u8, u8> {
     }
     for file in files {
         if !file.is_file() {
-            tell(&format!("{}: no such file", file.display()));
+            print(&format!("{}: no such file", file.display()));
             return Err(USAGE);
         }
         let config = Config::load(&streamfmt::settings::Request {
@@ -233,16 +233,16 @@ fn check(files: &[PathBuf]) -> Result<u8, u8> {
         take_all(&config, &mut problems);
     }
     problems.sort();
-    tell_problems(&problems);
+    print_problems(&problems);
     let is_fine = problems.0.is_empty();
     if is_fine { Ok(OK) } else { Err(RUN_FAILED) }
 }
 
 /// Collects the problems of the files and of every profile in them.
 fn take_all(config: &Config, problems: &mut Problems) {
-    let told = config.check();
-    problems.0.extend(told.errors.0);
-    problems.0.extend(told.warnings.0);
+    let found = config.check();
+    problems.0.extend(found.errors.0);
+    problems.0.extend(found.warnings.0);
 }
 
 fn paths(config: &Config) -> String {

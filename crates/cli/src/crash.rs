@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use crate::echo;
 use crate::exit_code::INTERNAL;
-use crate::message::tell;
+use crate::message::print;
 
 /// Runs `work`; a panic in it is reported and becomes an exit code.
 pub(crate) fn contain(work: impl FnOnce() -> u8) -> u8 {
@@ -27,7 +27,7 @@ pub(crate) fn contain(work: impl FnOnce() -> u8) -> u8 {
         let text = payload.downcast_ref::<&str>().copied();
         let what =
             text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-        tell(&format!("internal error{place}: {what} (this is a bug of streamfmt; please report it)"));
+        print(&format!("internal error{place}: {what} (this is a bug of streamfmt; please report it)"));
     }));
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let mut stdout = io::stdout();

@@ -11,7 +11,7 @@ use streamfmt::{Builder, Engine, json};
 
 use crate::choice::{SettingsChoice, build};
 use crate::exit_code::USAGE;
-use crate::message::{one_line, reason, tell, tell_journal};
+use crate::message::{one_line, print, print_journal, reason};
 
 /// The most characters that are shown of a layer's value.
 const LONGEST: usize = 120;
@@ -61,9 +61,9 @@ impl ExplainArgs {
         let question = self.question()?;
         let engine = build(self.builder())?;
         let explanation = engine.explain(&question);
-        tell_journal(engine.journal());
+        print_journal(engine.journal());
         if let (Some(tool), Some(doubt)) = (&explanation.tool, &explanation.doubt) {
-            tell(&format!("{tool}: {doubt}"));
+            print(&format!("{tool}: {doubt}"));
         }
         let text = if self.json { json::pretty(&explanation) } else { told(&explanation) };
         Ok(text.trim_end().as_bytes().to_vec())
@@ -82,18 +82,18 @@ impl ExplainArgs {
                 Some(found) if kind.is_none() => kind = Some(found),
                 None if tool.is_none() => tool = Some(what.clone()),
                 _ => {
-                    tell(&format!("\"{what}\" is unexpected: explain takes one tool and one kind"));
+                    print(&format!("\"{what}\" is unexpected: explain takes one tool and one kind"));
                     return Err(USAGE);
                 }
             }
         }
         match (kind, &tool) {
             (Some(Kind::Call | Kind::Result), None) => {
-                tell("calls and results need a tool: name it with --tool");
+                print("calls and results need a tool: name it with --tool");
                 Err(USAGE)
             }
             (Some(kind), Some(tool)) if !matches!(kind, Kind::Call | Kind::Result) => {
-                tell(&format!("a {} has no tool; --tool {tool} doesn\'t apply", kind.name()));
+                print(&format!("a {} has no tool; --tool {tool} doesn\'t apply", kind.name()));
                 Err(USAGE)
             }
             _ => Ok(Question { tool, kind }),
@@ -102,13 +102,13 @@ impl ExplainArgs {
 
     fn at_line(&self, file: &str, line: u64) -> Result<Vec<u8>, u8> {
         let complain = |message: &str| {
-            tell(&format!("{file}: {message}"));
+            print(&format!("{file}: {message}"));
             USAGE
         };
         let mut input = File::open(file).map_err(|error| complain(&reason(&error)))?;
         let engine: Engine = build(self.builder())?;
         let at = engine.explain_line(&mut input, line).map_err(|error| complain(&reason(&error)))?;
-        tell_journal(engine.journal());
+        print_journal(engine.journal());
         if at.items.is_empty() {
             let next =
                 at.next.map_or_else(String::new, |next| format!(" (the next one begins at line {next})"));

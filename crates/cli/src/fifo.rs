@@ -28,7 +28,7 @@ pub(crate) fn open_fifo(path: &Path, waits: bool, signals: &mut Signals) -> io::
     use rustix::fs::{OFlags, fcntl_setfl};
     use rustix::io::Errno;
 
-    use crate::message::tell;
+    use crate::message::print;
 
     /// How long to wait between attempts to open the pipe.
     const LOOK: Duration = Duration::from_millis(10);
@@ -52,7 +52,7 @@ pub(crate) fn open_fifo(path: &Path, waits: bool, signals: &mut Signals) -> io::
             Err(_) => {
                 if is_silent && begun.elapsed() >= SILENCE {
                     is_silent = false;
-                    tell(&format!("{}: waiting for a reader of this pipe", path.display()));
+                    print(&format!("{}: waiting for a reader of this pipe", path.display()));
                 }
                 signals.wait(None, Some(LOOK), false)?;
             }

@@ -24,7 +24,7 @@ use crate::assets::Assets;
 use crate::exit_code::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE};
 use crate::input::{InputSource, OpenInput};
 use crate::live::LiveTerminal;
-use crate::message::{self, one_line, reason, tell, tell_below};
+use crate::message::{self, one_line, print, print_below, reason};
 use crate::page_folder::Folder;
 use crate::progress::Progress;
 use crate::read_outcome::ReadOutcome;
@@ -112,7 +112,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             Err(error) => {
                 // Existing files stay as they are.
                 self.outputs.also.clear();
-                self.tell_unread(input, &error);
+                self.print_unread(input, &error);
             }
         }
     }
@@ -167,7 +167,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             None => self.feed(source, &mut pipeline),
         };
         if let Err(error) = fed {
-            self.tell_unread(input, &error);
+            self.print_unread(input, &error);
         }
         let is_whole = source.size().is_none_or(|size| self.counts.bytes - before >= size);
         self.counts.is_cut |= self.signals.caught().is_some() && !is_whole;
@@ -217,7 +217,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 (Err(message), _) => self.counts.unwritten.push(message),
             }
         }
-        self.outputs.tell_journal(&self.engines.main);
+        self.outputs.print_journal(&self.engines.main);
         let report = pipeline.report();
         // A command that `run` starts needn't be an agent.
         let is_unclaimed = report.events == 0 && !source.goes_on();
@@ -227,7 +227,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         if report.events == 0 && (report.lines > report.blank_lines || !is_empty_by_choice) {
             let hint = input.named_agent().map(|name| format!(" (if it starts {name}, use --agent {name})"));
             let hint = hint.unwrap_or_default();
-            tell(&format!("{}: {}{hint}", input.name(), report::without_events(report)));
+            print(&format!("{}: {}{hint}", input.name(), report::without_events(report)));
         }
         report::add(&mut self.counts.total, report);
     }
@@ -268,15 +268,15 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let journal = engines.main.journal();
         if journal.unreported() > 0 {
             let failures = if journal.unreported() == 1 { "failure" } else { "failures" };
-            tell(&format!("{} more plugin {failures} like these", journal.unreported()));
+            print(&format!("{} more plugin {failures} like these", journal.unreported()));
         }
         let is_limited = !engines.main.settings().profile.filter.only.is_empty();
         if let Some(message) = counts.nothing_of_only(args, is_limited) {
-            tell(&message);
+            print(&message);
         }
         if args.report {
             for line in counts.lines(args, counts_of_also) {
-                tell(&line);
+                print(&line);
             }
         }
         match signals.caught() {
@@ -309,7 +309,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 let known = pipeline.report().items;
                 let _ = follower.read_side_files(pipeline, &mut self.outputs.main);
                 if pipeline.report().items > known {
-                    self.outputs.tell_journal(&self.engines.main);
+                    self.outputs.print_journal(&self.engines.main);
                     self.outputs.pass_on(pipeline, self.signals, true);
                 }
             }
@@ -317,13 +317,13 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 ReadOutcome::End => break,
                 ReadOutcome::Note(message) => {
                     self.outputs.main.step_aside();
-                    tell(&message);
+                    print(&message);
                     continue;
                 }
                 ReadOutcome::Aside(lines) => {
                     self.outputs.main.step_aside();
                     for line in &lines {
-                        tell_below(line);
+                        print_below(line);
                     }
                     continue;
                 }
@@ -345,11 +345,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             self.counts.bytes += count as u64;
             if let Some(message) = copy(bytes, &mut self.outputs.tee, progress.as_mut()) {
                 self.outputs.main.step_aside();
-                tell_beside(&message, progress.as_ref());
+                print_beside(&message, progress.as_ref());
             }
             if self.outputs.take_text() {
                 self.outputs.push(pipeline, &self.buffer[..count]);
-                self.outputs.tell_journal(&self.engines.main);
+                self.outputs.print_journal(&self.engines.main);
                 self.outputs.pass_on(pipeline, self.signals, true);
             } else if source.goes_on() {
                 // Nobody reads the output, but the session's facts and figures are still needed.
@@ -394,7 +394,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.outputs.main.step_aside();
         self.counts.failures += self.engines.main.journal().failures();
         self.engines.main = Rc::new(engine);
-        tell("reloaded");
+        print("reloaded");
     }
 
     /// The text before the progress bar.
@@ -415,9 +415,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         writeln!(self.outputs.main, "{gap}==> {name} <==")
     }
 
-    fn tell_unread(&mut self, input: &InputSource, error: &std::io::Error) {
+    fn print_unread(&mut self, input: &InputSource, error: &std::io::Error) {
         self.counts.has_unread_input = true;
-        tell(&format!("{}: {}", input.name(), reason(error)));
+        print(&format!("{}: {}", input.name(), reason(error)));
     }
 }
 
@@ -456,7 +456,7 @@ impl Read for CopyingReader<'_> {
         let count = self.file.read(buffer)?;
         *self.bytes += count as u64;
         if let Some(message) = copy(&buffer[..count], self.tee, self.progress.as_deref_mut()) {
-            tell_beside(&message, self.progress.as_deref());
+            print_beside(&message, self.progress.as_deref());
         }
         Ok(count)
     }
@@ -471,9 +471,9 @@ fn copy(bytes: &[u8], tee: &mut Option<Tee>, progress: Option<&mut Progress>) ->
 }
 
 /// Reports a message while a progress bar may be shown.
-fn tell_beside(message: &str, progress: Option<&Progress>) {
+fn print_beside(message: &str, progress: Option<&Progress>) {
     match progress {
-        Some(progress) => progress.aside(|| tell(message)),
-        None => tell(message),
+        Some(progress) => progress.aside(|| print(message)),
+        None => print(message),
     }
 }

@@ -20,7 +20,7 @@ use streamfmt::golden::{Cell, Suite};
 pub(crate) use check::CheckArgs;
 
 use crate::exit_code::{OK, OUTPUT, USAGE};
-use crate::message::{one_line, reason, tell, tell_problems};
+use crate::message::{one_line, print, print_problems, reason};
 use crate::output::is_closed;
 use crate::terminal::{self, LookOptions};
 
@@ -165,8 +165,8 @@ fn bless_command(paths: &[PathBuf]) -> String {
 }
 
 /// Returns the number of threads to use.
-fn threads(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1)
+fn threads(requested: Option<usize>) -> usize {
+    requested.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
 /// Whether the program runs in CI.
@@ -197,7 +197,7 @@ impl StdoutPage {
         }
         match self.failed {
             Some(error) if !is_closed(&error) => {
-                tell(&format!("can't write standard output: {}", reason(&error)));
+                print(&format!("can't write standard output: {}", reason(&error)));
                 Err(OUTPUT)
             }
             _ => Ok(code),
@@ -229,11 +229,11 @@ fn list(wanted: &CellArgs) -> Result<u8, u8> {
         let line = one_line(&format!("{}{skipped}{tags}{title}", cell.name));
         let _ = fmt::Write::write_fmt(&mut page, format_args!("{line}\n"));
     }
-    tell_problems(&suite.problems);
+    print_problems(&suite.problems);
     let code = match (suite.problems.0.is_empty(), suite.cells.is_empty()) {
         (false, _) => USAGE,
         (true, true) => {
-            tell("no cases found");
+            print("no cases found");
             NOTHING_RAN
         }
         (true, false) => OK,
@@ -244,9 +244,9 @@ fn list(wanted: &CellArgs) -> Result<u8, u8> {
 impl CleanArgs {
     fn run(&self) -> Result<u8, u8> {
         let suite = find(&self.paths);
-        tell_problems(&suite.problems);
+        print_problems(&suite.problems);
         if !suite.problems.0.is_empty() {
-            tell("not removing anything while there are set-up errors");
+            print("not removing anything while there are set-up errors");
             return Err(USAGE);
         }
         let mut page = StdoutPage::new();
@@ -255,7 +255,7 @@ impl CleanArgs {
             if !self.dry_run
                 && let Err(error) = std::fs::remove_file(orphan)
             {
-                tell(&format!("can't remove {name}: {}", reason(&error)));
+                print(&format!("can't remove {name}: {}", reason(&error)));
                 return Err(OUTPUT);
             }
             let what = if self.dry_run { "would remove" } else { "removed" };

@@ -13,7 +13,7 @@ use streamfmt::follow::{Follower, SessionFolder, Sessions, SharedSessions, first
 use crate::args::{self, Args};
 use crate::file_place::FilePlace;
 use crate::folders::session_folders;
-use crate::message::{reason, tell};
+use crate::message::{print, reason};
 #[cfg(not(unix))]
 use crate::not_recorded::NotRecordedInput as RecordedInput;
 use crate::read_outcome::ReadOutcome;
@@ -133,11 +133,11 @@ impl InputSource {
     pub(crate) fn settled(self, signals: &mut Signals) -> io::Result<Option<Self>> {
         let Self::Newest(sessions) = self else { return Ok(Some(self)) };
         let Some(path) =
-            first_session(&sessions, &mut SignalWait { signals, watch_output: false }, &mut tell)?
+            first_session(&sessions, &mut SignalWait { signals, watch_output: false }, &mut print)?
         else {
             return Ok(None);
         };
-        tell(&format!("following {}", path.display()));
+        print(&format!("following {}", path.display()));
         Ok(Some(Self::Session(path, sessions)))
     }
 
@@ -145,7 +145,7 @@ impl InputSource {
     pub(crate) fn successor(&self) -> Option<Self> {
         let Self::Session(_, sessions) = self else { return None };
         let path = sessions.borrow_mut().take()?;
-        tell(&format!("switching to the newer {}", path.display()));
+        print(&format!("switching to the newer {}", path.display()));
         Some(Self::Session(path, Rc::clone(sessions)))
     }
 

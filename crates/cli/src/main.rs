@@ -66,7 +66,7 @@ use crate::assets::Assets;
 use crate::exit_code::{OUTPUT, SIGNAL, USAGE};
 use crate::format::{FormatRun, RunEngines};
 use crate::input::InputSource;
-use crate::message::{reason, tell, tell_problems};
+use crate::message::{print, print_problems, reason};
 use crate::output::write_out;
 use crate::signal::Signals;
 use crate::terminal::WhenLive;
@@ -106,7 +106,7 @@ fn run() -> Result<u8, u8> {
         Some(ProgramCommand::Serve(options)) => return serve::run(*options),
         #[cfg(not(unix))]
         Some(ProgramCommand::Serve(_)) => {
-            tell("serve works on Linux and macOS only");
+            print("serve works on Linux and macOS only");
             return Err(USAGE);
         }
         Some(ProgramCommand::Golden(golden)) => return golden.run(),
@@ -124,7 +124,7 @@ fn run() -> Result<u8, u8> {
     }
     let inputs = InputSource::all(&args).map_err(|messages| {
         for message in messages {
-            tell(&message);
+            print(&message);
         }
         USAGE
     })?;
@@ -135,14 +135,14 @@ fn run() -> Result<u8, u8> {
 pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8, u8> {
     let is_shown_again = args.watch && inputs.iter().any(|input| input.can_be_shown_again(args));
     if is_shown_again && args.output.is_none() && !io::stdout().is_terminal() {
-        tell("--watch needs a terminal or --output");
+        print("--watch needs a terminal or --output");
         return Err(USAGE);
     }
     let looks = args.looks();
     let assets = Assets::wanted(args);
     // Before the terminal's colours are queried: a signal meanwhile must not leave it without echo.
     let mut signals = Signals::catch().map_err(|error| {
-        tell(&format!("can't wait for signals: {}", reason(&error)));
+        print(&format!("can't wait for signals: {}", reason(&error)));
         OUTPUT
     })?;
     let build = |files: Files| engine(args, &looks, assets.as_ref(), files);
@@ -150,13 +150,13 @@ pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8,
     let also = also::engines(args, &engine).ok_or(USAGE)?;
     // Before waiting for a session.
     format::check_outputs(args, &engine, None).map_err(|message| {
-        tell(&message);
+        print(&message);
         USAGE
     })?;
     let settled = inputs.into_iter().map(|input| input.settled(&mut signals));
     let inputs: Vec<InputSource> =
         settled.filter_map(Result::transpose).collect::<Result<_, _>>().map_err(|error| {
-            tell(&format!("can't wait for a session: {}", reason(&error)));
+            print(&format!("can't wait for a session: {}", reason(&error)));
             OUTPUT
         })?;
     let mut watch = args.watch.then(|| Watch::new(&build, &engine));
@@ -194,19 +194,19 @@ pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8,
 /// Checks the engine built from the user's choices, and reports what is wrong with it.
 fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
     let engine = built.map_err(|problems| {
-        tell_problems(&problems);
+        print_problems(&problems);
         USAGE
     })?;
     let place = engine.writer().pictures;
     if args.assets.is_some() && place != PicturePlace::Files {
-        tell(match place {
+        print(match place {
             PicturePlace::Within => "--assets needs --to markdown; an HTML page always embeds its images",
             _ => "--assets needs --to markdown",
         });
         return Err(USAGE);
     }
     if let Some(format) = never_live(&engine).filter(|_| args.live == WhenLive::Always) {
-        tell(&format!(
+        print(&format!(
             "--live always: {format} can't be changed once it is written; ansi and text can on a terminal, and --to json \
              becomes updates"
         ));
@@ -219,7 +219,7 @@ fn checked(args: &Args, built: Result<Engine, Problems>) -> Result<Engine, u8> {
     }
     choice::announce(&engine);
     for name in engine.left_out() {
-        tell(&format!(
+        print(&format!(
             "the native plugin {} is left out: if it crashed, the recording would end (--allow-native loads it)",
             message::one_line(name)
         ));
@@ -264,7 +264,7 @@ fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
             clap_complete::generate(*shell, &mut args::command(), "streamfmt", &mut page);
         }
         ProgramCommand::Man => clap_mangen::Man::new(args::command()).render(&mut page).map_err(|error| {
-            tell(&error.to_string());
+            print(&error.to_string());
             OUTPUT
         })?,
         ProgramCommand::Explain(explain) => {

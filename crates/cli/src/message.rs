@@ -67,7 +67,7 @@ fn write_rows(rows: &str) {
 }
 
 /// Reports a message.
-pub(crate) fn tell(message: &str) {
+pub(crate) fn print(message: &str) {
     // It is masked before it is shortened: half a secret isn't recognized.
     let message = masked(&clean(message)).replace('\n', "␊");
     let short = match message.char_indices().nth(MAX_MESSAGE) {
@@ -78,34 +78,34 @@ pub(crate) fn tell(message: &str) {
 }
 
 /// Reports problems, each with the lines of the file concerned.
-pub(crate) fn tell_problems(problems: &Problems) {
+pub(crate) fn print_problems(problems: &Problems) {
     for problem in &problems.0 {
-        tell(&problem.to_string());
+        print(&problem.to_string());
         for line in problem.excerpt().into_iter().flatten() {
-            tell_below(&line);
+            print_below(&line);
         }
     }
 }
 
 /// Prints a line that belongs to the message before. The line must be clean.
-pub(crate) fn tell_below(line: &str) {
+pub(crate) fn print_below(line: &str) {
     write_rows(&format!("  {}", masked(line)));
 }
 
 /// Reports new failures and messages of plugins.
-pub(crate) fn tell_journal(journal: &Journal) {
-    tell_messages(journal.take());
+pub(crate) fn print_journal(journal: &Journal) {
+    print_messages(journal.take());
 }
 
 /// Reports messages of plugins.
-pub(crate) fn tell_messages(messages: Vec<PluginMessage>) {
+pub(crate) fn print_messages(messages: Vec<PluginMessage>) {
     for message in messages {
         match message {
             // Its display is clean and has lines of its own.
             PluginMessage::Warning(warning) => {
                 write_rows(&masked(&warning.to_string()));
             }
-            PluginMessage::Printed(plugin, line) => tell(&format!("{plugin}: {line}")),
+            PluginMessage::Printed(plugin, line) => print(&format!("{plugin}: {line}")),
         }
     }
 }

@@ -10,7 +10,7 @@ use streamfmt::{Spool, Tail};
 use crate::exit_code::{OK, OUTPUT};
 use crate::fifo::{is_fifo, open_fifo};
 use crate::file_place::FilePlace;
-use crate::message::{reason, tell, unwritten};
+use crate::message::{print, reason, unwritten};
 use crate::screen::{Screen, ScreenSize};
 use crate::signal::Signals;
 
@@ -438,7 +438,7 @@ pub(crate) fn write_out(text: &[u8]) -> Result<u8, u8> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()) {
         Err(error) if !is_closed(&error) => {
-            tell(&format!("can't write standard output: {}", reason(&error)));
+            print(&format!("can't write standard output: {}", reason(&error)));
             Err(OUTPUT)
         }
         _ => Ok(OK),

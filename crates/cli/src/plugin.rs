@@ -16,7 +16,7 @@ use crate::choice::{SettingsChoice, build};
 use crate::exit_code::{OUTPUT, RUN_FAILED, USAGE};
 use crate::folders::folders;
 use crate::golden;
-use crate::message::{one_line, tell, tell_problems, unwritten};
+use crate::message::{one_line, print, print_problems, unwritten};
 use crate::output::write_out;
 
 /// Creates, checks, tests, installs and lists plugins.
@@ -119,7 +119,7 @@ impl PluginArgs {
 
 /// Reports why the command is refused.
 fn refuse(problem: Problem) -> u8 {
-    tell_problems(&Problems::from(problem));
+    print_problems(&Problems::from(problem));
     USAGE
 }
 
@@ -134,7 +134,7 @@ fn shown(folders: &Folders, path: &Path) -> String {
 fn new(folder: &Path, native: bool) -> Result<u8, u8> {
     let create = if native { starter::create_native } else { starter::create };
     let files = create(folder).map_err(|problems| {
-        tell_problems(&problems);
+        print_problems(&problems);
         USAGE
     })?;
     let folder = one_line(&folder.display().to_string());
@@ -154,8 +154,8 @@ fn check(path: &Path, native: bool) -> Result<u8, u8> {
     let Examined { manifest, hooks, is_left_out, cases, problems, flaws } =
         examine(&Files::default(), &folders(), path, native);
     let count = problems.len() + flaws.len();
-    tell_problems(&Problems(problems));
-    tell_problems(&Problems(flaws));
+    print_problems(&Problems(problems));
+    print_problems(&Problems(flaws));
     if count > 0 {
         return Ok(RUN_FAILED);
     }
@@ -185,7 +185,7 @@ fn types(folder: &Path) -> Result<u8, u8> {
     for (name, content) in starter::editor_files() {
         let path = folder.join(name);
         fs::write(&path, content).map_err(|error| {
-            tell(&unwritten(&path, &error));
+            print(&unwritten(&path, &error));
             OUTPUT
         })?;
         let _ = writeln!(text, "{}", one_line(&path.display().to_string()));
@@ -278,7 +278,7 @@ fn show(installed: &Installed, folders: &Folders, name: &str) -> Result<u8, u8> 
         (Examined::of(pack), listed)
     };
     if !examined.problems.is_empty() {
-        tell_problems(&Problems(examined.problems));
+        print_problems(&Problems(examined.problems));
         return Ok(USAGE);
     }
     let mut put = |name: &str, value: &str| {

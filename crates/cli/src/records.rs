@@ -13,7 +13,7 @@ use streamfmt::settings::records;
 use streamfmt::writer::ci::parted;
 
 use crate::exit_code::{OK, RUN_FAILED, USAGE};
-use crate::message::{one_line, reason, tell, tell_problems};
+use crate::message::{one_line, print, print_problems, reason};
 use crate::output::write_out;
 use crate::terminal;
 
@@ -57,7 +57,7 @@ impl RecordsArgs {
 
 fn load(schema: &str) -> Result<RecordSchema, u8> {
     records::load(&Files::default(), schema).map_err(|problems| {
-        tell_problems(&problems);
+        print_problems(&problems);
         USAGE
     })
 }
@@ -72,7 +72,7 @@ fn check(schema: &RecordSchema, path: &Path) -> Result<u8, u8> {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
     let fail = |error: &io::Error| {
-        tell(&format!("can't read {name}: {}", reason(error)));
+        print(&format!("can't read {name}: {}", reason(error)));
         USAGE
     };
     let mut input: Box<dyn Read> = if is_stdin {
@@ -111,10 +111,10 @@ fn check(schema: &RecordSchema, path: &Path) -> Result<u8, u8> {
             break;
         }
         framer.push(&piece[..read], take);
-        print(&mut lines)?;
+        flush(&mut lines)?;
     }
     add(&mut lines, check.finish());
-    print(&mut lines)?;
+    flush(&mut lines)?;
     if flaws > 0 {
         return Err(RUN_FAILED);
     }
@@ -122,7 +122,7 @@ fn check(schema: &RecordSchema, path: &Path) -> Result<u8, u8> {
     Ok(OK)
 }
 
-fn print(lines: &mut String) -> Result<(), u8> {
+fn flush(lines: &mut String) -> Result<(), u8> {
     if !lines.is_empty() {
         write_out(lines.trim_end().as_bytes())?;
         lines.clear();

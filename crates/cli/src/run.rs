@@ -13,7 +13,7 @@ pub(crate) use start::run;
 /// Reports what the system lacks.
 #[cfg(not(unix))]
 pub(crate) fn run(_: crate::args::RunArgs) -> Result<u8, u8> {
-    crate::message::tell(
+    crate::message::print(
         "run needs process groups and signals, which this system lacks; pipe the agent's output into streamfmt --tee FILE instead",
     );
     Err(crate::exit_code::USAGE)

@@ -12,7 +12,7 @@ use crate::args::{self, ServeArgs};
 use crate::choice;
 use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::folders::folders;
-use crate::message::{reason, tell};
+use crate::message::{print, reason};
 
 /// Serves until a signal arrives.
 pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
         allowed_origins: args.allow_origin.into_iter().chain(serve.origins).collect(),
         base_path: args.base_path.or(serve.base_path).unwrap_or_default(),
         shows_secrets: args.show_secrets || serve.shows_secrets,
-        tell,
+        report: print,
     };
     let server = Server::start(options).map_err(|failure| {
         match failure {
@@ -45,15 +45,15 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
                 if let Some(address) = address {
                     say(&address);
                 }
-                tell("serve: already running");
+                print("serve: already running");
             }
             ServeFailure::State(folder, error) => {
-                tell(&format!("{}: {}", folder.display(), reason(&error)));
+                print(&format!("{}: {}", folder.display(), reason(&error)));
             }
             ServeFailure::Address(at, error) => {
-                tell(&format!("can't listen at {at}: {}; choose another with --port", reason(&error)));
+                print(&format!("can't listen at {at}: {}; choose another with --port", reason(&error)));
             }
-            ServeFailure::Other(error) => tell(&format!("can't serve: {}", reason(&error))),
+            ServeFailure::Other(error) => print(&format!("can't serve: {}", reason(&error))),
         }
         USAGE
     })?;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
         open(&server.url_once());
     }
     server.run().map_err(|error| {
-        tell(&format!("can't serve: {}", reason(&error)));
+        print(&format!("can't serve: {}", reason(&error)));
         OUTPUT
     })?;
     Ok(OK)
@@ -70,7 +70,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
 
 /// The table `[serve]` of the user's settings.
 #[derive(Default)]
-struct Said {
+struct ServeChoices {
     port: Option<u16>,
     bind: Vec<IpAddr>,
     hosts: Vec<String>,
@@ -80,41 +80,44 @@ struct Said {
 }
 
 /// Reads that table. A wrong value in it is an error: serving without it could expose data that the user meant to hide.
-fn settings(folders: &Folders) -> Result<Said, u8> {
+fn settings(folders: &Folders) -> Result<ServeChoices, u8> {
     let engine = choice::build(Engine::builder().folders(folders.clone()).no_project(true))?;
     let serve = engine.config().serve();
     let mut is_wrong = false;
     let mut wrong = |named: &Named, why: &str| {
-        tell(&format!("{}: {why}", named.spot));
+        print(&format!("{}: {why}", named.spot));
         is_wrong = true;
     };
-    let mut said =
-        Said { port: serve.port, shows_secrets: serve.show_secrets.unwrap_or(false), ..Said::default() };
+    let mut choices = ServeChoices {
+        port: serve.port,
+        shows_secrets: serve.show_secrets.unwrap_or(false),
+        ..ServeChoices::default()
+    };
     for named in &serve.bind {
         match named.name.parse() {
-            Ok(ip) => said.bind.push(ip),
+            Ok(ip) => choices.bind.push(ip),
             Err(_) => wrong(named, "serve.bind: expected IP addresses"),
         }
     }
     for named in &serve.allow_hosts {
         match args::host(&named.name) {
-            Ok(host) => said.hosts.push(host),
+            Ok(host) => choices.hosts.push(host),
             Err(why) => wrong(named, &format!("serve.allow-hosts: {why}")),
         }
     }
     for named in &serve.allow_origins {
         match args::origin(&named.name) {
-            Ok(origin) => said.origins.push(origin),
+            Ok(origin) => choices.origins.push(origin),
             Err(why) => wrong(named, &format!("serve.allow-origins: {why}")),
         }
     }
     if let Some(named) = &serve.base_path {
         match args::base_path(&named.name) {
-            Ok(path) => said.base_path = Some(path),
+            Ok(path) => choices.base_path = Some(path),
             Err(why) => wrong(named, &format!("serve.base-path: {why}")),
         }
     }
-    if is_wrong { Err(USAGE) } else { Ok(said) }
+    if is_wrong { Err(USAGE) } else { Ok(choices) }
 }
 
 fn say(address: &str) {
@@ -131,6 +134,6 @@ fn open(address: &str) {
     match command.spawn() {
         // Wait for it, so that it doesn't remain as a zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-        Err(error) => tell(&format!("can't open a browser with {program}: {}", reason(&error))),
+        Err(error) => print(&format!("can't open a browser with {program}: {}", reason(&error))),
     }
 }

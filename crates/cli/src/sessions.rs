@@ -16,7 +16,7 @@ use streamfmt_server::store::{
 use crate::args::{ListArgs, SessionsArgs, SessionsCommand, StatusName};
 use crate::exit_code::{OK, OUTPUT, RUN_FAILED, USAGE};
 use crate::folders::data_folder;
-use crate::message::tell;
+use crate::message::print;
 use crate::output::write_out;
 use crate::progress::Progress;
 
@@ -31,7 +31,7 @@ impl SessionsArgs {
         // Every command first writes missing rows.
         if !matches!(self.command, SessionsCommand::Reindex) {
             let done = with_progress(&mut store, |store, each| store.catch_up_with(each));
-            tell_notices(&mut store);
+            print_notices(&mut store);
             done?;
         }
         let done = match self.command {
@@ -42,7 +42,7 @@ impl SessionsArgs {
             SessionsCommand::Rm(rm) => rm.run(&mut store),
             SessionsCommand::Prune(prune) => prune.run(&mut store),
         };
-        tell_notices(&mut store);
+        print_notices(&mut store);
         done
     }
 }
@@ -125,14 +125,14 @@ fn find(store: &mut Store, name: &str) -> Result<SessionDetails, u8> {
     match store.mended(|store| store.find(name)).map_err(|error| refuse(&error))? {
         FoundSession::One(session) => Ok(*session),
         FoundSession::None => {
-            tell(&format!("no session \"{name}\" (list them: streamfmt sessions list)"));
+            print(&format!("no session \"{name}\" (list them: streamfmt sessions list)"));
             Err(USAGE)
         }
         FoundSession::Several(candidates) => {
-            tell(&format!("\"{name}\" is the start of several ids:"));
+            print(&format!("\"{name}\" is the start of several ids:"));
             for candidate in candidates {
                 let title = candidate.title.map(|title| format!("  {title}")).unwrap_or_default();
-                tell(&format!("{}{title}", candidate.id));
+                print(&format!("{}{title}", candidate.id));
             }
             Err(USAGE)
         }
@@ -141,7 +141,7 @@ fn find(store: &mut Store, name: &str) -> Result<SessionDetails, u8> {
 
 /// Reports why the store can't be used. Returns the exit code.
 fn refuse(error: &StoreError) -> u8 {
-    tell(&error.to_string());
+    print(&error.to_string());
     match error {
         StoreError::Newer(_) => USAGE,
         StoreError::File(_, error) if error.kind() == io::ErrorKind::NotFound => USAGE,
@@ -152,9 +152,9 @@ fn refuse(error: &StoreError) -> u8 {
 }
 
 /// Reports events in the database, such as damage.
-pub(crate) fn tell_notices(store: &mut Store) {
+pub(crate) fn print_notices(store: &mut Store) {
     for notice in store.take_notices() {
-        tell(&notice.to_string());
+        print(&notice.to_string());
     }
 }
 

@@ -13,7 +13,7 @@ use streamfmt::writers::{self, WriterRow};
 use streamfmt::{Background, Looks};
 
 use crate::background_color;
-use crate::message::tell;
+use crate::message::print;
 
 /// The least width that lines are wrapped at.
 const NARROWEST: usize = 20;
@@ -54,24 +54,24 @@ pub(crate) struct LookOptions<'a> {
 
 /// The looks of a further output of format `to`, to a file. The options for a terminal don't apply to it.
 pub(crate) fn looks_of_file(to: &str) -> Looks {
-    let asked = LookOptions { to: Some(to), is_file: true, ..LookOptions::default() };
+    let options = LookOptions { to: Some(to), is_file: true, ..LookOptions::default() };
     let surroundings = Environment {
         is_terminal: false,
         can_ask: false,
         columns: &|| None,
         variable: &|name| env::var(name).ok(),
     };
-    surroundings.looks(&asked)
+    surroundings.looks(&options)
 }
 
 /// The looks of standard output, or of the file that is written instead.
-pub(crate) fn looks(asked: &LookOptions<'_>) -> Looks {
-    let is_terminal = !asked.is_file && io::stdout().is_terminal();
+pub(crate) fn looks(options: &LookOptions<'_>) -> Looks {
+    let is_terminal = !options.is_file && io::stdout().is_terminal();
     let columns = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    let can_ask = is_terminal && !(asked.reads_stdin && io::stdin().is_terminal());
+    let can_ask = is_terminal && !(options.reads_stdin && io::stdin().is_terminal());
     let surroundings =
         Environment { is_terminal, can_ask, columns: &columns, variable: &|name| env::var(name).ok() };
-    surroundings.looks(asked)
+    surroundings.looks(options)
 }
 
 /// Whether the program runs on a CI service, so standard error is a part of its log.
@@ -104,16 +104,16 @@ struct Environment<'a> {
 }
 
 impl Environment<'_> {
-    fn looks(&self, asked: &LookOptions<'_>) -> Looks {
+    fn looks(&self, options: &LookOptions<'_>) -> Looks {
         Looks {
-            color: self.wants_color(asked).then(|| self.depth()),
-            force_color: asked.color == When::Always,
-            width: self.width(asked.width),
-            is_width_fixed: asked.width.is_some(),
+            color: self.wants_color(options).then(|| self.depth()),
+            force_color: options.color == When::Always,
+            width: self.width(options.width),
+            is_width_fixed: options.width.is_some(),
             links: self.is_terminal && self.follows_links(),
             background: self.background(),
             zone: LazyZone::new(local_zone),
-            ci: if asked.is_file { Ci::None } else { self.ci() },
+            ci: if options.is_file { Ci::None } else { self.ci() },
         }
     }
 
@@ -131,13 +131,13 @@ impl Environment<'_> {
         }
     }
 
-    fn wants_color(&self, asked: &LookOptions<'_>) -> bool {
+    fn wants_color(&self, options: &LookOptions<'_>) -> bool {
         let forced = self.get("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-        match asked.color {
+        match options.color {
             When::Always => true,
             When::Never => false,
             // Whoever names the format has considered the destination.
-            When::Auto if asked.to.and_then(writers::find).is_some_and(WriterRow::has_escapes) => true,
+            When::Auto if options.to.and_then(writers::find).is_some_and(WriterRow::has_escapes) => true,
             When::Auto if self.get("NO_COLOR").is_some() => false,
             When::Auto if forced => true,
             When::Auto => self.is_terminal && self.get("TERM").is_none_or(|term| term != "dumb"),
@@ -156,8 +156,8 @@ impl Environment<'_> {
         }
     }
 
-    fn width(&self, asked: Option<usize>) -> Option<usize> {
-        let width = match asked {
+    fn width(&self, options: Option<usize>) -> Option<usize> {
+        let width = match options {
             Some(width) => Some(width),
             None if self.is_terminal => {
                 let wanted = self
@@ -193,7 +193,7 @@ impl Environment<'_> {
         let wanted = self.get("STREAMFMT_BACKGROUND");
         match wanted.as_deref().map(|word| (word, Appearance::parse(word))) {
             Some((_, Some(wanted))) => return Background::Known(wanted),
-            Some((word, None)) => tell(&format!("STREAMFMT_BACKGROUND can't be \"{word}\" (dark or light)")),
+            Some((word, None)) => print(&format!("STREAMFMT_BACKGROUND can't be \"{word}\" (dark or light)")),
             None => {}
         }
         let numbers = self.get("COLORFGBG").unwrap_or_default();
@@ -229,16 +229,17 @@ mod tests {
     }
 
     /// The looks with a terminal of 100 columns or none.
-    fn looks(asked: LookOptions<'_>, is_terminal: bool, variables: &[(&str, &str)]) -> Looks {
+    fn looks(options: LookOptions<'_>, is_terminal: bool, variables: &[(&str, &str)]) -> Looks {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Environment { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }.looks(&asked)
+        Environment { is_terminal, can_ask: false, columns: &|| Some(100), variable: &variable }
+            .looks(&options)
     }
 
     #[test]
     fn colours_need_a_terminal_or_a_wish() {
-        for (asked, is_terminal, variables, colored) in [
+        for (options, is_terminal, variables, colored) in [
             (NONE, true, &[][..], true),
             (NONE, false, &[], false),
             (ALWAYS, false, &[("NO_COLOR", "1")], true),
@@ -251,13 +252,13 @@ mod tests {
             (NONE, false, &[("CLICOLOR_FORCE", "0")], false),
             (NONE, true, &[("TERM", "dumb")], false),
         ] {
-            assert_eq!(looks(asked, is_terminal, variables).color.is_some(), colored, "{variables:?}");
+            assert_eq!(looks(options, is_terminal, variables).color.is_some(), colored, "{variables:?}");
         }
     }
 
     #[test]
     fn the_width_is_the_terminals_unless_told() {
-        for (asked, is_terminal, columns, width) in [
+        for (options, is_terminal, columns, width) in [
             (NONE, true, "", Some(100)),
             (NONE, true, "60", Some(60)),
             (NONE, true, "0", Some(100)),
@@ -266,7 +267,7 @@ mod tests {
             (width(40), false, "60", Some(40)),
             (width(0), true, "60", None),
         ] {
-            assert_eq!(looks(asked, is_terminal, &[("COLUMNS", columns)]).width, width, "{columns:?}");
+            assert_eq!(looks(options, is_terminal, &[("COLUMNS", columns)]).width, width, "{columns:?}");
         }
     }
 
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn the_log_of_a_service_is_known_by_its_variables() {
-        for (asked, variables, ci) in [
+        for (options, variables, ci) in [
             (NONE, &[][..], Ci::None),
             (NONE, &[("CI", "true")], Ci::Plain),
             (NONE, &[("CI", "false")], Ci::None),
@@ -295,7 +296,7 @@ mod tests {
             (NONE, &[("CI", "true"), ("GITLAB_CI", "true")], Ci::Gitlab),
             (LookOptions { is_file: true, ..NONE }, &[("GITHUB_ACTIONS", "true")], Ci::None),
         ] {
-            assert_eq!(looks(asked, false, variables).ci, ci, "{variables:?}");
+            assert_eq!(looks(options, false, variables).ci, ci, "{variables:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use streamfmt::settings::themes::KnownTheme;
 use streamfmt::{Background, Engine, Themes};
 
 use crate::exit_code::{OK, RUN_FAILED, USAGE};
-use crate::message::{one_line, tell, tell_problems};
+use crate::message::{one_line, print, print_problems};
 use crate::output::write_out;
 use crate::terminal::{LookOptions, When};
 use crate::usage_error::number;
@@ -61,7 +61,7 @@ impl ThemeArgs {
             ThemeCommand::List => list(&themes()?),
             ThemeCommand::Show { name } => {
                 let source = themes()?.find(name, None).map_err(|message| {
-                    tell(&message);
+                    print(&message);
                     USAGE
                 })?;
                 write_out(source.text.trim_end().as_bytes())
@@ -76,7 +76,7 @@ impl ThemeArgs {
 fn themes() -> Result<Themes, u8> {
     let engine =
         Engine::builder().names_options(true).folders(folders::folders()).build().map_err(|problems| {
-            tell_problems(&problems);
+            print_problems(&problems);
             USAGE
         })?;
     Ok(engine.themes().clone())
@@ -115,19 +115,19 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
     let mut is_wrong = false;
     let mut text = String::new();
     for name in names {
-        let mut told = Vec::new();
+        let mut wrong = Vec::new();
         let mut notes: Vec<String> = Vec::new();
         for appearance in Appearance::ALL {
             let (look, problems) = match themes.load(name, &Background::Known(appearance)) {
                 Ok(found) => found,
                 Err(message) => {
-                    tell(&message);
+                    print(&message);
                     return Err(USAGE);
                 }
             };
             for problem in problems.0 {
-                if !told.contains(&problem) {
-                    told.push(problem);
+                if !wrong.contains(&problem) {
+                    wrong.push(problem);
                 }
             }
             let on =
@@ -142,15 +142,15 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
                 }
             }
         }
-        let found = match (told.len(), notes.len()) {
+        let found = match (wrong.len(), notes.len()) {
             (0, 0) => "fine".to_owned(),
             (problems, faint) => format!("{problems} wrong, {faint} hard to read"),
         };
         let _ = writeln!(text, "{}: {found}", one_line(name));
-        is_wrong |= !told.is_empty();
-        tell_problems(&streamfmt::Problems(told));
+        is_wrong |= !wrong.is_empty();
+        print_problems(&streamfmt::Problems(wrong));
         for note in &notes {
-            tell(note);
+            print(note);
         }
     }
     write_out(text.trim_end().as_bytes())?;
@@ -160,7 +160,7 @@ fn check(themes: &Themes, names: &[String]) -> Result<u8, u8> {
 fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8> {
     let mut looks = terminal::looks(&LookOptions { color, width, ..LookOptions::default() });
     if looks.color.is_none() {
-        tell("colours are off, so all themes look the same (use --color always)");
+        print("colours are off, so all themes look the same (use --color always)");
     }
     let ground = looks.background.find();
     looks.background = Background::Known(ground);
@@ -184,10 +184,10 @@ fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8
             .theme(name)
             .build()
             .map_err(|problems| {
-                tell_problems(&problems);
+                print_problems(&problems);
                 USAGE
             })?;
-        tell_problems(engine.warnings());
+        print_problems(engine.warnings());
         let gap = if text.is_empty() { "" } else { "\n" };
         let _ = writeln!(text, "{gap}==> {} <==\n", one_line(name));
         let mut pipeline = Pipeline::new(engine.setup());

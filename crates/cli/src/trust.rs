@@ -10,7 +10,7 @@ use streamfmt::{Closure, Folders, Problem, Problems, Standing, Trust};
 
 use crate::exit_code::{OK, RUN_FAILED, USAGE};
 use crate::folders::folders;
-use crate::message::{one_line, reason, tell, tell_problems};
+use crate::message::{one_line, print, print_problems, reason};
 use crate::output::write_out;
 
 /// The most files that are listed; the rest are counted.
@@ -56,13 +56,13 @@ impl TrustArgs {
         }
         let path = self.path.clone().unwrap_or_else(|| folders.work.clone());
         let path = path.canonicalize().map_err(|error| {
-            tell(&format!("can't read {}: {}", path.display(), reason(&error)));
+            print(&format!("can't read {}: {}", path.display(), reason(&error)));
             USAGE
         })?;
         let work = if path.is_dir() { path } else { path.parent().map(Path::to_owned).unwrap_or_default() };
         // Ignore stored decisions, to find all that the project requests and may not have while untrusted.
-        let asked = Folders { work: work.clone(), state: None, ..folders.clone() };
-        let config = Config::load(&Request { folders: Some(asked), ..Request::default() });
+        let undecided = Folders { work: work.clone(), state: None, ..folders.clone() };
+        let config = Config::load(&Request { folders: Some(undecided), ..Request::default() });
         let project = config.project();
         let root = project.map_or(work, |project| project.root.clone());
         let shown = one_line(&folders.shown(&root));
@@ -79,7 +79,7 @@ impl TrustArgs {
             });
         }
         let Some(project) = project else {
-            tell(&format!("no streamfmt.toml or .streamfmt/config.toml in {shown} or its parent folders"));
+            print(&format!("no streamfmt.toml or .streamfmt/config.toml in {shown} or its parent folders"));
             return Err(USAGE);
         };
         self.judge(&trust, &folders, project)
@@ -112,10 +112,10 @@ impl TrustArgs {
         if standing == Standing::Trusted {
             return Ok(OK);
         }
-        tell_problems(&Problems(project.problems.clone()));
+        print_problems(&Problems(project.problems.clone()));
         if !self.yes && !is_confirmed() {
             let place = self.path.as_deref().map_or_else(String::new, |path| format!(" {}", path.display()));
-            tell(&format!(
+            print(&format!(
                 "no decision made; to trust it: streamfmt trust --yes{place}   in a pipeline: STREAMFMT_TRUST={}",
                 closure.hash()
             ));
@@ -143,7 +143,7 @@ fn say(text: &str) -> Result<u8, u8> {
 
 /// Reports why the command is refused.
 fn refuse(problem: Problem) -> u8 {
-    tell_problems(&Problems::from(problem));
+    print_problems(&Problems::from(problem));
     USAGE
 }
 
@@ -199,7 +199,7 @@ fn changes(closure: &Closure, old: &BTreeMap<String, std::sync::Arc<[u8]>>) -> S
 
 fn list(trust: &Trust, folders: &Folders) -> Result<u8, u8> {
     let (entries, problems) = trust.entries();
-    tell_problems(&Problems(problems));
+    print_problems(&Problems(problems));
     if entries.is_empty() {
         return say("no project is trusted or denied");
     }

@@ -11,16 +11,16 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use streamfmt::core::nearest::nearest;
 use streamfmt::golden::report::word;
 
-use crate::message::{tell, tell_below};
+use crate::message::{print, print_below};
 
 /// Reports `error`, which `command` returned for `arguments`.
-pub(crate) fn tell_usage(error: &Error, command: &Command, arguments: &[OsString]) {
+pub(crate) fn print_usage(error: &Error, command: &Command, arguments: &[OsString]) {
     let asked = CommandPath::of(command, arguments);
     let help: Vec<&str> = [command.get_name()].into_iter().chain(asked.path.clone()).collect();
-    tell(&format!("{}; see {} --help", asked.wrong(error), help.join(" ")));
+    print(&format!("{}; see {} --help", asked.wrong(error), help.join(" ")));
     let meant = asked.agent_meant(error, arguments, command).or_else(|| asked.meant(error, arguments));
     if let Some(meant) = meant {
-        tell_below(&format!("did you mean {meant}?"));
+        print_below(&format!("did you mean {meant}?"));
     }
 }
 

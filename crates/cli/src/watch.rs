@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use streamfmt::{Engine, Files, Problem, Problems};
 
-use crate::message::{tell, tell_journal, tell_problems};
+use crate::message::{print, print_journal, print_problems};
 use crate::signal::Signals;
 
 /// How long after the last change files are read: editors write in several steps.
@@ -67,12 +67,12 @@ impl<'a> Watch<'a> {
                     self.known = known(engine.warnings());
                     return Some(engine);
                 }
-                tell_problems(&Problems(new));
-                tell_journal(engine.journal());
+                print_problems(&Problems(new));
+                print_journal(engine.journal());
             }
-            Err(problems) => tell_problems(&problems),
+            Err(problems) => print_problems(&problems),
         }
-        tell("keeping what was loaded before");
+        print("keeping what was loaded before");
         None
     }
 

@@ -84,7 +84,7 @@ pub struct ServeOptions {
     /// Whether secrets are shown beyond loopback.
     pub shows_secrets: bool,
     /// Reports refusals and logs that can't be read: one line, not cleaned.
-    pub tell: fn(&str),
+    pub report: fn(&str),
 }
 
 /// Why sessions can't be served.
@@ -162,7 +162,7 @@ impl Server {
             allowed_origins,
             base_path,
             shows_secrets,
-            tell,
+            report,
             ..
         } = self.options;
         let site = Arc::new(Site {
@@ -173,11 +173,11 @@ impl Server {
                 origins: allowed_origins,
                 base: base_path,
             },
-            hub: Hub::new(Arc::new(KnownSessions::new(sessions, tell)), HubLimits::default(), tell),
+            hub: Hub::new(Arc::new(KnownSessions::new(sessions, report)), HubLimits::default(), report),
             looks: KnownLooks::new(folders),
             shows_secrets,
             stop: stopped.clone(),
-            refusals: RefusalLog { tell, told: Mutex::default() },
+            refusals: RefusalLog { report, told: Mutex::default() },
         });
         let router = router(Arc::clone(&site));
         let limit = Arc::new(Semaphore::new(CONNECTIONS));

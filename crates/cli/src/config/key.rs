@@ -12,7 +12,7 @@ use streamfmt::settings::tree;
 use crate::choice::{SettingsChoice, build};
 use crate::exit_code::USAGE;
 use crate::folders::folders;
-use crate::message::{one_line, tell};
+use crate::message::{one_line, print};
 use crate::output::write_out;
 
 /// A key and its values in all layers.
@@ -75,7 +75,7 @@ pub(super) fn unknown(key: &str) -> u8 {
         None => streamfmt::problem::suggestion(&general(key), rows.iter().map(|row| row.name.as_str())),
     };
     let hint = if hint.starts_with("(one of") { "(see: streamfmt config schema)".to_owned() } else { hint };
-    tell(&format!("unknown key \"{key}\" {hint}"));
+    print(&format!("unknown key \"{key}\" {hint}"));
     USAGE
 }
 
@@ -129,7 +129,7 @@ fn options_of(key: &str, parts: &[String], engine: &Engine) -> Result<String, u8
     };
     let (key, plugin) = (one_line(key), one_line(name));
     let refuse = |message: String| {
-        tell(&format!("{key}: {message}"));
+        print(&format!("{key}: {message}"));
         USAGE
     };
     let used = engine.plugins().iter().rfind(|active| active.pack.name == *name);

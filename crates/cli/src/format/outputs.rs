@@ -12,7 +12,7 @@ use crate::args::Args;
 use crate::assets::Assets;
 use crate::exit_code::{OUTPUT, USAGE};
 use crate::live::{self, LiveTerminal};
-use crate::message::{tell, tell_messages};
+use crate::message::{print, print_messages};
 use crate::output::TextOutput;
 use crate::output_paths::OutputPaths;
 use crate::page_folder::Folder;
@@ -50,11 +50,11 @@ impl FormatOutputs {
         is_again: bool,
     ) -> Result<Self, u8> {
         let fail = |message: String| {
-            tell(&message);
+            print(&message);
             OUTPUT
         };
         let refuse = |message: String| {
-            tell(&message);
+            print(&message);
             USAGE
         };
         let (folder, first) = check_outputs(args, &engines.main, log).map_err(refuse)?;
@@ -73,7 +73,7 @@ impl FormatOutputs {
         let tee = args.tee.as_deref().filter(|_| !is_again).map(|path| {
             let (tee, message) = Tee::open(path, signals);
             if let Some(message) = message {
-                tell(&message);
+                print(&message);
             }
             tee
         });
@@ -81,7 +81,7 @@ impl FormatOutputs {
             .summary
             .as_deref()
             .filter(|_| !is_again)
-            .map(|path| SummaryPlace::open(path, signals).map_err(|message| tell(&message)));
+            .map(|path| SummaryPlace::open(path, signals).map_err(|message| print(&message)));
         let also = args.also.iter().zip(engines.also);
         let also = also.map(|(wanted, engine)| AlsoOutput::open(args, wanted, engine, signals)).collect();
         Ok(Self {
@@ -153,11 +153,11 @@ impl FormatOutputs {
     }
 
     /// Reports failures and messages of plugins, after the text before them.
-    pub(super) fn tell_journal(&mut self, engine: &Engine) {
+    pub(super) fn print_journal(&mut self, engine: &Engine) {
         let messages = engine.journal().take();
         if !messages.is_empty() {
             self.main.step_aside();
-            tell_messages(messages);
+            print_messages(messages);
         }
     }
 
@@ -170,14 +170,14 @@ impl FormatOutputs {
         match self.main.replaces().filter(|_| is_cut) {
             // Incomplete output doesn't get its final name: it would look complete.
             Some(file) => {
-                tell(&format!("{}: not written, because the input was not read to its end", file.display()));
+                print(&format!("{}: not written, because the input was not read to its end", file.display()));
             }
             None => unwritten.extend(self.main.finish().err()),
         }
         unwritten.extend(self.assets.as_ref().and_then(|assets| assets.failure()));
         let uncopied = self.tee.as_mut().and_then(Tee::finish);
         for message in unwritten.iter().chain(&uncopied) {
-            tell(message);
+            print(message);
         }
         let is_copy_broken = self.tee.as_ref().is_some_and(Tee::has_failed);
         let counts = self.also.iter().filter_map(AlsoOutput::counts).collect();

@@ -10,7 +10,7 @@ use streamfmt::golden::report::word;
 
 use super::{StdoutPage, usual_folder};
 use crate::exit_code::{OK, USAGE};
-use crate::message::{one_line, reason, tell};
+use crate::message::{one_line, print, reason};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct AddArgs {
@@ -40,7 +40,7 @@ impl AddArgs {
         let root = self.root.clone().unwrap_or(usual);
         let lines = self.events.clone().unwrap_or_default();
         let wrong = |message: String| {
-            tell(&message);
+            print(&message);
             USAGE
         };
         let from = self.from.display().to_string();

@@ -6,7 +6,7 @@ use streamfmt::golden::{Checker, State};
 
 use super::{CellArgs, NOTHING_RAN, StdoutPage, is_ci, threads};
 use crate::exit_code::{OK, USAGE};
-use crate::message::{one_line, tell, tell_problems};
+use crate::message::{one_line, print, print_problems};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct BlessArgs {
@@ -29,11 +29,11 @@ pub(super) struct BlessArgs {
 impl BlessArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
         if is_ci() && !self.force && !self.dry_run {
-            tell("refusing to bless in CI: review the output first, or use --force");
+            print("refusing to bless in CI: review the output first, or use --force");
             return Err(USAGE);
         }
         let suite = self.wanted.suite();
-        tell_problems(&suite.problems);
+        print_problems(&suite.problems);
         let (mut written, mut equal, mut refused) = (0, 0, 0);
         let mut page = StdoutPage::new();
         let checker = Checker::default().native(self.wanted.native);

@@ -10,7 +10,7 @@ use streamfmt::golden::{CheckReport, CheckSummary, Checker, Chunks};
 use super::{CellArgs, StdoutPage, bless_command, is_ci, style, threads};
 use crate::exit_code::{OUTPUT, USAGE};
 use crate::file_place::FilePlace;
-use crate::message::{tell, unwritten};
+use crate::message::{print, unwritten};
 use crate::output_paths::OutputPaths;
 use crate::usage_error::number;
 
@@ -66,7 +66,7 @@ impl CheckArgs {
         let place =
             self.report_file.as_deref().map(|path| OutputPaths::check_beside_stdout("--report-file", path));
         place.transpose().map_err(|message| {
-            tell(&message);
+            print(&message);
             USAGE
         })?;
         let suite = self.wanted.suite();
@@ -75,7 +75,7 @@ impl CheckArgs {
             let is_around =
                 |folder: &Path| folder.canonicalize().is_ok_and(|folder| place.starts_with(folder));
             if suite.cells.iter().any(|cell| is_around(&cell.case.path)) {
-                tell(&format!("--report-file {}: is inside of a golden case", path.display()));
+                print(&format!("--report-file {}: is inside of a golden case", path.display()));
                 return Err(USAGE);
             }
         }
@@ -84,9 +84,9 @@ impl CheckArgs {
         let mut summary = CheckSummary::of(&suite, self.strict || is_ci(), self.allow_plugin_errors);
         let (mut page, mut file) = (StdoutPage::new(), String::new());
         // With a file, standard output is for people.
-        let told = if self.report_file.is_some() { ReportKind::Human } else { self.report };
+        let kind = if self.report_file.is_some() { ReportKind::Human } else { self.report };
         let mut reports: Vec<(CheckReport, &mut dyn Write)> =
-            vec![(CheckReport::new(told, style.clone()), &mut page)];
+            vec![(CheckReport::new(kind, style.clone()), &mut page)];
         if self.report_file.is_some() {
             let style = ReportStyle { has_color: false, ..style };
             reports.push((CheckReport::new(self.report, style), &mut file));
@@ -105,7 +105,7 @@ impl CheckArgs {
         if let Some(path) = &self.report_file
             && let Err(error) = std::fs::write(path, file)
         {
-            tell(&unwritten(path, &error));
+            print(&unwritten(path, &error));
             return Err(OUTPUT);
         }
         page.end(summary.exit_code())

@@ -13,7 +13,7 @@ use streamfmt::json::pretty;
 use super::{NOTHING_RAN, StdoutPage};
 use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::file_place::FilePlace;
-use crate::message::{one_line, reason, tell, tell_journal, tell_problems, unwritten};
+use crate::message::{one_line, print, print_journal, print_problems, reason, unwritten};
 
 /// Something new was found.
 const NEWS: u8 = 1;
@@ -56,11 +56,11 @@ impl DriftArgs {
         if let (true, Some(path)) = (self.write_baseline, &self.baseline)
             && is_written(&FilePlace::of(path))
         {
-            tell(&format!("{}: can't be both read and written", path.display()));
+            print(&format!("{}: can't be both read and written", path.display()));
             return Err(USAGE);
         }
         let baseline = self.read_baseline().map_err(|message| {
-            tell(&message);
+            print(&message);
             USAGE
         })?;
         let engine = self.engine()?;
@@ -71,22 +71,22 @@ impl DriftArgs {
             let read = File::open(path)
                 .and_then(|file| finder.read(&path.display().to_string(), BufReader::new(file)));
             if let Err(error) = read {
-                tell(&format!("can't read {}: {}", path.display(), reason(&error)));
+                print(&format!("can't read {}: {}", path.display(), reason(&error)));
                 return Err(USAGE);
             }
             if finder.events == before {
-                tell(&format!("{}: no line is an event of a known agent", path.display()));
+                print(&format!("{}: no line is an event of a known agent", path.display()));
             }
         }
         // Items that a plugin failed at are shown without it.
-        tell_journal(&journal);
+        print_journal(&journal);
         if finder.events == 0 {
             return Err(NOTHING_RAN);
         }
         let found = finder.found();
         if let (true, Some(path)) = (self.write_baseline, &self.baseline) {
             if let Err(error) = fs::write(path, Baseline::of(&found).to_text()) {
-                tell(&unwritten(path, &error));
+                print(&unwritten(path, &error));
                 return Err(OUTPUT);
             }
             let mut page = StdoutPage::new();
@@ -98,9 +98,9 @@ impl DriftArgs {
         let mut page = StdoutPage::new();
         let known = found.len() - news.len();
         let _ = if self.json {
-            tell_json(&news, known, finder.lines, &mut page)
+            print_json(&news, known, finder.lines, &mut page)
         } else {
-            tell_people(&finder, &news, known, baseline.is_some(), &mut page)
+            print_text(&finder, &news, known, baseline.is_some(), &mut page)
         };
         page.end(if baseline.is_some() && !news.is_empty() { NEWS } else { OK })
     }
@@ -124,7 +124,7 @@ impl DriftArgs {
             builder = builder.plugin(path);
         }
         builder.build().map_err(|problems| {
-            tell_problems(&problems);
+            print_problems(&problems);
             USAGE
         })
     }
@@ -137,7 +137,7 @@ fn beginning(path: &Path) -> Vec<u8> {
     bytes
 }
 
-fn tell_people(
+fn print_text(
     finder: &Finder,
     news: &[&DriftFound],
     known: usize,
@@ -194,7 +194,7 @@ fn common_folder(found: &[&DriftFound]) -> String {
     common.rfind(['/', std::path::MAIN_SEPARATOR]).map_or(String::new(), |end| common[..=end].to_owned())
 }
 
-fn tell_json(news: &[&DriftFound], known: usize, lines: u64, page: &mut StdoutPage) -> std::fmt::Result {
+fn print_json(news: &[&DriftFound], known: usize, lines: u64, page: &mut StdoutPage) -> std::fmt::Result {
     let found: Vec<_> = news
         .iter()
         .map(|DriftFound { what, name, count, file, line, sample }| {

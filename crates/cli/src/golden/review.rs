@@ -16,7 +16,7 @@ use streamfmt::golden::{Cell, CheckReport, CheckSummary, Checker, Outcome, State
 use self::keys::Keys;
 use super::{CellArgs, NOTHING_RAN, StdoutPage, bless_command, is_ci, style, threads};
 use crate::exit_code::{OK, OUTPUT, USAGE};
-use crate::message::{one_line, tell, tell_problems};
+use crate::message::{one_line, print, print_problems};
 
 /// Not everything was accepted.
 const LEFT: u8 = 1;
@@ -79,9 +79,9 @@ impl ReviewArgs {
             let _ = report.end(&suite, &summary, &mut page);
             return page.end(summary.exit_code());
         }
-        tell_problems(&suite.problems);
+        print_problems(&suite.problems);
         if suite.cells.is_empty() {
-            tell("no cases found");
+            print("no cases found");
             return Err(if suite.problems.0.is_empty() { NOTHING_RAN } else { USAGE });
         }
         let tally = ask_all(&open, style)?;
@@ -105,7 +105,7 @@ impl ReviewArgs {
 /// Asks about each difference until all are decided, or the user has had enough.
 fn ask_all(open: &[(&Cell, Outcome)], mut style: ReportStyle) -> Result<Tally, u8> {
     let mut keys = Keys::open().map_err(|error| {
-        tell(&format!("can't read keys from the terminal: {error}"));
+        print(&format!("can't read keys from the terminal: {error}"));
         OUTPUT
     })?;
     let mut tally = Tally { left: open.len(), ..Tally::default() };

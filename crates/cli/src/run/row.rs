@@ -8,7 +8,7 @@ use std::time::Duration;
 use streamfmt_server::RunId;
 use streamfmt_server::store::{SessionFigures, Store, StoreError};
 
-use crate::sessions::tell_notices;
+use crate::sessions::print_notices;
 
 /// How long the end of a run waits for its row. A row that isn't written by then is completed later.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -38,7 +38,7 @@ impl RunRow {
                 if is_end && written.is_ok() {
                     store.mended(Store::catch_up)?;
                 }
-                tell_notices(store);
+                print_notices(store);
                 written
             };
             let _ = write(None, false);

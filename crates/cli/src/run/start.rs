@@ -19,7 +19,7 @@ use crate::exit_code::{INTERNAL, NOT_EXECUTABLE, NOT_FOUND, OUTPUT, RUN_FAILED, 
 use crate::folders::data_folder;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::{InputSource, OpenInput};
-use crate::message::{reason, tell};
+use crate::message::{print, reason};
 use crate::recorded::RecordedInput;
 use crate::signal::{Signals, is_hangup_ignored_for_certain};
 
@@ -29,7 +29,7 @@ const WINDOW: (usize, usize) = (80, 24);
 /// Runs the agent and returns the exit code.
 pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let refuse = |message: &str| {
-        tell(message);
+        print(message);
         USAGE
     };
     if options.args.follow || options.args.watch {
@@ -51,7 +51,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let engine = crate::checked(args, crate::engine(args, &looks, assets.as_ref(), Files::default()))?;
     let also = also::engines(args, &engine).ok_or(USAGE)?;
     let fail = |error: &io::Error| {
-        tell(&format!("can't run an agent: {}", reason(error)));
+        print(&format!("can't run an agent: {}", reason(error)));
         OUTPUT
     };
     let mut signals = Signals::beside_a_run().map_err(|error| fail(&error))?;
@@ -70,7 +70,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let plan = agent.as_ref().map(|agent| agent.complete(&mut command, run.is_live()));
     let plan = plan.transpose().map_err(|message| refuse(&message))?.unwrap_or_default();
     if !plan.added.is_empty() {
-        tell(&format!("added {}", plan.added.join(" ")));
+        print(&format!("added {}", plan.added.join(" ")));
     }
     let data = data_folder();
     let recorder = RunRecorder {
@@ -104,12 +104,12 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         }
         StartFailure::Program(error) => {
             let why = if is_folder { "it is a folder".to_owned() } else { reason(&error) };
-            tell(&format!("can't run {program}: {why}"));
+            print(&format!("can't run {program}: {why}"));
             if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
         }
     })?;
     if args.redact {
-        tell(&format!("--redact doesn't apply to the log: {}", recording.log().display()));
+        print(&format!("--redact doesn't apply to the log: {}", recording.log().display()));
     }
     let row = RunRow::begin(data, recording.id());
     run.collect_figures();
@@ -126,7 +126,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let end = input.finish();
     row.finish(figures);
     if let Some(log) = end.log.as_ref().filter(|_| !is_quiet || end.status != RunStatus::Done) {
-        tell(&format!("kept in {}", log.display()));
+        print(&format!("kept in {}", log.display()));
     }
     Ok(exit_code(&end, shown, args.fail))
 }

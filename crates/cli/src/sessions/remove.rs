@@ -8,7 +8,7 @@ use streamfmt_server::store::{SessionFilter, SessionRow, SessionStatus, SourceKi
 use super::{DECLINED, find, refuse};
 use crate::args::{Consent, PruneArgs, RmArgs};
 use crate::exit_code::{OK, USAGE};
-use crate::message::{one_line, tell};
+use crate::message::{one_line, print};
 use crate::output::write_out;
 
 /// The most sessions that are listed before asking for confirmation.
@@ -20,7 +20,7 @@ impl RmArgs {
         for name in &self.ids {
             let row = find(store, name)?.row;
             if is_running(&row) {
-                tell(&format!("{}: in progress; end it first", row.id));
+                print(&format!("{}: in progress; end it first", row.id));
                 return Err(USAGE);
             }
             if rows.iter().all(|known| known.id != row.id) {
@@ -73,11 +73,11 @@ impl Consent {
         match if self.yes { Some(true) } else { confirmation(rows) } {
             Some(true) => {}
             Some(false) => {
-                tell("nothing removed");
+                print("nothing removed");
                 return Ok(DECLINED);
             }
             None => {
-                tell("nothing removed (without a terminal: --yes; to see what would be removed: --dry-run)");
+                print("nothing removed (without a terminal: --yes; to see what would be removed: --dry-run)");
                 return Ok(DECLINED);
             }
         }
@@ -89,10 +89,10 @@ impl Consent {
             lines.extend(session.kept.iter().map(|path| format!("  {} stays", shown(path))));
         }
         if removal.leaves_copies {
-            tell("another program is reading the database: copies may be left in it until the next removal");
+            print("another program is reading the database: copies may be left in it until the next removal");
         }
         for path in &removal.aside {
-            tell(&format!("{}: a damaged database, which may still hold what was removed", path.display()));
+            print(&format!("{}: a damaged database, which may still hold what was removed", path.display()));
         }
         if lines.is_empty() { Ok(OK) } else { write_out(lines.join("\n").as_bytes()) }
     }

@@ -8,13 +8,13 @@ use crate::args::ShowArgs;
 use crate::exit_code::USAGE;
 use crate::file_place::FilePlace;
 use crate::input::{InputSource, check_written};
-use crate::message::tell;
+use crate::message::print;
 use crate::output::write_out;
 
 impl ShowArgs {
     pub(super) fn run(mut self, store: &mut Store) -> Result<u8, u8> {
         if self.args.follow || self.args.watch {
-            tell("sessions show doesn't take --follow or --watch");
+            print("sessions show doesn't take --follow or --watch");
             return Err(USAGE);
         }
         let names = std::mem::take(&mut self.args.files);
@@ -30,14 +30,14 @@ impl ShowArgs {
         let sources = store.mended(|store| store.sources(id)).map_err(|error| refuse(&error))?;
         let Some(source) = sources.iter().find(|source| source.path.exists()) else {
             let path = sources.first().map(|source| format!(": {}", source.path.display()));
-            tell(&format!(
+            print(&format!(
                 "{id}: its log is gone{} (what is known of it: streamfmt sessions show {id} --json)",
                 path.unwrap_or_default()
             ));
             return Err(USAGE);
         };
         check_written(&FilePlace::of(&source.path), &self.args).map_err(|message| {
-            tell(&format!("{}: {message}", source.path.display()));
+            print(&format!("{}: {message}", source.path.display()));
             USAGE
         })?;
         let input = InputSource::Part { path: source.path.clone(), start: source.start, size: source.size };

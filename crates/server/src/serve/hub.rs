@@ -64,7 +64,7 @@ pub(super) struct Hub {
     pub(super) sessions: Arc<KnownSessions>,
     known: Mutex<HashMap<PipelineKey, KnownPipeline>>,
     limits: HubLimits,
-    tell: fn(&str),
+    report: fn(&str),
 }
 
 /// A reader's share of a pipeline, which is kept while this lives.
@@ -89,8 +89,8 @@ impl Drop for Reading {
 }
 
 impl Hub {
-    pub(super) fn new(sessions: Arc<KnownSessions>, limits: HubLimits, tell: fn(&str)) -> Self {
-        Self { sessions, known: Mutex::default(), limits, tell }
+    pub(super) fn new(sessions: Arc<KnownSessions>, limits: HubLimits, report: fn(&str)) -> Self {
+        Self { sessions, known: Mutex::default(), limits, report }
     }
 
     /// Returns the pipeline of a session, and starts it if needed. Fails if there are too many, or if no thread can be started.
@@ -132,7 +132,7 @@ impl Hub {
             };
             known.remove(&oldest).into_iter().for_each(|pipeline| pipeline.live.stop());
         }
-        let live = LiveSession::start(Arc::clone(&self.sessions), row, look.clone(), self.tell)?;
+        let live = LiveSession::start(Arc::clone(&self.sessions), row, look.clone(), self.report)?;
         let readers = Arc::new(Mutex::new(ReaderCount { now: 0, left: Instant::now() }));
         let pipeline = KnownPipeline { live, readers };
         let reading = Reading::of(&pipeline);

@@ -65,7 +65,7 @@ impl LiveSession {
         sessions: Arc<KnownSessions>,
         row: &ServedSession,
         look: SessionLook,
-        tell: fn(&str),
+        report: fn(&str),
     ) -> io::Result<Arc<Self>> {
         let live = Arc::new(Self {
             hash: look.hash.clone(),
@@ -82,7 +82,7 @@ impl LiveSession {
                 Err(_) => Some("an internal error ended the formatting of this session".to_owned()),
             };
             if let Some(problem) = problem {
-                tell(&format!("{id}: {problem}"));
+                report(&format!("{id}: {problem}"));
                 let mut view = own.view();
                 view.set_problem(escaped(&problem));
                 view.is_caught_up = true;

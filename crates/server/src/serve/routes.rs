@@ -55,7 +55,7 @@ pub(super) struct Site {
 
 /// Logs refusals, up to a limit for each second.
 pub(super) struct RefusalLog {
-    pub(super) tell: fn(&str),
+    pub(super) report: fn(&str),
     /// The start of the current second, and the number of refusals in it.
     pub(super) told: std::sync::Mutex<(Option<std::time::Instant>, u64)>,
 }
@@ -64,17 +64,17 @@ pub(super) struct RefusalLog {
 const TOLD: u64 = 20;
 
 impl RefusalLog {
-    fn tell(&self, refused: fmt::Arguments<'_>) {
+    fn report(&self, refused: fmt::Arguments<'_>) {
         let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if told.0.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
             if told.1 > TOLD {
-                (self.tell)(&format!("refused {} further requests", told.1 - TOLD));
+                (self.report)(&format!("refused {} further requests", told.1 - TOLD));
             }
             *told = (Some(std::time::Instant::now()), 0);
         }
         told.1 += 1;
         if told.1 <= TOLD {
-            (self.tell)(&refused.to_string());
+            (self.report)(&refused.to_string());
         }
     }
 }
@@ -143,7 +143,7 @@ async fn guarded(
         Err(refusal) => refusal.into_response(),
     };
     if let Some(HttpRefusal { status, reason }) = response.extensions().get() {
-        site.refusals.tell(format_args!("refused {method} {path}: {} {reason}", status.as_u16()));
+        site.refusals.report(format_args!("refused {method} {path}: {} {reason}", status.as_u16()));
     }
     let headers = response.headers_mut();
     for (name, value) in [

@@ -141,7 +141,7 @@ pub(super) struct KnownSessions {
     /// When missing rows were last looked for, and whether that is in progress.
     caught_up: Mutex<Option<Instant>>,
     is_catching_up: AtomicBool,
-    tell: fn(&str),
+    report: fn(&str),
 }
 
 /// The cached rows of the database, and why they couldn't be read.
@@ -160,14 +160,14 @@ struct ReadSideFile {
 }
 
 impl KnownSessions {
-    pub(super) fn new(paths: SessionPaths, tell: fn(&str)) -> Self {
+    pub(super) fn new(paths: SessionPaths, report: fn(&str)) -> Self {
         Self {
             paths,
             read: Mutex::default(),
             stored: Mutex::default(),
             caught_up: Mutex::default(),
             is_catching_up: AtomicBool::new(false),
-            tell,
+            report,
         }
     }
 
@@ -265,7 +265,7 @@ impl KnownSessions {
             Err(error) => Some(error.to_string()),
         };
         if let Some(problem) = problem.as_ref().filter(|problem| stored.problem.as_ref() != Some(*problem)) {
-            (self.tell)(problem);
+            (self.report)(problem);
         }
         stored.problem = problem;
         self.take(notices, &mut stored);
@@ -276,7 +276,7 @@ impl KnownSessions {
     fn take(&self, notices: Vec<StoreNotice>, stored: &mut StoredSessions) {
         for notice in notices {
             let notice = notice.to_string();
-            (self.tell)(&notice);
+            (self.report)(&notice);
             stored.notices.push(notice);
         }
     }
