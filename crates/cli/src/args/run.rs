@@ -82,8 +82,8 @@ Examples:
   streamfmt run --log run.ndjson -- codex exec \"fix the tests\"
   streamfmt run --agent claude -- npx @anthropic-ai/claude-code -p \"fix the tests\"
 
-Exit codes: the agent's own; if that is 0: 74 if the log is incomplete, 1 with --fail if the run isn't done;
-2 usage; 126 not executable; 127 not found; 128+n ended by signal n.";
+Exit codes: 128+n if signal n ended the run; else the agent's own; if that is 0: 74 if the log is incomplete,
+1 with --fail if the run isn't done; 2 usage; 126 not executable; 127 not found.";
 
 fn label(text: &str) -> Result<(String, String), &'static str> {
     let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
