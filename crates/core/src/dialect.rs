@@ -146,6 +146,9 @@ pub struct Input<'a> {
     pub line: u64,
     /// The call that the whole input is inside of, if it is the file of a sub-agent.
     pub parent: Option<&'a Id>,
+    /// Whether an output may show items of minor importance: thoughts, and minor notices. If none does, they may be emitted as
+    /// [`Event::Hidden`], without facts.
+    pub shows_minor: bool,
 }
 
 /// A dialect that the host provides in addition to the built-in ones, for one input.

@@ -14,6 +14,8 @@ pub enum Event {
     Facts(Box<Facts>),
     /// A complete item. If an item with its id is open, it is replaced and complete.
     Put(Box<Item>),
+    /// The same for an item that no output shows: it needs no facts, and is only counted.
+    Hidden(Box<Item>),
     /// The beginning of an item that will grow.
     Open(Box<Item>),
     /// A piece of text, or of the JSON of a call's input, to append to an open item.

@@ -123,6 +123,8 @@ pub trait Accumulator: Send {
 pub struct Presentation {
     /// Creates the formatter for a profile. It always decides and never fails.
     pub formatter: fn(&Profile) -> Box<dyn Formatter>,
+    /// Whether the formatter of a profile may show items of minor importance: thoughts, and minor notices.
+    pub shows_minor: fn(&Profile) -> bool,
     /// Formats a node of a tree of records; `None` hides it.
     pub node: fn(&RecordTree, &TreeNode) -> Option<View>,
 }

@@ -207,6 +207,7 @@ impl Pipeline {
     /// Reads more of the input and writes what it completes.
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
         let Self { framer, decode, session } = self;
+        decode.shows_minor = session.shows_minor();
         framer.push(bytes, |frame| decode.take(frame, &mut |step| session.take(step, out)));
         session.written()
     }
@@ -222,6 +223,7 @@ impl Pipeline {
         out: &mut dyn Write,
     ) -> fmt::Result {
         let Self { decode, session, .. } = self;
+        decode.shows_minor = session.shows_minor();
         framer.push(bytes, |frame| decode.take_inside(call, frame, &mut |step| session.take(step, out)));
         session.written()
     }
@@ -229,6 +231,7 @@ impl Pipeline {
     /// Splits the pipeline into the framer and the decoder, which may run ahead on another thread, and the stage that applies the
     /// steps in order.
     pub fn split(&mut self) -> (&mut Framer, &mut DecodeStage, &mut SessionStage) {
+        self.decode.shows_minor = self.session.shows_minor();
         (&mut self.framer, &mut self.decode, &mut self.session)
     }
 

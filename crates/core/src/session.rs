@@ -48,6 +48,8 @@ pub type Map<K, V> = IndexMap<K, V, FixedState>;
 pub enum SessionChange<'a> {
     /// An item is complete. Every complete item is reported once.
     Complete(&'a Item),
+    /// An item is complete that no output shows.
+    Hidden(&'a Item),
     /// An open item was opened or has changed: see [`Session::growing`].
     Grew(Id),
     /// An open item was dropped: it never became complete.
@@ -190,7 +192,8 @@ impl Session {
     pub fn apply(&mut self, event: Event, mut each: impl FnMut(&Self, SessionChange<'_>)) {
         match event {
             Event::Facts(news) => self.facts.update(*news),
-            Event::Put(item) => self.put(item, &mut each),
+            Event::Put(item) => self.put(item, false, &mut each),
+            Event::Hidden(item) => self.put(item, true, &mut each),
             Event::Open(item) => self.begin(item, &mut each),
             Event::Append { id, text } => {
                 if let Some(item) = self.open.append(&id, &text) {
@@ -220,7 +223,7 @@ impl Session {
                 for id in ids {
                     each(self, SessionChange::Retracted(id));
                 }
-                self.put(notice, &mut each);
+                self.put(notice, false, &mut each);
             }
             Event::Usage { message, usage } => self.count_usage(&message, usage),
             Event::Totals { outcome, usage } => self.settle_usage(&outcome, usage),
@@ -235,14 +238,14 @@ impl Session {
         }
         if self.open_calls() > 0 {
             let notice = self.calls.notice(line);
-            self.put(Box::new(notice), &mut each);
+            self.put(Box::new(notice), false, &mut each);
         }
         if let Some(notice) = self.counts.notice(line, self.usage) {
-            self.put(Box::new(notice), &mut each);
+            self.put(Box::new(notice), false, &mut each);
         }
     }
 
-    fn put(&mut self, mut item: Box<Item>, each: TakeChange<'_>) {
+    fn put(&mut self, mut item: Box<Item>, is_hidden: bool, each: TakeChange<'_>) {
         let mut open = self.open.take(&item.id);
         if let Some(open) = &mut open {
             keep_streamed(open, &mut item);
@@ -259,6 +262,10 @@ impl Session {
             Some(open) => open.place,
             None => self.next_place(item.parent.as_ref()),
         };
+        if is_hidden {
+            self.counts.count(&item);
+            return each(self, SessionChange::Hidden(&item));
+        }
         self.finish(item, text_hash, each);
     }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::facts::minor;
 use streamfmt_core::dialect::Input;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
@@ -90,6 +91,12 @@ impl<'a, L> ItemBuilder<'a, L> {
         self.emit(Event::Put(Box::new(item)));
     }
 
+    /// Emits a thought.
+    pub(super) fn put_thought(&mut self, thought: Item) {
+        let thought = Box::new(thought);
+        self.emit(if self.input.shows_minor { Event::Put(thought) } else { Event::Hidden(thought) });
+    }
+
     /// Emits a complete item that has only a text.
     pub(super) fn put_text(&mut self, kind: Kind, text: Content) {
         let mut item = self.unnamed_item(kind);
@@ -108,6 +115,18 @@ impl<'a, L> ItemBuilder<'a, L> {
         item.text = text;
         item.data.push(("event", Fact::Text(event.to_owned())));
         item
+    }
+
+    /// Emits a notice of minor importance. If no output shows it, no facts are made for it.
+    pub(super) fn put_minor(&mut self, event: &str, text: Content, add_facts: impl FnOnce(&mut Item)) {
+        if self.input.shows_minor {
+            let mut notice = self.notice(event, text);
+            add_facts(&mut notice);
+            return self.put(minor(notice));
+        }
+        let mut notice = self.unnamed_item(Kind::Notice);
+        notice.text = text;
+        self.emit(Event::Hidden(Box::new(notice)));
     }
 
     /// Handles a value of a type that the decoder doesn't interpret. A type in `known` is only counted, as by

@@ -31,8 +31,11 @@ use standard::Standard;
 pub use sentence::first_sentence;
 
 /// The built-in presentation.
-pub const PRESENTATION: Presentation =
-    Presentation { formatter: |profile| Box::new(Standard::of(profile)), node: records::node_view };
+pub const PRESENTATION: Presentation = Presentation {
+    formatter: |profile| Box::new(Standard::of(profile)),
+    shows_minor: Standard::shows_minor,
+    node: records::node_view,
+};
 
 /// Returns the changes from `old` to `new`. `context`: the number of unchanged lines around each change; `None`: all.
 pub fn hunks(old: &str, new: &str, context: Option<usize>) -> Vec<Hunk> {

@@ -6,7 +6,7 @@ use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt_core::item::FactRef;
 use streamfmt_core::item::{Item, Kind, Status};
-use streamfmt_core::profile::{Detail, Profile, Selector};
+use streamfmt_core::profile::{Detail, Filter, Profile, Selector};
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
@@ -27,6 +27,11 @@ impl Standard {
     /// Creates the formatter for a profile.
     pub fn of(profile: &Profile) -> Self {
         Self { detail: profile.detail, shown: profile.filter.shown() }
+    }
+
+    /// Whether the formatter of a profile may show items of minor importance.
+    pub(super) fn shows_minor(profile: &Profile) -> bool {
+        profile.detail != Detail::Compact || profile.filter != Filter::default()
     }
 
     /// Returns the name of a call's tool, which is the start of the call's title.
@@ -108,10 +113,11 @@ fn view(context: ItemContext<'_>) -> Option<View> {
         Kind::Unknown if context.item.is_blank() => return None,
         Kind::Unknown => Some(unknown(context)),
     };
-    view.or_else(|| {
-        let text = item.clean_text();
-        (context.full && !text.trim().is_empty()).then(|| View::of(vec![Block::text("text", text)]))
-    })
+    if view.is_some() || !context.full {
+        return view;
+    }
+    let text = item.clean_text();
+    (!text.trim().is_empty()).then(|| View::of(vec![Block::text("text", text)]))
 }
 
 impl ItemContext<'_> {

@@ -37,6 +37,8 @@ pub struct DecodeStage {
     /// How many files of sub-agents are being read inside one another.
     nesting: usize,
     damaged: u64,
+    /// Whether an output may show items of minor importance; see [`Input::shows_minor`].
+    pub(super) shows_minor: bool,
     /// Room for the events of one record, kept from one to the next.
     events: Vec<Event>,
 }
@@ -53,7 +55,16 @@ impl DecodeStage {
     ) -> Self {
         let mut detection = Detection::new(dialects, plugins, budget);
         let dialect = dialect.and_then(|name| detection.named(name));
-        Self { detection, dialect, subagents, max_line, nesting: 0, damaged: 0, events: Vec::new() }
+        Self {
+            detection,
+            dialect,
+            subagents,
+            max_line,
+            nesting: 0,
+            damaged: 0,
+            shows_minor: true,
+            events: Vec::new(),
+        }
     }
 
     /// Whether a dialect plugin decodes the input, or still might. A Lua VM must stay on the thread that created it.
@@ -148,7 +159,7 @@ impl DecodeStage {
     }
 
     fn record(&mut self, line: u64, record: &Arc<Record>, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
-        let root = record.root();
+        let (root, shows_minor) = (record.root(), self.shows_minor);
         let Some(ChosenDialect { name, claim, is_counted, .. }) = &mut self.dialect else {
             if let Some(program) = (self.detection.dialects.recognise)(root) {
                 each(Step::Count(InputCount::Foreign(program)));
@@ -161,10 +172,10 @@ impl DecodeStage {
         }
         if is_stream {
             for value in root.items() {
-                self.decode(Input { record, value, line, parent }, each);
+                self.decode(Input { record, value, line, parent, shows_minor }, each);
             }
         } else {
-            self.decode(Input { record, value: root, line, parent }, each);
+            self.decode(Input { record, value: root, line, parent, shows_minor }, each);
         }
         if record.is_cut() {
             let mut cut = Item::warning(format!("line-{line}/cut"), "cut", line);

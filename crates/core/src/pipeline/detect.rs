@@ -8,8 +8,8 @@ use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects};
 use crate::json::{Record, Value};
 use crate::reading::LineReading;
 
-/// How many lines may be held back while no dialect has claimed the input.
-const MAX_HELD_LINES: usize = 64;
+use super::held::Held;
+
 /// How many bytes may be held back while no dialect has claimed the input.
 const MAX_HELD_BYTES: usize = 64 << 10;
 
@@ -53,15 +53,14 @@ pub(super) struct Detection {
     resembled: Option<&'static str>,
     /// The records so far, if there are plugins to weigh them.
     first: Vec<Arc<Record>>,
-    held: VecDeque<(u64, LineReading)>,
-    held_bytes: usize,
+    held: Held<(u64, LineReading)>,
 }
 
 impl Detection {
     pub(super) fn new(dialects: Dialects, plugins: Vec<DialectPlugin>, budget: Budget) -> Self {
         let (resembled, first) = (None, Vec::new());
         let budget = budget.at_least();
-        Self { budget, dialects, plugins, resembled, first, held: VecDeque::new(), held_bytes: 0 }
+        Self { budget, dialects, plugins, resembled, first, held: Held::new(MAX_HELD_BYTES) }
     }
 
     /// The dialect of this name, if any. A plugin takes precedence over a built-in dialect, a later plugin over an earlier one.
@@ -114,24 +113,19 @@ impl Detection {
 
     /// Holds a line back. Returns the lines that needn't wait any longer: all of them, once the limit is reached.
     pub(super) fn hold(&mut self, line: u64, reading: LineReading) -> VecDeque<(u64, LineReading)> {
-        self.held_bytes += match &reading {
+        let bytes = match &reading {
             LineReading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
             LineReading::Record(record) => record.text().len(),
             LineReading::Text(text) => text.len(),
             LineReading::Blank | LineReading::Oversized(_) => 0,
         };
-        self.held.push_back((line, reading));
-        if self.held.len() > MAX_HELD_LINES || self.held_bytes > MAX_HELD_BYTES {
-            self.release()
-        } else {
-            VecDeque::new()
-        }
+        self.held.push((line, reading), 1, bytes);
+        if self.held.is_full() { self.release() } else { VecDeque::new() }
     }
 
     /// Stops waiting for a claim. Returns the lines that were held back. Without a chosen dialect they pass through as text.
     pub(super) fn release(&mut self) -> VecDeque<(u64, LineReading)> {
         (self.plugins, self.first) = (Vec::new(), Vec::new());
-        self.held_bytes = 0;
-        std::mem::take(&mut self.held)
+        self.held.release()
     }
 }

@@ -6,9 +6,7 @@
 use crate::entry::{Entry, text_size};
 use crate::item::Item;
 
-/// How many entries may wait with a heading.
-const MAX_ENTRIES: usize = 64;
-/// How many bytes of their text may wait.
+/// How many bytes of the text of entries may wait with a heading.
 const MAX_BYTES: usize = 1 << 20;
 
 /// A heading that waits, and the entries below it.
@@ -16,23 +14,5 @@ pub(super) struct WaitingHeading {
     /// The item of the heading, which is formatted once the model is known.
     pub(super) item: Item,
     /// The entries below it, each with whether it belongs to no item.
-    pub(super) entries: Vec<(Box<Entry>, bool)>,
-    bytes: usize,
-}
-
-impl WaitingHeading {
-    pub(super) fn new(item: &Item) -> Self {
-        Self { item: item.clone(), entries: Vec::new(), bytes: 0 }
-    }
-
-    /// Adds the next entry.
-    pub(super) fn push(&mut self, entry: Box<Entry>, is_aside: bool) {
-        self.bytes += text_size(&entry.view.body);
-        self.entries.push((entry, is_aside));
-    }
-
-    /// Whether the limit is reached, so that the heading must be shown.
-    pub(super) fn is_full(&self) -> bool {
-        self.entries.len() >= MAX_ENTRIES || self.bytes > MAX_BYTES
-    }
+    pub(super) entries: Held<(Box<Entry>, bool)>,
 }

@@ -41,6 +41,12 @@ impl SessionStage {
         Self { start, session, main, others, line: 0, requires_outcome: false }
     }
 
+    /// Whether an output may show items of minor importance. While it isn't settled how the stream is shown, any may.
+    pub(super) fn shows_minor(&self) -> bool {
+        let others = self.others.iter().map(|other| &other.stage);
+        self.start.is_some() || std::iter::once(&self.main).chain(others).any(FormatStage::shows_minor)
+    }
+
     /// Applies the next step, and writes everything that it completes to `out`. [`Self::written`] returns
     /// whether writing failed; after a failure only the other outputs continue.
     pub fn take(&mut self, step: Step, out: &mut dyn Write) {
@@ -98,7 +104,7 @@ impl SessionStage {
             stage.settle(profile, output_of);
         }
         if let Some(start) = self.start.take_if(|start| start.is_settled()) {
-            start.held.into_iter().for_each(|step| self.apply(step, out));
+            start.release().into_iter().for_each(|step| self.apply(step, out));
         }
     }
 

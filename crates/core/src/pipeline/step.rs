@@ -48,10 +48,12 @@ impl Step {
     /// The approximate size of the text it holds, in bytes.
     pub fn size(&self) -> usize {
         match self {
-            Self::Event(Event::Put(item) | Event::Open(item) | Event::Amend(item)) => match &item.text {
-                Content::Own(text) => text.len(),
-                _ => 0,
-            },
+            Self::Event(Event::Put(item) | Event::Hidden(item) | Event::Open(item) | Event::Amend(item)) => {
+                match &item.text {
+                    Content::Own(text) => text.len(),
+                    _ => 0,
+                }
+            }
             Self::Record(_, record, _) => record.text().len(),
             Self::Event(Event::Append { text, .. }) => text.len(),
             Self::Event(_) | Self::Count(_) => 0,

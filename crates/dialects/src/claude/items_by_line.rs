@@ -66,7 +66,7 @@ impl ItemsByLine {
         }
         let start = self.forgotten + self.ids.len();
         for event in events {
-            if let Event::Put(item) = event {
+            if let Event::Put(item) | Event::Hidden(item) = event {
                 push(item.id.as_str(), &mut self.ids);
             }
         }

@@ -161,7 +161,7 @@ impl Claude {
                 } else {
                     item.text = string(block.thinking());
                 }
-                builder.put(item);
+                builder.put_thought(item);
             }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(builder, message, block),
             _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
@@ -281,10 +281,7 @@ impl Claude {
                             Some(text) if text.is_null() => {}
                             _ => builder.unknown("user/text".into(), block.value),
                         },
-                        "image" | "document" => {
-                            let item = picture_item(builder, block.value);
-                            builder.put(item);
-                        }
+                        "image" | "document" => put_picture(builder, block.value),
                         _ if kind.ends_with("_tool_result") => self.result_of(builder, block),
                         _ => builder.unknown(format!("user/{}", type_name(&kind)), block.value),
                     }
@@ -317,10 +314,10 @@ impl Claude {
                 if is_awaited && notice.fact("minor").is_none() { echoed(notice) } else { notice }
             }
             UserString::Prompt(_) if builder.line.envelope.flags.is_summary => {
-                minor(builder.notice("summary", content))
+                return builder.put_minor("summary", content, |_| {});
             }
             UserString::Prompt(_) if builder.line.envelope.flags.is_synthetic => {
-                minor(builder.notice("synthetic", content))
+                return builder.put_minor("synthetic", content, |_| {});
             }
             UserString::Prompt(_) if string.trim().is_empty() => return,
             UserString::Prompt(words) => {
@@ -469,16 +466,15 @@ fn type_name(kind: &str) -> &str {
     if kind.is_empty() { "?" } else { kind }
 }
 
-/// Returns the item for an image or document in a prompt.
-fn picture_item(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) -> Item {
+/// Emits the item for an image or document in a prompt.
+fn put_picture(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) {
+    let add_image = |item: &mut Item| item.data.push(("images", Fact::List(vec![image(block)])));
     if builder.line.envelope.flags.is_synthetic {
-        let mut notice = builder.notice("attachment", Content::None);
-        notice.data.push(("images", Fact::List(vec![image(block)])));
-        return minor(notice);
+        return builder.put_minor("attachment", Content::None, add_image);
     }
     let mut prompt = builder.unnamed_item(Kind::Prompt);
-    prompt.data.push(("images", Fact::List(vec![image(block)])));
-    prompt
+    add_image(&mut prompt);
+    builder.put(prompt);
 }
 
 /// Counts a message as empty if no events were emitted since there were `first`.

@@ -244,9 +244,8 @@ impl Claude {
             "rate_limit_event" => return self.rate_limit(builder),
             "control_request" => {
                 let request = value.get("request").unwrap_or(value);
-                let mut notice = builder.notice("control", content(request, "subtype"));
-                copy(&mut notice, request, &CONTROL);
-                minor(notice)
+                let text = content(request, "subtype");
+                return builder.put_minor("control", text, |notice| copy(notice, request, &CONTROL));
             }
             "control_response" if error_of_response(value).is_some() => {
                 let text =
@@ -256,10 +255,12 @@ impl Claude {
                 leveled(notice, "warning")
             }
             "summary" => builder.notice("title", content(value, "summary")),
-            "custom-title" => minor(builder.notice("title", content(value, "customTitle"))),
-            "ai-title" => minor(builder.notice("title", content(value, "aiTitle"))),
-            "prompt_suggestion" => minor(builder.notice("suggestion", content(value, "suggestion"))),
-            "tool_use_summary" => minor(builder.notice("info", content(value, "summary"))),
+            "custom-title" => return builder.put_minor("title", content(value, "customTitle"), |_| {}),
+            "ai-title" => return builder.put_minor("title", content(value, "aiTitle"), |_| {}),
+            "prompt_suggestion" => {
+                return builder.put_minor("suggestion", content(value, "suggestion"), |_| {});
+            }
+            "tool_use_summary" => return builder.put_minor("info", content(value, "summary"), |_| {}),
             "conversation_reset" => builder.notice("reset", Content::Own("conversation reset".into())),
             "auth_status" if value.get("error").is_some_and(|error| !error.is_null()) => {
                 leveled(builder.notice("info", content(value, "error")), "error")
@@ -332,8 +333,7 @@ impl Claude {
         let blocking = attachment.get("blockingError").map(|error| content(error, "blockingError"));
         let text = told.into_iter().chain(blocking).find(|text| !matches!(text, Content::None));
         let text = text.unwrap_or(Content::None);
-        let mut notice = builder.notice(if kind.starts_with("hook_") { "hook" } else { "attachment" }, text);
-        copy(&mut notice, attachment, &ATTACHMENT);
+        let event = if kind.starts_with("hook_") { "hook" } else { "attachment" };
         let is_failure = matches!(
             &*kind,
             "hook_blocking_error"
@@ -341,8 +341,13 @@ impl Claude {
                 | "hook_stopped_continuation"
                 | "hook_error_during_execution"
         );
-        let notice = echo(if is_failure { leveled(notice, "warning") } else { minor(notice) });
-        builder.put(notice);
+        let add_facts = |notice: &mut Item| copy(notice, attachment, &ATTACHMENT);
+        if !is_failure {
+            return builder.put_minor(event, text, add_facts);
+        }
+        let mut notice = builder.notice(event, text);
+        add_facts(&mut notice);
+        builder.put(echo(leveled(notice, "warning")));
     }
 }
 

@@ -77,7 +77,7 @@ impl Claude {
                     _ => notice,
                 }
             }
-            "hook_response" => hook(builder, value),
+            "hook_response" => return hook(builder, value),
             "permission_denied" => {
                 let mut notice = builder.notice("denied", content(value, "message"));
                 copy(&mut notice, value, &DENIED);
@@ -209,13 +209,17 @@ fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
     leveled(notice, "warning")
 }
 
-fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
+fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) {
     let texts = ["output", "stderr", "stdout"].into_iter().find_map(|key| filled(value.get(key)));
+    let [exit, outcome] = value.get_all(["exit_code", "outcome"]);
+    let is_fine = exit.and_then(Value::int).unwrap_or(0) == 0
+        && outcome.and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
+    if is_fine {
+        return builder.put_minor("hook", string(texts), |notice| copy(notice, value, &HOOK));
+    }
     let mut notice = builder.notice("hook", string(texts));
     copy(&mut notice, value, &HOOK);
-    let is_fine = value.get("exit_code").and_then(Value::int).unwrap_or(0) == 0
-        && value.get("outcome").and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
-    echo(if is_fine { minor(notice) } else { leveled(notice, "warning") })
+    builder.put(echo(leveled(notice, "warning")));
 }
 
 /// Returns the notice for the end of a task, in the foreground or in the background.

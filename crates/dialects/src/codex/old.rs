@@ -3,7 +3,7 @@
 
 use data_encoding::BASE64_NOPAD;
 
-use crate::facts::{leveled, minor, nodes, string};
+use crate::facts::{leveled, nodes, string};
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
@@ -52,9 +52,11 @@ impl Codex {
             }
             "error" | "stream_error" => errors::notice(text, builder),
             "background_event" | "deprecation_notice" | "warning" if content.is_some() => {
-                let notice = builder.notice("info", string(content));
-                let notice = if &*kind == "warning" { leveled(notice, "warning") } else { minor(notice) };
-                builder.put(notice);
+                if &*kind == "warning" {
+                    let notice = builder.notice("info", string(content));
+                    return builder.put(leveled(notice, "warning"));
+                }
+                builder.put_minor("info", string(content), |_| {});
             }
             "exec_command_begin" | "patch_apply_begin" | "mcp_tool_call_begin" | "web_search_begin" => {
                 let id = builder.id_of(call_id);

@@ -369,7 +369,7 @@ impl Codex {
         let id = builder.id_of(id);
         let mut item = builder.item(id, Kind::Thinking);
         item.text = Content::Parts(new);
-        builder.put(item);
+        builder.put_thought(item);
     }
 
     /// Emits a call, with its plan, unless the call is already known. Returns whether it is new.
@@ -443,10 +443,7 @@ impl Codex {
         }
         match filled(summary) {
             None => builder.bookkeeping("compacted"),
-            summary => {
-                let notice = builder.notice("summary", string(summary));
-                builder.put(minor(notice));
-            }
+            summary => builder.put_minor("summary", string(summary), |_| {}),
         }
     }
 }

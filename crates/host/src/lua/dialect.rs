@@ -203,7 +203,7 @@ impl Decoder for ScriptedDialect {
         let Some(plugin) = self.plugins.running(self.who) else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
         let record = Arc::new(record);
-        let input = Input { record: &record, value: record.root(), line: 0, parent: None };
+        let input = Input { record: &record, value: record.root(), line: 0, parent: None, shows_minor: true };
         self.plugins.current.note(&self.session);
         let answer = plugin.call_hook(finish, &plugin.context);
         let mut maker = Maker::new(input, &self.session);

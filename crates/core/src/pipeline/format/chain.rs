@@ -93,6 +93,13 @@ impl FormatterChain {
         self.titles.clear();
     }
 
+    /// Whether it may show items of minor importance: a plugin or the profile may, or the output isn't text.
+    pub(super) fn shows_minor(&self) -> bool {
+        !matches!(self.output_kind, OutputKind::Writer(_))
+            || !self.formatters.is_empty()
+            || (self.presentation.shows_minor)(&self.profile)
+    }
+
     pub(super) fn admits(&self, item: &Item) -> Result<(), &'static str> {
         if self.profile.filter.admits(item) { Ok(()) } else { Err("filter") }
     }

@@ -137,6 +137,12 @@ impl EntryStage {
         self.count_item(item.kind, outcome);
     }
 
+    /// Counts a complete item that no output shows.
+    pub(super) fn hidden_item(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
+        self.begin_item(item, context);
+        self.count_item(item.kind, Err(item.kind.name()));
+    }
+
     /// Notes an item before it is shown.
     pub(super) fn begin_item(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
         match item.kind {

@@ -1,6 +1,6 @@
 //! Records of what was shown to the user (`event_msg`): since 0.169 mostly items like those of the stream.
 
-use crate::facts::{image, leveled, minor, nodes, push_list, string};
+use crate::facts::{image, leveled, nodes, push_list, string};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Content, Fact, Kind};
 use streamfmt_core::json::Value;
@@ -138,15 +138,12 @@ impl Codex {
                 notice.data.push(("words", Fact::Text(words)));
                 builder.put(notice);
             }
-            "ExitedReviewMode" => {
-                let notice = builder.notice("review", Content::None);
-                builder.put(minor(notice));
-            }
+            "ExitedReviewMode" => builder.put_minor("review", Content::None, |_| {}),
             "SubAgentActivity" => {
                 let [what, path] = value.get_all(["kind", "agent_path"]);
-                let mut notice = builder.notice("task", string(path));
-                notice.data.extend(nodes([("status", what)]));
-                builder.put(minor(notice));
+                builder.put_minor("task", string(path), |notice| {
+                    notice.data.extend(nodes([("status", what)]));
+                });
             }
             _ => match CallSource::of_item(&kind) {
                 Some(source) => self.shown_call(source, value, id, builder),
