@@ -20,6 +20,7 @@ mod further_output;
 mod growing;
 mod head;
 mod heading;
+mod held;
 mod open;
 mod pace;
 mod result_of_call;

@@ -10,6 +10,8 @@ use crate::reading::LineReading;
 
 use super::held::Held;
 
+/// How many lines may be held back while no dialect has claimed the input.
+const MAX_HELD_LINES: usize = 64;
 /// How many bytes may be held back while no dialect has claimed the input.
 const MAX_HELD_BYTES: usize = 64 << 10;
 
@@ -60,7 +62,7 @@ impl Detection {
     pub(super) fn new(dialects: Dialects, plugins: Vec<DialectPlugin>, budget: Budget) -> Self {
         let (resembled, first) = (None, Vec::new());
         let budget = budget.at_least();
-        Self { budget, dialects, plugins, resembled, first, held: Held::new(MAX_HELD_BYTES) }
+        Self { budget, dialects, plugins, resembled, first, held: Held::new(MAX_HELD_LINES, MAX_HELD_BYTES) }
     }
 
     /// The dialect of this name, if any. A plugin takes precedence over a built-in dialect, a later plugin over an earlier one.

@@ -6,7 +6,11 @@
 use crate::entry::{Entry, text_size};
 use crate::item::Item;
 
-/// How many bytes of the text of entries may wait with a heading.
+use super::held::Held;
+
+/// How many entries may wait with a heading.
+const MAX_ENTRIES: usize = 63;
+/// How many bytes of their text may wait.
 const MAX_BYTES: usize = 1 << 20;
 
 /// A heading that waits, and the entries below it.
@@ -15,4 +19,16 @@ pub(super) struct WaitingHeading {
     pub(super) item: Item,
     /// The entries below it, each with whether it belongs to no item.
     pub(super) entries: Held<(Box<Entry>, bool)>,
+}
+
+impl WaitingHeading {
+    pub(super) fn new(item: &Item) -> Self {
+        Self { item: item.clone(), entries: Held::new(MAX_ENTRIES, MAX_BYTES) }
+    }
+
+    /// Holds the next entry back.
+    pub(super) fn push(&mut self, entry: Box<Entry>, is_aside: bool) {
+        let bytes = text_size(&entry.view.body);
+        self.entries.push((entry, is_aside), 1, bytes);
+    }
 }

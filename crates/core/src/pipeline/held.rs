@@ -2,44 +2,43 @@
 
 use std::collections::VecDeque;
 
-/// How many lines or entries are held back at most.
-const MAX_HELD: usize = 64;
-
-/// Lines, steps or entries that are held back, in order. Only so much is held, so that nothing waits for ever, and memory is bounded.
+/// Lines, steps or entries that are held back, in order, within a limit: memory stays bounded, and nothing waits for ever.
 pub(super) struct Held<T> {
-    held: VecDeque<T>,
+    queue: VecDeque<T>,
     /// How many lines or entries they are.
     count: usize,
+    max_count: usize,
+    /// The approximate size of their text.
     bytes: usize,
     max_bytes: usize,
 }
 
 impl<T> Held<T> {
-    /// Holds back up to `max_bytes`.
-    pub(super) fn new(max_bytes: usize) -> Self {
-        Self { held: VecDeque::new(), count: 0, bytes: 0, max_bytes }
+    /// Holds back up to `max_count` lines or entries, and `max_bytes` bytes of text.
+    pub(super) fn new(max_count: usize, max_bytes: usize) -> Self {
+        Self { queue: VecDeque::new(), count: 0, max_count, bytes: 0, max_bytes }
     }
 
     /// Holds one more back. `count`: how many lines or entries it is; `bytes`: the approximate size of its text.
     pub(super) fn push(&mut self, held: T, count: usize, bytes: usize) {
-        self.held.push_back(held);
+        self.queue.push_back(held);
         self.count += count;
         self.bytes += bytes;
     }
 
-    /// Whether no more may be held back.
+    /// Whether the limit is exceeded.
     pub(super) fn is_full(&self) -> bool {
-        self.count > MAX_HELD || self.bytes > self.max_bytes
+        self.count > self.max_count || self.bytes > self.max_bytes
     }
 
     /// Whether nothing is held back.
     pub(super) fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.queue.is_empty()
     }
 
     /// Returns everything that was held back.
     pub(super) fn release(&mut self) -> VecDeque<T> {
         (self.count, self.bytes) = (0, 0);
-        std::mem::take(&mut self.held)
+        std::mem::take(&mut self.queue)
     }
 }

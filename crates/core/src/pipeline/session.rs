@@ -103,8 +103,8 @@ impl SessionStage {
             let stage = if output == 0 { &mut self.main } else { &mut self.others[output - 1].stage };
             stage.settle(profile, output_of);
         }
-        if let Some(start) = self.start.take_if(|start| start.is_settled()) {
-            start.release().into_iter().for_each(|step| self.apply(step, out));
+        if let Some(mut start) = self.start.take_if(|start| start.is_settled()) {
+            start.held.release().into_iter().for_each(|step| self.apply(step, out));
         }
     }
 

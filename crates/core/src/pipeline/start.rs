@@ -1,6 +1,5 @@
 //! Holds back the beginning of a stream until it is settled how the stream is shown.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::event::Event;
@@ -11,6 +10,8 @@ use super::held::Held;
 use super::step::{InputCount, Step};
 use super::{Output, Settle, Settled, StreamStart};
 
+/// How many lines may be held back.
+const MAX_HELD_LINES: usize = 64;
 /// How many bytes may be held back.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
@@ -18,7 +19,7 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 pub(super) struct HeldStart {
     /// The outputs that aren't settled yet: the number of each, and the function that decides.
     settles: Vec<(usize, Settle)>,
-    held: Held<Step>,
+    pub(super) held: Held<Step>,
     /// The name of the dialect, once it is known.
     dialect: Option<Arc<str>>,
     /// The facts of the run so far.
@@ -28,7 +29,7 @@ pub(super) struct HeldStart {
 impl HeldStart {
     /// Holds steps back for these outputs; `None` if there are none. `dialect`: the configured dialect, if any.
     pub(super) fn of(settles: Vec<(usize, Settle)>, dialect: Option<&str>) -> Option<Self> {
-        let (dialect, held) = (dialect.map(Into::into), Held::new(MAX_HELD_BYTES));
+        let (dialect, held) = (dialect.map(Into::into), Held::new(MAX_HELD_LINES, MAX_HELD_BYTES));
         (!settles.is_empty()).then(|| Self { settles, held, dialect, facts: Facts::default() })
     }
 
@@ -63,10 +64,5 @@ impl HeldStart {
     /// Whether all outputs are settled.
     pub(super) fn is_settled(&self) -> bool {
         self.settles.is_empty()
-    }
-
-    /// Returns the steps that were held back.
-    pub(super) fn release(mut self) -> VecDeque<Step> {
-        self.held.release()
     }
 }
