@@ -55,21 +55,39 @@ pub enum StoreNotice {
     },
     /// The disk is full, so that rows of runs are missing or incomplete.
     Full,
+    /// Side files are damaged or can't be read, so that rows of their runs may be missing.
+    SideFiles {
+        /// The path of the first of them.
+        first: PathBuf,
+        /// How many there are.
+        count: usize,
+    },
 }
 
 impl fmt::Display for StoreNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Replaced { aside, saved } = self else {
-            return f.write_str(
+        match self {
+            Self::Replaced { aside, saved } => write!(
+                f,
+                "the database of sessions was damaged: it is now {}; a new one was made of the {saved} entries that could be read, and of \
+                 logs and side files",
+                aside.display()
+            ),
+            Self::Full => f.write_str(
                 "the disk is full: the latest runs may be missing or incomplete here until there is room",
-            );
-        };
-        write!(
-            f,
-            "the database of sessions was damaged: it is now {}; a new one was made of the {saved} entries that could be read, and of logs \
-             and side files",
-            aside.display()
-        )
+            ),
+            Self::SideFiles { first, count } => {
+                let more = match count - 1 {
+                    0 => String::new(),
+                    more => format!(" (and {more} more)"),
+                };
+                write!(
+                    f,
+                    "the side file {}{more} is damaged or can't be read: its run may be missing here, though its log is kept",
+                    first.display()
+                )
+            }
+        }
     }
 }
 

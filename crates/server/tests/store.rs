@@ -589,3 +589,19 @@ fn figures_that_no_outcome_reports_are_unknown() {
     let rows = list(&store);
     assert!(rows[0].source_gone && rows[0].title.as_deref() == Some("First words."), "{rows:?}");
 }
+
+#[test]
+fn a_damaged_side_file_is_reported_and_the_other_runs_are_listed() {
+    let folder = folder();
+    leave_run(folder.path(), "20261101-100000-aaaaaa", "s-1", LOG);
+    leave_run(folder.path(), "20261101-100001-bbbbbb", "s-2", LOG);
+    let damaged = folder.path().join("sessions/20261101-100000-aaaaaa.json");
+    fs::write(&damaged, "{\"v\":1,").unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    store.catch_up().unwrap();
+    assert_eq!(list(&store).len(), 1);
+    let reported = [StoreNotice::SideFiles { first: damaged, count: 1 }];
+    assert_eq!(store.take_notices(), reported);
+    store.reindex(|_, _| ()).unwrap();
+    assert_eq!(store.take_notices(), reported);
+}

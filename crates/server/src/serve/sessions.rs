@@ -272,10 +272,13 @@ impl KnownSessions {
         stored.clone()
     }
 
-    /// Keeps notices about the database for the list.
+    /// Keeps notices about the store for the list, each once.
     fn take(&self, notices: Vec<StoreNotice>, stored: &mut StoredSessions) {
         for notice in notices {
             let notice = notice.to_string();
+            if stored.notices.contains(&notice) {
+                continue;
+            }
             (self.report)(&notice);
             stored.notices.push(notice);
         }

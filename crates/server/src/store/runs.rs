@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -69,19 +69,11 @@ impl Store {
 
     fn write_missing(&mut self, each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
         let settled = self.settled()?;
-        let mut open: Vec<RunSideFile> = Vec::new();
-        for id in self.side_files() {
-            let is_settled = settled.get(id.as_str()).copied();
-            if is_settled == Some(true) {
-                continue;
-            }
-            let Ok(side) = RunSideFile::read(&self.paths.side_file(&id)) else { continue };
-            if side.id == id {
-                if is_settled.is_none() {
-                    self.write_run(&side)?;
-                }
-                open.push(side);
-            }
+        let mut ids = self.side_files();
+        ids.retain(|id| settled.get(id.as_str()) != Some(&true));
+        let open = self.read_side_files(&ids);
+        for side in open.iter().filter(|side| !settled.contains_key(side.id.as_str())) {
+            self.write_run(side)?;
         }
         // All rows are written first: in a shared log, a run ends where the next one starts.
         self.record_all(open, each)
@@ -91,10 +83,7 @@ impl Store {
     /// number of runs done and of all runs.
     pub fn reindex(&mut self, each: impl FnMut(usize, usize)) -> Result<usize, StoreError> {
         let ids = self.side_files();
-        let sides: Vec<RunSideFile> = ids
-            .iter()
-            .filter_map(|id| RunSideFile::read(&self.paths.side_file(id)).ok().filter(|side| side.id == *id))
-            .collect();
+        let sides = self.read_side_files(&ids);
         for side in &sides {
             self.write_run(side)?;
         }
@@ -176,6 +165,23 @@ impl Store {
         let mut ids: Vec<RunId> = names.filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
         ids.sort();
         ids
+    }
+
+    /// Reads the side files of runs. Those that can't be read, or are another run's, are reported, unless they are gone by now.
+    fn read_side_files(&mut self, ids: &[RunId]) -> Vec<RunSideFile> {
+        let (mut sides, mut unreadable) = (Vec::new(), Vec::new());
+        for id in ids {
+            let path = self.paths.side_file(id);
+            match RunSideFile::read(&path) {
+                Ok(side) if side.id == *id => sides.push(side),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Ok(_) | Err(_) => unreadable.push(path),
+            }
+        }
+        let count = unreadable.len();
+        self.notices
+            .extend(unreadable.into_iter().next().map(|first| StoreNotice::SideFiles { first, count }));
+        sides
     }
 
     /// Returns the ids of our runs that have a row, and whether that is complete.
