@@ -182,7 +182,7 @@ fn todos_call(call: &mut CallContext<'_>) -> Option<()> {
         return None;
     }
     // The list shows only these parts.
-    if points.iter().all(|point| point.has_only(&["content", "status", "active"])) {
+    if call.context.whole && points.iter().all(|point| point.has_only(&["content", "status", "active"])) {
         call.know(todos);
     }
     call.hidden = true;
@@ -307,7 +307,7 @@ pub(super) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListItem> {
             status.filter(|_| !known).map(Cow::into_owned),
             todo.text_at("owner").filter(|owner| !owner.is_empty()).map(Text::into_string),
             (!before.is_empty()).then(|| format!("blocked by {}", before.join(", "))),
-            todo.text_at("active").filter(|_| full).map(Text::into_string),
+            full.then(|| todo.text_at("active")).flatten().map(Text::into_string),
         ];
         for note in notes.into_iter().flatten() {
             line.push("plan.note", format!("({note})"));

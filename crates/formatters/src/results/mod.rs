@@ -82,16 +82,12 @@ pub(super) fn mark(item: &Item) -> Option<&'static str> {
 /// Whether the requested work failed or was cut short although the call is no error: an interrupted command, a failed background job, a
 /// missing page.
 fn has_failed(item: &Item) -> bool {
-    item.data.iter().any(|(name, _)| {
-        let fact = || item.fact(name);
-        match *name {
-            "interrupted" | "timed_out" => fact().and_then(FactRef::bool) == Some(true),
-            "exit" => fact().and_then(FactRef::int).is_some_and(|code| code != 0),
-            "code" => fact().and_then(FactRef::count).is_some_and(is_refusal),
-            "state" => fact().and_then(FactRef::str).is_some_and(|state| state == FAILED),
-            _ => false,
-        }
-    })
+    let is = |name: &str| item.fact(name).and_then(FactRef::bool) == Some(true);
+    is("interrupted")
+        || is("timed_out")
+        || item.fact("exit").and_then(FactRef::int).is_some_and(|code| code != 0)
+        || item.fact("code").and_then(FactRef::count).is_some_and(is_refusal)
+        || item.fact("state").and_then(FactRef::str).is_some_and(|state| state == FAILED)
 }
 
 /// Whether an HTTP status is an error.
