@@ -435,7 +435,20 @@ const ASKED_POINT: &[FactRow] = &[
 ];
 
 static BY_NAME: LazyLock<NameTable<FactInfo>> = NameTable::lazy(|| NameTable::new(FACTS));
-static PARTS_BY_NAME: LazyLock<NameTable<FactInfo>> = NameTable::lazy(|| NameTable::new(DOES));
+static PARTS_BY_NAME: LazyLock<NameTable<FactInfo>> = NameTable::lazy(|| NameTable::new(&ALL_PARTS));
+
+/// The arguments of calls at any depth. The first of each name counts.
+static ALL_PARTS: LazyLock<Vec<FactRow>> = LazyLock::new(|| {
+    fn add_inside(rows: &[FactRow], all: &mut Vec<FactRow>) {
+        for (_, row) in rows {
+            all.extend(row.shape.parts());
+            add_inside(row.shape.parts(), all);
+        }
+    }
+    let mut all = DOES.to_vec();
+    add_inside(DOES, &mut all);
+    all
+});
 
 /// The fact of this name, if there is one.
 pub fn find(name: &str) -> Option<FactInfo> {
@@ -444,14 +457,7 @@ pub fn find(name: &str) -> Option<FactInfo> {
 
 /// The argument of a call that has this name, at any depth: a name has the same type everywhere.
 pub(crate) fn find_part(name: &str) -> Option<FactInfo> {
-    fn within(rows: &'static [FactRow], name: &str) -> Option<FactInfo> {
-        rows.iter().find_map(|(_, row)| {
-            let parts = row.shape.parts();
-            let own = parts.iter().find(|(known, _)| *known == name).map(|(_, row)| *row);
-            own.or_else(|| within(parts, name))
-        })
-    }
-    PARTS_BY_NAME.get(name.as_bytes()).or_else(|| within(DOES, name))
+    PARTS_BY_NAME.get(name.as_bytes())
 }
 
 impl FactShape {
