@@ -41,14 +41,6 @@ const HOOK: [(&str, &str); 6] = [
     ("stdout", "stdout"),
     ("stderr", "stderr"),
 ];
-const INIT: [(&str, &str); 6] = [
-    ("model", "model"),
-    ("cwd", "cwd"),
-    ("permissionMode", "mode"),
-    ("claude_code_version", "version"),
-    ("tools", "tools"),
-    ("mcp_servers", "servers"),
-];
 const TASK: [(&str, &str); 5] = [
     ("task_id", "task"),
     ("tool_use_id", "call"),
@@ -123,8 +115,16 @@ impl Claude {
     /// Decodes an `init` line. There is one for each turn.
     fn init(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
-        let [version, model, cwd, session, mode] =
-            value.get_all(["claude_code_version", "model", "cwd", "session_id", "permissionMode"]);
+        let fields = value.get_all([
+            "model",
+            "cwd",
+            "permissionMode",
+            "claude_code_version",
+            "tools",
+            "mcp_servers",
+            "session_id",
+        ]);
+        let [model, cwd, mode, version, .., session] = fields;
         let text = |field: Option<Value<'_>>| field.and_then(Value::str).map(Text::from_json);
         self.known.announced = true;
         self.known.counts_messages = version.is_none() && value.get("apiKeySource").is_some();
@@ -138,7 +138,10 @@ impl Claude {
             ..Facts::default()
         });
         let mut notice = builder.notice("session", Content::None);
-        copy(&mut notice, value, &INIT);
+        let names = ["model", "cwd", "mode", "version", "tools", "servers"];
+        let present = fields.map(|field| field.filter(|field| !field.is_null()));
+        let facts = names.into_iter().zip(present);
+        notice.data.extend(facts.filter_map(|(name, field)| Some((name, Fact::Node(field?.node())))));
         notice.data.push(("value", Fact::Node(value.node())));
         builder.put(notice);
     }
