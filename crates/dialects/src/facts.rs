@@ -5,16 +5,14 @@ use streamfmt_core::json::{self, Value};
 
 /// Copies fields of an object to an item's facts, except `null`. `keys`: pairs of a field's key and the name of the fact.
 pub(super) fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&str, &'static str); N]) {
-    for (field, (_, ours)) in value.get_all(keys.map(|(theirs, _)| theirs)).into_iter().zip(keys) {
-        if let Some(field) = field.filter(|field| !field.is_null()) {
-            item.data.push((ours, Fact::Node(field.node())));
-        }
-    }
+    let fields = value.get_all(keys.map(|(theirs, _)| theirs));
+    let present = fields.map(|field| field.filter(|field| !field.is_null()));
+    item.data.extend(nodes(keys.map(|(_, ours)| ours).into_iter().zip(present)));
 }
 
 /// Returns facts of these names for the values that are present.
-pub(super) fn nodes<const N: usize>(
-    values: [(&'static str, Option<Value<'_>>); N],
+pub(super) fn nodes<'a>(
+    values: impl IntoIterator<Item = (&'static str, Option<Value<'a>>)>,
 ) -> impl Iterator<Item = (&'static str, Fact)> {
     values.into_iter().filter_map(|(name, value)| Some((name, Fact::Node(value?.node()))))
 }

@@ -34,12 +34,11 @@ impl FactList {
 
     /// Adds a fact, in place of the one with its name, if any.
     pub fn set(&mut self, name: &'static str, fact: Fact) {
-        if self.names & bit(name) != 0
-            && let Some((_, known)) = self.facts.iter_mut().find(|(known, _)| *known == name)
-        {
-            *known = fact;
-        } else {
-            self.push((name, fact));
+        let is_new = self.names & bit(name) == 0;
+        let known = if is_new { None } else { self.facts.iter_mut().find(|(known, _)| *known == name) };
+        match known {
+            Some((_, known)) => *known = fact,
+            None => self.push((name, fact)),
         }
     }
 

@@ -439,14 +439,12 @@ static PARTS_BY_NAME: LazyLock<NameTable<FactInfo>> = NameTable::lazy(|| NameTab
 
 /// The arguments of calls at any depth. The first of each name counts.
 static ALL_PARTS: LazyLock<Vec<FactRow>> = LazyLock::new(|| {
-    fn add_inside(rows: &[FactRow], all: &mut Vec<FactRow>) {
-        for (_, row) in rows {
-            all.extend(row.shape.parts());
-            add_inside(row.shape.parts(), all);
-        }
-    }
     let mut all = DOES.to_vec();
-    add_inside(DOES, &mut all);
+    let mut at = 0;
+    while let Some((_, row)) = all.get(at).copied() {
+        all.extend(row.shape.parts());
+        at += 1;
+    }
     all
 });
 

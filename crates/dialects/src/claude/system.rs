@@ -139,9 +139,8 @@ impl Claude {
         });
         let mut notice = builder.notice("session", Content::None);
         let names = ["model", "cwd", "mode", "version", "tools", "servers"];
-        let present = fields.map(|field| field.filter(|field| !field.is_null()));
-        let facts = names.into_iter().zip(present);
-        notice.data.extend(facts.filter_map(|(name, field)| Some((name, Fact::Node(field?.node())))));
+        let present = names.into_iter().zip(fields.map(|field| field.filter(|field| !field.is_null())));
+        notice.data.extend(nodes(present));
         notice.data.push(("value", Fact::Node(value.node())));
         builder.put(notice);
     }
