@@ -139,7 +139,7 @@ impl Tool {
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// The record, shared by its items.
-    pub record: &'a Arc<Record>,
+    pub record: &'a Record,
     /// The event in it: its root, or an element of it.
     pub value: Value<'a>,
     /// The number of its line.
@@ -168,7 +168,7 @@ pub trait Decoder: Send {
     /// How certain it is that the first records of an input belong to its dialect, from 0 to 1. Dialect plugins
     /// are asked with each further record until one of them or a built-in dialect claims the input;
     /// above [`CLAIM`], a dialect plugin takes precedence over a built-in dialect.
-    fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
+    fn weigh(&mut self, first: &[Record]) -> f64 {
         let _ = first;
         0.0
     }

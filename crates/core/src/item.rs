@@ -299,7 +299,7 @@ pub struct Item {
     /// Its typed facts; names as in `docs/facts.md`.
     pub data: FactList,
     /// The record that it came with.
-    pub record: Option<Arc<Record>>,
+    pub record: Option<Record>,
     /// On a call whose input is being written: the state of the input. `None` once the input is complete, even if the call isn't.
     pub growing: Option<Box<GrowingInput>>,
 }
@@ -389,13 +389,13 @@ impl Item {
             Some(before) => before.followed_by(&input),
             None => (input, 0),
         };
-        self.record = Some(Arc::new(record));
+        self.record = Some(record);
         self.input = Some(root);
         root
     }
 
     fn value(&self, node: u32) -> Option<Value<'_>> {
-        self.record.as_deref().map(|record| record.value(node))
+        self.record.as_ref().map(|record| record.value(node))
     }
 
     fn string(&self, node: u32) -> Option<Str<'_>> {

@@ -60,17 +60,27 @@ pub struct Damage {
     pub incomplete: bool,
 }
 
-/// A JSON value with its text.
+/// A JSON value with its text. It is cheap to clone: the clones share both.
 #[derive(Clone, Debug)]
 pub struct Record {
+    scanned: Arc<ScannedText>,
+}
+
+/// The text of a record, and the positions of its values.
+#[derive(Debug)]
+struct ScannedText {
     text: Box<str>,
     nodes: Vec<ValueNode>,
     cut: bool,
     /// The record as it came, if this one was made from it.
-    original: Option<Arc<Record>>,
+    original: Option<Record>,
 }
 
 impl Record {
+    fn new(text: Box<str>, nodes: Vec<ValueNode>, cut: bool, original: Option<Self>) -> Self {
+        Self { scanned: Arc::new(ScannedText { text, nodes, cut, original }) }
+    }
+
     /// Scans the value at the start of `text` and keeps a copy of its span.
     /// Returns it with the number of bytes read, including leading blanks.
     pub fn read(text: &str) -> Result<(Self, usize), Damage> {
@@ -78,15 +88,13 @@ impl Record {
         // The capacity was estimated from the whole text, which may continue after the value.
         scanned.nodes.shrink_to_fit();
         let end = scanned.end;
-        Ok((Self { text: text[..end].into(), nodes: scanned.nodes, cut: scanned.cut, original: None }, end))
+        Ok((Self::new(text[..end].into(), scanned.nodes, scanned.cut, None), end))
     }
 
     /// Scans a text that consists of one value and blanks, without copying it. Returns the text with the error if it doesn't.
     pub fn from_line(text: String) -> Result<Self, (Damage, String)> {
         match scan::whole_value(&text) {
-            Ok(scan::Scanned { nodes, cut, .. }) => {
-                Ok(Self { text: text.into_boxed_str(), nodes, cut, original: None })
-            }
+            Ok(scan::Scanned { nodes, cut, .. }) => Ok(Self::new(text.into_boxed_str(), nodes, cut, None)),
             Err(damage) => Err((damage, text)),
         }
     }
@@ -98,7 +106,7 @@ impl Record {
     ///
     /// # Panics
     /// If `node` is not of this record.
-    pub fn unpacked(self: &Arc<Self>, node: u32) -> Option<Arc<Self>> {
+    pub fn unpacked(&self, node: u32) -> Option<Self> {
         let packed = self.value(node);
         let inside = packed.decode()?;
         // Checked by itself: an invalid value might become valid between its neighbours.
@@ -106,53 +114,55 @@ impl Record {
             return None;
         }
         let ValueNode { start, end, .. } = *packed.at();
-        let text = [&self.text[..start as usize], &inside, &self.text[end as usize..]].concat();
-        let unpacked = Self::from_line(text).ok()?;
-        let original = self.original.as_ref().unwrap_or(self);
-        Some(Arc::new(Self { original: Some(Arc::clone(original)), ..unpacked }))
+        let text = [&self.text()[..start as usize], &inside, &self.text()[end as usize..]].concat();
+        let scan::Scanned { nodes, cut, .. } = scan::whole_value(&text).ok()?;
+        Some(Self::new(text.into_boxed_str(), nodes, cut, Some(self.original().clone())))
     }
 
     /// This record with the value of another one appended, and the node of that value. The nodes of this record stay valid.
-    pub(crate) fn followed_by(self: &Arc<Self>, other: &Self) -> (Self, u32) {
-        let (length, number) = (self.text.len() as u32, self.nodes.len() as u32);
-        let moved = other.nodes.iter().map(|node| ValueNode {
+    pub(crate) fn followed_by(&self, other: &Self) -> (Self, u32) {
+        let ScannedText { text, nodes, cut, .. } = &*self.scanned;
+        let (length, number) = (text.len() as u32, nodes.len() as u32);
+        let moved = other.scanned.nodes.iter().map(|node| ValueNode {
             start: node.start + length,
             end: node.end + length,
             next: node.next + number,
             ..*node
         });
-        let both = Self {
-            text: [self.text(), other.text()].concat().into_boxed_str(),
-            nodes: self.nodes.iter().copied().chain(moved).collect(),
-            cut: self.cut || other.cut,
-            original: Some(self.original.clone().unwrap_or_else(|| Arc::clone(self))),
-        };
-        (both, number)
+        let text = [text, other.text()].concat().into_boxed_str();
+        let nodes = nodes.iter().copied().chain(moved).collect();
+        (Self::new(text, nodes, *cut || other.is_cut(), Some(self.original().clone())), number)
     }
 
     /// The record as it came: the one from which this was made by [`Self::unpacked`], or itself.
     pub fn original(&self) -> &Self {
-        self.original.as_deref().unwrap_or(self)
+        self.scanned.original.as_ref().unwrap_or(self)
+    }
+
+    /// Whether this is a clone of the other one.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.scanned, &other.scanned)
     }
 
     /// The size of its text and of that of its original, in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.text.len() + self.original.as_ref().map_or(0, |original| original.text.len())
+        let original = self.scanned.original.as_ref();
+        self.text().len() + original.map_or(0, |original| original.text().len())
     }
 
     /// The record's text.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.scanned.text
     }
 
     /// Whether a container was cut at a limit ([`MAX_DEPTH`], [`MAX_ELEMENTS`]).
     pub fn is_cut(&self) -> bool {
-        self.cut
+        self.scanned.cut
     }
 
     /// The outermost value.
     pub fn root(&self) -> Value<'_> {
-        Value { record: self, node: 0 }
+        Value { record: &self.scanned, node: 0 }
     }
 
     /// The value with this [`Value::node`].
@@ -160,16 +170,18 @@ impl Record {
     /// # Panics
     /// If `node` isn't a node of this record.
     pub fn value(&self, node: u32) -> Value<'_> {
-        assert!((node as usize) < self.nodes.len(), "a node of another record");
-        Value { record: self, node }
+        assert!((node as usize) < self.scanned.nodes.len(), "a node of another record");
+        Value { record: &self.scanned, node }
     }
 
     /// The node of the value that begins at byte `start` of the text.
     fn node_at(&self, start: usize) -> Option<u32> {
-        let node = self.nodes.binary_search_by_key(&start, |node| node.start as usize).ok()?;
+        let node = self.scanned.nodes.binary_search_by_key(&start, |node| node.start as usize).ok()?;
         u32::try_from(node).ok()
     }
+}
 
+impl ScannedText {
     /// The bytes between the quotes of a key without escapes: bytes compare faster than text.
     #[inline]
     fn key(&self, node: &ValueNode) -> &[u8] {
@@ -186,7 +198,7 @@ impl Record {
 /// A value inside a [`Record`]. It is cheap to copy, and decoded on request.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
-    record: &'a Record,
+    record: &'a ScannedText,
     node: u32,
 }
 
@@ -358,7 +370,7 @@ fn whole(text: &str) -> Option<i64> {
 
 /// An iterator over the keys and values of an object. See [`Value::entries`].
 pub struct Entries<'a> {
-    record: &'a Record,
+    record: &'a ScannedText,
     at: u32,
     end: u32,
 }
@@ -380,7 +392,7 @@ impl<'a> Iterator for Entries<'a> {
 
 /// An iterator over the elements of an array. See [`Value::items`].
 pub struct Items<'a> {
-    record: &'a Record,
+    record: &'a ScannedText,
     at: u32,
     end: u32,
 }

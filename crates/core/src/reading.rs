@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 use std::str::Utf8Chunk;
-use std::sync::Arc;
 
 use crate::frame::{Frame, MAX_LINE};
 use crate::json::{Record, Value};
@@ -15,7 +14,7 @@ use crate::json::{Record, Value};
 #[derive(Clone, Debug)]
 pub enum LinePart {
     /// A complete record.
-    Record(Arc<Record>),
+    Record(Record),
     /// Text that isn't a complete record: part of one, or something beside one.
     Damage {
         /// The text.
@@ -31,7 +30,7 @@ pub enum LineReading {
     /// An empty line.
     Blank,
     /// One record, shared by its items.
-    Record(Arc<Record>),
+    Record(Record),
     /// Text that isn't JSON.
     Text(String),
     /// A damaged line, possibly with records.
@@ -85,7 +84,7 @@ impl Iterator for LineParts {
             return Some(LinePart::Damage { text, incomplete });
         }
         let (record, _) = Record::read(&self.text[span]).ok()?;
-        Some(LinePart::Record(Arc::new(record)))
+        Some(LinePart::Record(record))
     }
 }
 
@@ -108,7 +107,7 @@ impl LineReading {
         // Free the bytes of a long line that came in pieces, before it is parsed.
         drop(frame);
         match Record::from_line(text) {
-            Ok(record) => Self::Record(Arc::new(record)),
+            Ok(record) => Self::Record(record),
             Err((damage, text)) => recover(text, damage.at, claim),
         }
     }

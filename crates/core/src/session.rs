@@ -471,7 +471,7 @@ impl Session {
         let call = result.call.as_ref().filter(|_| result.at.is_some()).and_then(|id| self.calls.get(id));
         let Some((at, record)) = call.and_then(|call| call.at.zip(call.record.as_ref())) else { return };
         if result.fact("took_ms").is_none() {
-            result.data.push(("took_ms", Fact::Since(Arc::clone(record), at)));
+            result.data.push(("took_ms", Fact::Since(record.clone(), at)));
         }
     }
 

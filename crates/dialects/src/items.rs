@@ -1,7 +1,6 @@
 //! Reads items back from the JSON lines of `--to items`.
 
 use std::fmt;
-use std::sync::Arc;
 
 use streamfmt_core::contract::{ItemLine, write_does};
 use streamfmt_core::item::{Action, Content, Does, Fact, Item, facts};
@@ -64,7 +63,7 @@ pub fn read_item(line: &str) -> Result<Item, ReadError> {
     }
     // Any derived facts were made from the input.
     let does = does.map(|does| (does.raw().to_owned(), parts(does), item.input.unwrap_or(does.node())));
-    item.record = Some(Arc::new(record));
+    item.record = Some(record);
     name_tool(&mut item, parsed.tool.as_deref(), parsed.action);
     if let Some((written, facts, of)) = does {
         // Where the tool is known, reading its input gives more: it also shows which parts have no common name.

@@ -3,6 +3,7 @@
 use streamfmt_core::entry::Block;
 use streamfmt_core::home::home_of;
 use streamfmt_core::item::{Deed, FactRef, Item};
+use streamfmt_core::json::Record;
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
 
@@ -53,7 +54,7 @@ impl<'a> ItemContext<'a> {
 
     /// Whether the item's record was cut at a limit.
     pub(super) fn is_cut(self) -> bool {
-        self.item.record.as_ref().is_some_and(|record| record.is_cut())
+        self.item.record.as_ref().is_some_and(Record::is_cut)
     }
 
     /// Returns the deed of the item or, for a result without one, of its call.

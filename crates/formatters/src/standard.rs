@@ -177,7 +177,7 @@ fn plan(context: ItemContext<'_>) -> View {
 }
 
 fn record(item: &Item) -> View {
-    let written = item.record.as_deref().map_or("", |record| record.text());
+    let written = item.record.as_ref().map_or("", |record| record.text());
     View::of(vec![Block::text("record", Text::clean(written))])
 }
 

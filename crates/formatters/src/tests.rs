@@ -52,7 +52,7 @@ fn item(json: &str) -> Item {
     for (name, node) in facts {
         item.data.push(fact(String::leak(name), node));
     }
-    item.record = Some(Arc::new(record));
+    item.record = Some(record);
     if kind == Kind::Result {
         add_wrapped_facts(&mut item);
     }

@@ -104,7 +104,7 @@ fn is_more_than_its_line(item: &Item, view: &View) -> bool {
     // Shown as they were written, which isn't as they are written in a line.
     let is_verbatim = item.kind == Kind::Record || format!("{view:?}").contains("notice.record");
     // In a line, what lies that deep is a text.
-    let is_deep = item.record.as_deref().is_some_and(|record| depth(record.text()) > 64);
+    let is_deep = item.record.as_ref().is_some_and(|record| depth(record.text()) > 64);
     // What of the text is the program's only its dialect knows.
     is_verbatim || is_deep || item.words() != item.clean_text()
 }

@@ -70,7 +70,7 @@ impl Writer for Replies {
 struct Acme;
 
 impl Decoder for Acme {
-    fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
+    fn weigh(&mut self, first: &[Record]) -> f64 {
         f64::from(u8::from(first.iter().any(|record| record.root().get("acme").is_some())))
     }
 

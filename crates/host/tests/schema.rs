@@ -12,7 +12,6 @@ mod inputs;
 mod recordings;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::{env, fs};
 
 use jsonschema::Validator;
@@ -137,7 +136,7 @@ fn facts_have_the_types_that_they_promise_whatever_comes() {
     // What dialects make out of counts and names of their own is never taken over as it came.
     let names = FACTS.iter().filter(|(name, _)| !matches!(*name, "odd" | "usage" | "models"));
     let values = r#"[null,true,0,-1,1.5,1e300,"text",[],[1],["text"],[{}],[{"a":1},2],{},{"a":null}]"#;
-    let record = Arc::new(Record::from_line(values.to_owned()).unwrap());
+    let record = Record::from_line(values.to_owned()).unwrap();
     for (name, _) in names {
         for value in record.root().items() {
             let mut item = Item::new("a", Kind::Result, 1);

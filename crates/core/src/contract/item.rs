@@ -275,7 +275,7 @@ fn named(
         if !is_wanted || facts[..at].iter().any(|(other, _)| other == name) {
             continue;
         }
-        let value = |node: u32| item.record.as_deref().map(|record| record.value(node));
+        let value = |node: u32| item.record.as_ref().map(|record| record.value(node));
         match known {
             Fact::Made(make, node) => {
                 if let Some(text) = value(*node).and_then(make) {
@@ -317,7 +317,7 @@ fn fact(out: &mut String, item: &Item, known: &Fact) -> fmt::Result {
             Some(record) => value(out, record.value(*node)),
             None => out.write_str("null"),
         },
-        Fact::Made(make, node) => match item.record.as_deref().and_then(|record| make(record.value(*node))) {
+        Fact::Made(make, node) => match item.record.as_ref().and_then(|record| make(record.value(*node))) {
             Some(text) => write_string(out, &text),
             None => out.write_str("null"),
         },

@@ -1,7 +1,6 @@
 //! The facts of an item: a fact is a value of the record or was made by the decoder, and both are read in the same way.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -27,7 +26,7 @@ pub enum Fact {
     /// A whole number that is counted on request in a value of the item's record.
     Count(fn(Value<'_>) -> Option<i64>, u32),
     /// The milliseconds from a time in another record, by node, to the item's time, computed on request.
-    Since(Arc<Record>, u32),
+    Since(Record, u32),
     /// A value of the item's record, by node, whose parts have shared names. Machine output has the unchanged value.
     Named(u32, &'static [InputPart]),
     /// The Base64 of a picture: a string of the item's record, by node. Machine output omits it.
@@ -59,12 +58,12 @@ impl<'a> FactRef<'a> {
     /// A fact of this item, unless it is `null`.
     pub fn new(item: &'a Item, fact: &'a Fact) -> Option<Self> {
         match fact {
-            Fact::Node(node) => Self::of_json(item.record.as_deref()?.value(*node)),
-            Fact::Named(node, parts) => match Self::of_json(item.record.as_deref()?.value(*node))? {
+            Fact::Node(node) => Self::of_json(item.record.as_ref()?.value(*node)),
+            Fact::Named(node, parts) => match Self::of_json(item.record.as_ref()?.value(*node))? {
                 Self::Json(value) => Some(Self::Named(value, parts)),
                 other => Some(other),
             },
-            Fact::Made(make, node) => Some(Self::Of(*make, item.record.as_deref()?.value(*node))),
+            Fact::Made(make, node) => Some(Self::Of(*make, item.record.as_ref()?.value(*node))),
             _ => Some(Self::Made(item, fact)),
         }
     }
@@ -225,7 +224,7 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.int(),
             Self::Made(_, Fact::Int(number)) => Some(*number),
-            Self::Made(item, Fact::Count(count, node)) => count(item.record.as_deref()?.value(*node)),
+            Self::Made(item, Fact::Count(count, node)) => count(item.record.as_ref()?.value(*node)),
             Self::Made(item, Fact::Since(record, node)) => passed(record.value(*node), item.at()?),
             Self::Made(_, Fact::Float(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
                 Some(*number as i64)

@@ -2,20 +2,19 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use crate::json::Record;
 
 /// The bytes of a picture: a string in its record, decoded on request.
 #[derive(Clone)]
 pub struct Picture {
-    record: Arc<Record>,
+    record: Record,
     node: u32,
 }
 
 impl Picture {
     /// The picture whose bytes are the string `node` of `record`: Base64, or a data URL such as `data:image/png;base64,…`.
-    pub fn new(record: Arc<Record>, node: u32) -> Self {
+    pub fn new(record: Record, node: u32) -> Self {
         Self { record, node }
     }
 
@@ -74,7 +73,7 @@ mod tests {
             ("https://example.org/a.png", None),
         ] {
             let record = Record::from_line(format!("{written:?}")).expect("a string");
-            assert_eq!(Picture::new(Arc::new(record), 0).base64().as_deref(), expected, "{written}");
+            assert_eq!(Picture::new(record, 0).base64().as_deref(), expected, "{written}");
         }
     }
 }

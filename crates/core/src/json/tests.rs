@@ -83,7 +83,7 @@ fn lone_surrogates_become_replacement_characters() {
 fn a_million_levels_and_elements_are_checked_without_recursion() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let deep = record(&deep);
-    assert!(deep.is_cut() && deep.nodes.len() == MAX_DEPTH);
+    assert!(deep.is_cut() && deep.scanned.nodes.len() == MAX_DEPTH);
     let long = record(&format!(r#"{{"v":[{}1],"after":{{"x":7}}}}"#, "1,".repeat(1_000_000)));
     assert_eq!(long.root().get("v").map(|v| v.items().count()), Some(MAX_ELEMENTS as usize));
     assert_eq!(long.root().get("after").and_then(|v| v.get("x")).and_then(Value::int), Some(7));
@@ -195,7 +195,7 @@ fn damage_has_a_position_and_is_incomplete_if_more_text_could_help() {
 #[test]
 fn a_value_in_a_string_is_unpacked_in_its_place() {
     let unpacked = |text: &str, key: &str| {
-        let record = Arc::new(Record::from_line(text.to_owned()).unwrap());
+        let record = Record::from_line(text.to_owned()).unwrap();
         let node = record.root().get(key).unwrap().node();
         let unpacked = record.unpacked(node)?;
         assert_eq!(unpacked.original().text(), text);
@@ -214,7 +214,7 @@ fn a_value_in_a_string_is_unpacked_in_its_place() {
     ] {
         assert_eq!(unpacked(text, "i").as_deref(), expected, "{text}");
     }
-    let twice = Arc::new(Record::from_line(r#"{"a":"[1]","b":"[2]"}"#.to_owned()).unwrap());
+    let twice = Record::from_line(r#"{"a":"[1]","b":"[2]"}"#.to_owned()).unwrap();
     let once = twice.unpacked(twice.root().get("a").unwrap().node()).unwrap();
     let both = once.unpacked(once.root().get("b").unwrap().node()).unwrap();
     assert_eq!((both.text(), both.original().text()), (r#"{"a":[1],"b":[2]}"#, twice.text()));

@@ -158,7 +158,7 @@ impl DecodeStage {
         notice
     }
 
-    fn record(&mut self, line: u64, record: &Arc<Record>, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
+    fn record(&mut self, line: u64, record: &Record, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
         let (root, shows_minor) = (record.root(), self.shows_minor);
         let Some(ChosenDialect { name, claim, is_counted, .. }) = &mut self.dialect else {
             if let Some(program) = (self.detection.dialects.recognise)(root) {
@@ -197,7 +197,7 @@ impl DecodeStage {
             dialect.ends_with_outcome = None;
             each(Step::Count(InputCount::AwaitsOutcome));
         }
-        each(Step::Record(line, Arc::clone(record), value.node()));
+        each(Step::Record(line, record.clone(), value.node()));
         for event in events.drain(..) {
             let subagent = self.subagent(&event);
             each(Step::Event(event));

@@ -54,7 +54,7 @@ pub(super) struct Detection {
     /// The dialect that an unknown program's events resemble: it can't claim the input.
     resembled: Option<&'static str>,
     /// The records so far, if there are plugins to weigh them.
-    first: Vec<Arc<Record>>,
+    first: Vec<Record>,
     held: Held<(u64, LineReading)>,
 }
 
@@ -95,7 +95,7 @@ impl Detection {
         }
         let known = self.dialects.claiming(record.root()).filter(|known| self.resembled != Some(known.name));
         if !self.plugins.is_empty() {
-            self.first.push(Arc::new(record.clone()));
+            self.first.push(record.clone());
             let weights = self.plugins.iter_mut().map(|plugin| plugin.decoder.weigh(&self.first));
             // Among equals the later one takes precedence.
             let surest = weights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));

@@ -9,7 +9,6 @@ mod whole_records;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use crate::entry::Entry;
 use crate::item::{Item, Kind};
@@ -158,7 +157,7 @@ impl FormatStage {
     pub(super) fn begin_record(
         &mut self,
         line: u64,
-        record: &Arc<Record>,
+        record: &Record,
         node: u32,
         context: &mut ChangeContext<'_>,
     ) {

@@ -6,8 +6,6 @@
 //!
 //! The cost depends on the length of that end, not on the length of the text: what was left out is scanned only once.
 
-use std::sync::Arc;
-
 use crate::entry::{Block, Entry};
 use crate::fence::Fence;
 use crate::item::{Content, Does, Fact, Id, Item, Kind};
@@ -171,7 +169,7 @@ fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<
             item.data.retain(is_no_text);
             item.does = item.does.filter(|does| matches!(does, Does::Input(_)));
             (item.at, item.block, item.input) = (None, None, None);
-            item.record = json.and_then(|json| Record::from_line(json).ok()).map(Arc::new);
+            item.record = json.and_then(|json| Record::from_line(json).ok());
             item.input = item.record.as_ref().map(|record| record.root().node());
             Some(item)
         }
@@ -188,7 +186,7 @@ fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<
 
 /// A call's input as JSON. A string whose beginning is left out is replaced by a note that says so: a secret may have begun there.
 fn without_cut(item: &Item) -> Option<String> {
-    let (record, input) = (item.record.as_deref()?, item.input()?.raw());
+    let (record, input) = (item.record.as_ref()?, item.input()?.raw());
     let mut json = input.to_owned();
     let cuts = item.growing.as_deref().map(|growing| growing.cuts.as_slice()).unwrap_or_default();
     let mut places: Vec<_> = cuts

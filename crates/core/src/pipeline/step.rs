@@ -14,7 +14,7 @@ pub enum Step {
     /// Something to count.
     Count(InputCount),
     /// A record begins: its line number, the record, and the node of the event in it (the root, or an element of an array).
-    Record(u64, Arc<Record>, u32),
+    Record(u64, Record, u32),
     /// An event of the record.
     Event(Event),
 }

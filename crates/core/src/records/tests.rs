@@ -60,7 +60,7 @@ fn nodes() -> Arc<RecordSchema> {
 
 fn add(tree: &mut RecordTree, number: usize, line: &str) -> Result<PlacedRecord, RecordMisfit> {
     let record = Record::from_line(line.to_owned()).map_err(|(damage, line)| format!("{damage:?}: {line}"));
-    tree.add(&Id::from(format!("r-{number}").as_str()), number as u32, &Arc::new(record.expect("JSON")))
+    tree.add(&Id::from(format!("r-{number}").as_str()), number as u32, &record.expect("JSON"))
 }
 
 fn tree_of<'l>(schema: &Arc<RecordSchema>, lines: impl IntoIterator<Item = &'l str>) -> RecordTree {
@@ -326,7 +326,7 @@ proptest! {
             for (number, line) in lines.iter().enumerate() {
                 let Ok(record) = Record::from_line(line.clone()) else { continue };
                 let is_new = !tree.is_complete();
-                let placed = tree.add(&Id::from(format!("r-{number}").as_str()), number as u32, &Arc::new(record));
+                let placed = tree.add(&Id::from(format!("r-{number}").as_str()), number as u32, &record);
                 nodes += usize::from(is_new && placed == Ok(PlacedRecord::Node));
                 tree.around_last(3, 3);
                 tree.take_changed();

@@ -48,7 +48,7 @@ pub struct TreeNode {
     /// The item id of its first record.
     pub id: Id,
     /// Its last record.
-    pub record: Arc<Record>,
+    pub record: Record,
     /// The number of its type in the schema.
     pub kind: usize,
     /// Its parent, by number.
@@ -68,10 +68,10 @@ pub struct TreeNode {
 
 impl TreeNode {
     /// A node without a parent or level.
-    fn new(id: &Id, place: u32, kind: usize, record: &Arc<Record>) -> Self {
+    fn new(id: &Id, place: u32, kind: usize, record: &Record) -> Self {
         Self {
             id: id.clone(),
-            record: Arc::clone(record),
+            record: record.clone(),
             kind,
             parent: None,
             place,
@@ -94,12 +94,12 @@ type ByKey<T> = IndexMap<NodeKey, T, FixedState>;
 pub(crate) struct LoggedRecord {
     pub(crate) id: Id,
     pub(crate) place: u32,
-    pub(crate) record: Arc<Record>,
+    pub(crate) record: Record,
 }
 
 impl LoggedRecord {
-    pub(crate) fn new(id: &Id, place: u32, record: &Arc<Record>) -> Self {
-        Self { id: id.clone(), place, record: Arc::clone(record) }
+    pub(crate) fn new(id: &Id, place: u32, record: &Record) -> Self {
+        Self { id: id.clone(), place, record: record.clone() }
     }
 }
 
@@ -160,7 +160,7 @@ impl RecordTree {
     }
 
     /// Adds the next record. `id`, `place`: the id of the record's item, and the place of the node if it is at the top.
-    pub fn add(&mut self, id: &Id, place: u32, record: &Arc<Record>) -> Result<PlacedRecord, RecordMisfit> {
+    pub fn add(&mut self, id: &Id, place: u32, record: &Record) -> Result<PlacedRecord, RecordMisfit> {
         let value = record.root();
         let name = value.get("type").and_then(crate::json::Value::decode).ok_or(RecordMisfit::Foreign)?;
         let schema = Arc::clone(&self.schema);
@@ -207,7 +207,7 @@ impl RecordTree {
     }
 
     /// Adds the next record to a tree of a single node, which represents all of its records.
-    pub(crate) fn add_to_one(&mut self, id: &Id, place: u32, record: &Arc<Record>) -> PlacedRecord {
+    pub(crate) fn add_to_one(&mut self, id: &Id, place: u32, record: &Record) -> PlacedRecord {
         self.log.push(LoggedRecord::new(id, place, record));
         if self.is_empty() {
             self.insert(TreeNode::new(id, place, 0, record), None, None);
@@ -247,7 +247,7 @@ impl RecordTree {
         known: usize,
         place: u32,
         parent: Option<NodeKey>,
-        record: &Arc<Record>,
+        record: &Record,
     ) -> Result<(), RecordMisfit> {
         let now = parent.as_ref().and_then(|key| self.by_key.get(key).copied());
         let node = &self.nodes[known];
@@ -275,7 +275,7 @@ impl RecordTree {
             }
         }
         let node = &mut self.nodes[known];
-        node.record = Arc::clone(record);
+        node.record = record.clone();
         node.updates = node.updates.saturating_add(1);
         self.changed.insert(known);
         Ok(())

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use crate::budget::Budget;
 use crate::item::{Action, Content, Does, Fact, Id, Item};
+use crate::json::Record;
 use crate::session::Map;
 
 /// How many times fewer answered calls are remembered than calls without a result.
@@ -71,7 +72,7 @@ impl OpenCalls {
 
     /// Remembers a call.
     pub(super) fn open(&mut self, mut kept: Box<Item>) {
-        let record = kept.record.as_ref().map_or(0, |record| record.size());
+        let record = kept.record.as_ref().map_or(0, Record::size);
         // Facts that a dialect made of the input take about as much again.
         let is_made = matches!(kept.does, Some(Does::Facts { .. }));
         let bytes = if is_made { 2 * record } else { record };

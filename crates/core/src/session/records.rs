@@ -1,7 +1,5 @@
 //! Finds the records in the lines of replies.
 
-use std::sync::Arc;
-
 use super::text_hash::content_of;
 use super::{Session, SessionChange, TakeChange};
 use crate::item::{Content, Fact, Id, Item, Kind};
@@ -94,6 +92,6 @@ fn record_item(reply: &Item, number: usize, found: FoundRecord) -> Item {
     if found.is_fenced {
         item.data.push(("fenced", Fact::Bool(true)));
     }
-    item.record = Some(Arc::new(found.record));
+    item.record = Some(found.record);
     item
 }

@@ -16,11 +16,11 @@ pub(super) fn content_of(item: &Item) -> (u64, TextHash) {
     match &item.text {
         // The JSON of the text will do: results aren't streamed. For other items, the streamed and the complete text must be equal.
         Content::Node(node) if item.kind == Kind::Result => {
-            let raw = item.record.as_deref().map(|record| record.value(*node).raw());
+            let raw = item.record.as_ref().map(|record| record.value(*node).raw());
             (hash(&(kind, raw)), None)
         }
         Content::None if item.kind == Kind::Record => {
-            (hash(&(kind, item.record.as_deref().map(Record::text))), None)
+            (hash(&(kind, item.record.as_ref().map(Record::text))), None)
         }
         Content::None => (hash(&(kind, item.input().map(Value::raw), &item.tool)), None),
         _ => {

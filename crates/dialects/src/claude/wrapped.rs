@@ -114,7 +114,7 @@ pub fn add_facts(item: &mut Item) {
 fn begins(item: &Item, with: &str) -> bool {
     let short = |text: Value<'_>| text.str().is_some_and(|text| text.begins_with(with));
     match &item.text {
-        Content::Node(node) => item.record.as_deref().is_some_and(|record| short(record.value(*node))),
+        Content::Node(node) => item.record.as_ref().is_some_and(|record| short(record.value(*node))),
         Content::None => false,
         _ => item.text().starts_with(with),
     }

@@ -96,7 +96,7 @@ impl ScriptedDialect {
     fn parsed(&self, input: Input<'_>) -> Option<Vec<Event>> {
         let plugin = self.plugins.running(self.who)?;
         let mut item = Item::new(format!("line-{}", input.line), Kind::Unknown, input.line);
-        item.record = Some(Arc::clone(input.record));
+        item.record = Some(input.record.clone());
         let doing = || format!("reading line {}", input.line);
         self.plugins.current.read(&item, &self.session, || {
             let parse = &self.dialect.parse;
@@ -150,7 +150,7 @@ impl ScriptedDialect {
 }
 
 impl Decoder for ScriptedDialect {
-    fn weigh(&mut self, first: &[Arc<Record>]) -> f64 {
+    fn weigh(&mut self, first: &[Record]) -> f64 {
         assert_on_thread(&self.plugins);
         let Some(detect) = &self.dialect.detect else { return 0.0 };
         let mut sample = String::from("[");
@@ -161,9 +161,8 @@ impl Decoder for ScriptedDialect {
         }
         sample.push(']');
         let Ok(record) = Record::from_line(sample) else { return 0.0 };
-        let record = Arc::new(record);
         let mut item = Item::new("sample", Kind::Unknown, 0);
-        item.record = Some(Arc::clone(&record));
+        item.record = Some(record.clone());
         let answer = self.plugins.current.read(&item, &Session::default(), || {
             let plugin = self.plugins.running(self.who)?;
             let sample = Handle::item().value(plugin.lua(), record.root()).ok()?;
@@ -202,7 +201,6 @@ impl Decoder for ScriptedDialect {
         let Some(finish) = &self.dialect.finish else { return };
         let Some(plugin) = self.plugins.running(self.who) else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
-        let record = Arc::new(record);
         let input = Input { record: &record, value: record.root(), line: 0, parent: None, shows_minor: true };
         self.plugins.current.note(&self.session);
         let answer = plugin.call_hook(finish, &plugin.context);

@@ -247,9 +247,9 @@ impl Handle {
             "line" => Ok(Value::Number(item.line as f64)),
             "time" => optional(lua, item.at().map(|at| at.to_string()).as_deref()),
             "status" => text(lua, item.status.name()),
-            "frame" => item.record.as_deref().map_or(Ok(Value::Nil), |record| self.value(lua, record.root())),
+            "frame" => item.record.as_ref().map_or(Ok(Value::Nil), |record| self.value(lua, record.root())),
             "block" => item.block().map_or(Ok(Value::Nil), |block| self.value(lua, block)),
-            "raw" => optional(lua, item.record.as_deref().map(line_of)),
+            "raw" => optional(lua, item.record.as_ref().map(line_of)),
             "data" => object(lua, Data(self)),
             "call" => {
                 Self::call().filter(|_| !self.is_call()).map_or(Ok(Value::Nil), |call| call.into_lua(lua))
@@ -313,7 +313,7 @@ struct JsonHandle {
 impl JsonHandle {
     fn with<R>(self, read: impl FnOnce(json::Value<'_>) -> mlua::Result<R>) -> mlua::Result<R> {
         self.of.with(|item| {
-            let record = item.record.as_deref().ok_or_else(|| wrong("this item has no record"))?;
+            let record = item.record.as_ref().ok_or_else(|| wrong("this item has no record"))?;
             read(record.value(self.node))
         })
     }

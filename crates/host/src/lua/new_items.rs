@@ -4,7 +4,6 @@
 //! gets a separate record that contains the line.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use mlua::{Table, Value};
 use streamfmt_core::dialect::Input;
@@ -111,7 +110,7 @@ impl<'a> Maker<'a> {
             ..Facts::default()
         };
         let mut item = self.begin(Kind::Notice, None);
-        item.record = Some(Arc::clone(self.input.record));
+        item.record = Some(self.input.record.clone());
         item.data.push(("event", Fact::Text("session".to_owned())));
         for name in ["model", "cwd", "mode", "version"] {
             item.data.extend(text(fields, name)?.map(|text| (name, Fact::Text(text))));
@@ -238,7 +237,7 @@ impl<'a> Maker<'a> {
     fn fill(&self, item: &mut Item, parts: Vec<(FieldPlace, ItemValue)>) -> Result<(), ItemFault> {
         let line = self.input.record;
         if parts.iter().all(|(_, part)| matches!(part, ItemValue::Node(_))) {
-            item.record = Some(Arc::clone(line));
+            item.record = Some(line.clone());
             for (slot, part) in parts {
                 if let ItemValue::Node(node) = part {
                     put(item, &slot, node);
@@ -259,7 +258,6 @@ impl<'a> Maker<'a> {
         }
         made.push_str("]}");
         let record = Record::from_line(made).map_err(|_| "the item can't be kept".to_owned())?;
-        let record = Arc::new(record);
         if let Some(values) = record.root().get("parts") {
             for ((slot, _), value) in parts.into_iter().zip(values.items()) {
                 put(item, &slot, value.node());

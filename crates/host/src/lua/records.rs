@@ -133,7 +133,7 @@ impl ScriptedRecords {
 
     /// The state after adding a record. Returns `None` if the script rejects the record or fails.
     fn added(&self, item: &Item, session: &Session) -> Option<Value> {
-        let (plugin, record) = (self.plugins.running(self.who)?, item.record.as_deref()?);
+        let (plugin, record) = (self.plugins.running(self.who)?, item.record.as_ref()?);
         let doing = format!("adding a record to {} (line {})", self.functions.name, item.line);
         let about = About { item, session, call: None };
         self.plugins.current.show(about, || {

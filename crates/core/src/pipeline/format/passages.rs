@@ -1,7 +1,6 @@
 //! Splits the text of a reply into passages of prose around its records.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::fence::Fence;
 use crate::item::{Content, Id, Item};
@@ -23,7 +22,7 @@ pub(super) struct ReplyPassages {
     /// The passages that were shown while it grew.
     pub(super) shown: Vec<Item>,
     /// The records that were found while it grew, and where each was placed.
-    pub(super) known: Map<Id, (Arc<Record>, Result<PlacedRecord, RecordMisfit>)>,
+    pub(super) known: Map<Id, (Record, Result<PlacedRecord, RecordMisfit>)>,
 }
 
 impl ReplyPassages {

@@ -134,7 +134,7 @@ impl RecordTrees {
             for logged in shown.tree.log().iter().filter(|logged| !is_left_out(&logged.id)) {
                 let mut item = Item::new(logged.id.clone(), Kind::Record, shown.line);
                 (item.parent, item.place) = (thread.cloned(), logged.place);
-                item.record = Some(Arc::clone(&logged.record));
+                item.record = Some(logged.record.clone());
                 // A record that no longer fits was shown, and is taken back below.
                 drop(self.add(&item, &mut stage.chain, session));
             }
@@ -209,7 +209,7 @@ impl RecordTrees {
             passages.pass(item);
         }
         if let Some(record) = &item.record {
-            passages.known.insert(item.id.clone(), (Arc::clone(record), placed));
+            passages.known.insert(item.id.clone(), (record.clone(), placed));
         }
         self.has_changed = true;
     }
@@ -407,7 +407,7 @@ impl RecordTrees {
                 Ok(json) => {
                     if let Some(Ok(tree)) = json.map(Record::from_line) {
                         item.data.push(("tree", Fact::Node(tree.root().node())));
-                        item.record = Some(Arc::new(tree));
+                        item.record = Some(tree);
                     }
                 }
                 Err(error) => drop(stage.chain.failures.insert(error.message)),
@@ -534,7 +534,7 @@ impl FormatterChain {
         item.place = node.place;
         item.data.push(("value", Fact::Node(node.record.root().node())));
         item.data.push(("tree_level", Fact::Int(level.into())));
-        item.record = Some(Arc::clone(&node.record));
+        item.record = Some(node.record.clone());
         self.admits(&item)?;
         let view = match self.verdict(&item, session) {
             Some(Verdict::Show(view)) => Some(view),

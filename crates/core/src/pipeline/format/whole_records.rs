@@ -1,7 +1,5 @@
 //! Records that a formatter shows in place of their items.
 
-use std::sync::Arc;
-
 use crate::entry::{Entry, View};
 use crate::formatter::Verdict;
 use crate::item::{Item, Kind};
@@ -15,7 +13,7 @@ pub(super) struct ReplacedRecord {
     /// An item that represents the record.
     frame: Item,
     /// The record, which its items share.
-    record: Arc<Record>,
+    record: Record,
     /// The view of the record, until it is shown in the entry of the first admitted item.
     view: Option<View>,
     /// Whether an item was made of the record.
@@ -26,7 +24,7 @@ impl ReplacedRecord {
     /// Asks the formatters whether they show a record in place of its items.
     pub(super) fn of(
         line: u64,
-        record: &Arc<Record>,
+        record: &Record,
         node: u32,
         chain: &mut FormatterChain,
         session: &Session,
@@ -41,7 +39,7 @@ impl ReplacedRecord {
                 Ok(Verdict::Pass) | Err(_) => None,
             }
         })?;
-        Some(Self { frame, record: Arc::clone(record), view, has_items: false })
+        Some(Self { frame, record: record.clone(), view, has_items: false })
     }
 
     /// The entry of an item: the first admitted item of the record shows the record. The error is the rule that hides the item.
@@ -51,8 +49,7 @@ impl ReplacedRecord {
         chain: &mut FormatterChain,
         session: &Session,
     ) -> Result<Box<Entry>, &'static str> {
-        let is_of = |record: &Arc<Record>| std::ptr::eq(record.original(), &raw const *self.record);
-        let is_of_record = item.record.as_ref().is_some_and(is_of);
+        let is_of_record = item.record.as_ref().is_some_and(|record| record.original().is_same(&self.record));
         self.has_items |= is_of_record;
         chain.admits(item)?;
         let view = self.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;
@@ -79,13 +76,13 @@ impl ReplacedRecord {
 }
 
 /// An item that has nothing but a record. An element of an array becomes a separate record.
-fn frame_of(line: u64, record: &Arc<Record>, node: u32) -> Option<Item> {
+fn frame_of(line: u64, record: &Record, node: u32) -> Option<Item> {
     let is_whole = node == record.root().node();
     let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, line);
     frame.record = Some(if is_whole {
-        Arc::clone(record)
+        record.clone()
     } else {
-        Arc::new(Record::from_line(record.value(node).raw().to_owned()).ok()?)
+        Record::from_line(record.value(node).raw().to_owned()).ok()?
     });
     Some(frame)
 }
