@@ -1,12 +1,11 @@
 //! What the fuzz targets try. Each is a function of bytes that panics if a promise is broken, so that tests can
 //! call them too: `crates/host/tests/hostile/seeds.rs` runs them over their seeds in every build.
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
 
-use streamfmt::core::frame::{Frame, MAX_LINE};
+use streamfmt::core::frame::{Framer, MAX_LINE};
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::reading::{LinePart, LineReading};
 use streamfmt::core::text::clean as cleaned;
@@ -17,28 +16,34 @@ use streamfmt::settings::keys::Named;
 use streamfmt::settings::{Config, Request};
 use streamfmt::{Builder, Engine, Looks};
 
-/// A line becomes records and damage: no panic, and what they say stands in the line, in that order.
+/// Lines become records and damage: no panic, and what they say stands in them, in that order.
 pub fn reading(data: &[u8]) {
-    let bytes = data.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(bytes).into_owned();
-    let frame = Frame { line: 1, bytes: Cow::Borrowed(bytes), oversized: None };
-    let mut rest = line.as_str();
-    let mut expect = |part: &str| {
-        let at =
-            rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in the rest of the line, {rest:?}"));
-        rest = &rest[at + part.len()..];
+    let stream = [data, b"\n"].concat();
+    let mut lines = stream.split(|&byte| byte == b'\n');
+    let mut read = |_: u64, reading: LineReading| {
+        let line = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
+        let mut rest = line.as_str();
+        let mut expect = |part: &str| {
+            let at = rest
+                .find(part)
+                .unwrap_or_else(|| panic!("{part:?} is not in the rest of the line, {rest:?}"));
+            rest = &rest[at + part.len()..];
+        };
+        match reading {
+            LineReading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
+            LineReading::Oversized(_) => return assert!(line.len() > MAX_LINE),
+            LineReading::Text(text) => expect(&text),
+            LineReading::Record(record) => expect(record.text()),
+            LineReading::Parts(parts) => parts.for_each(|part| match part {
+                LinePart::Record(record) => expect(record.text()),
+                LinePart::Damage { text, .. } => expect(&text),
+            }),
+        }
+        assert!(rest.trim().is_empty(), "{rest:?} is lost");
     };
-    match LineReading::of(frame, |value| DIALECTS.is_event(value)) {
-        LineReading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
-        LineReading::Oversized(_) => return assert!(line.len() > MAX_LINE),
-        LineReading::Text(text) => expect(&text),
-        LineReading::Record(record) => expect(record.text()),
-        LineReading::Parts(parts) => parts.for_each(|part| match part {
-            LinePart::Record(record) => expect(record.text()),
-            LinePart::Damage { text, .. } => expect(&text),
-        }),
-    }
-    assert!(rest.trim().is_empty(), "{rest:?} is lost");
+    // Without the first line of a stream, which may have a byte order mark.
+    let mut framer = Framer::after(1, MAX_LINE);
+    framer.push(&stream, |frame| LineReading::each(frame, |value| DIALECTS.is_event(value), &mut read));
 }
 
 /// Cleaned text holds no character with power, and is final.

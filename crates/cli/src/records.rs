@@ -100,11 +100,10 @@ fn check(schema: &RecordSchema, path: &Path) -> Result<u8, u8> {
             Err(error) => return Err(fail(&error)),
         };
         let take = |frame: Frame<'_>| {
-            let flaw = match frame.oversized {
-                None => check.line(&frame.bytes),
-                Some(_) => Some(check.long_line()),
-            };
-            add(&mut lines, flaw);
+            if frame.oversized.is_some() {
+                return add(&mut lines, Some(check.long_line()));
+            }
+            frame.lines().for_each(|line| add(&mut lines, check.line(line)));
         };
         if read == 0 {
             framer.finish(take);

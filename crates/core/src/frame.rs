@@ -1,23 +1,36 @@
-//! Cuts a byte stream into frames, one for each line.
+//! Cuts a byte stream into frames of complete lines.
 //!
-//! A line may arrive in any number of pieces. Memory stays bounded while it does: if a line exceeds
-//! the limit, its bytes are dropped, and the frame contains only its size.
+//! A line may arrive in any number of pieces, and is passed on with the piece that completes it. Memory stays bounded while it arrives:
+//! if a line exceeds the limit, its bytes are dropped, and its frame contains only its size.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The default size limit of a line, in bytes: a longer one is reported and not read.
 pub const MAX_LINE: usize = 64 << 20;
 
-/// One line of the stream, without its line feed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The most lines of a frame: what is remembered of a line takes memory however short it is.
+const LINES: usize = 128;
+/// The most bytes of a frame of several lines: few enough to stay in the processor's cache until they are read.
+const SIZE: usize = 16 << 10;
+
+/// Lines of the stream that were complete at the same time.
+#[derive(Clone, Debug)]
 pub struct Frame<'a> {
-    /// Its number, from 1.
+    /// The number of its first line, from 1.
     pub line: u64,
-    /// Its bytes, without a carriage return at the end or a byte order mark at the start of the
-    /// stream. Empty if the line was over the limit.
-    pub bytes: Cow<'a, [u8]>,
-    /// Its size in bytes, if it was over the limit.
+    /// The size in bytes of its only line, if it was over the limit. Nothing of it was kept.
     pub oversized: Option<u64>,
+    pub(crate) bytes: Cow<'a, [u8]>,
+    /// Where each line is in the bytes.
+    pub(crate) lines: &'a [Range<usize>],
+}
+
+impl Frame<'_> {
+    /// The bytes of each line, without its line feed, a carriage return at its end or a byte order mark at the start of the stream.
+    pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.lines.iter().map(|line| &self.bytes[line.clone()])
+    }
 }
 
 /// Cuts a byte stream into frames.
@@ -30,12 +43,14 @@ pub struct Framer {
     /// The number of the last complete line.
     line: u64,
     max: usize,
+    /// Room for the places of the lines of a frame.
+    lines: Vec<Range<usize>>,
 }
 
 impl Framer {
     /// A framer that reads lines of up to `max` bytes.
     pub fn new(max: usize) -> Self {
-        Self { carry: Vec::new(), size: 0, line: 0, max }
+        Self { carry: Vec::new(), size: 0, line: 0, max, lines: Vec::new() }
     }
 
     /// A framer that continues after the first `lines` lines of a stream.
@@ -43,21 +58,23 @@ impl Framer {
         Self { line: lines, ..Self::new(max) }
     }
 
-    /// Takes more of the stream, and passes each line that it completes to `each`.
+    /// Takes more of the stream, and passes all lines that it completes to `each`.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frame<'_>)) {
-        while let Some(end) = memchr::memchr(b'\n', bytes) {
-            let (line, rest) = bytes.split_at(end);
-            bytes = &rest[1..];
-            if self.size == 0 && line.len() <= self.max {
-                self.line += 1;
-                let line = strip(line, self.line);
-                each(Frame { line: self.line, bytes: Cow::Borrowed(line), oversized: None });
-            } else {
-                self.keep(line);
+        loop {
+            let mut end = self.find_lines(bytes);
+            if end > 0 {
+                let lines = &*self.lines;
+                each(Frame { line: self.line + 1, oversized: None, bytes: bytes[..end].into(), lines });
+                self.line += lines.len() as u64;
+            } else if let Some(length) = memchr::memchr(b'\n', bytes) {
+                self.keep(&bytes[..length]);
                 self.complete(&mut each);
+                end = length + 1;
+            } else {
+                return self.keep(bytes);
             }
+            bytes = &bytes[end..];
         }
-        self.keep(bytes);
     }
 
     /// Ends the stream: passes on a last line that has no line feed.
@@ -65,6 +82,26 @@ impl Framer {
         if self.size > 0 {
             self.complete(&mut each);
         }
+    }
+
+    /// Finds the lines at the start of `bytes` that become the next frame, and returns their end: 0 if the first one began earlier, isn't
+    /// complete or is over the limit.
+    fn find_lines(&mut self, bytes: &[u8]) -> usize {
+        self.lines.clear();
+        let mut start = 0;
+        while self.size == 0
+            && self.lines.len() < LINES
+            && let Some(length) = memchr::memchr(b'\n', &bytes[start..])
+        {
+            let end = start + length;
+            if length > self.max || start > 0 && end > SIZE {
+                break;
+            }
+            let is_first = self.line == 0 && start == 0;
+            self.lines.push(stripped(bytes, start..end, is_first));
+            start = end + 1;
+        }
+        start
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -77,25 +114,24 @@ impl Framer {
     }
 
     fn complete(&mut self, each: &mut impl FnMut(Frame<'_>)) {
-        self.line += 1;
         let size = std::mem::take(&mut self.size);
-        let mut bytes = std::mem::take(&mut self.carry);
+        let bytes = std::mem::take(&mut self.carry);
         let oversized = (size > self.max as u64).then_some(size);
-        let stripped = strip(&bytes, self.line);
-        let (length, skipped) = (stripped.len(), stripped.as_ptr() as usize - bytes.as_ptr() as usize);
-        if skipped > 0 {
-            bytes.drain(..skipped);
-        }
-        bytes.truncate(length);
-        each(Frame { line: self.line, bytes: Cow::Owned(bytes), oversized });
+        let lines = [stripped(&bytes, 0..bytes.len(), self.line == 0)];
+        self.line += 1;
+        each(Frame { line: self.line, oversized, bytes: bytes.into(), lines: &lines });
     }
 }
 
-fn strip(mut bytes: &[u8], line: u64) -> &[u8] {
-    if line == 1 {
-        bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+/// The part of a line without a byte order mark at the start of the stream and without a carriage return at the end.
+fn stripped(bytes: &[u8], mut line: Range<usize>, is_first: bool) -> Range<usize> {
+    if is_first && bytes[line.clone()].starts_with(b"\xef\xbb\xbf") {
+        line.start += 3;
     }
-    bytes.strip_suffix(b"\r").unwrap_or(bytes)
+    if bytes[line.clone()].ends_with(b"\r") {
+        line.end -= 1;
+    }
+    line
 }
 
 #[cfg(test)]
@@ -106,7 +142,13 @@ mod tests {
     fn frames(pieces: &[&[u8]], max: usize) -> Vec<(u64, Vec<u8>, Option<u64>)> {
         let mut framer = Framer::new(max);
         let mut all = Vec::new();
-        let mut each = |frame: Frame<'_>| all.push((frame.line, frame.bytes.into_owned(), frame.oversized));
+        let mut each = |frame: Frame<'_>| {
+            all.extend(
+                (frame.line..)
+                    .zip(frame.lines())
+                    .map(|(line, bytes)| (line, bytes.to_owned(), frame.oversized)),
+            );
+        };
         for piece in pieces {
             framer.push(piece, &mut each);
         }
@@ -130,6 +172,18 @@ mod tests {
     fn a_line_over_the_limit_has_only_its_size_and_the_next_is_read() {
         let got = frames(&[b"1234", b"5678", b"9\nab\n12345678"], 5);
         assert_eq!(got, [(1, vec![], Some(9)), (2, b"ab".to_vec(), None), (3, vec![], Some(8))]);
+    }
+
+    #[test]
+    fn a_frame_has_limited_lines_and_bytes_but_for_a_single_line() {
+        let (short, long) = (b"a\n".repeat(LINES + 1), [&b"b".repeat(2 * SIZE)[..], b"\n"].concat());
+        let half = [&b"c".repeat(SIZE / 2)[..], b"\n"].concat();
+        let stream = [&short[..], b"a\n", &long, &half, &half, b"d\n"].concat();
+        let mut frames = Vec::new();
+        let mut each = |frame: Frame<'_>| frames.push((frame.line, frame.lines().count()));
+        Framer::new(1 << 20).push(&stream, &mut each);
+        let lines = LINES as u64;
+        assert_eq!(frames, [(1, LINES), (lines + 1, 2), (lines + 3, 1), (lines + 4, 1), (lines + 5, 2)]);
     }
 
     proptest! {

@@ -22,6 +22,7 @@ pub(crate) use string::{is_same, string_end, string_length};
 pub const MAX_DEPTH: usize = 128;
 /// Further elements or keys of one container are checked but not recorded.
 pub const MAX_ELEMENTS: u32 = 10_000;
+
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
@@ -48,6 +49,7 @@ struct ValueNode {
     end: u32,
     next: u32,
     kind: ValueKind,
+    /// Of a string: whether it has escapes. Of the outermost container: whether any container was cut at a limit.
     escaped: bool,
 }
 
@@ -60,41 +62,100 @@ pub struct Damage {
     pub incomplete: bool,
 }
 
-/// A JSON value with its text. It is cheap to clone: the clones share both.
+/// A JSON value with its text. It is cheap to clone: clones share one memory, as do the records of lines that came together. To keep one
+/// for long, see [`Self::detached`].
 #[derive(Clone, Debug)]
 pub struct Record {
-    scanned: Arc<ScannedText>,
+    batch: Arc<RecordBatch>,
+    span: RecordSpan,
 }
 
-/// The text of a record, and the positions of its values.
+/// The text of records that came together, and the positions of their values.
 #[derive(Debug)]
-struct ScannedText {
-    text: Box<str>,
+pub(crate) struct RecordBatch {
+    text: String,
     nodes: Vec<ValueNode>,
-    cut: bool,
-    /// The record as it came, if this one was made from it.
+    /// The record as it came, if the only record was made from it.
     original: Option<Record>,
 }
 
+/// The part of a batch that is one record: its text, and its nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordSpan {
+    start: u32,
+    end: u32,
+    first: u32,
+    after: u32,
+}
+
+impl RecordSpan {
+    fn of(text: [usize; 2], nodes: [usize; 2]) -> Self {
+        let ([start, end], [first, after]) = (text.map(|at| at as u32), nodes.map(|at| at as u32));
+        Self { start, end, first, after }
+    }
+}
+
+impl RecordBatch {
+    /// A batch without records, with room for this many bytes of text.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        let (text, nodes) = (String::with_capacity(bytes), Vec::with_capacity(bytes / scan::BYTES_OF_NODE));
+        Self { text, nodes, original: None }
+    }
+
+    /// Adds a text, if it consists of one value and blanks.
+    pub(crate) fn add(&mut self, text: &str) -> Result<RecordSpan, Damage> {
+        let (start, first) = (self.text.len(), self.nodes.len());
+        self.text.push_str(text);
+        match scan::whole_value(&self.text, start, &mut self.nodes) {
+            Ok(()) => Ok(RecordSpan::of([start, self.text.len()], [first, self.nodes.len()])),
+            Err(damage) => {
+                self.text.truncate(start);
+                self.nodes.truncate(first);
+                Err(Damage { at: damage.at - start, ..damage })
+            }
+        }
+    }
+
+    /// The bytes between the quotes of a key without escapes: bytes compare faster than text.
+    #[inline]
+    fn key(&self, node: &ValueNode) -> &[u8] {
+        &self.text.as_bytes()[node.start as usize + 1..node.end as usize - 1]
+    }
+
+    /// The string at `node`, without its quotes.
+    #[inline]
+    fn string(&self, node: &ValueNode) -> Str<'_> {
+        Str::between_quotes(&self.text[node.start as usize + 1..node.end as usize - 1], node.escaped)
+    }
+}
+
 impl Record {
-    fn new(text: Box<str>, nodes: Vec<ValueNode>, cut: bool, original: Option<Self>) -> Self {
-        Self { scanned: Arc::new(ScannedText { text, nodes, cut, original }) }
+    /// A part of a batch, which was scanned.
+    pub(crate) fn of_batch(batch: &Arc<RecordBatch>, span: RecordSpan) -> Self {
+        Self { batch: Arc::clone(batch), span }
+    }
+
+    /// A record that shares nothing.
+    fn alone(text: String, nodes: Vec<ValueNode>, original: Option<Self>) -> Self {
+        let span = RecordSpan::of([0, text.len()], [0, nodes.len()]);
+        Self { batch: Arc::new(RecordBatch { text, nodes, original }), span }
     }
 
     /// Scans the value at the start of `text` and keeps a copy of its span.
     /// Returns it with the number of bytes read, including leading blanks.
     pub fn read(text: &str) -> Result<(Self, usize), Damage> {
-        let mut scanned = scan::value_at_start(text)?;
+        let mut nodes = Vec::new();
+        let end = scan::value_at_start(text, &mut nodes)?;
         // The capacity was estimated from the whole text, which may continue after the value.
-        scanned.nodes.shrink_to_fit();
-        let end = scanned.end;
-        Ok((Self::new(text[..end].into(), scanned.nodes, scanned.cut, None), end))
+        nodes.shrink_to_fit();
+        Ok((Self::alone(text[..end].to_owned(), nodes, None), end))
     }
 
     /// Scans a text that consists of one value and blanks, without copying it. Returns the text with the error if it doesn't.
     pub fn from_line(text: String) -> Result<Self, (Damage, String)> {
-        match scan::whole_value(&text) {
-            Ok(scan::Scanned { nodes, cut, .. }) => Ok(Self::new(text.into_boxed_str(), nodes, cut, None)),
+        let mut nodes = Vec::new();
+        match scan::whole_value(&text, 0, &mut nodes) {
+            Ok(()) => Ok(Self::alone(text.into_boxed_str().into(), nodes, None)),
             Err(damage) => Err((damage, text)),
         }
     }
@@ -110,95 +171,125 @@ impl Record {
         let packed = self.value(node);
         let inside = packed.decode()?;
         // Checked by itself: an invalid value might become valid between its neighbours.
-        if !inside.trim_start().starts_with(['{', '[']) || scan::whole_value(&inside).is_err() {
+        if !inside.trim_start().starts_with(['{', '['])
+            || scan::whole_value(&inside, 0, &mut Vec::new()).is_err()
+        {
             return None;
         }
-        let ValueNode { start, end, .. } = *packed.at();
-        let text = [&self.text()[..start as usize], &inside, &self.text()[end as usize..]].concat();
-        let scan::Scanned { nodes, cut, .. } = scan::whole_value(&text).ok()?;
-        Some(Self::new(text.into_boxed_str(), nodes, cut, Some(self.original().clone())))
+        let [start, end] = [packed.at().start, packed.at().end].map(|at| (at - self.span.start) as usize);
+        let text = [&self.text()[..start], &inside, &self.text()[end..]].concat();
+        let mut nodes = Vec::new();
+        scan::whole_value(&text, 0, &mut nodes).ok()?;
+        Some(Self::alone(text, nodes, Some(self.original().clone())))
     }
 
     /// This record with the value of another one appended, and the node of that value. The nodes of this record stay valid.
     pub(crate) fn followed_by(&self, other: &Self) -> (Self, u32) {
-        let ScannedText { text, nodes, cut, .. } = &*self.scanned;
-        let (length, number) = (text.len() as u32, nodes.len() as u32);
-        let moved = other.scanned.nodes.iter().map(|node| ValueNode {
-            start: node.start + length,
-            end: node.end + length,
-            next: node.next + number,
-            ..*node
-        });
-        let text = [text, other.text()].concat().into_boxed_str();
-        let nodes = nodes.iter().copied().chain(moved).collect();
-        (Self::new(text, nodes, *cut || other.is_cut(), Some(self.original().clone())), number)
+        let (length, number) = (self.text().len() as u32, self.nodes().len() as u32);
+        let text = [self.text(), other.text()].concat();
+        let mut nodes: Vec<_> = self.nodes_from(0, 0).chain(other.nodes_from(length, number)).collect();
+        nodes[0].escaped |= other.is_cut();
+        (Self::alone(text, nodes, Some(self.original().clone())), number)
+    }
+
+    /// This record, for someone who keeps it longer than its line: a copy that shares nothing, if it shares much memory. The nodes stay
+    /// valid.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        if self.is_detached() {
+            return self.clone();
+        }
+        let original = self.batch.original.as_ref().map(Self::detached);
+        Self::alone(self.text().to_owned(), self.nodes_from(0, 0).collect(), original)
+    }
+
+    /// Whether keeping it keeps little else.
+    pub(crate) fn is_detached(&self) -> bool {
+        let RecordSpan { start, end, .. } = self.span;
+        2 * (end - start) as usize >= self.batch.text.capacity()
+            && self.batch.original.as_ref().is_none_or(Self::is_detached)
+    }
+
+    /// Whether both came together, in one batch.
+    pub(crate) fn is_near(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.original().batch, &other.original().batch)
     }
 
     /// The record as it came: the one from which this was made by [`Self::unpacked`], or itself.
     pub fn original(&self) -> &Self {
-        self.scanned.original.as_ref().unwrap_or(self)
+        self.batch.original.as_ref().unwrap_or(self)
     }
 
     /// Whether this is a clone of the other one.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.scanned, &other.scanned)
+        Arc::ptr_eq(&self.batch, &other.batch) && self.span.first == other.span.first
     }
 
     /// The size of its text and of that of its original, in bytes.
     pub(crate) fn size(&self) -> usize {
-        let original = self.scanned.original.as_ref();
+        let original = self.batch.original.as_ref();
         self.text().len() + original.map_or(0, |original| original.text().len())
     }
 
     /// The record's text.
     pub fn text(&self) -> &str {
-        &self.scanned.text
+        &self.batch.text[self.span.start as usize..self.span.end as usize]
     }
 
     /// Whether a container was cut at a limit ([`MAX_DEPTH`], [`MAX_ELEMENTS`]).
     pub fn is_cut(&self) -> bool {
-        self.scanned.cut
+        self.root().at().escaped && self.root().kind() != ValueKind::String
     }
 
     /// The outermost value.
+    #[inline]
     pub fn root(&self) -> Value<'_> {
-        Value { record: &self.scanned, node: 0 }
+        let RecordSpan { first, .. } = self.span;
+        Value { batch: &self.batch, first, node: first }
     }
 
     /// The value with this [`Value::node`].
     ///
     /// # Panics
     /// If `node` isn't a node of this record.
+    #[inline]
     pub fn value(&self, node: u32) -> Value<'_> {
-        assert!((node as usize) < self.scanned.nodes.len(), "a node of another record");
-        Value { record: &self.scanned, node }
+        let RecordSpan { first, after, .. } = self.span;
+        assert!(node < after - first, "a node of another record");
+        Value { batch: &self.batch, first, node: first + node }
+    }
+
+    /// Its nodes, whose positions are those of the batch.
+    fn nodes(&self) -> &[ValueNode] {
+        &self.batch.nodes[self.span.first as usize..self.span.after as usize]
+    }
+
+    /// Its nodes, with their positions in a text where the record begins at byte `start`, after so many other nodes.
+    fn nodes_from(&self, start: u32, first: u32) -> impl Iterator<Item = ValueNode> {
+        let RecordSpan { start: old_start, first: old_first, .. } = self.span;
+        self.nodes().iter().map(move |node| ValueNode {
+            start: node.start - old_start + start,
+            end: node.end - old_start + start,
+            next: node.next - old_first + first,
+            ..*node
+        })
     }
 
     /// The node of the value that begins at byte `start` of the text.
     fn node_at(&self, start: usize) -> Option<u32> {
-        let node = self.scanned.nodes.binary_search_by_key(&start, |node| node.start as usize).ok()?;
+        let start = start + self.span.start as usize;
+        let node = self.nodes().binary_search_by_key(&start, |node| node.start as usize).ok()?;
         u32::try_from(node).ok()
-    }
-}
-
-impl ScannedText {
-    /// The bytes between the quotes of a key without escapes: bytes compare faster than text.
-    #[inline]
-    fn key(&self, node: &ValueNode) -> &[u8] {
-        &self.text.as_bytes()[node.start as usize + 1..node.end as usize - 1]
-    }
-
-    /// The string at `node`, without its quotes.
-    #[inline]
-    fn string(&self, node: &ValueNode) -> Str<'_> {
-        Str::between_quotes(&self.text[node.start as usize + 1..node.end as usize - 1], node.escaped)
     }
 }
 
 /// A value inside a [`Record`]. It is cheap to copy, and decoded on request.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
-    record: &'a ScannedText,
+    batch: &'a RecordBatch,
+    /// The first node of its record.
+    first: u32,
+    /// Its place among the nodes of the batch.
     node: u32,
 }
 
@@ -211,13 +302,13 @@ impl std::fmt::Debug for Value<'_> {
 impl<'a> Value<'a> {
     #[inline]
     fn at(self) -> &'a ValueNode {
-        &self.record.nodes[self.node as usize]
+        &self.batch.nodes[self.node as usize]
     }
 
     /// The number of this value within its record, for [`Record::value`].
     #[inline]
     pub fn node(self) -> u32 {
-        self.node
+        self.node - self.first
     }
 
     /// The value with this [`Value::node`], of the same record.
@@ -227,7 +318,7 @@ impl<'a> Value<'a> {
     #[inline]
     #[must_use]
     pub fn same_record(self, node: u32) -> Self {
-        Self { record: self.record, node }
+        Self { node: self.first + node, ..self }
     }
 
     /// Its type.
@@ -240,7 +331,7 @@ impl<'a> Value<'a> {
     #[inline]
     pub fn raw(self) -> &'a str {
         let node = self.at();
-        &self.record.text[node.start as usize..node.end as usize]
+        &self.batch.text[node.start as usize..node.end as usize]
     }
 
     /// Whether it is `null`.
@@ -253,7 +344,7 @@ impl<'a> Value<'a> {
     #[inline]
     pub fn str(self) -> Option<Str<'a>> {
         let node = self.at();
-        (node.kind == ValueKind::String).then(|| self.record.string(node))
+        (node.kind == ValueKind::String).then(|| self.batch.string(node))
     }
 
     /// Its decoded string, if it is one.
@@ -299,22 +390,22 @@ impl<'a> Value<'a> {
     /// The values of several different keys, found in one pass: like [`Self::get`] for each.
     #[inline]
     pub fn get_all<const N: usize>(self, keys: [&str; N]) -> [Option<Value<'a>>; N] {
-        let Entries { record, mut at, end } = self.entries();
-        let nodes = &record.nodes[..end as usize];
+        let Entries { batch, first, mut at, end } = self.entries();
+        let nodes = &batch.nodes[..end as usize];
         let mut found = [None; N];
         while let Some([name, value]) = nodes.get(at as usize..at as usize + 2) {
             let length = (name.end - name.start) as usize - 2;
             let is_it = |key: &str| {
                 if name.escaped {
-                    record.string(name).is(key)
+                    batch.string(name).is(key)
                 } else {
-                    is_same(record.key(name), key.as_bytes())
+                    is_same(batch.key(name), key.as_bytes())
                 }
             };
             for (key, found) in keys.iter().zip(&mut found) {
                 // Most keys differ in length, so their text needn't be compared.
                 if (name.escaped || length == key.len()) && is_it(key) {
-                    *found = Some(Value { record, node: at + 1 });
+                    *found = Some(Value { batch, first, node: at + 1 });
                 }
             }
             at = value.next;
@@ -325,18 +416,18 @@ impl<'a> Value<'a> {
     /// Passes the fields of an object to `each`, in the order of [`Self::entries`]. Their names are bytes, which compare faster.
     #[inline]
     pub fn fields(self, mut each: impl FnMut(&[u8], Self)) {
-        let Entries { record, mut at, end } = self.entries();
-        let nodes = &record.nodes[..end as usize];
+        let Entries { batch, first, mut at, end } = self.entries();
+        let nodes = &batch.nodes[..end as usize];
         while let Some([name, value]) = nodes.get(at as usize..at as usize + 2) {
             // Called in one place only, so that `each` is inlined into this loop.
             let decoded;
             let text = if name.escaped {
-                decoded = record.string(name).decode();
+                decoded = batch.string(name).decode();
                 decoded.as_bytes()
             } else {
-                record.key(name)
+                batch.key(name)
             };
-            each(text, Value { record, node: at + 1 });
+            each(text, Value { batch, first, node: at + 1 });
             at = value.next;
         }
     }
@@ -346,7 +437,7 @@ impl<'a> Value<'a> {
     pub fn entries(self) -> Entries<'a> {
         let node = self.at();
         let inside = if node.kind == ValueKind::Object { self.node + 1..node.next } else { 0..0 };
-        Entries { record: self.record, at: inside.start, end: inside.end }
+        Entries { batch: self.batch, first: self.first, at: inside.start, end: inside.end }
     }
 
     /// The elements of an array; empty if it isn't an array.
@@ -354,7 +445,7 @@ impl<'a> Value<'a> {
     pub fn items(self) -> Items<'a> {
         let node = self.at();
         let inside = if node.kind == ValueKind::Array { self.node + 1..node.next } else { 0..0 };
-        Items { record: self.record, at: inside.start, end: inside.end }
+        Items { batch: self.batch, first: self.first, at: inside.start, end: inside.end }
     }
 }
 
@@ -370,7 +461,8 @@ fn whole(text: &str) -> Option<i64> {
 
 /// An iterator over the keys and values of an object. See [`Value::entries`].
 pub struct Entries<'a> {
-    record: &'a ScannedText,
+    batch: &'a RecordBatch,
+    first: u32,
     at: u32,
     end: u32,
 }
@@ -383,8 +475,8 @@ impl<'a> Iterator for Entries<'a> {
         if self.at + 1 >= self.end {
             return None;
         }
-        let key = self.record.string(&self.record.nodes[self.at as usize]);
-        let value = Value { record: self.record, node: self.at + 1 };
+        let key = self.batch.string(&self.batch.nodes[self.at as usize]);
+        let value = Value { batch: self.batch, first: self.first, node: self.at + 1 };
         self.at = value.at().next;
         Some((key, value))
     }
@@ -392,7 +484,8 @@ impl<'a> Iterator for Entries<'a> {
 
 /// An iterator over the elements of an array. See [`Value::items`].
 pub struct Items<'a> {
-    record: &'a ScannedText,
+    batch: &'a RecordBatch,
+    first: u32,
     at: u32,
     end: u32,
 }
@@ -405,7 +498,7 @@ impl<'a> Iterator for Items<'a> {
         if self.at >= self.end {
             return None;
         }
-        let value = Value { record: self.record, node: self.at };
+        let value = Value { batch: self.batch, first: self.first, node: self.at };
         self.at = value.at().next;
         Some(value)
     }

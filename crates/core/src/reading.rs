@@ -6,9 +6,10 @@
 
 use std::ops::Range;
 use std::str::Utf8Chunk;
+use std::sync::Arc;
 
 use crate::frame::{Frame, MAX_LINE};
-use crate::json::{Record, Value};
+use crate::json::{Record, RecordBatch, Value};
 
 /// One part of a damaged line.
 #[derive(Clone, Debug)]
@@ -89,47 +90,73 @@ impl Iterator for LineParts {
 }
 
 impl LineReading {
-    /// Reads a line. `claim` returns whether a value is an event of a dialect: in the middle of damage, only such a value is taken for a
-    /// record.
-    pub fn of(frame: Frame<'_>, claim: impl Fn(Value<'_>) -> bool) -> Self {
-        if let Some(size) = frame.oversized {
-            return Self::Oversized(size);
+    /// Reads the lines of a frame, and passes each with its number to `each`. `claim` returns whether a value is an event of a dialect:
+    /// in the middle of damage, only such a value is taken for a record.
+    pub fn each(frame: Frame<'_>, claim: impl Fn(Value<'_>) -> bool, mut each: impl FnMut(u64, Self)) {
+        let Frame { line, oversized, bytes, lines } = frame;
+        if let Some(size) = oversized {
+            return each(line, Self::Oversized(size));
         }
-        if matches!(&*frame.bytes, b"" | b"\r") {
-            return Self::Blank;
+        if let [only] = lines {
+            let text = text_of(&bytes[only.clone()]);
+            // Free the bytes of a long line that came in pieces, before it is parsed.
+            drop(bytes);
+            return each(line, Self::of(text, &claim));
         }
-        if frame.bytes.trim_ascii().is_empty() {
-            return Self::Text(frame.bytes.iter().map(|byte| char::from(*byte)).collect());
-        }
-        let Some(text) = text_of(&frame.bytes) else {
-            return Self::Oversized(frame.bytes.len() as u64);
+        let Ok(text) = simdutf8::basic::from_utf8(&bytes) else {
+            for (line, part) in (line..).zip(lines) {
+                each(line, Self::of(text_of(&bytes[part.clone()]), &claim));
+            }
+            return;
         };
-        // Free the bytes of a long line that came in pieces, before it is parsed.
-        drop(frame);
-        match Record::from_line(text) {
-            Ok(record) => Self::Record(record),
-            Err((damage, text)) => recover(text, damage.at, claim),
+        let mut batch = RecordBatch::with_capacity(text.len());
+        let read: Vec<_> = lines.iter().map(|part| batch.add(&text[part.clone()])).collect();
+        let batch = Arc::new(batch);
+        for (line, (part, read)) in (line..).zip(lines.iter().zip(read)) {
+            each(
+                line,
+                match read {
+                    Ok(span) => Self::Record(Record::of_batch(&batch, span)),
+                    Err(damage) => recover(text[part.clone()].to_owned(), damage.at, &claim),
+                },
+            );
+        }
+    }
+
+    /// Reads the text of a line; if there is none, its size is passed.
+    fn of(text: Result<String, u64>, claim: impl Fn(Value<'_>) -> bool) -> Self {
+        match text.map(Record::from_line) {
+            Ok(Ok(record)) => Self::Record(record),
+            Ok(Err((damage, text))) => recover(text, damage.at, claim),
+            Err(size) => Self::Oversized(size),
         }
     }
 }
 
-/// Decodes the text of a line; `None` if it becomes too long, because each invalid sequence is replaced by the three bytes of U+FFFD.
-fn text_of(bytes: &[u8]) -> Option<String> {
+/// Decodes the text of a line, or returns its size if the text becomes too long, because each invalid sequence is replaced by the three
+/// bytes of U+FFFD.
+fn text_of(bytes: &[u8]) -> Result<String, u64> {
     if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
-        return Some(text.to_owned());
+        return Ok(text.to_owned());
     }
     let unread = |chunk: &Utf8Chunk<'_>| if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
     let length = bytes.utf8_chunks().map(|chunk| chunk.valid().len() + unread(&chunk).len()).sum();
     if length > MAX_LINE.max(bytes.len()) {
-        return None;
+        return Err(bytes.len() as u64);
     }
     let mut text = String::with_capacity(length);
     text.extend(bytes.utf8_chunks().flat_map(|chunk| [chunk.valid(), unread(&chunk)]));
-    Some(text)
+    Ok(text)
 }
 
 /// Finds the complete records in a line that isn't a record itself. `scanned`: how many bytes were read to find that out.
 fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> LineReading {
+    if matches!(&*text, "" | "\r") {
+        return LineReading::Blank;
+    }
+    if text.as_bytes().trim_ascii().is_empty() {
+        return LineReading::Text(text);
+    }
     let mut found = Vec::new();
     let mut is_found = false;
     // In a log, a timestamp may precede the record.
@@ -250,18 +277,27 @@ fn is_end_of_record(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::borrow::Cow;
+    use crate::frame::Framer;
+    use proptest::prelude::*;
+
+    fn claim(value: Value<'_>) -> bool {
+        value.get("type").and_then(Value::str).is_some_and(|t| t.is("user"))
+    }
 
     fn read(text: &str) -> Vec<String> {
-        let frame = Frame { line: 1, bytes: Cow::Borrowed(text.as_bytes()), oversized: None };
-        let claim = |value: Value<'_>| value.get("type").and_then(Value::str).is_some_and(|t| t.is("user"));
-        match LineReading::of(frame, claim) {
+        described(LineReading::of(text_of(text.as_bytes()), claim))
+    }
+
+    fn described(reading: LineReading) -> Vec<String> {
+        let of =
+            |record: Record| format!("record {}{}", record.text(), if record.is_cut() { " cut" } else { "" });
+        match reading {
             LineReading::Blank => vec!["blank".into()],
-            LineReading::Record(record) => vec![format!("record {}", record.text())],
+            LineReading::Record(record) => vec![of(record)],
             LineReading::Text(text) => vec![format!("text {text}")],
             LineReading::Parts(parts) => parts
                 .map(|part| match part {
-                    LinePart::Record(record) => format!("record {}", record.text()),
+                    LinePart::Record(record) => of(record),
                     LinePart::Damage { text, incomplete: true } => format!("incomplete {text}"),
                     LinePart::Damage { text, .. } => format!("damage {text}"),
                 })
@@ -314,5 +350,39 @@ mod tests {
     fn false_starts_cost_a_bounded_amount() {
         let line = r#"{"a":"#.repeat(200_000);
         assert_eq!(read(&line).len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_that_came_together_are_read_like_single_ones(picks in proptest::collection::vec(0..9usize, 0..300)) {
+            let deep = [b"[".repeat(200), b"]".repeat(200)].concat();
+            let kinds: [&[u8]; 9] = [
+                br#"{"type":"user","a":[1,{"b":"\u0041"}]}"#,
+                " {\"a\":\"\u{e9}\"} ".as_bytes(),
+                br#"{"type":"us"#,
+                br#"{"type":"user"}{"type":"user"} tail"#,
+                b"plain text",
+                b"",
+                b"\r",
+                b" \t",
+                &deep,
+            ];
+            let stream: Vec<u8> = picks.iter().flat_map(|&pick| [kinds[pick], b"\n"].concat()).collect();
+            let read = |stream: &[u8], piece: usize| {
+                let (mut framer, mut all) = (Framer::new(MAX_LINE), Vec::new());
+                for piece in stream.chunks(piece) {
+                    let mut each = |line, reading| all.push((line, described(reading)));
+                    framer.push(piece, |frame| LineReading::each(frame, claim, &mut each));
+                }
+                all
+            };
+            let together = read(&stream, usize::MAX);
+            prop_assert_eq!(together.len(), picks.len());
+            prop_assert_eq!(&together, &read(&stream, 1));
+            // A byte that isn't UTF-8 changes only its own line.
+            let damaged = [b"\xff\n", &stream[..]].concat();
+            let read: Vec<_> = read(&damaged, usize::MAX).into_iter().skip(1).map(|(line, of)| (line - 1, of)).collect();
+            prop_assert_eq!(&together, &read);
+        }
     }
 }

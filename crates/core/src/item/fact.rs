@@ -184,7 +184,7 @@ impl<'a> FactRef<'a> {
     /// The picture, if it contains the bytes of one.
     pub fn picture(self) -> Option<Picture> {
         match self {
-            Self::Made(item, Fact::Bytes(node)) => Some(Picture::new(item.record.clone()?, *node)),
+            Self::Made(item, Fact::Bytes(node)) => Some(Picture::new(item.record.as_ref()?, *node)),
             _ => None,
         }
     }

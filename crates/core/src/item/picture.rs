@@ -14,8 +14,8 @@ pub struct Picture {
 
 impl Picture {
     /// The picture whose bytes are the string `node` of `record`: Base64, or a data URL such as `data:image/png;base64,…`.
-    pub fn new(record: Record, node: u32) -> Self {
-        Self { record, node }
+    pub fn new(record: &Record, node: u32) -> Self {
+        Self { record: record.detached(), node }
     }
 
     /// Its bytes in Base64; `None` if the string isn't valid Base64.
@@ -73,7 +73,7 @@ mod tests {
             ("https://example.org/a.png", None),
         ] {
             let record = Record::from_line(format!("{written:?}")).expect("a string");
-            assert_eq!(Picture::new(record, 0).base64().as_deref(), expected, "{written}");
+            assert_eq!(Picture::new(&record, 0).base64().as_deref(), expected, "{written}");
         }
     }
 }

@@ -22,9 +22,9 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The start of a text.
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, position: 0, marks: 0, marked: usize::MAX }
+    /// A position in a text.
+    pub(super) fn at(position: usize, bytes: &'a [u8]) -> Self {
+        Self { bytes, position, marks: 0, marked: usize::MAX }
     }
 
     /// How many bytes are before it.
@@ -216,6 +216,11 @@ fn marks_at(bytes: &[u8], block: usize) -> u64 {
     let rest = bytes.get(block..).unwrap_or_default();
     if let Some(whole) = rest.first_chunk() {
         return marks(whole);
+    }
+    if let Some(last) = bytes.last_chunk() {
+        // Together with the bytes before them they fill a block, without a copy.
+        let before = (BLOCK - rest.len()) % BLOCK;
+        return marks(last) >> before | u64::MAX << rest.len();
     }
     let mut filled = [0; BLOCK];
     filled[..rest.len()].copy_from_slice(rest);

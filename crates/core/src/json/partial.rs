@@ -293,7 +293,7 @@ impl PartialJson {
 
 /// Whether a text is a number or a word of JSON.
 fn is_scalar(text: &[u8]) -> bool {
-    let mut cursor = Cursor::new(text);
+    let mut cursor = Cursor::at(0, text);
     let first = cursor.token();
     cursor.scalar(first).is_ok() && cursor.position() == text.len()
 }

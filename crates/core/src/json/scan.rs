@@ -11,28 +11,30 @@ use super::{Damage, MAX_DEPTH, MAX_ELEMENTS, ValueKind, ValueNode};
 /// Once a record has this many nodes, further containers are checked but not recorded.
 const MAX_NODES: usize = 1 << 21;
 
-/// The result of a scan.
-pub(super) struct Scanned {
-    /// The nodes of the value and of all values in it.
-    pub(super) nodes: Vec<ValueNode>,
-    /// The end of the value, as an offset in the text.
-    pub(super) end: usize,
+/// Usually there is one node for about so many bytes; long texts have fewer.
+pub(super) const BYTES_OF_NODE: usize = 10;
+
+/// The nodes that are being recorded.
+struct Scanned {
+    /// The nodes of the value and of all values in it, after those that were there.
+    nodes: Vec<ValueNode>,
+    /// Beyond so many, see [`MAX_NODES`].
+    most: usize,
     /// Whether a container was cut at a limit.
-    pub(super) cut: bool,
+    cut: bool,
 }
 
-/// Scans the value at the start of a text.
-pub(super) fn value_at_start(text: &str) -> Result<Scanned, Damage> {
-    let mut cursor = Cursor::new(text.as_bytes());
-    let scanned = run(&mut cursor);
-    scanned.map_err(|Misfit| cursor.damage())
+/// Scans the value at the start of a text, and adds its nodes. Returns its end, as an offset in the text.
+pub(super) fn value_at_start(text: &str, nodes: &mut Vec<ValueNode>) -> Result<usize, Damage> {
+    let mut cursor = Cursor::at(0, text.as_bytes());
+    run(&mut cursor, nodes).map_err(|Misfit| cursor.damage())?;
+    Ok(cursor.position())
 }
 
-/// Scans a text that consists of one value and blanks.
-pub(super) fn whole_value(text: &str) -> Result<Scanned, Damage> {
-    let mut cursor = Cursor::new(text.as_bytes());
-    let scanned = run(&mut cursor).and_then(|scanned| cursor.end().map(|()| scanned));
-    scanned.map_err(|Misfit| cursor.damage())
+/// Scans a text that from byte `start` on consists of one value and blanks, and adds the nodes of the value.
+pub(super) fn whole_value(text: &str, start: usize, nodes: &mut Vec<ValueNode>) -> Result<(), Damage> {
+    let mut cursor = Cursor::at(start, text.as_bytes());
+    run(&mut cursor, nodes).and_then(|()| cursor.end()).map_err(|Misfit| cursor.damage())
 }
 
 /// The innermost open container.
@@ -50,15 +52,18 @@ struct OpenContainer {
 /// No container is open.
 const NONE: u32 = u32::MAX;
 
-fn run(shared: &mut Cursor<'_>) -> Result<Scanned, Misfit> {
+fn run(shared: &mut Cursor<'_>, nodes: &mut Vec<ValueNode>) -> Result<(), Misfit> {
+    // Both are moved here, and so stay in registers.
     let mut at = *shared;
-    // Usually there is one node for about ten bytes; long texts have fewer.
-    let nodes = Vec::with_capacity((at.rest() / 10).min(4096) + 4);
-    let mut scanned = Scanned { nodes, end: 0, cut: false };
+    let first = nodes.len();
+    let mut scanned = Scanned { nodes: std::mem::take(nodes), most: first + MAX_NODES, cut: false };
+    scanned.nodes.reserve((at.rest() / BYTES_OF_NODE).min(4096) + 4);
     let done = values(&mut at, &mut scanned);
-    scanned.end = at.position();
-    *shared = at;
-    done.map(|()| scanned)
+    (*shared, *nodes) = (at, scanned.nodes);
+    if let Some(outermost) = nodes.get_mut(first).filter(|_| scanned.cut) {
+        outermost.escaped = true;
+    }
+    done
 }
 
 /// Reads a value and all values in it.
@@ -74,7 +79,7 @@ fn values(at: &mut Cursor<'_>, scanned: &mut Scanned) -> Result<(), Misfit> {
             let start = at.position();
             let escaped = at.string()?;
             record(ValueKind::String, start, at.position(), escaped, &mut scanned.nodes);
-        } else if open.left == 0 || opens && (depth >= MAX_DEPTH || scanned.nodes.len() > MAX_NODES) {
+        } else if open.left == 0 || opens && (depth >= MAX_DEPTH || scanned.nodes.len() > scanned.most) {
             // In an object, the key is recorded already: without a value it is ignored.
             scanned.cut = true;
             let passed;

@@ -83,7 +83,7 @@ fn lone_surrogates_become_replacement_characters() {
 fn a_million_levels_and_elements_are_checked_without_recursion() {
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let deep = record(&deep);
-    assert!(deep.is_cut() && deep.scanned.nodes.len() == MAX_DEPTH);
+    assert!(deep.is_cut() && deep.nodes().len() == MAX_DEPTH);
     let long = record(&format!(r#"{{"v":[{}1],"after":{{"x":7}}}}"#, "1,".repeat(1_000_000)));
     assert_eq!(long.root().get("v").map(|v| v.items().count()), Some(MAX_ELEMENTS as usize));
     assert_eq!(long.root().get("after").and_then(|v| v.get("x")).and_then(Value::int), Some(7));
@@ -219,4 +219,52 @@ fn a_value_in_a_string_is_unpacked_in_its_place() {
     let both = once.unpacked(once.root().get("b").unwrap().node()).unwrap();
     assert_eq!((both.text(), both.original().text()), (r#"{"a":[1],"b":[2]}"#, twice.text()));
     assert_eq!(twice.original().text(), twice.text());
+}
+
+/// Records of one batch.
+fn together(texts: &[&str]) -> Vec<Record> {
+    let mut batch = RecordBatch::with_capacity(0);
+    let spans: Vec<_> = texts.iter().map(|text| batch.add(text)).collect();
+    let batch = Arc::new(batch);
+    spans.into_iter().flatten().map(|span| Record::of_batch(&batch, span)).collect()
+}
+
+#[test]
+fn records_of_a_batch_are_like_single_ones() {
+    let deep = [&"[".repeat(MAX_DEPTH + 1)[..], &"]".repeat(MAX_DEPTH + 1)].concat();
+    let packed = r#" {"i":"[1,{\"x\":2}]","b":[3]} "#;
+    let texts = [r#"{"a":{"b":[1,2]},"c":"\n"}"#, "7", &deep, packed];
+    // What is no value leaves no trace.
+    let long = format!("{:?}", "x".repeat(4 * MAX_DEPTH));
+    let records = together(&[texts[0], r#"{"a":[1,"#, texts[1], "", texts[2], texts[3], &long]);
+    assert_eq!(records.len(), texts.len() + 1);
+    for (text, record) in texts.iter().zip(&records) {
+        let (alone, detached) = (self::record(text), record.detached());
+        assert!(record.is_near(&records[0]) && !detached.is_near(record) && !record.is_same(&detached));
+        for record in [record, &detached] {
+            assert_eq!((record.text(), record.is_cut()), (*text, alone.is_cut()));
+            assert_eq!(record.nodes().len(), alone.nodes().len());
+            for node in 0..alone.nodes().len() as u32 {
+                let value = record.value(node);
+                assert_eq!((value.raw(), value.node()), (alone.value(node).raw(), node));
+                assert_eq!(value.entries().count(), alone.value(node).entries().count());
+            }
+            assert_eq!(record.node_at(text.len() - text.trim_start().len()), Some(0));
+        }
+    }
+    let last = &records[3];
+    let unpacked = last.unpacked(last.root().get("i").unwrap().node()).unwrap();
+    assert_eq!(unpacked.text(), r#" {"i":[1,{"x":2}],"b":[3]} "#);
+    assert!(unpacked.original().is_same(last) && !unpacked.is_detached());
+    let (kept, number) = last.followed_by(&records[0]);
+    assert_eq!(kept.value(number).get("a").map(Value::raw), Some(r#"{"b":[1,2]}"#));
+    for made in [unpacked.detached(), kept.detached()] {
+        assert!(made.is_detached() && !made.is_near(last) && made.size() == made.text().len() + packed.len());
+    }
+}
+
+#[test]
+#[should_panic(expected = "a node of another record")]
+fn a_node_of_the_next_record_is_of_another_one() {
+    let _ = together(&["1", "2"])[0].value(1);
 }

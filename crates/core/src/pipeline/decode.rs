@@ -72,10 +72,17 @@ impl DecodeStage {
         self.dialect.as_ref().map_or(self.detection.has_plugins(), |dialect| dialect.claim.is_none())
     }
 
-    /// Decodes the next line of the input, and passes each resulting step to `each`.
+    /// Decodes the next lines of the input, and passes each resulting step to `each`.
     pub fn take(&mut self, frame: Frame<'_>, each: &mut dyn FnMut(Step)) {
-        let line = frame.line;
-        let reading = LineReading::of(frame, |value| self.detection.dialects.is_event(value));
+        let dialects = self.detection.dialects;
+        LineReading::each(
+            frame,
+            |value| dialects.is_event(value),
+            |line, reading| self.line(line, reading, each),
+        );
+    }
+
+    fn line(&mut self, line: u64, reading: LineReading, each: &mut dyn FnMut(Step)) {
         each(Step::Count(InputCount::Line(line)));
         if self.dialect.is_some() {
             return self.read(line, reading, None, each);
@@ -92,13 +99,16 @@ impl DecodeStage {
         self.read(line, reading, None, each);
     }
 
-    /// Decodes a line of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
+    /// Decodes lines of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
     /// file and of the input may be interleaved in any order.
     pub(super) fn take_inside(&mut self, call: &Id, frame: Frame<'_>, each: &mut dyn FnMut(Step)) {
-        let line = frame.line;
-        let reading = LineReading::of(frame, |value| self.detection.dialects.is_event(value));
+        let dialects = self.detection.dialects;
         self.nesting += 1;
-        self.read(line, reading, Some(call), each);
+        LineReading::each(
+            frame,
+            |value| dialects.is_event(value),
+            |line, reading| self.read(line, reading, Some(call), each),
+        );
         self.nesting -= 1;
     }
 

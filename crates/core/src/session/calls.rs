@@ -32,6 +32,10 @@ pub(super) struct OpenCalls {
     started: VecDeque<OpenCall>,
     /// Bytes of their records.
     started_bytes: usize,
+    /// A record that came together with those of the last calls; these share it.
+    last: Option<Record>,
+    /// How many calls had come before these.
+    seen_before_last: u64,
 }
 
 #[derive(Debug)]
@@ -41,6 +45,13 @@ struct OpenCall {
     bytes: usize,
     /// Its number, in the order in which calls came.
     turn: u64,
+}
+
+impl OpenCall {
+    /// Makes it keep only its own record, of all those that came together.
+    fn detach(&mut self) {
+        self.item.record = self.item.record.as_ref().map(Record::detached);
+    }
 }
 
 impl OpenCalls {
@@ -91,6 +102,7 @@ impl OpenCalls {
         } else {
             bytes
         };
+        self.detach_earlier(&kept);
         self.bytes += bytes;
         self.seen += 1;
         if let Some(before) =
@@ -103,13 +115,26 @@ impl OpenCalls {
         }
     }
 
+    /// If this call came later than the last ones, those that have no result yet get copies of their records. Calls that are answered
+    /// among the lines with which they came need none.
+    fn detach_earlier(&mut self, call: &Item) {
+        let Some(record) = call.record.as_ref().filter(|record| !record.is_detached()) else { return };
+        if self.last.as_ref().is_some_and(|last| last.is_near(record)) {
+            return;
+        }
+        self.last = Some(record.clone());
+        let seen = std::mem::replace(&mut self.seen_before_last, self.seen);
+        self.calls.values_mut().filter(|call| call.turn > seen).for_each(OpenCall::detach);
+    }
+
     /// Notes that the result of a call has come. The call is forgotten, unless it has started a sub-agent.
     pub(super) fn answer(&mut self, id: &Id) {
-        let Some(call) = self.calls.swap_remove(id) else { return };
+        let Some(mut call) = self.calls.swap_remove(id) else { return };
         self.bytes -= call.bytes;
         if call.item.action() != Some(Action::Delegate) {
             return;
         }
+        call.detach();
         self.started_bytes += call.bytes;
         self.started.push_back(call);
         let Budget { calls, call_bytes, .. } = self.budget;
@@ -155,5 +180,39 @@ impl OpenCalls {
     /// Sorts the calls in the order in which they came.
     fn sort(&mut self) {
         self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::item::Kind;
+    use crate::json::RecordBatch;
+
+    use super::*;
+
+    #[test]
+    fn a_call_without_a_result_keeps_only_its_own_record() {
+        let mut calls = OpenCalls::new(Budget::default());
+        let mut sources = Vec::new();
+        for turn in 0..3 {
+            let mut batch = RecordBatch::with_capacity(0);
+            let span = batch.add(&format!("[{turn}]")).expect("JSON");
+            batch.add(r#""a much longer record""#).expect("JSON");
+            let batch = Arc::new(batch);
+            sources.push(Arc::downgrade(&batch));
+            for name in ["open", "answered"] {
+                let mut call = Item::new(format!("{name}-{turn}"), Kind::Call, turn);
+                call.record = Some(Record::of_batch(&batch, span));
+                calls.open(Box::new(call));
+            }
+            calls.answer(&format!("answered-{turn}").as_str().into());
+        }
+        let texts: Vec<_> =
+            calls.unanswered().filter_map(|call| Some(call.record.as_ref()?.text())).collect();
+        assert_eq!(texts, ["[0]", "[1]", "[2]"]);
+        let kept: Vec<bool> = sources.iter().map(|batch| batch.upgrade().is_some()).collect();
+        assert_eq!(kept, [false, false, true]);
     }
 }

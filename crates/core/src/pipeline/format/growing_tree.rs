@@ -25,7 +25,7 @@ impl GrowingTree {
     /// Adds the next record.
     pub(super) fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, RecordMisfit> {
         let Self { tree, accumulator, .. } = self;
-        let record = item.record.as_ref().ok_or(RecordMisfit::Foreign)?;
+        let record = &item.record.as_ref().ok_or(RecordMisfit::Foreign)?.detached();
         let Some(accumulator) = accumulator else { return tree.add(&item.id, item.place, record) };
         if tree.log().len() == MAX_RECORDS {
             return Err(RecordMisfit::Wrong("there are too many".to_owned()));
