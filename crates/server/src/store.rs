@@ -77,7 +77,7 @@ impl fmt::Display for StoreNotice {
                 "the disk is full: the latest runs may be missing or incomplete here until there is room",
             ),
             Self::SideFiles { first, count } => {
-                let more = match count - 1 {
+                let more = match count.saturating_sub(1) {
                     0 => String::new(),
                     more => format!(" (and {more} more)"),
                 };
