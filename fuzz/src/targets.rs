@@ -16,7 +16,7 @@ use streamfmt::settings::keys::Named;
 use streamfmt::settings::{Config, Request};
 use streamfmt::{Builder, Engine, Looks};
 
-/// Lines become records and damage: no panic, and what they say stands in them, in that order.
+/// Reads lines as records and damage: without a panic, and all text of a line is in its parts, in order.
 pub fn reading(data: &[u8]) {
     let stream = [data, b"\n"].concat();
     let mut lines = stream.split(|&byte| byte == b'\n');
@@ -43,7 +43,7 @@ pub fn reading(data: &[u8]) {
     };
     // Without the first line of a stream, which may have a byte order mark.
     let mut framer = Framer::after(1, MAX_LINE);
-    framer.push(&stream, |frame| LineReading::each(frame, |value| DIALECTS.is_event(value), &mut read));
+    framer.push(&stream, |frames| LineReading::each(frames, |value| DIALECTS.is_event(value), &mut read));
 }
 
 /// Cleaned text holds no character with power, and is final.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use streamfmt::Files;
-use streamfmt::core::frame::{Frame, Framer};
+use streamfmt::core::frame::{Framer, Frames};
 use streamfmt::core::records::{Flaw, MAX_RECORD, RecordCheck, RecordSchema, instructions};
 use streamfmt::settings::records;
 use streamfmt::writer::ci::parted;
@@ -99,11 +99,11 @@ fn check(schema: &RecordSchema, path: &Path) -> Result<u8, u8> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(fail(&error)),
         };
-        let take = |frame: Frame<'_>| {
-            if frame.oversized.is_some() {
+        let take = |frames: Frames<'_>| {
+            if frames.oversized.is_some() {
                 return add(&mut lines, Some(check.long_line()));
             }
-            frame.lines().for_each(|line| add(&mut lines, check.line(line)));
+            frames.lines().for_each(|line| add(&mut lines, check.line(line)));
         };
         if read == 0 {
             framer.finish(take);

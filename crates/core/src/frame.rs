@@ -1,4 +1,4 @@
-//! Cuts a byte stream into frames of complete lines.
+//! Cuts a byte stream into frames: complete lines.
 //!
 //! A line may arrive in any number of pieces, and is passed on with the piece that completes it. Memory stays bounded while it arrives:
 //! if a line exceeds the limit, its bytes are dropped, and its frame contains only its size.
@@ -9,24 +9,25 @@ use std::ops::Range;
 /// The default size limit of a line, in bytes: a longer one is reported and not read.
 pub const MAX_LINE: usize = 64 << 20;
 
-/// The most lines of a frame: what is remembered of a line takes memory however short it is.
+/// The maximum number of frames that are passed on together: each takes memory, however short its line is.
 const LINES: usize = 128;
-/// The most bytes of a frame of several lines: few enough to stay in the processor's cache until they are read.
+/// The maximum number of bytes of several frames that are passed on together: they should stay in the processor's cache until they
+/// are decoded.
 const SIZE: usize = 16 << 10;
 
-/// Lines of the stream that were complete at the same time.
+/// Frames that are passed on together, because one piece of the stream completes them. A frame is one line.
 #[derive(Clone, Debug)]
-pub struct Frame<'a> {
-    /// The number of its first line, from 1.
+pub struct Frames<'a> {
+    /// The number of the first line, from 1.
     pub line: u64,
-    /// The size in bytes of its only line, if it was over the limit. Nothing of it was kept.
+    /// The size of the only line in bytes, if it was over the limit. Its bytes were dropped.
     pub oversized: Option<u64>,
     pub(crate) bytes: Cow<'a, [u8]>,
-    /// Where each line is in the bytes.
+    /// The range of each line in the bytes.
     pub(crate) lines: &'a [Range<usize>],
 }
 
-impl Frame<'_> {
+impl Frames<'_> {
     /// The bytes of each line, without its line feed, a carriage return at its end or a byte order mark at the start of the stream.
     pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
         self.lines.iter().map(|line| &self.bytes[line.clone()])
@@ -43,7 +44,7 @@ pub struct Framer {
     /// The number of the last complete line.
     line: u64,
     max: usize,
-    /// Room for the places of the lines of a frame.
+    /// The ranges of the lines of the next frames. Kept to reuse its allocation.
     lines: Vec<Range<usize>>,
 }
 
@@ -59,12 +60,12 @@ impl Framer {
     }
 
     /// Takes more of the stream, and passes all lines that it completes to `each`.
-    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frame<'_>)) {
+    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frames<'_>)) {
         loop {
             let mut end = self.find_lines(bytes);
             if end > 0 {
                 let lines = &*self.lines;
-                each(Frame { line: self.line + 1, oversized: None, bytes: bytes[..end].into(), lines });
+                each(Frames { line: self.line + 1, oversized: None, bytes: bytes[..end].into(), lines });
                 self.line += lines.len() as u64;
             } else if let Some(length) = memchr::memchr(b'\n', bytes) {
                 self.keep(&bytes[..length]);
@@ -78,14 +79,14 @@ impl Framer {
     }
 
     /// Ends the stream: passes on a last line that has no line feed.
-    pub fn finish(&mut self, mut each: impl FnMut(Frame<'_>)) {
+    pub fn finish(&mut self, mut each: impl FnMut(Frames<'_>)) {
         if self.size > 0 {
             self.complete(&mut each);
         }
     }
 
-    /// Finds the lines at the start of `bytes` that become the next frame, and returns their end: 0 if the first one began earlier, isn't
-    /// complete or is over the limit.
+    /// Finds the lines at the start of `bytes` that become the next frames. Returns the end of the last one: 0 if the first one began
+    /// earlier, isn't complete or is over the limit.
     fn find_lines(&mut self, bytes: &[u8]) -> usize {
         self.lines.clear();
         let mut start = 0;
@@ -113,13 +114,13 @@ impl Framer {
         }
     }
 
-    fn complete(&mut self, each: &mut impl FnMut(Frame<'_>)) {
+    fn complete(&mut self, each: &mut impl FnMut(Frames<'_>)) {
         let size = std::mem::take(&mut self.size);
         let bytes = std::mem::take(&mut self.carry);
         let oversized = (size > self.max as u64).then_some(size);
         let lines = [stripped(&bytes, 0..bytes.len(), self.line == 0)];
         self.line += 1;
-        each(Frame { line: self.line, oversized, bytes: bytes.into(), lines: &lines });
+        each(Frames { line: self.line, oversized, bytes: bytes.into(), lines: &lines });
     }
 }
 
@@ -142,11 +143,11 @@ mod tests {
     fn frames(pieces: &[&[u8]], max: usize) -> Vec<(u64, Vec<u8>, Option<u64>)> {
         let mut framer = Framer::new(max);
         let mut all = Vec::new();
-        let mut each = |frame: Frame<'_>| {
+        let mut each = |frames: Frames<'_>| {
             all.extend(
-                (frame.line..)
-                    .zip(frame.lines())
-                    .map(|(line, bytes)| (line, bytes.to_owned(), frame.oversized)),
+                (frames.line..)
+                    .zip(frames.lines())
+                    .map(|(line, bytes)| (line, bytes.to_owned(), frames.oversized)),
             );
         };
         for piece in pieces {
@@ -175,15 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_has_limited_lines_and_bytes_but_for_a_single_line() {
+    fn frames_that_come_together_are_limited_in_number_and_bytes_unless_there_is_one() {
         let (short, long) = (b"a\n".repeat(LINES + 1), [&b"b".repeat(2 * SIZE)[..], b"\n"].concat());
         let half = [&b"c".repeat(SIZE / 2)[..], b"\n"].concat();
         let stream = [&short[..], b"a\n", &long, &half, &half, b"d\n"].concat();
-        let mut frames = Vec::new();
-        let mut each = |frame: Frame<'_>| frames.push((frame.line, frame.lines().count()));
+        let mut all = Vec::new();
+        let mut each = |frames: Frames<'_>| all.push((frames.line, frames.lines().count()));
         Framer::new(1 << 20).push(&stream, &mut each);
         let lines = LINES as u64;
-        assert_eq!(frames, [(1, LINES), (lines + 1, 2), (lines + 3, 1), (lines + 4, 1), (lines + 5, 2)]);
+        assert_eq!(all, [(1, LINES), (lines + 1, 2), (lines + 3, 1), (lines + 4, 1), (lines + 5, 2)]);
     }
 
     proptest! {

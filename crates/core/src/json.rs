@@ -96,7 +96,7 @@ impl RecordSpan {
 }
 
 impl RecordBatch {
-    /// A batch without records, with room for this many bytes of text.
+    /// A batch without records, with capacity for this many bytes of text.
     pub(crate) fn with_capacity(bytes: usize) -> Self {
         let (text, nodes) = (String::with_capacity(bytes), Vec::with_capacity(bytes / scan::BYTES_OF_NODE));
         Self { text, nodes, original: None }
@@ -135,7 +135,7 @@ impl Record {
         Self { batch: Arc::clone(batch), span }
     }
 
-    /// A record that shares nothing.
+    /// A record that shares no memory.
     fn alone(text: String, nodes: Vec<ValueNode>, original: Option<Self>) -> Self {
         let span = RecordSpan::of([0, text.len()], [0, nodes.len()]);
         Self { batch: Arc::new(RecordBatch { text, nodes, original }), span }
@@ -192,8 +192,8 @@ impl Record {
         (Self::alone(text, nodes, Some(self.original().clone())), number)
     }
 
-    /// This record, for someone who keeps it longer than its line: a copy that shares nothing, if it shares much memory. The nodes stay
-    /// valid.
+    /// This record, to be kept longer than the others of its batch: a copy that shares no memory, unless the record is most of its
+    /// batch. Nodes stay valid.
     #[must_use]
     pub fn detached(&self) -> Self {
         if self.is_detached() {
@@ -203,14 +203,14 @@ impl Record {
         Self::alone(self.text().to_owned(), self.nodes_from(0, 0).collect(), original)
     }
 
-    /// Whether keeping it keeps little else.
+    /// Whether it is most of its batch, so that keeping it keeps little else in memory.
     pub(crate) fn is_detached(&self) -> bool {
         let RecordSpan { start, end, .. } = self.span;
         2 * (end - start) as usize >= self.batch.text.capacity()
             && self.batch.original.as_ref().is_none_or(Self::is_detached)
     }
 
-    /// Whether both came together, in one batch.
+    /// Whether both are of one batch.
     pub(crate) fn is_near(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.original().batch, &other.original().batch)
     }

@@ -209,7 +209,7 @@ impl Pipeline {
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
         let Self { framer, decode, session } = self;
         decode.shows_minor = session.shows_minor();
-        framer.push(bytes, |frame| decode.take(frame, &mut |step| session.take(step, out)));
+        framer.push(bytes, |frames| decode.take(frames, &mut |step| session.take(step, out)));
         session.written()
     }
 
@@ -225,7 +225,7 @@ impl Pipeline {
     ) -> fmt::Result {
         let Self { decode, session, .. } = self;
         decode.shows_minor = session.shows_minor();
-        framer.push(bytes, |frame| decode.take_inside(call, frame, &mut |step| session.take(step, out)));
+        framer.push(bytes, |frames| decode.take_inside(call, frames, &mut |step| session.take(step, out)));
         session.written()
     }
 
@@ -245,7 +245,7 @@ impl Pipeline {
     /// Ends the input, and writes everything that is still open.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
         let Self { framer, decode, session } = self;
-        framer.finish(|frame| decode.take(frame, &mut |step| session.take(step, out)));
+        framer.finish(|frames| decode.take(frames, &mut |step| session.take(step, out)));
         decode.end(&mut |step| session.take(step, out));
         session.end(out)
     }

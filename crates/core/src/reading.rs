@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::str::Utf8Chunk;
 use std::sync::Arc;
 
-use crate::frame::{Frame, MAX_LINE};
+use crate::frame::{Frames, MAX_LINE};
 use crate::json::{Record, RecordBatch, Value};
 
 /// One part of a damaged line.
@@ -90,10 +90,10 @@ impl Iterator for LineParts {
 }
 
 impl LineReading {
-    /// Reads the lines of a frame, and passes each with its number to `each`. `claim` returns whether a value is an event of a dialect:
+    /// Reads frames, and passes each with the number of its line to `each`. `claim` returns whether a value is an event of a dialect:
     /// in the middle of damage, only such a value is taken for a record.
-    pub fn each(frame: Frame<'_>, claim: impl Fn(Value<'_>) -> bool, mut each: impl FnMut(u64, Self)) {
-        let Frame { line, oversized, bytes, lines } = frame;
+    pub fn each(frames: Frames<'_>, claim: impl Fn(Value<'_>) -> bool, mut each: impl FnMut(u64, Self)) {
+        let Frames { line, oversized, bytes, lines } = frames;
         if let Some(size) = oversized {
             return each(line, Self::Oversized(size));
         }
@@ -123,7 +123,7 @@ impl LineReading {
         }
     }
 
-    /// Reads the text of a line; if there is none, its size is passed.
+    /// Reads the text of a line. `text`: the size of the line if its text is too long.
     fn of(text: Result<String, u64>, claim: impl Fn(Value<'_>) -> bool) -> Self {
         match text.map(Record::from_line) {
             Ok(Ok(record)) => Self::Record(record),
@@ -372,7 +372,7 @@ mod tests {
                 let (mut framer, mut all) = (Framer::new(MAX_LINE), Vec::new());
                 for piece in stream.chunks(piece) {
                     let mut each = |line, reading| all.push((line, described(reading)));
-                    framer.push(piece, |frame| LineReading::each(frame, claim, &mut each));
+                    framer.push(piece, |frames| LineReading::each(frames, claim, &mut each));
                 }
                 all
             };

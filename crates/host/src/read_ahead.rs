@@ -103,7 +103,7 @@ fn decode_all(
                 is_wanted = is_wanted && take(mem::take(&mut steps));
             }
         };
-        framer.push(&bytes[..count], |frame| decode.take(frame, &mut each));
+        framer.push(&bytes[..count], |frames| decode.take(frames, &mut each));
         if !is_wanted {
             return Ok(());
         }

@@ -11,14 +11,14 @@ use super::{Damage, MAX_DEPTH, MAX_ELEMENTS, ValueKind, ValueNode};
 /// Once a record has this many nodes, further containers are checked but not recorded.
 const MAX_NODES: usize = 1 << 21;
 
-/// Usually there is one node for about so many bytes; long texts have fewer.
+/// The usual number of bytes for each node; in long texts there are more.
 pub(super) const BYTES_OF_NODE: usize = 10;
 
 /// The nodes that are being recorded.
 struct Scanned {
     /// The nodes of the value and of all values in it, after those that were there.
     nodes: Vec<ValueNode>,
-    /// Beyond so many, see [`MAX_NODES`].
+    /// The number of nodes after which no more containers are recorded: see [`MAX_NODES`].
     most: usize,
     /// Whether a container was cut at a limit.
     cut: bool,
@@ -53,7 +53,7 @@ struct OpenContainer {
 const NONE: u32 = u32::MAX;
 
 fn run(shared: &mut Cursor<'_>, nodes: &mut Vec<ValueNode>) -> Result<(), Misfit> {
-    // Both are moved here, and so stay in registers.
+    // Local copies stay in registers.
     let mut at = *shared;
     let first = nodes.len();
     let mut scanned = Scanned { nodes: std::mem::take(nodes), most: first + MAX_NODES, cut: false };

@@ -234,7 +234,7 @@ fn records_of_a_batch_are_like_single_ones() {
     let deep = [&"[".repeat(MAX_DEPTH + 1)[..], &"]".repeat(MAX_DEPTH + 1)].concat();
     let packed = r#" {"i":"[1,{\"x\":2}]","b":[3]} "#;
     let texts = [r#"{"a":{"b":[1,2]},"c":"\n"}"#, "7", &deep, packed];
-    // What is no value leaves no trace.
+    // A text that isn't a value adds nothing to the batch.
     let long = format!("{:?}", "x".repeat(4 * MAX_DEPTH));
     let records = together(&[texts[0], r#"{"a":[1,"#, texts[1], "", texts[2], texts[3], &long]);
     assert_eq!(records.len(), texts.len() + 1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::budget::Budget;
 use crate::dialect::{DialectPlugin, Dialects, Input};
 use crate::event::Event;
-use crate::frame::{Frame, Framer};
+use crate::frame::{Framer, Frames};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::json::{self, Record};
 use crate::reading::{LinePart, LineReading};
@@ -72,11 +72,11 @@ impl DecodeStage {
         self.dialect.as_ref().map_or(self.detection.has_plugins(), |dialect| dialect.claim.is_none())
     }
 
-    /// Decodes the next lines of the input, and passes each resulting step to `each`.
-    pub fn take(&mut self, frame: Frame<'_>, each: &mut dyn FnMut(Step)) {
+    /// Decodes the next frames of the input, and passes each resulting step to `each`.
+    pub fn take(&mut self, frames: Frames<'_>, each: &mut dyn FnMut(Step)) {
         let dialects = self.detection.dialects;
         LineReading::each(
-            frame,
+            frames,
             |value| dialects.is_event(value),
             |line, reading| self.line(line, reading, each),
         );
@@ -99,13 +99,13 @@ impl DecodeStage {
         self.read(line, reading, None, each);
     }
 
-    /// Decodes lines of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
+    /// Decodes frames of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
     /// file and of the input may be interleaved in any order.
-    pub(super) fn take_inside(&mut self, call: &Id, frame: Frame<'_>, each: &mut dyn FnMut(Step)) {
+    pub(super) fn take_inside(&mut self, call: &Id, frames: Frames<'_>, each: &mut dyn FnMut(Step)) {
         let dialects = self.detection.dialects;
         self.nesting += 1;
         LineReading::each(
-            frame,
+            frames,
             |value| dialects.is_event(value),
             |line, reading| self.read(line, reading, Some(call), each),
         );
@@ -233,9 +233,9 @@ impl DecodeStage {
     fn nest(&mut self, call: &Id, pieces: Pieces, each: &mut dyn FnMut(Step)) {
         let mut framer = Framer::new(self.max_line);
         for piece in pieces {
-            framer.push(&piece, |frame| self.take_inside(call, frame, each));
+            framer.push(&piece, |frames| self.take_inside(call, frames, each));
         }
-        framer.finish(|frame| self.take_inside(call, frame, each));
+        framer.finish(|frames| self.take_inside(call, frames, each));
     }
 }
 

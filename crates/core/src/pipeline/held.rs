@@ -1,8 +1,8 @@
-//! What is held back at the beginning of a stream, until enough is known about it to show it.
+//! Holds back the beginning of a stream until enough is known about the stream to show it.
 
 use std::collections::VecDeque;
 
-/// Lines, steps or entries that are held back, in order, within a limit: memory stays bounded, and nothing waits for ever.
+/// Lines, steps or entries that are held back, in order, within a limit: so memory stays bounded, and the wait ends.
 pub(super) struct Held<T> {
     queue: VecDeque<T>,
     /// How many lines or entries they are.

@@ -32,9 +32,9 @@ pub(super) struct OpenCalls {
     started: VecDeque<OpenCall>,
     /// Bytes of their records.
     started_bytes: usize,
-    /// A record that came together with those of the last calls; these share it.
+    /// A record of the batch in which the last calls came. Their records share its memory.
     last: Option<Record>,
-    /// How many calls had come before these.
+    /// The number of calls before these.
     seen_before_last: u64,
 }
 
@@ -48,7 +48,7 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    /// Makes it keep only its own record, of all those that came together.
+    /// Copies its record, so that it doesn't keep the rest of the batch in memory.
     fn detach(&mut self) {
         self.item.record = self.item.record.as_ref().map(Record::detached);
     }
@@ -115,8 +115,8 @@ impl OpenCalls {
         }
     }
 
-    /// If this call came later than the last ones, those that have no result yet get copies of their records. Calls that are answered
-    /// among the lines with which they came need none.
+    /// If this call is of another batch than the last ones, copies the records of those that have no result yet. A call that is answered
+    /// in its own batch needs no copy.
     fn detach_earlier(&mut self, call: &Item) {
         let Some(record) = call.record.as_ref().filter(|record| !record.is_detached()) else { return };
         if self.last.as_ref().is_some_and(|last| last.is_near(record)) {
