@@ -124,6 +124,11 @@ impl<'a, L> ItemBuilder<'a, L> {
             add_facts(&mut notice);
             return self.put(minor(notice));
         }
+        self.put_hidden(text);
+    }
+
+    /// Emits a notice of minor importance that no output shows: it has no facts.
+    pub(super) fn put_hidden(&mut self, text: Content) {
         let mut notice = self.unnamed_item(Kind::Notice);
         notice.text = text;
         self.emit(Event::Hidden(Box::new(notice)));

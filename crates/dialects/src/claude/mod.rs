@@ -341,13 +341,12 @@ impl Claude {
                 | "hook_stopped_continuation"
                 | "hook_error_during_execution"
         );
-        let add_facts = |notice: &mut Item| copy(notice, attachment, &ATTACHMENT);
-        if !is_failure {
-            return builder.put_minor(event, text, add_facts);
+        if !is_failure && !builder.input.shows_minor {
+            return builder.put_hidden(text);
         }
         let mut notice = builder.notice(event, text);
-        add_facts(&mut notice);
-        builder.put(echo(leveled(notice, "warning")));
+        copy(&mut notice, attachment, &ATTACHMENT);
+        builder.put(echo(if is_failure { leveled(notice, "warning") } else { minor(notice) }));
     }
 }
 
@@ -384,7 +383,26 @@ static BOOKKEEPING: Names = Names::of(
 
 #[cfg(test)]
 mod tests {
-    use super::BOOKKEEPING;
+    use super::*;
+    use streamfmt_core::item::FactRef;
+    use streamfmt_core::json::Record;
+
+    fn events(line: &str, shows_minor: bool) -> Vec<Event> {
+        let record = &Record::from_line(line.to_owned()).expect("JSON");
+        let input = Input { record, value: record.root(), line: 1, parent: None, shows_minor };
+        let mut events = Vec::new();
+        Claude::new(Budget::default()).decode(input, &mut events);
+        events
+    }
+
+    #[test]
+    fn an_attachment_of_a_hook_that_stopped_a_call_is_a_minor_echo() {
+        let line = r#"{"type":"attachment","attachment":{"type":"hook_cancelled","hookEvent":"PreToolUse","exitCode":2},"uuid":"u-1","sessionId":"s"}"#;
+        let [Event::Put(notice)] = &events(line, true)[..] else { panic!("one notice") };
+        let is = |name: &str| notice.fact(name).and_then(FactRef::bool) == Some(true);
+        assert!(is("minor") && is("echo"));
+        assert!(matches!(&events(line, false)[..], [Event::Hidden(notice)] if notice.data.is_empty()));
+    }
 
     #[test]
     fn bookkeeping_is_sorted() {
