@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::event::Event;
-use crate::item::{Deed, Does, Id, InputPart, Item};
+use crate::item::{Deed, Does, Id, Item, NamedPart};
 use crate::json::{Record, Value};
 
 use launch::Launch;
@@ -124,7 +124,7 @@ pub struct Tool {
     /// What it does.
     pub deed: Deed,
     /// The parts of its input.
-    pub parts: &'static [InputPart],
+    pub parts: &'static [NamedPart],
 }
 
 impl Tool {

@@ -8,6 +8,7 @@ mod does;
 mod fact;
 mod fact_list;
 pub mod facts;
+mod part;
 mod picture;
 
 use std::borrow::Cow;
@@ -25,9 +26,10 @@ use crate::json::{Cut, Record, Str, Value};
 use crate::text::Text;
 
 pub use deed::Deed;
-pub use does::{Does, DoesRef, InputPart};
+pub use does::{Does, DoesRef};
 pub use fact::{Fact, FactRef};
 pub use fact_list::FactList;
+pub use part::NamedPart;
 pub use picture::Picture;
 
 /// The longest id, in bytes: a longer one is cut, and a hash of the whole id is appended.
@@ -491,7 +493,29 @@ impl Item {
     /// The fact called `name`, unless it is `null`.
     #[inline]
     pub fn fact(&self, name: &str) -> Option<FactRef<'_>> {
-        FactRef::new(self, self.data.find(name)?)
+        if self.data.lacks(name) { None } else { self.find(name) }
+    }
+
+    fn find(&self, name: &str) -> Option<FactRef<'_>> {
+        match self.data.find(name) {
+            Some(fact) => FactRef::new(self, fact),
+            None => self.data.tables().find_map(|parts| FactRef::new(self, parts)?.get(name)),
+        }
+    }
+
+    /// The facts in their order, `None` for `null`. Of several with the same name, the first counts.
+    pub fn facts(&self) -> Vec<(&'static str, Option<FactRef<'_>>)> {
+        let mut facts = Vec::with_capacity(self.data.len());
+        for (name, fact) in &*self.data {
+            let fact = FactRef::new(self, fact);
+            if name.is_empty() {
+                let parts = fact.map(FactRef::named).unwrap_or_default();
+                facts.extend(parts.into_iter().map(|(name, part)| (name, Some(part))));
+            } else {
+                facts.push((*name, fact));
+            }
+        }
+        facts
     }
 
     /// Whether its fact `event` has this name.

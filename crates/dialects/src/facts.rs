@@ -1,14 +1,7 @@
-//! Parts of items that all dialects build alike: facts copied from JSON values, and the content of results.
+//! Parts of items that all dialects build alike: facts that are JSON values, and the content of results.
 
 use streamfmt_core::item::{Content, Fact, Item};
 use streamfmt_core::json::{self, Value};
-
-/// Copies fields of an object to an item's facts, except `null`. `keys`: pairs of a field's key and the name of the fact.
-pub(super) fn copy<const N: usize>(item: &mut Item, value: Value<'_>, keys: &[(&str, &'static str); N]) {
-    let fields = value.get_all(keys.map(|(theirs, _)| theirs));
-    let present = fields.map(|field| field.filter(|field| !field.is_null()));
-    item.data.extend(nodes(keys.map(|(_, ours)| ours).into_iter().zip(present)));
-}
 
 /// Returns facts of these names for the values that are present.
 pub(super) fn nodes<'a>(

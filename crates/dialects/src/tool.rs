@@ -1,7 +1,7 @@
 //! The tools of products: the name of each, its deed, and the parts of its input.
 
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Action, Deed, Fact, InputPart, Item};
+use streamfmt_core::item::{Action, Deed, Fact, Item, NamedPart};
 use streamfmt_core::json::Value;
 
 /// Returns a tool whose input has the usual parts of its deed.
@@ -18,7 +18,7 @@ pub(crate) const fn row(name: &'static str, deed: Deed) -> (&'static str, Tool) 
 pub(crate) const fn row_of(
     name: &'static str,
     deed: Deed,
-    parts: &'static [InputPart],
+    parts: &'static [NamedPart],
 ) -> (&'static str, Tool) {
     (name, Tool { name, deed, parts })
 }
@@ -79,7 +79,7 @@ pub(crate) fn mcp(name: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the usual parts of the input for a deed. Parts that only one product has are in its table.
-const fn parts_of(deed: Deed) -> &'static [InputPart] {
+const fn parts_of(deed: Deed) -> &'static [NamedPart] {
     match deed {
         Deed::Run | Deed::Watch | Deed::Command => RUN,
         Deed::Read => READ,
@@ -96,11 +96,11 @@ const fn parts_of(deed: Deed) -> &'static [InputPart] {
     }
 }
 
-pub(crate) const fn key(key: &'static str, name: &'static str) -> InputPart {
-    InputPart::key(key, name)
+pub(crate) const fn key(key: &'static str, name: &'static str) -> NamedPart {
+    NamedPart::key(key, name)
 }
 
-const RUN: &[InputPart] = &[
+const RUN: &[NamedPart] = &[
     key("command", "command"),
     key("cmd", "command"),
     key("script", "command"),
@@ -112,34 +112,34 @@ const RUN: &[InputPart] = &[
     key("workdir", "cwd"),
 ];
 
-pub(crate) const FILE: &[InputPart] = &[
+pub(crate) const FILE: &[NamedPart] = &[
     key("file_path", "path"),
     key("path", "path"),
     key("absolute_path", "path"),
     key("notebook_path", "path"),
 ];
 
-const READ: &[InputPart] = &[
+const READ: &[NamedPart] = &[
     FILE[0],
     FILE[1],
     FILE[2],
     FILE[3],
-    InputPart::here(
+    NamedPart::here(
         "range",
         &[key("offset", "start"), key("limit", "lines"), key("start_line", "start"), key("end_line", "end")],
     ),
     key("pages", "pages"),
 ];
 
-const RESOURCE: &[InputPart] = &[key("server", "server"), key("uri", "uri")];
+const RESOURCE: &[NamedPart] = &[key("server", "server"), key("uri", "uri")];
 
-const WRITE: &[InputPart] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "content")];
+const WRITE: &[NamedPart] = &[FILE[0], FILE[1], FILE[2], FILE[3], key("content", "content")];
 
-const CHANGE: &[InputPart] =
+const CHANGE: &[NamedPart] =
     &[key("old_string", "old"), key("new_string", "new"), key("replace_all", "everywhere")];
 
 /// A change that names its file.
-const FILE_CHANGE: &[InputPart] = &[
+const FILE_CHANGE: &[NamedPart] = &[
     FILE[0],
     FILE[1],
     key("kind", "kind"),
@@ -150,18 +150,18 @@ const FILE_CHANGE: &[InputPart] = &[
     CHANGE[1],
 ];
 
-const EDIT: &[InputPart] = &[
+const EDIT: &[NamedPart] = &[
     FILE[0],
     FILE[1],
     FILE[2],
     FILE[3],
-    InputPart::within("edits", "changes", CHANGE),
-    InputPart::within("changes", "changes", FILE_CHANGE),
-    InputPart::sole("changes", CHANGE),
+    NamedPart::within("edits", "changes", CHANGE),
+    NamedPart::within("changes", "changes", FILE_CHANGE),
+    NamedPart::sole("changes", CHANGE),
 ];
 
-const GREP: &[InputPart] = &[
-    InputPart::word("by", "content"),
+const GREP: &[NamedPart] = &[
+    NamedPart::word("by", "content"),
     key("pattern", "pattern"),
     key("query", "pattern"),
     key("path", "path"),
@@ -171,11 +171,11 @@ const GREP: &[InputPart] = &[
     key("type", "type"),
 ];
 
-const QUERY: &[InputPart] = &[key("query", "query")];
+const QUERY: &[NamedPart] = &[key("query", "query")];
 
-const FETCH: &[InputPart] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
+const FETCH: &[NamedPart] = &[key("url", "url"), key("query", "query"), key("prompt", "prompt")];
 
-const DELEGATE: &[InputPart] = &[
+const DELEGATE: &[NamedPart] = &[
     key("subagent_type", "agent"),
     key("agent", "agent"),
     key("agent_type", "agent"),
@@ -185,13 +185,13 @@ const DELEGATE: &[InputPart] = &[
 ];
 
 /// The keys of an item of a to-do list.
-pub(crate) const POINT: &[InputPart] = &[
+pub(crate) const POINT: &[NamedPart] = &[
     key("content", "content"),
     key("subject", "content"),
     key("text", "content"),
     key("step", "content"),
     key("status", "status"),
-    InputPart::made("completed", "status", done),
+    NamedPart::made("completed", "status", done),
     key("activeForm", "active"),
     key("active", "active"),
     key("id", "id"),
@@ -204,13 +204,13 @@ fn done(value: Value<'_>) -> Option<String> {
     Some(if value.bool()? { "completed" } else { "pending" }.to_owned())
 }
 
-const TODOS: &[InputPart] = &[InputPart::within("todos", "todos", POINT)];
+const TODOS: &[NamedPart] = &[NamedPart::within("todos", "todos", POINT)];
 
-const QUESTION: &[InputPart] = &[
+const QUESTION: &[NamedPart] = &[
     key("question", "question"),
     key("header", "head"),
     key("multiSelect", "several"),
-    InputPart::within("options", "options", &[key("label", "label"), key("description", "description")]),
+    NamedPart::within("options", "options", &[key("label", "label"), key("description", "description")]),
 ];
 
-const ASK: &[InputPart] = &[InputPart::within("questions", "questions", QUESTION)];
+const ASK: &[NamedPart] = &[NamedPart::within("questions", "questions", QUESTION)];

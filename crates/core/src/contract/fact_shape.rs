@@ -2,7 +2,7 @@
 //!
 //! Facts that are values of the record come from outside: any field may have any type.
 
-use crate::item::{Fact, FactRef, Item, facts};
+use crate::item::{FactRef, facts};
 use crate::json::ValueKind;
 
 /// Whether an argument of a call has the type that its name promises.
@@ -22,11 +22,10 @@ pub(super) fn is_object(part: FactRef<'_>) -> bool {
 }
 
 /// Whether a fact has the type that its name promises. A fact that a dialect made always has.
-pub(super) fn fits(item: &Item, name: &str, fact: &Fact) -> bool {
-    match (fact, &item.record) {
-        (Fact::Node(node) | Fact::Named(node, _), Some(record)) => {
-            let value = record.value(*node);
-            value.is_null() || facts::find(name).is_none_or(|row| row.shape.fits(value))
+pub(super) fn fits(name: &str, fact: FactRef<'_>) -> bool {
+    match fact {
+        FactRef::Json(value) | FactRef::Named(value, _) => {
+            facts::find(name).is_none_or(|row| row.shape.fits(value))
         }
         _ => true,
     }

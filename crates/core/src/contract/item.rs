@@ -154,8 +154,9 @@ pub fn write_item(item: &Item, out: &mut String) -> fmt::Result {
     if item.error {
         object.field("error").push_str("true");
     }
-    if !item.data.is_empty() {
-        data(object.field("data"), item)?;
+    let facts = item.facts();
+    if !facts.is_empty() {
+        data(object.field("data"), &facts)?;
     }
     object.close()?;
     out.write_char('\n')
@@ -238,25 +239,18 @@ fn write_part(out: &mut String, part: FactRef<'_>) -> fmt::Result {
         }
         FactRef::Named(..) | FactRef::Made(_, Fact::Map(_)) => write_parts(&known(part.parts()), out),
         FactRef::Of(..) | FactRef::Word(_) => write_string(out, &part.str().unwrap_or_default()),
-        FactRef::Made(item, made) => fact(out, item, made),
+        FactRef::Made(..) => fact(out, Some(part)),
     }
 }
 
 /// Writes the typed facts. Those without the type that their names promise are written under `odd`.
-fn data(out: &mut String, item: &Item) -> fmt::Result {
-    let fits = |name: &str, known: &Fact| fact_shape::fits(item, name, known);
+fn data(out: &mut String, facts: &[(&'static str, Option<FactRef<'_>>)]) -> fmt::Result {
     let mut object = Object::open(out);
-    if !named(&mut object, item, &item.data, fits)? {
+    if !named(&mut object, facts, fact_shape::fits)? {
         let mut odd = Object::open(object.field("odd"));
-        named(&mut odd, item, &item.data, |name, known| !fits(name, known))?;
+        named(&mut odd, facts, |name, known| !fact_shape::fits(name, known))?;
         odd.close()?;
     }
-    object.close()
-}
-
-fn facts(out: &mut String, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::Result {
-    let mut object = Object::open(out);
-    named(&mut object, item, facts, |_, _| true)?;
     object.close()
 }
 
@@ -264,36 +258,34 @@ fn facts(out: &mut String, item: &Item, facts: &[(&'static str, Fact)]) -> fmt::
 /// name, which remains until the version of the format changes. Returns whether all facts are wanted.
 fn named(
     object: &mut Object<'_>,
-    item: &Item,
-    facts: &[(&'static str, Fact)],
-    wants: impl Fn(&str, &Fact) -> bool,
+    facts: &[(&'static str, Option<FactRef<'_>>)],
+    wants: impl Fn(&str, FactRef<'_>) -> bool,
 ) -> Result<bool, fmt::Error> {
     let mut has_others = false;
     for (at, (name, known)) in facts.iter().enumerate() {
+        let Some(known) = *known else { continue };
         let is_wanted = wants(name, known);
         has_others |= !is_wanted;
         if !is_wanted || facts[..at].iter().any(|(other, _)| other == name) {
             continue;
         }
-        let value = |node: u32| item.record.as_ref().map(|record| record.value(node));
         match known {
-            Fact::Made(make, node) => {
-                if let Some(text) = value(*node).and_then(make) {
+            FactRef::Of(make, of) => {
+                if let Some(text) = make(of) {
                     object.string(name, &text)?;
                 }
             }
-            Fact::Count(..) | Fact::Since(..) => match FactRef::Made(item, known).int() {
+            FactRef::Made(_, Fact::Count(..) | Fact::Since(..)) => match known.int() {
                 Some(number) => write!(object.field(name), "{number}")?,
                 None => continue,
             },
-            Fact::Node(node) | Fact::Named(node, _) if value(*node).is_none_or(Value::is_null) => continue,
-            Fact::Float(number) if !number.is_finite() => continue,
-            Fact::Bytes(_) => continue,
-            _ => fact(object.field(name), item, known)?,
+            FactRef::Made(_, Fact::Float(number)) if !number.is_finite() => continue,
+            FactRef::Made(_, Fact::Bytes(_)) => continue,
+            _ => fact(object.field(name), Some(known))?,
         }
         match *name {
-            "minor" => fact(object.field("quiet"), item, known)?,
-            "words" => fact(object.field("say"), item, known)?,
+            "minor" => fact(object.field("quiet"), Some(known))?,
+            "words" => fact(object.field("say"), Some(known))?,
             "changed" => object.field("mode_only").write_str("true")?,
             _ => {}
         }
@@ -301,28 +293,30 @@ fn named(
     Ok(!has_others)
 }
 
-/// Writes a fact. The recursion is limited: dialects nest facts only a few levels deep.
-fn fact(out: &mut String, item: &Item, known: &Fact) -> fmt::Result {
+/// Writes a fact; `null` if it has no value. The recursion is limited: dialects nest facts only a few levels deep.
+fn fact(out: &mut String, known: Option<FactRef<'_>>) -> fmt::Result {
     match known {
-        Fact::Bool(truth) => write!(out, "{truth}"),
-        Fact::Int(number) => write!(out, "{number}"),
-        Fact::Float(number) if number.is_finite() => write!(out, "{number}"),
-        Fact::Float(_) | Fact::Bytes(_) => out.write_str("null"),
-        Fact::Count(..) | Fact::Since(..) => match FactRef::Made(item, known).int() {
-            Some(number) => write!(out, "{number}"),
-            None => out.write_str("null"),
-        },
-        Fact::Text(text) => write_string(out, text),
-        Fact::Node(node) | Fact::Named(node, _) => match &item.record {
-            Some(record) => value(out, record.value(*node)),
-            None => out.write_str("null"),
-        },
-        Fact::Made(make, node) => match item.record.as_ref().and_then(|record| make(record.value(*node))) {
-            Some(text) => write_string(out, &text),
-            None => out.write_str("null"),
-        },
-        Fact::List(known) => list(out, known, |out, known| fact(out, item, known)),
-        Fact::Map(known) => facts(out, item, known),
+        Some(FactRef::Json(of) | FactRef::Named(of, _)) => value(out, of),
+        Some(FactRef::Made(_, Fact::Bool(truth))) => write!(out, "{truth}"),
+        Some(FactRef::Made(_, Fact::Float(number))) if number.is_finite() => write!(out, "{number}"),
+        Some(FactRef::Made(item, Fact::List(known))) => {
+            list(out, known, |out, known| fact(out, FactRef::new(item, known)))
+        }
+        Some(FactRef::Made(item, Fact::Map(known))) => {
+            let facts: Vec<_> =
+                known.iter().map(|(name, known)| (*name, FactRef::new(item, known))).collect();
+            let mut object = Object::open(out);
+            named(&mut object, &facts, |_, _| true)?;
+            object.close()
+        }
+        Some(known @ (FactRef::Of(..) | FactRef::Word(_) | FactRef::Made(..))) => {
+            match (known.str(), known.int()) {
+                (Some(text), _) => write_string(out, &text),
+                (None, Some(number)) => write!(out, "{number}"),
+                (None, None) => out.write_str("null"),
+            }
+        }
+        Some(FactRef::Sole(..)) | None => out.write_str("null"),
     }
 }
 

@@ -1,103 +1,15 @@
-//! The arguments of a call, such as its command or path. An `InputPart` maps a field of a tool's input to a name that all dialects
-//! share; the field is read on request.
+//! The arguments of a call, such as its command or path, read from its input.
 
 use crate::json::{Record, Value, ValueKind};
 use crate::text::Text;
 
-use super::{Fact, FactRef, Item};
-
-/// An argument of a call: its shared name, and its source in the input of a dialect's tool. Of several parts with the same name, the
-/// first that is present counts.
-#[derive(Clone, Copy, Debug)]
-pub struct InputPart {
-    /// Its shared name.
-    pub name: &'static str,
-    pub(super) from: PartSource,
-    /// Its own parts, if it is an object or a list of objects.
-    pub(super) parts: &'static [InputPart],
-}
-
-/// The source of a part.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum PartSource {
-    /// The value of a key.
-    Key(&'static str),
-    /// A text made of the value of a key.
-    Made(&'static str, fn(Value<'_>) -> Option<String>),
-    /// The input itself, as an object with these parts.
-    Here,
-    /// The input itself, as the only element of a list.
-    Sole,
-    /// A constant, the same for every call of the tool.
-    Word(&'static str),
-}
-
-impl InputPart {
-    /// The value under `key`.
-    pub const fn key(key: &'static str, name: &'static str) -> Self {
-        Self { name, from: PartSource::Key(key), parts: &[] }
-    }
-
-    /// The object, or the list of objects, under `key`.
-    pub const fn within(key: &'static str, name: &'static str, parts: &'static [Self]) -> Self {
-        Self { name, from: PartSource::Key(key), parts }
-    }
-
-    /// The text that `make` returns for the value under `key`.
-    pub const fn made(key: &'static str, name: &'static str, make: fn(Value<'_>) -> Option<String>) -> Self {
-        Self { name, from: PartSource::Made(key, make), parts: &[] }
-    }
-
-    /// An object whose parts are fields of the input itself.
-    pub const fn here(name: &'static str, parts: &'static [Self]) -> Self {
-        Self { name, from: PartSource::Here, parts }
-    }
-
-    /// A list with one element, whose parts are fields of the input itself.
-    pub const fn sole(name: &'static str, parts: &'static [Self]) -> Self {
-        Self { name, from: PartSource::Sole, parts }
-    }
-
-    /// A constant, the same for every call.
-    pub const fn word(name: &'static str, word: &'static str) -> Self {
-        Self { name, from: PartSource::Word(word), parts: &[] }
-    }
-
-    /// The key of its value in the input, if it has one.
-    pub fn key_of(&self) -> Option<&'static str> {
-        match self.from {
-            PartSource::Key(key) | PartSource::Made(key, _) => Some(key),
-            PartSource::Here | PartSource::Sole | PartSource::Word(_) => None,
-        }
-    }
-
-    /// Its own parts.
-    pub fn inside(&self) -> &'static [Self] {
-        self.parts
-    }
-
-    /// This part of a value, if it is present and not `null`.
-    pub(super) fn of<'a>(&self, value: Value<'a>) -> Option<FactRef<'a>> {
-        let known = |key: &str| value.get(key).filter(|value| !value.is_null());
-        match self.from {
-            PartSource::Key(key) if self.parts.is_empty() => known(key).map(FactRef::Json),
-            PartSource::Key(key) => known(key).map(|value| FactRef::Named(value, self.parts)),
-            PartSource::Made(key, make) => known(key).map(|value| FactRef::Of(make, value)),
-            PartSource::Here | PartSource::Sole if self.parts.iter().all(|part| part.of(value).is_none()) => {
-                None
-            }
-            PartSource::Here => Some(FactRef::Named(value, self.parts)),
-            PartSource::Sole => Some(FactRef::Sole(value, self.parts)),
-            PartSource::Word(word) => Some(FactRef::Word(word)),
-        }
-    }
-}
+use super::{Fact, FactRef, Item, NamedPart, part};
 
 /// The source of a call's arguments.
 #[derive(Clone, Debug)]
 pub enum Does {
     /// These parts of its input.
-    Input(&'static [InputPart]),
+    Input(&'static [NamedPart]),
     /// Facts that its dialect has made.
     Facts {
         /// The facts, by the shared names of arguments.
@@ -168,23 +80,9 @@ impl<'a> DoesRef<'a> {
             Some(Does::Input(parts)) => parts.iter().map(|part| part.name).collect(),
             Some(Does::Facts { facts, .. }) => facts.iter().map(|(name, _)| *name).collect(),
         };
-        named(names.into_iter().chain(SERVER), |name| self.get(name))
+        part::named(names.into_iter().chain(SERVER), |name| self.get(name))
     }
 }
 
 /// Facts of a call that count as its arguments: the server of an MCP tool, and the tool's name there.
 const SERVER: [&str; 2] = ["server", "tool"];
-
-/// The parts with these names that are present, each name once.
-pub(super) fn named<'a>(
-    names: impl Iterator<Item = &'static str>,
-    get: impl Fn(&'static str) -> Option<FactRef<'a>>,
-) -> Vec<(&'static str, FactRef<'a>)> {
-    let mut found: Vec<(&'static str, FactRef<'a>)> = Vec::new();
-    for name in names {
-        if found.iter().all(|(known, _)| *known != name) {
-            found.extend(get(name).map(|part| (name, part)));
-        }
-    }
-    found
-}

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use crate::item::{InputPart, Item, Picture, does, time_of};
+use crate::item::{Item, NamedPart, Picture, part, time_of};
 use crate::json::{Record, Str, Value, ValueKind, is_same};
 use crate::text::Text;
 
@@ -28,7 +28,7 @@ pub enum Fact {
     /// The milliseconds from a time in another record, by node, to the item's time, computed on request.
     Since(Record, u32),
     /// A value of the item's record, by node, whose parts have shared names. Machine output has the unchanged value.
-    Named(u32, &'static [InputPart]),
+    Named(u32, &'static [NamedPart]),
     /// The Base64 of a picture: a string of the item's record, by node. Machine output omits it.
     Bytes(u32),
     /// Several facts.
@@ -43,9 +43,9 @@ pub enum FactRef<'a> {
     /// A value of the item's record.
     Json(Value<'a>),
     /// A value of the record, whose parts have shared names.
-    Named(Value<'a>, &'static [InputPart]),
+    Named(Value<'a>, &'static [NamedPart]),
     /// A list whose only element is such a value.
-    Sole(Value<'a>, &'static [InputPart]),
+    Sole(Value<'a>, &'static [NamedPart]),
     /// A text that is made of a value on request.
     Of(fn(Value<'_>) -> Option<String>, Value<'a>),
     /// A constant of the tool.
@@ -77,7 +77,7 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) => Self::of_json(value.get(name)?),
             Self::Named(value, parts) => {
-                let is_it = |part: &&InputPart| is_same(part.name.as_bytes(), name.as_bytes());
+                let is_it = |part: &&NamedPart| is_same(part.name.as_bytes(), name.as_bytes());
                 parts.iter().filter(is_it).find_map(|part| part.of(value))
             }
             Self::Made(item, Fact::Map(parts)) => {
@@ -139,16 +139,19 @@ impl<'a> FactRef<'a> {
             Self::Json(value) => {
                 value.entries().map(|(key, value)| (Text::from_json(key), Self::Json(value))).collect()
             }
-            Self::Named(_, parts) => {
-                let parts = does::named(parts.iter().map(|part| part.name), |name| self.get(name));
-                parts.into_iter().map(|(name, part)| (Text::own(name), part)).collect()
-            }
+            Self::Named(..) => self.named().into_iter().map(|(name, part)| (Text::own(name), part)).collect(),
             Self::Made(item, Fact::Map(parts)) => parts
                 .iter()
                 .filter_map(|(key, fact)| Some((Text::clean(key), Self::new(item, fact)?)))
                 .collect(),
             Self::Sole(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => Vec::new(),
         }
+    }
+
+    /// Its parts in the order of their table, each name once; empty if it has no table.
+    pub(super) fn named(self) -> Vec<(&'static str, Self)> {
+        let Self::Named(_, parts) = self else { return Vec::new() };
+        part::named(parts.iter().map(|part| part.name), |name| self.get(name))
     }
 
     /// Its text, cleaned, if it is a string.

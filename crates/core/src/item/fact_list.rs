@@ -2,28 +2,40 @@
 
 use std::ops::Deref;
 
-use super::Fact;
-use crate::json::is_same;
+use super::{Fact, NamedPart};
+use crate::json::{Value, is_same};
 
 /// Facts by name, in insertion order. Most lookups are for absent names, so a bit set of the names answers those without a
-/// search.
+/// search. A [`Fact::Named`] under an empty name stands for its parts: each is a fact of the item, read when it is looked up.
 #[derive(Clone, Debug, Default)]
 pub struct FactList {
-    /// One bit for each name present.
+    /// One bit for each name that may be present.
     names: u64,
     facts: Vec<(&'static str, Fact)>,
 }
 
 impl FactList {
-    /// The first fact of this name.
+    /// Whether no fact has this name.
     #[inline]
-    pub fn find(&self, name: &str) -> Option<&Fact> {
-        if self.names & bit(name) == 0 { None } else { self.search(name) }
+    pub(super) fn lacks(&self, name: &str) -> bool {
+        self.names & bit(name) == 0
     }
 
-    fn search(&self, name: &str) -> Option<&Fact> {
+    /// The first fact of this name, apart from parts.
+    pub(super) fn find(&self, name: &str) -> Option<&Fact> {
         let is_it = |(known, _): &&(&'static str, Fact)| is_same(known.as_bytes(), name.as_bytes());
         self.facts.iter().find(is_it).map(|(_, fact)| fact)
+    }
+
+    /// The values whose parts are facts of the item.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &Fact> {
+        self.facts.iter().filter(|(name, _)| name.is_empty()).map(|(_, parts)| parts)
+    }
+
+    /// Appends parts of a value of the item's record as facts.
+    pub fn read(&mut self, value: Value<'_>, parts: &'static [NamedPart]) {
+        self.names |= parts.iter().fold(0, |names, part| names | bit(part.name));
+        self.facts.push(("", Fact::Named(value.node(), parts)));
     }
 
     /// Appends a fact.
@@ -34,8 +46,8 @@ impl FactList {
 
     /// Adds a fact, in place of the one with its name, if any.
     pub fn set(&mut self, name: &'static str, fact: Fact) {
-        let is_new = self.names & bit(name) == 0;
-        let known = if is_new { None } else { self.facts.iter_mut().find(|(known, _)| *known == name) };
+        let known =
+            if self.lacks(name) { None } else { self.facts.iter_mut().find(|(known, _)| *known == name) };
         match known {
             Some((_, known)) => *known = fact,
             None => self.push((name, fact)),

@@ -27,12 +27,13 @@ pub(super) mod wrapped;
 use std::sync::Arc;
 
 use crate::calls::Calls;
-use crate::facts::{copy, leveled, minor, nodes, string};
+use crate::facts::{leveled, minor, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
+use crate::tool::key;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input};
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind, NamedPart};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::names::Names;
 use streamfmt_core::session::SessionId;
@@ -245,7 +246,7 @@ impl Claude {
             "control_request" => {
                 let request = value.get("request").unwrap_or(value);
                 let text = content(request, "subtype");
-                return builder.put_minor("control", text, |notice| copy(notice, request, &CONTROL));
+                return builder.put_minor("control", text, |notice| notice.data.read(request, CONTROL));
             }
             "control_response" if error_of_response(value).is_some() => {
                 let text =
@@ -269,7 +270,7 @@ impl Claude {
             "cost-state" => {
                 let mut notice = builder.item("totals", Kind::Notice);
                 notice.data.push(("event", Fact::Text("totals".into())));
-                copy(&mut notice, value, &TOTALS);
+                notice.data.read(value, TOTALS);
                 self.totals = Some(notice);
                 return builder.bookkeeping("cost-state");
             }
@@ -288,7 +289,7 @@ impl Claude {
             _ => "info",
         };
         let mut notice = builder.notice("limit", Content::None);
-        copy(&mut notice, info, &LIMIT);
+        notice.data.read(info, LIMIT);
         let notice = leveled(notice, level);
         builder.put(if level == "info" { minor(notice) } else { notice });
     }
@@ -326,7 +327,7 @@ impl Claude {
             let of = most.map(|most| format!(" ({most} allowed)")).unwrap_or_default();
             let mut notice =
                 builder.notice("turn-limit", Content::Own(format!("stopped: too many turns{of}")));
-            copy(&mut notice, attachment, &[("turnCount", "turns")]);
+            notice.data.read(attachment, TURNS);
             return builder.put(leveled(notice, "warning"));
         }
         let told = ["content", "stderr", "message", "stopReason"].map(|key| content(attachment, key));
@@ -345,24 +346,28 @@ impl Claude {
             return builder.put_hidden(text);
         }
         let mut notice = builder.notice(event, text);
-        copy(&mut notice, attachment, &ATTACHMENT);
+        notice.data.read(attachment, ATTACHMENT);
         builder.put(echo(if is_failure { leveled(notice, "warning") } else { minor(notice) }));
     }
 }
 
-/// The fields that notices copy from their lines: the key there, and the name of the fact.
-const CONTROL: [(&str, &str); 4] =
-    [("subtype", "subtype"), ("tool_name", "tool"), ("tool_use_id", "call"), ("input", "input")];
-const TOTALS: [(&str, &str); 3] =
-    [("totalCostUSD", "cost_usd"), ("totalDuration", "duration_ms"), ("totalAPIDuration", "api_ms")];
-const LIMIT: [(&str, &str); 4] = [
-    ("status", "status"),
-    ("rateLimitType", "type"),
-    ("resetsAt", "resets_at"),
-    ("utilization", "utilization"),
+/// The facts of notices that are fields of their lines.
+const CONTROL: &[NamedPart] =
+    &[key("subtype", "subtype"), key("tool_name", "tool"), key("tool_use_id", "call"), key("input", "input")];
+const TURNS: &[NamedPart] = &[key("turnCount", "turns")];
+const TOTALS: &[NamedPart] = &[
+    key("totalCostUSD", "cost_usd"),
+    key("totalDuration", "duration_ms"),
+    key("totalAPIDuration", "api_ms"),
 ];
-const ATTACHMENT: [(&str, &str); 4] =
-    [("type", "type"), ("hookName", "name"), ("hookEvent", "hook_event"), ("exitCode", "exit")];
+const LIMIT: &[NamedPart] = &[
+    key("status", "status"),
+    key("rateLimitType", "type"),
+    key("resetsAt", "resets_at"),
+    key("utilization", "utilization"),
+];
+const ATTACHMENT: &[NamedPart] =
+    &[key("type", "type"), key("hookName", "name"), key("hookEvent", "hook_event"), key("exitCode", "exit")];
 
 /// Returns the error of a control response, if it failed.
 fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {

@@ -5,10 +5,11 @@
 
 use std::borrow::Cow;
 
-use crate::facts::{copy, nodes, push_list, string};
+use crate::facts::{nodes, push_list, string};
+use crate::tool::key;
 use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Fact, FactRef, Item, Status};
+use streamfmt_core::item::{Content, Fact, FactRef, Item, NamedPart, Status};
 use streamfmt_core::json::{Value, ValueKind};
 
 use super::line::EnvelopeKey;
@@ -43,7 +44,7 @@ impl Claude {
         let is_blocked = text.and_then(Value::str).is_some_and(|text| text.begins_with(marker::BLOCKED));
         item.error = !is_success || is_blocked || is_error.and_then(Value::bool) == Some(true);
         item.status = if item.error { Status::Failed } else { Status::Done };
-        copy(&mut item, value, &[("subtype", "subtype"), ("terminal_reason", "reason")]);
+        item.data.read(value, CAUSE);
         let cause = if is_blocked { Some("blocked") } else { cause(&item).filter(|_| item.error) };
         item.data.extend(cause.map(|cause| ("cause", Fact::Text(cause.to_owned()))));
         for (number, ours) in [(turns, "turns"), (duration, "duration_ms"), (api, "api_ms")] {
@@ -91,13 +92,17 @@ impl Claude {
             Fact::Map(nodes([("tool", tool), ("call", call), ("input", input)]).collect())
         });
         push_list(&mut item, "denials", denials.collect());
-        copy(&mut item, value, &[("structured_output", "structured")]);
+        item.data.read(value, STRUCTURED);
         if let (Content::None, Some(odd)) = (&item.text, text.filter(|text| !text.is_null())) {
             item.data.push(("more", Fact::List(vec![Fact::Node(odd.node())])));
         }
         builder.put(item);
     }
 }
+
+/// The facts that are fields of the line.
+const CAUSE: &[NamedPart] = &[key("subtype", "subtype"), key("terminal_reason", "reason")];
+const STRUCTURED: &[NamedPart] = &[key("structured_output", "structured")];
 
 /// Returns the figures of an outcome for its turn alone. `has_turns`: whether `turns` counts the turns of this run, not of the whole
 /// conversation.

@@ -1,9 +1,10 @@
 //! `system` lines: reports of the program about itself.
 
 use crate::calls::Calls;
-use crate::facts::{copy, echoed, filled, leveled, minor, nodes, string};
+use crate::facts::{echoed, filled, leveled, minor, nodes, string};
+use crate::tool::key;
 use streamfmt_core::event::Facts;
-use streamfmt_core::item::{Content, Fact, Id, Item};
+use streamfmt_core::item::{Content, Fact, Id, Item, NamedPart};
 use streamfmt_core::json::{self, Str, Value};
 use streamfmt_core::names::Names;
 use streamfmt_core::text::Text;
@@ -22,31 +23,33 @@ static TRANSIENT: Names = Names::of(
      worker_shutting_down",
 );
 
-/// The fields that notices copy from their lines: the key there, and the name of the fact.
-const DENIED: [(&str, &str); 3] =
-    [("tool_name", "tool"), ("tool_use_id", "call"), ("decision_reason", "reason")];
-const FALLBACK: [(&str, &str); 3] =
-    [("original_model", "from"), ("fallback_model", "to"), ("trigger", "trigger")];
-const REFUSAL: [(&str, &str); 4] = [
+/// The facts of notices that are fields of their lines.
+const MODE: &[NamedPart] = &[key("permissionMode", "mode")];
+const COMPACTION: &[NamedPart] = &[key("trigger", "trigger")];
+const DENIED: &[NamedPart] =
+    &[key("tool_name", "tool"), key("tool_use_id", "call"), key("decision_reason", "reason")];
+const FALLBACK: &[NamedPart] =
+    &[key("original_model", "from"), key("fallback_model", "to"), key("trigger", "trigger")];
+const REFUSAL: &[NamedPart] = &[
     FALLBACK[0],
     FALLBACK[1],
-    ("api_refusal_category", "category"),
-    ("api_refusal_explanation", "explanation"),
+    key("api_refusal_category", "category"),
+    key("api_refusal_explanation", "explanation"),
 ];
-const HOOK: [(&str, &str); 6] = [
-    ("hook_name", "name"),
-    ("hook_event", "hook_event"),
-    ("exit_code", "exit"),
-    ("outcome", "outcome"),
-    ("stdout", "stdout"),
-    ("stderr", "stderr"),
+const HOOK: &[NamedPart] = &[
+    key("hook_name", "name"),
+    key("hook_event", "hook_event"),
+    key("exit_code", "exit"),
+    key("outcome", "outcome"),
+    key("stdout", "stdout"),
+    key("stderr", "stderr"),
 ];
-const TASK: [(&str, &str); 5] = [
-    ("task_id", "task"),
-    ("tool_use_id", "call"),
-    ("status", "status"),
-    ("task_type", "type"),
-    ("output_file", "output_file"),
+const TASK: &[NamedPart] = &[
+    key("task_id", "task"),
+    key("tool_use_id", "call"),
+    key("status", "status"),
+    key("task_type", "type"),
+    key("output_file", "output_file"),
 ];
 
 impl Claude {
@@ -72,18 +75,18 @@ impl Claude {
             "hook_response" => return hook(builder, value),
             "permission_denied" => {
                 let mut notice = builder.notice("denied", content(value, "message"));
-                copy(&mut notice, value, &DENIED);
+                notice.data.read(value, DENIED);
                 echo_of_result(leveled(notice, "warning"), value, &self.calls)
             }
             "task_notification" => task(builder, value, &self.calls),
             "model_fallback" => {
                 let mut notice = builder.notice("fallback", content(value, "content"));
-                copy(&mut notice, value, &FALLBACK);
+                notice.data.read(value, FALLBACK);
                 leveled(notice, "warning")
             }
             "model_refusal_fallback" | "model_refusal_no_fallback" => {
                 let mut notice = builder.notice("refusal", content(value, "content"));
-                copy(&mut notice, value, &REFUSAL);
+                notice.data.read(value, REFUSAL);
                 builder.put(leveled(notice, "warning"));
                 if let Some(uuids) = value.get("retracted_message_uuids") {
                     self.retract(builder, uuids);
@@ -164,7 +167,7 @@ fn status(builder: &mut ClaudeItemBuilder<'_>) {
     if let Some(mode) = present("permissionMode").and_then(Value::str) {
         let mode = Text::from_json(mode);
         let mut notice = builder.notice("mode", Content::None);
-        copy(&mut notice, value, &[("permissionMode", "mode")]);
+        notice.data.read(value, MODE);
         builder.facts(Facts { mode: Some(mode), ..Facts::default() });
         return builder.put(notice);
     }
@@ -184,7 +187,7 @@ fn compaction(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
     let after = tokens("post_tokens", "postTokens");
     let mut notice = builder.notice("compaction", Content::None);
     if let Some(facts) = facts {
-        copy(&mut notice, facts, &[("trigger", "trigger")]);
+        notice.data.read(facts, COMPACTION);
     }
     notice.data.extend(before.map(|count| ("before", Fact::Int(count))));
     notice.data.extend(after.map(|count| ("after", Fact::Int(count))));
@@ -217,17 +220,17 @@ fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) {
     let is_fine = exit.and_then(Value::int).unwrap_or(0) == 0
         && outcome.and_then(Value::str).is_none_or(|outcome| outcome.is("success"));
     if is_fine {
-        return builder.put_minor("hook", string(texts), |notice| copy(notice, value, &HOOK));
+        return builder.put_minor("hook", string(texts), |notice| notice.data.read(value, HOOK));
     }
     let mut notice = builder.notice("hook", string(texts));
-    copy(&mut notice, value, &HOOK);
+    notice.data.read(value, HOOK);
     builder.put(echo(leveled(notice, "warning")));
 }
 
 /// Returns the notice for the end of a task, in the foreground or in the background.
 fn task(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>, calls: &Calls) -> Item {
     let mut notice = builder.notice("task", content(value, "summary"));
-    copy(&mut notice, value, &TASK);
+    notice.data.read(value, TASK);
     let has_failed = value.get("status").and_then(Value::str).is_some_and(|status| status.is("failed"));
     echo_of_result(if has_failed { leveled(notice, "warning") } else { notice }, value, calls)
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::tool::{self, FILE, key, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, InputPart};
+use streamfmt_core::item::{Deed, NamedPart};
 use streamfmt_core::name_table::NameTable;
 
 /// Returns the tool of this name, if Claude Code has it.
@@ -19,11 +19,11 @@ pub(super) fn of(name: &str) -> Tool {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const QUERY: &[InputPart] = &[key("query", "query")];
+const QUERY: &[NamedPart] = &[key("query", "query")];
 
-const PAGE: &[InputPart] = &[key("url", "url"), key("prompt", "prompt")];
+const PAGE: &[NamedPart] = &[key("url", "url"), key("prompt", "prompt")];
 
-const JOB: &[InputPart] = &[
+const JOB: &[NamedPart] = &[
     key("bash_id", "job"),
     key("shell_id", "job"),
     key("task_id", "job"),
@@ -31,7 +31,7 @@ const JOB: &[InputPart] = &[
     key("stdin", "stdin"),
 ];
 
-const EDIT_CELL: &[InputPart] = &[
+const EDIT_CELL: &[NamedPart] = &[
     FILE[0],
     FILE[1],
     FILE[2],
@@ -41,10 +41,10 @@ const EDIT_CELL: &[InputPart] = &[
     key("new_source", "source"),
 ];
 
-const FIND: &[InputPart] =
-    &[InputPart::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
+const FIND: &[NamedPart] =
+    &[NamedPart::word("by", "name"), key("pattern", "pattern"), key("path", "path"), key("dir_path", "path")];
 
-const TASK: &[InputPart] = &[
+const TASK: &[NamedPart] = &[
     key("taskId", "id"),
     key("task_id", "id"),
     key("id", "id"),
@@ -56,9 +56,9 @@ const TASK: &[InputPart] = &[
     key("description", "description"),
 ];
 
-const PLAN_MODE: &[InputPart] = &[key("plan", "plan")];
+const PLAN_MODE: &[NamedPart] = &[key("plan", "plan")];
 
-const SKILL: &[InputPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];
+const SKILL: &[NamedPart] = &[key("skill", "skill"), key("command", "skill"), key("args", "args")];
 
 /// The known tools. A stream may contain others.
 pub(crate) static TOOLS: [(&str, Tool); 49] = [

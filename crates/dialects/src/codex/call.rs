@@ -3,7 +3,7 @@
 use crate::facts::{filled, nodes, push_list};
 use crate::tool::add_server;
 use crate::{patch, set_action, set_tool};
-use streamfmt_core::item::{Action, Deed, Does, Fact, FactRef, Id, InputPart, Item, Kind};
+use streamfmt_core::item::{Action, Deed, Does, Fact, FactRef, Id, Item, Kind, NamedPart};
 use streamfmt_core::json::{self, Value};
 
 use super::{ItemBuilder, command, tools};
@@ -173,7 +173,7 @@ pub(super) fn file_changes(changes: Value<'_>) -> Fact {
 }
 
 /// The fields of a changed file in a stream.
-const FILE: &[InputPart] = &[InputPart::key("path", "path"), InputPart::key("kind", "kind")];
+const FILE: &[NamedPart] = &[NamedPart::key("path", "path"), NamedPart::key("kind", "kind")];
 
 /// Returns the to-do list that a call writes, if any.
 pub(super) fn points(call: &Item) -> Option<Fact> {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::tool::{self, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, InputPart};
+use streamfmt_core::item::{Deed, NamedPart};
 use streamfmt_core::json::Value;
 use streamfmt_core::name_table::NameTable;
 
@@ -37,24 +37,24 @@ pub(crate) fn find(name: &str) -> Option<Tool> {
 
 static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
 
-const COMMANDS: &[InputPart] = &[
-    InputPart::key("cmd", "command"),
-    InputPart::made("command", "command", command::meant),
-    InputPart::key("justification", "description"),
-    InputPart::key("workdir", "cwd"),
-    InputPart::key("working_directory", "cwd"),
-    InputPart::key("timeout_ms", "timeout_ms"),
+const COMMANDS: &[NamedPart] = &[
+    NamedPart::key("cmd", "command"),
+    NamedPart::made("command", "command", command::meant),
+    NamedPart::key("justification", "description"),
+    NamedPart::key("workdir", "cwd"),
+    NamedPart::key("working_directory", "cwd"),
+    NamedPart::key("timeout_ms", "timeout_ms"),
 ];
 
-const STDIN: &[InputPart] =
-    &[InputPart::made("session_id", "job", written), InputPart::key("chars", "stdin")];
+const STDIN: &[NamedPart] =
+    &[NamedPart::made("session_id", "job", written), NamedPart::key("chars", "stdin")];
 
-const PLAN: &[InputPart] = &[InputPart::within("plan", "todos", tool::POINT)];
+const PLAN: &[NamedPart] = &[NamedPart::within("plan", "todos", tool::POINT)];
 
-const TASK: &[InputPart] = &[
-    InputPart::key("agent_type", "agent"),
-    InputPart::key("task_name", "description"),
-    InputPart::key("message", "prompt"),
+const TASK: &[NamedPart] = &[
+    NamedPart::key("agent_type", "agent"),
+    NamedPart::key("task_name", "description"),
+    NamedPart::key("message", "prompt"),
 ];
 
 /// Returns a string or number as text.

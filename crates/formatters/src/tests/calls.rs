@@ -2,7 +2,7 @@
 
 use super::*;
 use streamfmt_core::contract::write_item;
-use streamfmt_core::item::{Deed, Does, Fact, InputPart};
+use streamfmt_core::item::{Deed, Does, Fact, NamedPart};
 
 #[test]
 fn calls_are_one_line_if_they_fit() {
@@ -157,9 +157,9 @@ fn full_calls_leave_nothing_out() {
 }
 
 /// A job whose name is a number.
-const NUMBERED: &[InputPart] = &[
-    InputPart::made("job", "job", |value| value.int().map(|number| number.to_string())),
-    InputPart::key("stdin", "stdin"),
+const NUMBERED: &[NamedPart] = &[
+    NamedPart::made("job", "job", |value| value.int().map(|number| number.to_string())),
+    NamedPart::key("stdin", "stdin"),
 ];
 
 #[test]

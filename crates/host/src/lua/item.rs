@@ -392,7 +392,8 @@ pub(super) fn describe(value: &Value) -> Option<String> {
     Some(if let Ok(input) = value.borrow::<JsonHandle>() {
         input.with(|value| Ok(value.raw().to_owned())).unwrap_or_default()
     } else if let Ok(data) = value.borrow::<Data>() {
-        let names = data.0.with(|item| Ok(item.data.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
+        let names =
+            data.0.with(|item| Ok(item.facts().into_iter().map(|(name, _)| name).collect::<Vec<_>>()));
         format!("data: {}", names.unwrap_or_default().join(", "))
     } else {
         "a streamfmt value".to_owned()
@@ -422,9 +423,8 @@ impl UserData for Data {
         methods.add_meta_method(MetaMethod::NewIndex, refuse_write);
         methods.add_meta_method(MetaMethod::Iter, |lua, this, ()| {
             let handle = this.0;
-            handle.walk(lua, move |lua, item, at| match item.data.get(at) {
+            handle.walk(lua, move |lua, item, at| match item.facts().get(at) {
                 Some((name, found)) => {
-                    let found = FactRef::new(item, found);
                     let value = found.map_or(Ok(Value::Nil), |found| fact(lua, found, Some(handle)))?;
                     Ok((text(lua, name)?, value))
                 }
