@@ -16,11 +16,12 @@ use crate::item::{Action, Id, Kind, Status};
 use crate::text::Text;
 
 pub use crate::item::Picture;
+pub use crate::theme::Role;
 pub use block::{Block, BlockSize, ListItem, Point, text_size};
 pub use diff::{DiffLine, DiffLines, Hunk, LineChange, PairedLine};
 pub(crate) use line::{FOLDED, HIDDEN};
 
-pub use line::{GOES_ON, Line, OneLine, Role, Span, TextLayout};
+pub use line::{GOES_ON, Line, OneLine, Span, TextLayout};
 pub(crate) use read::{blocks as read_blocks, mark as read_mark};
 
 /// The presentation that a formatter returns for an item.
@@ -55,7 +56,7 @@ impl View {
     /// Replaces the title by one from a script or JSON, where [`View::goes_on`] follows from the role of the first span.
     #[must_use]
     pub fn retitled(mut self, title: Line) -> Self {
-        self.goes_on = title.spans.first().is_some_and(|span| span.role.name() == GOES_ON);
+        self.goes_on = title.spans.first().is_some_and(|span| span.role == Role::of(GOES_ON));
         self.title = title;
         self
     }

@@ -26,7 +26,7 @@ use strum::{EnumString, IntoStaticStr};
 pub use color::{Color, ColorDepth};
 
 pub use glyph::{Glyphs, glyph, mark};
-pub use role::{is_role, roles, wrong_role};
+pub use role::{Role, is_role, roles, wrong_role};
 
 use crate::nearest::hint;
 
@@ -185,6 +185,8 @@ pub struct Theme {
     follows: bool,
     background: Option<Color>,
     roles: ByName<Style>,
+    /// The style of each role of the list, by its number.
+    listed: Vec<Option<Style>>,
     glyphs: HashMap<(Glyphs, String), String, foldhash::fast::FixedState>,
 }
 
@@ -253,13 +255,22 @@ impl Theme {
     }
 
     /// The style of `role`, else of its parents (`tool.name`, `tool`), else of `text`.
-    pub fn style(&self, role: &str) -> Style {
-        self.exact_style(role).or_else(|| self.roles.get("text").copied()).unwrap_or_default()
+    #[inline]
+    pub fn style(&self, role: impl Into<Role>) -> Style {
+        self.exact_style(role).or_else(|| self.exact_style("text")).unwrap_or_default()
     }
 
     /// The style of `role` or of the nearest of its parents; `None` if the theme sets none of them.
-    pub fn exact_style(&self, role: &str) -> Option<Style> {
-        of_role(&self.roles, role).copied()
+    #[inline]
+    pub fn exact_style(&self, role: impl Into<Role>) -> Option<Style> {
+        let role = role.into();
+        let listed = self.listed.get(role.number()).copied();
+        listed.unwrap_or_else(|| of_role(&self.roles, role.name()).copied())
+    }
+
+    /// The same theme with these styles.
+    fn styled(self, roles: ByName<Style>) -> Self {
+        Self { listed: role::roles().map(|role| of_role(&roles, role).copied()).collect(), roles, ..self }
     }
 
     /// The theme's own character for a glyph name in a set, if it has one.
@@ -301,13 +312,13 @@ impl Theme {
     /// they become the terminal's own, and muted text dim.
     #[must_use]
     pub fn at(self, depth: ColorDepth) -> Self {
-        let ground = |role: &str| self.exact_style(role).and_then(|style| style.bg);
+        let ground = |role: &str| of_role(&self.roles, role).and_then(|style| style.bg);
         let shown = |role: &String, style: &Style| {
             let around = role.rsplit_once('.').and_then(|(parent, _)| ground(parent));
             let stood_out = style.bg.is_some() && around.is_some() && around != style.bg;
             let stands_out = |shown: Style| shown.bg != around.and_then(|around| around.behind_at(depth));
             let mut shown = style.at(depth);
-            let is_like = |role: &str| style.fg.is_some() && style.fg == self.style(role).fg;
+            let is_like = |role: &'static str| style.fg.is_some() && style.fg == self.style(role).fg;
             if depth == ColorDepth::Ansi16 && style.bg.is_none() && style.fg.and_then(Color::rgb).is_some() {
                 let is_muted = is_like("muted") || is_like("faint");
                 if is_muted || is_like("text") {
@@ -317,7 +328,7 @@ impl Theme {
             Style { underline: style.underline || stood_out && !stands_out(shown), ..shown }
         };
         let roles = self.roles.iter().map(|(role, style)| (role.clone(), shown(role, style))).collect();
-        Self { roles, ..self }
+        self.styled(roles)
     }
 }
 

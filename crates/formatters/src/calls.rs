@@ -180,6 +180,7 @@ impl CallContext<'_> {
     }
 
     /// Shows a text in the title, or in the body if it is long.
+    #[inline]
     pub(super) fn show(&mut self, role: &'static str, text: Text) {
         if is_short(&text) {
             self.title.push(role, text);

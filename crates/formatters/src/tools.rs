@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use streamfmt_core::entry::{Block, Line, ListItem, Point, Span, View};
+use streamfmt_core::entry::{Block, Line, ListItem, Point, Role, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{Deed, FactRef, GrowingInput};
 use streamfmt_core::json::Record;
@@ -196,7 +196,7 @@ fn growing_todos(call: &mut CallContext<'_>, todos: FactRef<'_>, growing: &Growi
     if let (Some(point), true) = (items.last_mut(), status.is_some_and(|it| Some(it.node()) == growing.open))
     {
         // Don't show an incomplete status.
-        point.line.spans.retain(|span| span.role.name() != "plan.note");
+        point.line.spans.retain(|span| span.role != Role::of("plan.note"));
     }
     call.know(todos);
     call.body.push(Block::List { items });

@@ -31,7 +31,7 @@ use std::fmt;
 use jiff::tz::TimeZone;
 
 use crate::page::{self, PageOptions, UtcTime};
-use streamfmt_core::entry::{Block, Entry, Line};
+use streamfmt_core::entry::{Block, Entry, Line, Role};
 use streamfmt_core::item::{Action, Kind};
 use streamfmt_core::outline::{Answer, DocumentHead, Nest, Node, Relation};
 use streamfmt_core::writer::{HeadWriter, Order, Wants, Writer};
@@ -365,7 +365,7 @@ impl Html {
         block::line(out, &entry.view.title);
         out.raw("</span></p>");
         // The reason of a failure isn't folded.
-        let is_reason = |line: &Line| line.spans.iter().all(|span| span.role.name() == "outcome.error");
+        let is_reason = |line: &Line| line.spans.iter().all(|span| span.role == Role::of("outcome.error"));
         let (mut shown, mut accounts) = (Vec::new(), Vec::new());
         for block in &entry.view.body {
             let Block::Lines { lines } = block else {

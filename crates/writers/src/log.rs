@@ -22,7 +22,7 @@ use std::fmt::{self, Write};
 use crate::ci::{CiSafe, harmless};
 use crate::page;
 use crate::terminal::Terminal;
-use streamfmt_core::entry::{Block, Entry, Line, Point, Span, TextLayout, View};
+use streamfmt_core::entry::{Block, Entry, Line, Point, Role, Span, TextLayout, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{Action, Kind, Status};
 use streamfmt_core::outline::{Answer, Node, Relation};
@@ -235,7 +235,7 @@ fn first_line(mut line: Line, view: &View) -> View {
         text.split('\n').map(str::trim).find(|line| !line.is_empty()).map(|line| (role, line))
     });
     if let Some((role, text)) = text {
-        line.push(role.clone(), text.to_owned());
+        line.push(role, text.to_owned());
     }
     let more = lines(&view.body).saturating_sub(u64::from(text.is_some()));
     line.push("elided", format!("(+{})", &*figures::count_of(more, "line", "lines")));
@@ -272,7 +272,7 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
             }
             if keep == Keep::HeadTail {
                 for part in text.split('\n').map(str::trim).filter(|part| !part.is_empty()) {
-                    line.push(role.clone(), part.to_owned());
+                    line.push(*role, part.to_owned());
                 }
                 return;
             }
@@ -288,7 +288,7 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
                 if end < first.len() {
                     shown.push('…');
                 }
-                line.push(role.clone(), shown);
+                line.push(*role, shown);
                 *room = room.saturating_sub(first.len());
             }
         }
@@ -358,7 +358,7 @@ fn add(more: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mu
 /// for.
 fn failing_line(entry: &Entry) -> Option<(String, Option<u32>)> {
     let is_of_file = matches!(entry.action, Some(Action::Read | Action::Edit | Action::Write));
-    let path = entry.view.title.spans.iter().find(|span| span.role.name() == "call.arg");
+    let path = entry.view.title.spans.iter().find(|span| span.role == Role::of("call.arg"));
     let path = path.filter(|_| is_of_file).map(|span| span.text.as_str());
     let is_wanted = |place: FileLine<'_>| path.is_none_or(|path| is_same(path, place.file));
     let first =

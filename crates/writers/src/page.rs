@@ -147,7 +147,7 @@ pub(super) fn below_title(entry: &Entry, title: &str) -> Option<Entry> {
     let text = text.clone().without_start(line.len());
     let text = text.clone().without_start(text.len() - text.trim_start_matches('\n').len());
     let mut below = entry.clone();
-    below.view.body[0] = Block::Prose { text, role: role.clone() };
+    below.view.body[0] = Block::Prose { text, role: *role };
     Some(below)
 }
 

@@ -31,7 +31,7 @@ use std::sync::{Arc, LazyLock};
 use jiff::tz::TimeZone;
 
 use crate::page;
-use streamfmt_core::entry::{Block, Entry, Line, Span, View};
+use streamfmt_core::entry::{Block, Entry, Line, Role, Span, View};
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Group, Node, Relation, Subagent};
 use streamfmt_core::profile::{Layout, Wrap};
@@ -154,21 +154,25 @@ impl Look {
         }
     }
 
-    fn style(&self, role: &str) -> Style {
+    #[inline]
+    fn style(&self, role: impl Into<Role>) -> Style {
         self.theme().map(|theme| theme.style(role)).unwrap_or_default()
     }
 
-    fn exact_style(&self, role: &str) -> Option<Style> {
+    #[inline]
+    fn exact_style(&self, role: impl Into<Role>) -> Option<Style> {
         self.theme()?.exact_style(role)
     }
 
-    fn piece<'a>(&self, role: &'a str, text: &'a str) -> StyledText<'a> {
+    #[inline]
+    fn piece<'a>(&self, role: impl Into<Role>, text: &'a str) -> StyledText<'a> {
+        let role = role.into();
         StyledText { text, role, style: self.style(role), link: None, is_spelled: false }
     }
 
-    /// Returns the role of a mark, or an empty string where nothing is painted.
-    fn mark_role(&self, name: &str) -> String {
-        if matches!(self.paint, Paint::Plain) { String::new() } else { format!("mark.{name}") }
+    /// Returns the role of a mark. Where nothing is painted, it doesn't matter.
+    fn mark_role(&self, name: &str) -> Role {
+        if matches!(self.paint, Paint::Plain) { "mark".into() } else { Role::of_mark(name) }
     }
 
     fn is_ansi(&self) -> bool {
@@ -362,7 +366,7 @@ fn dated_heading(entry: &Entry, zone: &TimeZone) -> Option<Entry> {
         parts.map(|(role, text)| Span::new(role, Text::own(text)))
     };
     let date = Span::new("session.date", Text::clean_owned(date));
-    match spans.iter().position(|span| span.role.name() == "session.id") {
+    match spans.iter().position(|span| span.role == Role::of("session.id")) {
         Some(id) => drop(spans.splice(id..id, [date].into_iter().chain(separator()))),
         None => spans.extend(separator().into_iter().chain([date])),
     }
@@ -521,8 +525,7 @@ fn titled(mark: Option<&'static str>, title: &Line, writer: &mut RowWriter<'_>) 
     let level = if shape.is_empty() {
         writer.shift(look.layout.margin)
     } else {
-        let role = look.mark_role(name);
-        writer.mark(look.piece(&role, shape), wrap::width(shape))
+        writer.mark(look.piece(look.mark_role(name), shape), wrap::width(shape))
     };
     writer.hanging(title, if mark.is_none() { look.hang } else { 0 });
     writer.dedent(level);
@@ -536,9 +539,11 @@ fn below_mark(mark: Option<&'static str>, blocks: &[Block], writer: &mut RowWrit
     let level = if shape.is_empty() {
         writer.shift(margin)
     } else {
-        let role = look.mark_role(name);
         let gap = margin.saturating_sub(wrap::width(shape)).max(1);
-        writer.indent(&[look.piece(&role, shape), StyledText::blank(gap)], &[StyledText::blank(margin)])
+        writer.indent(
+            &[look.piece(look.mark_role(name), shape), StyledText::blank(gap)],
+            &[StyledText::blank(margin)],
+        )
     };
     writer.blocks(blocks);
     if !shape.is_empty() {

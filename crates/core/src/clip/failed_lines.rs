@@ -67,7 +67,7 @@ pub(super) fn keep(body: &mut Vec<Block>, sizes: &[Option<BlockSize>], limit: Bl
             text: text.slice(part.start, part.end),
             lang: lang.clone(),
             start: start.map(|start| start.saturating_add(line)),
-            role: role.clone(),
+            role,
         });
         line += memchr_iter(b'\n', text[part.clone()].as_bytes()).count() as u64;
         end = part.end;

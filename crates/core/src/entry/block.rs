@@ -159,11 +159,13 @@ impl Block {
     pub const TYPES: &'static [&'static str] = Self::VARIANTS;
 
     /// Verbatim text without language or line numbers.
+    #[inline]
     pub fn text(role: impl Into<Role>, text: impl Into<Text>) -> Self {
         Self::Code { text: text.into(), lang: None, start: None, role: role.into() }
     }
 
     /// Markdown.
+    #[inline]
     pub fn prose(role: impl Into<Role>, text: impl Into<Text>) -> Self {
         Self::Prose { text: text.into(), role: role.into() }
     }
@@ -179,9 +181,9 @@ impl Block {
     }
 
     /// The text of prose or code, with its role.
-    pub fn source(&self) -> Option<(&Role, &Text)> {
+    pub fn source(&self) -> Option<(Role, &Text)> {
         match self {
-            Self::Prose { text, role } | Self::Code { text, role, .. } => Some((role, text)),
+            Self::Prose { text, role } | Self::Code { text, role, .. } => Some((*role, text)),
             _ => None,
         }
     }
@@ -314,9 +316,9 @@ impl Block {
                 text: end(text),
                 lang: lang.clone(),
                 start: start.map(|start| start.saturating_add(skipped as u64)),
-                role: role.clone(),
+                role: *role,
             },
-            Self::Prose { text, role } => Self::Prose { text: end(text), role: role.clone() },
+            Self::Prose { text, role } => Self::Prose { text: end(text), role: *role },
             Self::Lines { lines } => Self::Lines { lines: lines.split_off(skipped) },
             Self::List { items } => Self::List { items: items.split_off(skipped) },
             Self::Table { head, rows } => Self::Table { head: head.clone(), rows: rows.split_off(skipped) },

@@ -1,51 +1,22 @@
 //! The lines of an entry, and their spans.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::find::find;
 use crate::text::Text;
-
-/// The meaning of a span: a dotted name such as `tool.name`, which falls back to its parent `tool`.
-/// Any name is allowed; `docs/roles.md` lists those in use.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Role(Cow<'static, str>);
+use crate::theme::Role;
 
 impl Role {
-    /// The role of a name that is known at compile time.
-    pub const fn of(name: &'static str) -> Self {
-        Self(Cow::Borrowed(name))
-    }
-
-    /// The role of this name, if it is valid: up to 64 letters, digits, `_`, `-`, and dots between them.
-    pub fn parse(name: &str) -> Option<Self> {
-        let is_part = |part: &str| {
-            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-        };
-        (name.len() <= 64 && name.split('.').all(is_part)).then(|| Self(Cow::Owned(name.to_owned())))
-    }
-
-    /// The dotted name.
-    pub fn name(&self) -> &str {
-        &self.0
-    }
-
     /// The layout of text with this role, in every theme.
-    pub fn text_layout(&self) -> TextLayout {
-        Self::layout_of(self.name())
-    }
-
-    /// Like [`Role::text_layout`], by the role's name.
-    pub fn layout_of(name: &str) -> TextLayout {
-        match name {
-            "call.command" => TextLayout::Command,
-            "call.value" => TextLayout::Value,
-            "prompt" => TextLayout::Typed,
-            FOLDED => TextLayout::Folded,
-            HIDDEN => TextLayout::Hidden,
+    pub fn text_layout(self) -> TextLayout {
+        match self {
+            role if role == Self::of("call.command") => TextLayout::Command,
+            role if role == Self::of("call.value") => TextLayout::Value,
+            role if role == Self::of("prompt") => TextLayout::Typed,
+            role if role == Self::of(FOLDED) => TextLayout::Folded,
+            role if role == Self::of(HIDDEN) => TextLayout::Hidden,
             _ => TextLayout::Plain,
         }
     }
@@ -75,12 +46,6 @@ pub enum TextLayout {
     Folded,
     /// Like `Folded`, but the summary itself isn't written either if the format can't unfold it.
     Hidden,
-}
-
-impl From<&'static str> for Role {
-    fn from(name: &'static str) -> Self {
-        Self::of(name)
-    }
 }
 
 /// A text without line feeds: they are replaced by `␊`, so that no text can begin a new line
@@ -154,14 +119,14 @@ pub struct Span {
 impl Clone for Span {
     fn clone(&self) -> Self {
         let Self { text, role, link, is_spelled } = self;
-        Self { text: text.clone(), role: role.clone(), link: link.clone(), is_spelled: *is_spelled }
+        Self { text: text.clone(), role: *role, link: link.clone(), is_spelled: *is_spelled }
     }
 
     /// Reuses the allocations.
     fn clone_from(&mut self, source: &Self) {
         let Self { text, role, link, is_spelled } = self;
         text.clone_from(&source.text);
-        role.clone_from(&source.role);
+        *role = source.role;
         link.clone_from(&source.link);
         *is_spelled = source.is_spelled;
     }
@@ -169,6 +134,7 @@ impl Clone for Span {
 
 impl Span {
     /// A span without a link.
+    #[inline]
     pub fn new(role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
         Self { text: text.into(), role: role.into(), link: None, is_spelled: false }
     }
@@ -178,7 +144,7 @@ impl Span {
     /// treat it like any other text.
     #[must_use]
     pub fn spelled(&self, text: Text) -> Self {
-        Self { text: OneLine(text), role: self.role.clone(), link: self.link.clone(), is_spelled: true }
+        Self { text: OneLine(text), role: self.role, link: self.link.clone(), is_spelled: true }
     }
 
     /// The same span as a link to `target`.
@@ -211,6 +177,7 @@ impl Clone for Line {
 
 impl Line {
     /// A line of one span.
+    #[inline]
     pub fn of(role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
         // Capacity for two more spans and the blanks between them: most lines are built from here.
         let mut spans = Vec::with_capacity(5);
@@ -226,6 +193,7 @@ impl Line {
     }
 
     /// Adds a span, after a blank if the line has spans already. Empty text adds nothing.
+    #[inline]
     pub fn push(&mut self, role: impl Into<Role>, text: impl Into<OneLine>) {
         self.push_span(Span::new(role, text));
     }
@@ -242,6 +210,7 @@ impl Line {
     }
 
     /// [`Line::push`] for building in one expression.
+    #[inline]
     #[must_use]
     pub fn with(mut self, role: impl Into<Role>, text: impl Into<OneLine>) -> Self {
         self.push(role, text);

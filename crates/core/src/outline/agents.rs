@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::clip::start_of;
-use crate::entry::{Entry, Line};
+use crate::entry::{Entry, Line, Role};
 use crate::item::{Action, Id, Kind};
 use crate::session::Map;
 use crate::text::Text;
@@ -91,7 +91,7 @@ impl AgentNumbers {
 
 /// The name of a sub-agent, from the title of its call: the task, else the kind of agent.
 fn name(title: &Line) -> Option<Text> {
-    let of = |role: &str| title.spans.iter().find(|span| span.role.name() == role && !span.text.is_empty());
-    let span = of("call.arg").or_else(|| of("tool.agent"))?;
+    let of = |role| title.spans.iter().find(|span| span.role == role && !span.text.is_empty());
+    let span = of(Role::of("call.arg")).or_else(|| of(Role::of("tool.agent")))?;
     Some(start_of(&span.text, MAX_NAME))
 }

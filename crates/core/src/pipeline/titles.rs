@@ -110,7 +110,7 @@ fn is_same(one: &Line, other: &Line) -> bool {
 /// The lines of a body that aren't blank, and their roles: of a command or another long argument.
 fn lines(body: &[Block]) -> impl Iterator<Item = (Role, &str)> {
     let texts = body.iter().filter_map(Block::source);
-    let lines = texts.flat_map(|(role, text)| text.split('\n').map(|line| (role.clone(), line.trim())));
+    let lines = texts.flat_map(|(role, text)| text.split('\n').map(move |line| (role, line.trim())));
     lines.filter(|(_, line)| !line.is_empty())
 }
 

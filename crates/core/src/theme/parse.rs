@@ -102,6 +102,7 @@ fn merge(
     }
     let liked: HashSet<&str> =
         drafts.values().filter_map(|(_, draft)| Some(draft.like.as_ref()?.get_ref().as_str())).collect();
+    let mut roles = ByName::default();
     for (role, (index, draft)) in &drafts {
         // A role to which others refer is taken as intended, even if its name is unknown.
         if !draft.at.is_empty()
@@ -117,9 +118,9 @@ fn merge(
                 files[*index].report(like.span(), message);
             }
         }
-        theme.roles.insert(role.clone(), style);
+        roles.insert(role.clone(), style);
     }
-    (theme, problems.take())
+    (theme.styled(roles), problems.take())
 }
 
 /// The definition of each role, and the index of its file.

@@ -1,17 +1,19 @@
-//! The table of the roles that themes can style. It is used to detect misspelled roles.
+//! Roles, and the table of those that themes can style. The table is also used to detect misspelled roles.
 //!
 //! Any name may be added below each of them: `tool.name.mine` has the style of `tool.name`. So a name is reported only if
 //! no part of it is known, or if its first unknown part is spelled almost like a known one.
 
-use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::fmt;
+use std::iter;
+use std::sync::{Mutex, PoisonError};
 
 use foldhash::fast::FixedState;
+use indexmap::IndexSet;
+use serde::{Serialize, Serializer};
 
-use super::glyph;
 use crate::nearest::nearest;
 
-/// All roles that entries, writers and the built-in themes use, except those of marks.
+/// All roles that entries, writers and the built-in themes use. The marks are the glyphs.
 #[rustfmt::skip]
 const ROLES: &[&str] = &[
     "text", "strong", "muted", "faint", "accent", "code", "link", "path", "time", "nest", "agent", "agent.1", "agent.2", "agent.3", "agent.4", "agent.5", "elided", "image",
@@ -42,25 +44,143 @@ const ROLES: &[&str] = &[
     "syntax.type", "syntax.variable", "syntax.tag", "syntax.attribute", "syntax.operator", "syntax.heading",
     "syntax.inserted", "syntax.deleted", "syntax.invalid",
     "mark",
+    "mark.call", "mark.result", "mark.output", "mark.inside", "mark.ok", "mark.error", "mark.warning", "mark.notice", "mark.prompt",
+    "mark.reply", "mark.thinking", "mark.plan", "mark.session", "mark.outcome-ok", "mark.outcome-error", "mark.totals", "mark.nest",
+    "mark.elided", "mark.command", "mark.arrow", "mark.image", "mark.quote", "mark.diff-add", "mark.diff-remove", "mark.diff-keep",
+    "mark.diff-hunk", "mark.plain", "mark.open", "mark.active", "mark.done", "mark.failed", "mark.row", "mark.column", "mark.cross",
 ];
 
 /// The shortest part of a name that is compared with others: shorter ones are similar to too many.
 const SHORTEST: usize = 3;
 
-/// All roles in use.
-static KNOWN: LazyLock<HashSet<String, FixedState>> = LazyLock::new(|| {
-    let marks = glyph::names().map(|name| format!("mark.{name}"));
-    ROLES.iter().map(|role| (*role).to_owned()).chain(marks).collect()
-});
+/// The number of the role at the place of each name. A constant rather than a static, so that the compiler finds the number of a literal in
+/// other crates as well.
+const PLACES: [u8; 1 << PLACE_BITS] = {
+    let mut places = [FREE; 1 << PLACE_BITS];
+    let mut number = 0;
+    while number < ROLES.len() {
+        let place = place(ROLES[number]);
+        assert!(number < FREE as usize && places[place] == FREE, "this name needs another FACTOR");
+        places[place] = number as u8;
+        number += 1;
+    }
+    places
+};
 
-/// The roles in use, in no order.
+/// No role has this number.
+const FREE: u8 = u8::MAX;
+
+/// The number of places as a power of two, and a factor by which no two names of the list have the same place.
+const PLACE_BITS: u32 = 12;
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The place of a name: a hash of its length and five of its bytes. These differ for all names of the list.
+#[inline]
+const fn place(name: &str) -> usize {
+    let (bytes, length) = (name.as_bytes(), name.len());
+    if length == 0 {
+        return 0;
+    }
+    let end = [bytes[length - 1], bytes[length.saturating_sub(2)], bytes[length.saturating_sub(3)]];
+    let mixed = [bytes[0], bytes[length / 2], end[0], end[1], end[2], length as u8, 0, 0];
+    (u64::from_le_bytes(mixed).wrapping_mul(FACTOR) >> (u64::BITS - PLACE_BITS)) as usize
+}
+
+/// The most names that are entered at run time.
+const MOST_ENTERED: usize = 4096;
+
+/// The names entered at run time. They are shared by the whole process and stay: the number of a role means the same everywhere.
+static ENTERED: Mutex<IndexSet<&'static str, FixedState>> =
+    Mutex::new(IndexSet::with_hasher(FixedState::with_seed(0)));
+
+/// The meaning of a span: a dotted name such as `tool.name`, which falls back to its parent `tool`.
+/// Any name is allowed; `docs/roles.md` lists those in use.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Role(#[cfg_attr(feature = "schema", schemars(with = "String"))] u16);
+
+impl Role {
+    /// The role of a name that is known at compile time, where it costs nothing if it is in the list.
+    #[inline]
+    pub fn of(name: &'static str) -> Self {
+        Self::listed(name).unwrap_or_else(|| Self::entered(name))
+    }
+
+    /// The role of this name, if it is valid: up to 64 letters, digits, `_`, `-`, and dots between them. A process remembers 4,096
+    /// names that aren't in the list; any further name becomes its nearest known parent, or `text`.
+    pub fn parse(name: &str) -> Option<Self> {
+        let is_part = |part: &str| {
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        let is_valid = || name.len() <= 64 && name.split('.').all(is_part);
+        Self::listed(name).or_else(|| is_valid().then(|| Self::entered(name)))
+    }
+
+    /// The role of the glyph called `name`.
+    pub fn of_mark(name: &str) -> Self {
+        Self::parse(&["mark.", name].concat()).unwrap_or(Self::of("mark"))
+    }
+
+    /// The dotted name.
+    pub fn name(self) -> &'static str {
+        let listed = ROLES.get(self.number()).copied();
+        listed.unwrap_or_else(|| {
+            let all = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
+            all.get_index(self.number() - ROLES.len()).copied().unwrap_or("text")
+        })
+    }
+
+    /// Its number: for a role of the list, its index in [`roles`]; for others, a larger one.
+    pub fn number(self) -> usize {
+        self.0.into()
+    }
+
+    #[inline]
+    fn listed(name: &str) -> Option<Self> {
+        let number = PLACES[place(name)];
+        ROLES.get(usize::from(number)).is_some_and(|known| *known == name).then_some(Self(number.into()))
+    }
+
+    #[cold]
+    fn entered(name: &str) -> Self {
+        let mut all = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MOST_ENTERED && !all.contains(name) {
+            // It is never freed, which the limit makes affordable.
+            all.insert(Box::leak(name.into()));
+        }
+        let entered = |name| Some(Self((ROLES.len() + all.get_index_of(name)?) as u16));
+        let mut names = iter::successors(Some(name), |name| Some(name.rsplit_once('.')?.0));
+        names.find_map(|name| Self::listed(name).or_else(|| entered(name))).unwrap_or(Self::of("text"))
+    }
+}
+
+impl From<&'static str> for Role {
+    #[inline]
+    fn from(name: &'static str) -> Self {
+        Self::of(name)
+    }
+}
+
+impl fmt::Debug for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.name(), f)
+    }
+}
+
+impl Serialize for Role {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The names of the roles in use, by their numbers.
 pub fn roles() -> impl Iterator<Item = &'static str> {
-    KNOWN.iter().map(String::as_str)
+    ROLES.iter().copied()
 }
 
 /// Whether a role is one of those in use.
 pub fn is_role(role: &str) -> bool {
-    KNOWN.contains(role)
+    Role::listed(role).is_some()
 }
 
 /// A message if the name of a role is probably wrong: if no part of it is known, or if it is a few letters off or
@@ -69,7 +189,7 @@ pub fn wrong_role(role: &str) -> Option<String> {
     if is_role(role) {
         return None;
     }
-    let mut known: Vec<&str> = KNOWN.iter().map(String::as_str).collect();
+    let mut known: Vec<&str> = roles().collect();
     known.sort_unstable();
     let is_group = |name: &str| known.iter().any(|role| is_below(role, name));
     let mut parent = "";
@@ -117,7 +237,7 @@ fn part_below<'r>(role: &'r str, parent: &str) -> Option<&'r str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::theme::{Appearance, Theme};
+    use crate::theme::{Appearance, Theme, glyph};
 
     #[test]
     fn typos_are_found_and_roles_of_plugins_are_not() {
@@ -155,6 +275,16 @@ mod tests {
     }
 
     #[test]
+    fn every_name_has_a_number_and_one_too_many_becomes_its_parent() {
+        for (number, name) in roles().enumerate() {
+            assert_eq!((Role::parse(name).unwrap().number(), Role::of(name).name()), (number, name));
+        }
+        let mine = Role::parse("tool.name.mine").unwrap();
+        assert_eq!((mine, mine.name()), (Role::of("tool.name.mine"), "tool.name.mine"));
+        assert_eq!([Role::parse(""), Role::parse("a..b"), Role::parse("a b")], [None; 3]);
+    }
+
+    #[test]
     fn the_roles_of_the_built_in_themes_are_known_and_all_are_in_the_list_for_users() {
         let page = include_str!("../../../../docs/roles.md");
         for name in Theme::builtin_names() {
@@ -163,7 +293,10 @@ mod tests {
                 assert_eq!(wrong_role(role), None, "{name}");
             }
         }
-        for role in ROLES {
+        for mark in glyph::names() {
+            assert!(is_role(&format!("mark.{mark}")), "{mark}");
+        }
+        for role in roles().filter(|role| !role.starts_with("mark.")) {
             assert!(page.contains(&format!("`{role}`")) || role.starts_with("markdown.heading."), "{role}");
         }
     }

@@ -26,7 +26,7 @@ fn read(text: &str) -> (Theme, Vec<String>) {
     read_on(Appearance::Dark, text)
 }
 
-fn fg(theme: &Theme, role: &str) -> Option<Color> {
+fn fg(theme: &Theme, role: &'static str) -> Option<Color> {
     theme.style(role).fg
 }
 
@@ -347,7 +347,7 @@ fn good_and_bad_look_different_to_every_eye() {
     for (name, theme) in builtins().filter(|(name, _)| name.starts_with("colorblind")) {
         for eye in [without_green, without_red] {
             let seen = |color: Option<Color>| Lab::seen_through(&eye, color.unwrap().rgb().unwrap());
-            let far = |one: &str, other: &str| {
+            let far = |one: &'static str, other: &'static str| {
                 let (one, other) = (theme.style(one), theme.style(other));
                 let ground = one.bg.map(|bg| seen(Some(bg)).distance(seen(other.bg)).sqrt());
                 (seen(one.fg).distance(seen(other.fg)).sqrt(), ground)

@@ -136,6 +136,7 @@ impl ResultContext<'_> {
         self.remark("result.error", text);
     }
 
+    #[inline]
     fn remark(&mut self, role: &'static str, text: impl Into<Text>) {
         if !self.title.is_empty() {
             self.title.spans.push(Span::new("result.note", Text::own(" · ")));
@@ -160,6 +161,7 @@ impl ResultContext<'_> {
         }
     }
 
+    #[inline]
     pub(super) fn code(&mut self, role: &'static str, text: Text) {
         if !text.trim().is_empty() {
             self.body.push(Block::text(role, text));

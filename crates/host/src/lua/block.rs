@@ -252,11 +252,11 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Converts an answer to one line. The elements of a list are words, separated by blanks where [`needs_blank`] says so.
-    pub(super) fn line(&self, answer: &Value, role: &Role) -> Result<Line, AnswerFault> {
+    pub(super) fn line(&self, answer: &Value, role: Role) -> Result<Line, AnswerFault> {
         self.line_of(self.part(answer)?, role)
     }
 
-    fn line_of(&self, part: Part, role: &Role) -> Result<Line, AnswerFault> {
+    fn line_of(&self, part: Part, role: Role) -> Result<Line, AnswerFault> {
         let words = match part {
             Part::Group(words) => words,
             part => return Ok(Line { spans: self.spans(part, role)? }),
@@ -293,10 +293,10 @@ impl<'a> AnswerReader<'a> {
             Part::Text { text, role } => text_piece(None, text, self.role(role, "text")?),
             Part::Header { mark, call, line, arg } => {
                 let line =
-                    line.map_or_else(|| Ok(Line::default()), |line| self.line_of(*line, &Role::of("text")));
+                    line.map_or_else(|| Ok(Line::default()), |line| self.line_of(*line, "text".into()));
                 let mut line = if call.is_some() { (self.label)() } else { line? };
                 let arg =
-                    arg.map_or_else(|| Ok(Line::default()), |arg| self.line_of(*arg, &Role::of("call.arg")))?;
+                    arg.map_or_else(|| Ok(Line::default()), |arg| self.line_of(*arg, "call.arg".into()))?;
                 if !line.is_empty() && !arg.is_empty() {
                     line.spans.push(Span::new("text", Text::own(" ")));
                 }
@@ -305,7 +305,7 @@ impl<'a> AnswerReader<'a> {
             }
             Part::Note { level, text } => self.note(&level, *text)?,
             Part::Line(_) | Part::Span { .. } | Part::Path { .. } | Part::Link { .. } => {
-                let line = Line { spans: self.spans(part, &Role::of("text"))? };
+                let line = Line { spans: self.spans(part, "text".into())? };
                 BlockPiece::Line { mark: None, line, is_title: false }
             }
             part => BlockPiece::Block(self.block(part)?),
@@ -339,7 +339,7 @@ impl<'a> AnswerReader<'a> {
                 let rows = rows.into_iter().map(|row| self.cells(row, "text")).collect::<Result<_, _>>()?;
                 let table = Block::Table { head, rows };
                 let Some(title) = title else { return Ok(table) };
-                let summary = self.line_of(*title, &Role::of("details.summary"))?;
+                let summary = self.line_of(*title, "details.summary".into())?;
                 Block::Details { summary, body: vec![table] }
             }
             Part::Kv { pairs } => self.pairs(pairs)?,
@@ -350,7 +350,7 @@ impl<'a> AnswerReader<'a> {
             Part::Image { media, bytes, name } => Block::Image { media, bytes, name, picture: None },
             Part::Elided { lines, bytes } => Block::Elided { lines, bytes },
             Part::Details { summary, blocks } => {
-                let summary = self.line_of(*summary, &Role::of("details.summary"))?;
+                let summary = self.line_of(*summary, "details.summary".into())?;
                 let mut inside = Vec::new();
                 blocks.map_or(Ok(()), |blocks| self.add(*blocks, &mut inside))?;
                 Block::Details { summary, body: self::blocks(inside) }
@@ -368,25 +368,25 @@ impl<'a> AnswerReader<'a> {
         Ok(match text {
             Part::Plain(text) => text_piece(Some(mark), text, Role::of(role)),
             text => {
-                let line = self.line_of(text, &Role::of(role))?;
+                let line = self.line_of(text, role.into())?;
                 BlockPiece::Line { mark: Some(mark), line, is_title: false }
             }
         })
     }
 
     /// Converts a part of a line to spans.
-    fn spans(&self, part: Part, role: &Role) -> Result<Vec<Span>, AnswerFault> {
+    fn spans(&self, part: Part, role: Role) -> Result<Vec<Span>, AnswerFault> {
         match part {
             Part::Line(parts) => parts.into_iter().map(|part| self.span(part, role)).collect(),
             part => Ok(vec![self.span(part, role)?]),
         }
     }
 
-    fn span(&self, part: Part, role: &Role) -> Result<Span, AnswerFault> {
+    fn span(&self, part: Part, role: Role) -> Result<Span, AnswerFault> {
         Ok(match part {
-            Part::Plain(text) => Span::new(role.clone(), text),
+            Part::Plain(text) => Span::new(role, text),
             Part::Text { text, role: own } | Part::Span { text, role: own } => {
-                Span::new(self.role(own, role.clone())?, text)
+                Span::new(self.role(own, role)?, text)
             }
             Part::Path { path, role } => Span::new(self.role(role, "call.arg")?, self.facts.relative(path)),
             Part::Link { text, url, role } => Span::new(self.role(role, "link")?, text).linked(url),
@@ -405,7 +405,7 @@ impl<'a> AnswerReader<'a> {
                 ));
             }
             cells.resize(place - 1, Line::default());
-            cells.push(self.line_of(cell, &Role::of(role))?);
+            cells.push(self.line_of(cell, role.into())?);
         }
         Ok(cells)
     }
@@ -418,9 +418,9 @@ impl<'a> AnswerReader<'a> {
             }
         };
         let lines = pairs.into_iter().map(|KvPair(key, value)| {
-            let mut line = self.line_of(key, &Role::of("muted"))?;
+            let mut line = self.line_of(key, "muted".into())?;
             line.spans.push(Span::new("muted", Text::own(": ")));
-            line.spans.extend(self.line_of(value, &Role::of("text"))?.spans);
+            line.spans.extend(self.line_of(value, "text".into())?.spans);
             Ok(line)
         });
         Ok(Block::Lines { lines: lines.collect::<Result<_, AnswerFault>>()? })
@@ -431,7 +431,7 @@ impl<'a> AnswerReader<'a> {
             Part::Point { point, text } => (point, *text),
             text => (Point::Plain, text),
         };
-        Ok(ListItem { point, line: self.line_of(text, &Role::of("text"))? })
+        Ok(ListItem { point, line: self.line_of(text, "text".into())? })
     }
 
     /// Compares two texts.

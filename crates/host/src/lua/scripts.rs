@@ -160,8 +160,8 @@ impl Answers for LayerAnswers<'_> {
         })
     }
 
-    fn line(&self, field: ToolField, role: &Role) -> Given<Line> {
-        let of_text = |text| Line::of(role.clone(), text);
+    fn line(&self, field: ToolField, role: Role) -> Given<Line> {
+        let of_text = |text| Line::of(role, text);
         self.first(field, of_text, |reader, value| {
             let line = reader.line(&value, role)?;
             if field != ToolField::Summary {
@@ -172,7 +172,7 @@ impl Answers for LayerAnswers<'_> {
         })
     }
 
-    fn argument(&self, role: &Role) -> Given<Argument> {
+    fn argument(&self, role: Role) -> Given<Argument> {
         let of_text = |text| Argument::of(role, text);
         self.first(ToolField::Arg, of_text, |reader, value| match value {
             Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),

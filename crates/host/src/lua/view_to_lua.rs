@@ -25,11 +25,11 @@ enum Typed<'a> {
     },
     Span {
         text: &'a str,
-        role: &'a Role,
+        role: Role,
     },
     Link {
         text: &'a str,
-        role: &'a Role,
+        role: Role,
         url: &'a str,
     },
     Diff {
@@ -75,7 +75,7 @@ impl Serialize for LineTable<'_> {
         let mut table = serializer.serialize_map(Some(self.0.spans.len() + 1))?;
         table.serialize_entry("type", "line")?;
         for (place, span) in (1..).zip(&self.0.spans) {
-            let (text, role) = (&*span.text, &span.role);
+            let (text, role) = (&*span.text, span.role);
             let span = match &span.link {
                 Some(url) => Typed::Link { text, role, url },
                 None => Typed::Span { text, role },
@@ -169,8 +169,8 @@ pub(super) fn line_to_lua(lua: &Lua, line: &Line) -> mlua::Result<Table> {
 }
 
 /// A Markdown heading.
-pub(super) fn heading(lua: &Lua, level: u8, text: &Text, role: &Role) -> mlua::Result<Table> {
-    let table = line_to_lua(lua, &Line::of(role.clone(), text.clone()))?;
+pub(super) fn heading(lua: &Lua, level: u8, text: &Text, role: Role) -> mlua::Result<Table> {
+    let table = line_to_lua(lua, &Line::of(role, text.clone()))?;
     unlimited(lua, || {
         table.raw_set("type", "heading")?;
         table.raw_set("level", level)?;

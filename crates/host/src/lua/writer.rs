@@ -305,7 +305,7 @@ impl WriterState {
         for block in blocks {
             match block {
                 Block::Prose { text, role } if self.function_for("prose").is_none() => {
-                    self.spelled_prose(text, role, &mut out);
+                    self.spelled_prose(text, *role, &mut out);
                 }
                 block => out.extend(self.spelled_block(block)),
             }
@@ -334,9 +334,9 @@ impl WriterState {
     }
 
     /// Replaces the headings and code blocks of a Markdown text that the script writes.
-    fn spelled_prose(&self, text: &Text, role: &Role, out: &mut Vec<Block>) {
+    fn spelled_prose(&self, text: &Text, role: Role, out: &mut Vec<Block>) {
         if self.function_for("heading").is_none() && self.function_for("code").is_none() {
-            out.push(Block::Prose { text: text.clone(), role: role.clone() });
+            out.push(Block::Prose { text: text.clone(), role });
             return;
         }
         for part in prose::parts(text) {
@@ -346,7 +346,7 @@ impl WriterState {
                 }
                 prose::MarkdownPart::Code { lang, text, .. } => {
                     let (text, lang) = (text.clone(), lang.clone());
-                    let block = Block::Code { text, lang, start: None, role: role.clone() };
+                    let block = Block::Code { text, lang, start: None, role };
                     self.part_text("code", |lua| view_to_lua::block(lua, &block))
                 }
                 prose::MarkdownPart::Other(_) => None,
@@ -355,7 +355,7 @@ impl WriterState {
                 Some(text) => out.extend(as_block(text)),
                 None if part.source().trim().is_empty() => {}
                 None => {
-                    out.push(Block::Prose { text: part.source().clone().trimmed_end(), role: role.clone() });
+                    out.push(Block::Prose { text: part.source().clone().trimmed_end(), role });
                 }
             }
         }
@@ -406,7 +406,7 @@ impl WriterState {
         let facts = Facts::default();
         let reader = AnswerReader::new(lua, &facts, &Line::default);
         let line = view_to_lua::as_line(lua, value)?;
-        let line = reader.line(&line, &Role::of("text")).map_err(mlua::Error::runtime)?;
+        let line = reader.line(&line, "text".into()).map_err(mlua::Error::runtime)?;
         let text: String = line
             .spans
             .iter()

@@ -73,11 +73,11 @@ pub(crate) enum Argument {
 }
 
 impl Argument {
-    pub(crate) fn of(role: &Role, text: Text) -> Self {
+    pub(crate) fn of(role: Role, text: Text) -> Self {
         if text.len() > SHORT || text.contains('\n') {
             Self::Long(text)
         } else {
-            Self::Short(Line::of(role.clone(), text))
+            Self::Short(Line::of(role, text))
         }
     }
 }
@@ -98,10 +98,10 @@ pub(crate) trait Answers {
     fn word(&self, field: ToolField) -> Option<&str>;
 
     /// The first answer for a field, as one line in this role.
-    fn line(&self, field: ToolField, role: &Role) -> Given<Line>;
+    fn line(&self, field: ToolField, role: Role) -> Given<Line>;
 
     /// The first answer for the argument of a call.
-    fn argument(&self, role: &Role) -> Given<Argument>;
+    fn argument(&self, role: Role) -> Given<Argument>;
 
     /// Whether the answers change the argument shown for the call of a result.
     fn changes_call(&self) -> bool;
@@ -157,7 +157,7 @@ impl Amended<'_> {
 
     /// Replaces the label, icon and argument in the view of a call.
     fn titled(&self, mut view: View) -> View {
-        let arg = self.answers.argument(&Role::of("call.arg"));
+        let arg = self.answers.argument("call.arg".into());
         let icon = self.answers.word(ToolField::Icon);
         let has_label = self.answers.has(ToolField::Label)
             || self.answers.has(ToolField::Role)
@@ -205,8 +205,8 @@ impl Amended<'_> {
     /// The label of a call: the answered one, or the tool's name.
     pub(crate) fn label(&self) -> Line {
         let role = self.answers.word(ToolField::Role).and_then(Role::parse);
-        let usual = role.clone().unwrap_or(Role::of("tool.name"));
-        let mut line = match self.answers.line(ToolField::Label, &usual) {
+        let usual = role.unwrap_or(Role::of("tool.name"));
+        let mut line = match self.answers.line(ToolField::Label, usual) {
             Given::Use(label) => label,
             Given::Hide => Line::default(),
             Given::Nothing => {
@@ -229,7 +229,7 @@ impl Amended<'_> {
     /// Formats a result with the answered summary, which replaces the built-in one or, for a failure, is appended to it. A blank
     /// summary shows nothing, and hides a result that has no other content.
     fn summarised(&self) -> Verdict {
-        let view = match self.answers.line(ToolField::Summary, &Role::of("result.note")) {
+        let view = match self.answers.line(ToolField::Summary, "result.note".into()) {
             Given::Hide => None,
             Given::Nothing => self.built_in_view(),
             Given::Use(title) => {
@@ -279,7 +279,7 @@ fn is_blank(line: &Line) -> bool {
 
 /// The index after the span with the tool's name.
 fn name_end(title: &Line) -> usize {
-    title.spans.iter().position(|span| span.role.name() == "tool.name").map_or(0, |at| at + 1)
+    title.spans.iter().position(|span| span.role == Role::of("tool.name")).map_or(0, |at| at + 1)
 }
 
 /// Removes the long form of an argument, which another one replaces, and returns its language and role. If the detail isn't
@@ -291,7 +291,7 @@ fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>,
     let mut first = None;
     body.retain_mut(|block| match block {
         Block::Code { lang, role, .. } if role.name().starts_with("call.") => {
-            first = first.take().or_else(|| Some((lang.take(), role.clone())));
+            first = first.take().or_else(|| Some((lang.take(), *role)));
             false
         }
         Block::Lines { lines } => {

@@ -66,11 +66,11 @@ impl Answers for RuleAnswers<'_> {
         })
     }
 
-    fn line(&self, field: ToolField, role: &Role) -> Given<Line> {
-        self.text(field).map_or(Given::Nothing, |text| Given::Use(Line::of(role.clone(), text)))
+    fn line(&self, field: ToolField, role: Role) -> Given<Line> {
+        self.text(field).map_or(Given::Nothing, |text| Given::Use(Line::of(role, text)))
     }
 
-    fn argument(&self, role: &Role) -> Given<Argument> {
+    fn argument(&self, role: Role) -> Given<Argument> {
         self.text(ToolField::Arg).map_or(Given::Nothing, |text| Given::Use(Argument::of(role, text)))
     }
 

@@ -8,6 +8,8 @@ mod language;
 
 use std::collections::VecDeque;
 
+use streamfmt_core::entry::Role;
+
 use self::language::{LANGUAGES, Language, LanguageFamily, Quote};
 
 /// The longest code that is highlighted, in bytes.
@@ -23,7 +25,7 @@ const PARTS: usize = 16;
 const MAX_HEREDOCS: usize = 8;
 
 /// A part of a line, with its role if it has one.
-pub(super) type HighlightedText<'l> = (&'l str, Option<&'static str>);
+pub(super) type HighlightedText<'l> = (&'l str, Option<Role>);
 
 /// Highlights code line by line.
 #[derive(Clone, Debug)]
@@ -101,7 +103,7 @@ impl Highlighter {
                 self.heredocs.pop_front();
                 return Some(vec![(line, None)]);
             }
-            return Some(vec![(line, Some("syntax.string"))]);
+            return Some(vec![(line, Some(Role::of("syntax.string")))]);
         }
         let heredocs = &mut self.heredocs;
         let (language, has_mark) = (self.language, &self.has_mark);
@@ -145,7 +147,7 @@ impl<'l> LineHighlighter<'l, '_> {
     }
 
     /// Takes the next `length` bytes as a part, merged with the part before if that has the same role.
-    fn take(&mut self, length: usize, role: Option<&'static str>) {
+    fn take(&mut self, length: usize, role: Option<Role>) {
         let end = self.at + length;
         match self.parts.last_mut() {
             Some((part, before)) if *before == role => {
@@ -159,7 +161,7 @@ impl<'l> LineHighlighter<'l, '_> {
 
     /// Takes the next part up to `end`, or the rest of the line if it doesn't end there. Returns the syntax that is open after it, which is
     /// `inside` in the latter case.
-    fn take_to(&mut self, end: Option<usize>, role: &'static str, inside: OpenSyntax) -> OpenSyntax {
+    fn take_to(&mut self, end: Option<usize>, role: Role, inside: OpenSyntax) -> OpenSyntax {
         self.take(end.unwrap_or(self.rest().len()), Some(role));
         if end.is_some() { OpenSyntax::Nothing } else { inside }
     }
@@ -167,9 +169,9 @@ impl<'l> LineHighlighter<'l, '_> {
     /// Takes a line of a diff.
     fn change(&mut self) {
         let role = match self.line.as_bytes() {
-            [b'@', b'@', ..] => Some("syntax.heading"),
-            [b'+', ..] => Some("syntax.inserted"),
-            [b'-', ..] => Some("syntax.deleted"),
+            [b'@', b'@', ..] => Some(Role::of("syntax.heading")),
+            [b'+', ..] => Some(Role::of("syntax.inserted")),
+            [b'-', ..] => Some(Role::of("syntax.deleted")),
             _ => None,
         };
         self.take(self.line.len(), role);
@@ -180,9 +182,11 @@ impl<'l> LineHighlighter<'l, '_> {
         match inside {
             OpenSyntax::Comment(close) => {
                 let end = self.rest().find(close).map(|at| at + close.len());
-                self.take_to(end, "syntax.comment", inside)
+                self.take_to(end, Role::of("syntax.comment"), inside)
             }
-            OpenSyntax::Text(quote) => self.take_to(string_end(self.rest(), quote), "syntax.string", inside),
+            OpenSyntax::Text(quote) => {
+                self.take_to(string_end(self.rest(), quote), Role::of("syntax.string"), inside)
+            }
             OpenSyntax::Tag => self.in_tag(),
             OpenSyntax::Nothing => self.outside(),
         }
@@ -201,17 +205,17 @@ impl<'l> LineHighlighter<'l, '_> {
         }
         match first {
             ' ' => self.take(rest.bytes().take_while(|byte| *byte == b' ').count(), None),
-            '0'..='9' => self.take(number_length(rest), Some("syntax.number")),
+            '0'..='9' => self.take(number_length(rest), Some(Role::of("syntax.number"))),
             '$' if self.language.family == LanguageFamily::Shell => self.variable(),
             '-' if self.language.family == LanguageFamily::Shell && self.is_after_blank() => {
                 let is_end = |ch: char| ch.is_whitespace() || "=;|&()<>".contains(ch);
                 let length = rest.find(is_end).unwrap_or(rest.len());
-                self.take(length, Some("syntax.attribute"));
+                self.take(length, Some(Role::of("syntax.attribute")));
             }
             '@' | '#'
                 if self.language.family != LanguageFamily::Shell && is_word(rest[1..].chars().next()) =>
             {
-                self.take(1 + word_length(&rest[1..]), Some("syntax.attribute"));
+                self.take(1 + word_length(&rest[1..]), Some(Role::of("syntax.attribute")));
             }
             '<' if self.language.family == LanguageFamily::Shell => self.redirection(),
             _ if is_word(Some(first)) => self.word(),
@@ -230,11 +234,11 @@ impl<'l> LineHighlighter<'l, '_> {
     fn marked(&mut self) -> Option<OpenSyntax> {
         let rest = self.rest();
         if let Some((open, close)) = self.language.block.filter(|(open, _)| rest.starts_with(open)) {
-            self.take(open.len(), Some("syntax.comment"));
+            self.take(open.len(), Some(Role::of("syntax.comment")));
             return Some(OpenSyntax::Comment(close));
         }
         if self.is_comment() {
-            self.take(rest.len(), Some("syntax.comment"));
+            self.take(rest.len(), Some(Role::of("syntax.comment")));
             return Some(OpenSyntax::Nothing);
         }
         let is_open = |quote: &&Quote| rest.starts_with(quote.mark) && (!quote.single || is_character(rest));
@@ -264,7 +268,7 @@ impl<'l> LineHighlighter<'l, '_> {
         let end = string_end(&self.rest()[length..], quote).map(|end| length + end);
         let is_key = self.language.family == LanguageFamily::Data
             && end.is_some_and(|end| self.rest()[end..].trim_start().starts_with([':', '=']));
-        let role = if is_key { "syntax.attribute" } else { "syntax.string" };
+        let role = if is_key { Role::of("syntax.attribute") } else { Role::of("syntax.string") };
         self.command = false;
         self.take_to(end, role, OpenSyntax::Text(quote))
     }
@@ -296,9 +300,9 @@ impl<'l> LineHighlighter<'l, '_> {
         match rest.chars().next() {
             Some('{') => {
                 let length = rest.find('}').map_or(rest.len(), |end| end + 1);
-                self.take(1 + length, Some("syntax.variable"));
+                self.take(1 + length, Some(Role::of("syntax.variable")));
             }
-            first if is_word(first) => self.take(1 + word_length(rest), Some("syntax.variable")),
+            first if is_word(first) => self.take(1 + word_length(rest), Some(Role::of("syntax.variable"))),
             _ => self.take(1, None),
         }
     }
@@ -318,33 +322,35 @@ impl<'l> LineHighlighter<'l, '_> {
             LanguageFamily::Data => self.data_word(word, behind),
             LanguageFamily::Shell => {
                 let role = match word {
-                    _ if behind.starts_with('=') => Some("syntax.variable"),
-                    "in" if std::mem::take(&mut self.is_before_in) => Some("syntax.keyword"),
+                    _ if behind.starts_with('=') => Some(Role::of("syntax.variable")),
+                    "in" if std::mem::take(&mut self.is_before_in) => Some(Role::of("syntax.keyword")),
                     _ if !self.command => None,
-                    _ if is_keyword(word) => Some("syntax.keyword"),
-                    _ => Some("syntax.function"),
+                    _ if is_keyword(word) => Some(Role::of("syntax.keyword")),
+                    _ => Some(Role::of("syntax.function")),
                 };
                 // These are followed by a name or a value.
                 if self.command && matches!(word, "case" | "for" | "select") {
                     (self.command, self.is_before_in) = (false, true);
                 }
                 // After an assignment or another keyword, the command follows.
-                self.command = self.command && role != Some("syntax.function");
+                self.command = self.command && role != Some(Role::of("syntax.function"));
                 role
             }
-            LanguageFamily::Query if is_keyword(&word.to_ascii_lowercase()) => Some("syntax.keyword"),
-            _ if is_keyword(word) => Some("syntax.keyword"),
+            LanguageFamily::Query if is_keyword(&word.to_ascii_lowercase()) => {
+                Some(Role::of("syntax.keyword"))
+            }
+            _ if is_keyword(word) => Some(Role::of("syntax.keyword")),
             _ => named(word, behind),
         };
         self.take(length, role);
     }
 
-    fn data_word(&self, word: &str, behind: &str) -> Option<&'static str> {
+    fn data_word(&self, word: &str, behind: &str) -> Option<Role> {
         let is_first = self.line[..self.at].trim_start_matches([' ', '\t', '-', '.', '&', '[']).is_empty();
         match behind.trim_start().as_bytes().first() {
-            Some(b':' | b'=') if is_first => Some("syntax.attribute"),
-            Some(b']') if is_first => Some("syntax.heading"),
-            _ => is_constant(word).then_some("syntax.constant"),
+            Some(b':' | b'=') if is_first => Some(Role::of("syntax.attribute")),
+            Some(b']') if is_first => Some(Role::of("syntax.heading")),
+            _ => is_constant(word).then_some(Role::of("syntax.constant")),
         }
     }
 
@@ -357,7 +363,7 @@ impl<'l> LineHighlighter<'l, '_> {
                 self.take(sign, None);
                 let length = name_length(self.rest());
                 if length > 0 {
-                    self.take(length, Some("syntax.tag"));
+                    self.take(length, Some(Role::of("syntax.tag")));
                     return OpenSyntax::Tag;
                 }
             }
@@ -377,14 +383,14 @@ impl<'l> LineHighlighter<'l, '_> {
             '"' | '\'' => {
                 let mark = if first == '"' { "\"" } else { "'" };
                 let Some(end) = rest[1..].find(first) else {
-                    self.take(rest.len(), Some("syntax.string"));
+                    self.take(rest.len(), Some(Role::of("syntax.string")));
                     return OpenSyntax::Text(Quote { mark, long: false, escapes: false, single: false });
                 };
-                self.take(end + 2, Some("syntax.string"));
+                self.take(end + 2, Some(Role::of("syntax.string")));
             }
             _ => match name_length(rest) {
                 0 => self.take(first.len_utf8(), None),
-                length => self.take(length, Some("syntax.attribute")),
+                length => self.take(length, Some(Role::of("syntax.attribute"))),
             },
         }
         OpenSyntax::Tag
@@ -392,15 +398,15 @@ impl<'l> LineHighlighter<'l, '_> {
 }
 
 /// Guesses the role of a name from its form: a call, a type, a constant.
-fn named(word: &str, behind: &str) -> Option<&'static str> {
+fn named(word: &str, behind: &str) -> Option<Role> {
     let is_upper = word.starts_with(|ch: char| ch.is_uppercase());
     let is_loud = is_upper && word.len() > 1 && !word.contains(char::is_lowercase);
     if is_loud || is_constant(word) {
-        Some("syntax.constant")
+        Some(Role::of("syntax.constant"))
     } else if is_upper {
-        Some("syntax.type")
+        Some(Role::of("syntax.type"))
     } else if behind.starts_with('(') || (behind.starts_with('!') && !behind.starts_with("!=")) {
-        Some("syntax.function")
+        Some(Role::of("syntax.function"))
     } else {
         None
     }
@@ -486,7 +492,7 @@ mod tests {
     fn roles(language: &str, code: &str) -> Vec<String> {
         let mut lines = lines(language, code).unwrap();
         let parts = code.lines().flat_map(|line| lines.line(line).unwrap());
-        let short = |role: &str| role.trim_start_matches("syntax.").to_owned();
+        let short = |role: Role| role.name().trim_start_matches("syntax.").to_owned();
         parts.filter_map(|(text, role)| Some(format!("{text}:{}", short(role?)))).collect()
     }
 

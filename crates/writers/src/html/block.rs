@@ -1,6 +1,7 @@
 //! Writes the blocks of a body as HTML.
 
 use std::mem;
+use std::sync::LazyLock;
 
 use super::out::HtmlOut;
 use super::prose::{self, LineBreaks};
@@ -12,6 +13,7 @@ use streamfmt_core::entry::{
     Block, Hunk, Line, LineChange, ListItem, PairedLine, Picture, Point, Role, TextLayout,
 };
 use streamfmt_core::figures;
+use streamfmt_core::theme::roles;
 
 /// The most levels of nested folds.
 const MAX_FOLDS: usize = 64;
@@ -74,7 +76,7 @@ impl HtmlBlocks<'_, '_> {
                 let breaks = if is_typed { LineBreaks::Kept } else { LineBreaks::Flowing };
                 prose::write(self.out, text, breaks);
             }
-            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
+            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, *role),
             Block::Diff { hunks, path } => self.diff(hunks, path.as_deref()),
             Block::List { items } => self.list(items),
             Block::Table { head, rows } => self.table(head, rows),
@@ -89,7 +91,7 @@ impl HtmlBlocks<'_, '_> {
         }
     }
 
-    fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
+    fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: Role) {
         let is_command = role.text_layout() == TextLayout::Command;
         let class = match role.name() {
             _ if is_command => "cmd",
@@ -272,7 +274,7 @@ fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
         if let Some(address) = &address {
             begin_link(out, address);
         }
-        classed(out, &span.text, class_of(span.role.name()));
+        classed(out, &span.text, class_of(span.role));
         if address.is_some() {
             out.raw("</a>");
         }
@@ -330,7 +332,12 @@ pub(super) fn code_lines(out: &mut HtmlOut<'_>, text: &str, lang: Option<&str>, 
 }
 
 /// Returns the class of a role, or of its nearest parent. Classes are fixed names, whatever roles plugins define.
-pub(super) fn class_of(role: &str) -> Option<&'static str> {
+pub(super) fn class_of(role: Role) -> Option<&'static str> {
+    static CLASSES: LazyLock<Vec<Option<&str>>> = LazyLock::new(|| roles().map(class_of_name).collect());
+    CLASSES.get(role.number()).copied().unwrap_or_else(|| class_of_name(role.name()))
+}
+
+fn class_of_name(role: &str) -> Option<&'static str> {
     let mut name = role;
     loop {
         let class = match name {

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::out::HtmlOut;
 use crate::page;
-use streamfmt_core::entry::{Entry, Line};
+use streamfmt_core::entry::{Entry, Line, Role};
 use streamfmt_core::figures;
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::headline;
@@ -64,8 +64,8 @@ impl Contents {
             }
             (Kind::Result, _) => {
                 prompt.failed += u64::from(entry.is_failed());
-                prompt.added += changed(&entry.view.title, "change.add");
-                prompt.removed += changed(&entry.view.title, "change.remove");
+                prompt.added += changed(&entry.view.title, "change.add".into());
+                prompt.removed += changed(&entry.view.title, "change.remove".into());
             }
             _ => {}
         }
@@ -121,8 +121,8 @@ impl ListedPrompt {
 }
 
 /// Returns the sum of the numbers in the spans of a role: `+12`.
-fn changed(title: &Line, role: &str) -> u64 {
-    let spans = title.spans.iter().filter(|span| span.role.name() == role);
+fn changed(title: &Line, role: Role) -> u64 {
+    let spans = title.spans.iter().filter(|span| span.role == role);
     let numbers = spans.filter_map(|span| {
         let digits: String = span.text.chars().filter(char::is_ascii_digit).collect();
         digits.parse::<u64>().ok()

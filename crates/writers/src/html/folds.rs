@@ -3,7 +3,7 @@
 use super::{Html, begin_entry, block, failed, is_long, row, session_title};
 use crate::html::out::HtmlOut;
 use crate::page;
-use streamfmt_core::entry::{Block, Entry, Line, Span};
+use streamfmt_core::entry::{Block, Entry, Line, Role, Span};
 use streamfmt_core::figures;
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Answer, Nest, Node};
@@ -137,7 +137,7 @@ fn turn_title(title: &Line, number: usize, is_failed: bool) -> Line {
         words.drain(start..=at);
     }
     // The mark already shows success.
-    if !is_failed && words.first().is_some_and(|first| first.role.name() == "outcome.ok") {
+    if !is_failed && words.first().is_some_and(|first| first.role == Role::of("outcome.ok")) {
         words.remove(0);
     }
     let mut spans = vec![Span::new("outcome.note", Text::clean_owned(format!("turn {number}")))];

@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use super::out::HtmlOut;
 use super::session_title;
 use crate::page;
-use streamfmt_core::entry::{Entry, Line};
+use streamfmt_core::entry::{Entry, Line, Role};
 use streamfmt_core::figures;
 use streamfmt_core::item::{Action, Id, Kind};
 use streamfmt_core::outline::DocumentHead;
@@ -461,7 +461,7 @@ fn rect(class: &str, x: f64, width: f64, [y, height]: [&str; 2], out: &mut HtmlO
 
 /// Returns the description of a sub-agent, without its tool and type.
 fn description(title: &Line) -> Option<String> {
-    let spans = title.spans.iter().filter(|span| span.role.name() == "call.arg").cloned().collect();
+    let spans = title.spans.iter().filter(|span| span.role == Role::of("call.arg")).cloned().collect();
     Some(session_title(&Line { spans })).filter(|text| !text.is_empty())
 }
 

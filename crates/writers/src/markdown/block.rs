@@ -8,7 +8,7 @@ use super::prose;
 use super::spelling::Spelling;
 use crate::lines::{LineLevel, LineWriter};
 use crate::page::{self, PageOptions, PictureSource};
-use streamfmt_core::entry::{Block, Hunk, Line, Picture, Point, Span};
+use streamfmt_core::entry::{Block, Hunk, Line, Picture, Point, Role, Span};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
 
@@ -205,7 +205,7 @@ pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mu
 
 /// Whether a line is the title of a sub-agent's call. Its argument is a description, even if it is one word.
 fn names_agent(line: &Line) -> bool {
-    line.spans.iter().any(|span| span.role.name() == "tool.agent")
+    line.spans.iter().any(|span| span.role == Role::of("tool.agent"))
 }
 
 fn spelled(spelling: &dyn Spelling, span: &Span, names_agent: bool, begins: bool, out: &mut String) {

@@ -70,12 +70,12 @@ impl RowWriter<'_> {
     fn block(&mut self, block: &Block) {
         match block {
             Block::Lines { lines } => lines.iter().for_each(|line| self.spans(line)),
-            Block::Prose { text, role } => self.prose(text, role.name()),
-            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, role),
+            Block::Prose { text, role } => self.prose(text, *role),
+            Block::Code { text, lang, start, role } => self.code(text, lang.as_deref(), *start, *role),
             Block::Diff { path, hunks } => match diff::new_file(hunks) {
                 Some((text, start)) => {
                     let language = path.as_deref().and_then(highlight::language_of);
-                    self.code(&text, language, Some(start), &Role::of("text"));
+                    self.code(&text, language, Some(start), "text".into());
                 }
                 None => diff::write(self, path.as_deref(), hunks),
             },
@@ -132,7 +132,7 @@ impl RowWriter<'_> {
         self.dedent(level);
     }
 
-    fn prose(&mut self, text: &str, role: &str) {
+    fn prose(&mut self, text: &str, role: Role) {
         if self.look().layout.bare {
             return self.verbatim(text, role, 0);
         }
@@ -159,7 +159,7 @@ impl RowWriter<'_> {
     }
 
     /// Writes verbatim text, with line numbers, a prompt and colours if they apply.
-    pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: &Role) {
+    pub(super) fn code(&mut self, text: &str, lang: Option<&str>, start: Option<u64>, role: Role) {
         let look = self.look();
         let mut numbers = start.map(|start| LineNumbers::new(start, text));
         let level = match role.text_layout() {
@@ -171,7 +171,6 @@ impl RowWriter<'_> {
             TextLayout::Value => Some(self.shift(2 * look.layout.margin)),
             TextLayout::Plain | TextLayout::Typed | TextLayout::Folded | TextLayout::Hidden => None,
         };
-        let role = role.name();
         let mut colours = match lang {
             Some(lang) if look.is_ansi() => highlight::lines(lang, text),
             _ => None,
@@ -209,7 +208,7 @@ impl RowWriter<'_> {
         let targets = targets(look.links(), &line);
         let mut pieces = pieces(look, &line, &targets);
         // The words show the state, too, unless they have their own style.
-        for piece in pieces.iter_mut().filter(|piece| piece.role == "text") {
+        for piece in pieces.iter_mut().filter(|piece| piece.role == Role::of("text")) {
             piece.style = look.style(role);
         }
         self.line(&pieces, 0);
@@ -268,15 +267,15 @@ pub(super) fn coloured<'a>(
     look: &Look,
     line: &'a str,
     colours: Option<&mut highlight::Highlighter>,
-    role: &'a str,
+    role: Role,
     base: Style,
 ) -> Vec<StyledText<'a>> {
     let plain = StyledText { text: line, role, style: base, ..StyledText::blank(0) };
     match colours.and_then(|colours| colours.line(line)) {
         Some(parts) => {
-            let style = |role| look.exact_style(role).unwrap_or_default().over(base);
-            let is_command = Role::layout_of(role) == TextLayout::Command;
-            let role_of = |part: Option<&'static str>| if is_command { role_in_command(part) } else { part };
+            let style = |role: Role| look.exact_style(role).unwrap_or_default().over(base);
+            let is_command = role.text_layout() == TextLayout::Command;
+            let role_of = |part: Option<Role>| if is_command { role_in_command(part) } else { part };
             parts
                 .into_iter()
                 .map(|(text, part)| StyledText { text, style: role_of(part).map_or(base, style), ..plain })
@@ -287,12 +286,11 @@ pub(super) fn coloured<'a>(
 }
 
 /// Returns the role of a word in a command: programs, strings and comments have one, the rest is plain.
-fn role_in_command(syntax: Option<&'static str>) -> Option<&'static str> {
+fn role_in_command(syntax: Option<Role>) -> Option<Role> {
     match syntax? {
-        "syntax.function" => Some("call.command.program"),
-        "syntax.string" => Some("call.command.string"),
-        "syntax.comment" => syntax,
-        _ => None,
+        role if role == Role::of("syntax.function") => Some("call.command.program".into()),
+        role if role == Role::of("syntax.string") => Some("call.command.string".into()),
+        role => Some(role).filter(|role| *role == Role::of("syntax.comment")),
     }
 }
 
@@ -328,7 +326,7 @@ pub(super) fn pieces<'a>(
     let mut pieces = Vec::with_capacity(line.spans.len());
     for (at, span) in line.spans.iter().enumerate() {
         let leads_to = targets.get(at).and_then(|target| target.as_deref());
-        let piece = look.piece(span.role.name(), &span.text);
+        let piece = look.piece(span.role, &span.text);
         let piece = StyledText { link: leads_to, is_spelled: span.is_spelled, ..piece };
         if look.is_ansi() && !span.is_spelled && span.role.text_layout() == TextLayout::Command {
             let mut colours = highlight::lines(SHELL, piece.text);

@@ -10,8 +10,8 @@ use super::Look;
 use super::block::digits;
 use super::rows::{RowWriter, glyph};
 use super::wrap::{self, StyledText};
-use crate::highlight::{self, Highlighter};
-use streamfmt_core::entry::{DiffLine, Hunk, LineChange, PairedLine};
+use crate::highlight::{self, HighlightedText, Highlighter};
+use streamfmt_core::entry::{DiffLine, Hunk, LineChange, PairedLine, Role};
 
 /// The longest lines that are compared word by word, in bytes.
 const MAX_COMPARED: usize = 500;
@@ -92,7 +92,7 @@ fn last_number(hunk: &Hunk) -> u64 {
 /// Returns a highlighter for the syntax of a hunk. Only if added and removed lines have backgrounds: otherwise the colours of the syntax
 /// would hide which lines changed.
 fn syntax_of(look: &Look, path: Option<&str>, hunk: &Hunk) -> Option<Highlighter> {
-    let has_grounds = ["diff.add", "diff.remove"].iter().all(|role| look.style(role).bg.is_some());
+    let has_grounds = ["diff.add", "diff.remove"].into_iter().all(|role| look.style(role).bg.is_some());
     if !look.is_ansi() || !has_grounds {
         return None;
     }
@@ -134,9 +134,9 @@ fn write_line(
 ) {
     let look = writer.look();
     let (role, word, mark) = match line.change {
-        LineChange::Keep => ("diff.keep", "diff.keep", keep),
-        LineChange::Add => ("diff.add", "diff.add.word", add),
-        LineChange::Remove => ("diff.remove", "diff.remove.word", remove),
+        LineChange::Keep => (Role::of("diff.keep"), Role::of("diff.keep"), keep),
+        LineChange::Add => (Role::of("diff.add"), Role::of("diff.add.word"), add),
+        LineChange::Remove => (Role::of("diff.remove"), Role::of("diff.remove.word"), remove),
     };
     let style = look.style(role);
     let ground = fill.map(|fill| (style, fill));
@@ -161,8 +161,8 @@ fn write_line(
 /// Combines two ways to split a line: by changed words, and by syntax.
 fn overlaid<'a>(
     words: &[(&'a str, bool)],
-    painted: &[(&'a str, Option<&'static str>)],
-) -> Vec<(&'a str, bool, Option<&'static str>)> {
+    painted: &[HighlightedText<'a>],
+) -> Vec<(&'a str, bool, Option<Role>)> {
     let mut parts = Vec::with_capacity(words.len() + painted.len());
     let mut painted = painted.iter().copied();
     let mut left = painted.next();

@@ -15,11 +15,12 @@ use super::table::{self, TableCell};
 use super::wrap::{self, StyledText};
 use crate::commonmark::{self, OpenCode};
 use crate::{highlight, page};
+use streamfmt_core::entry::Role;
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::Style;
 
 /// Writes Markdown. `role`: the role of its plain text.
-pub(super) fn write(writer: &mut RowWriter<'_>, text: &str, role: &str) {
+pub(super) fn write(writer: &mut RowWriter<'_>, text: &str, role: Role) {
     let base = writer.look().style(role);
     let mut prose = TerminalProse {
         writer,
@@ -123,13 +124,13 @@ impl TerminalProse<'_, '_> {
         self.styles.last().copied().unwrap_or(self.base)
     }
 
-    fn open_style(&mut self, role: &str) {
+    fn open_style(&mut self, role: impl Into<Role>) {
         let style = self.look_up(role).over(self.style());
         self.styles.push(style);
     }
 
     /// Returns the style that a role adds, which is empty if the theme doesn't contain the role.
-    fn look_up(&self, role: &str) -> Style {
+    fn look_up(&self, role: impl Into<Role>) -> Style {
         self.writer.look().exact_style(role).unwrap_or_default()
     }
 
@@ -144,7 +145,7 @@ impl TerminalProse<'_, '_> {
         self.push(text, style);
     }
 
-    fn styled(&mut self, text: &str, role: &str) {
+    fn styled(&mut self, text: &str, role: impl Into<Role>) {
         self.open_style(role);
         self.text(text.trim_end_matches('\n'));
         self.styles.pop();
@@ -325,7 +326,8 @@ impl TerminalProse<'_, '_> {
         self.mark(&mark, role);
     }
 
-    fn mark(&mut self, mark: &str, role: &str) {
+    fn mark(&mut self, mark: &str, role: impl Into<Role>) {
+        let role = role.into();
         let style = self.look_up(role).over(self.base);
         let mark = StyledText { text: mark, role, style, ..StyledText::blank(0) };
         let level = self.writer.indent(&[mark], &[StyledText::blank(wrap::width(mark.text))]);
@@ -341,7 +343,8 @@ impl TerminalProse<'_, '_> {
         self.gap = true;
     }
 
-    fn end_code(&mut self, role: &str) {
+    fn end_code(&mut self, role: impl Into<Role>) {
+        let role = role.into();
         self.gap = true;
         let Some(code) = self.code.take() else { return };
         let text = Text::clean(code.text.trim_end_matches('\n'));

@@ -9,6 +9,7 @@ use super::wrap::{self, StyledText, spaces};
 use super::{Look, Paint};
 use crate::page;
 use crate::pieces::{OutputPieces, PIECE};
+use streamfmt_core::entry::Role;
 use streamfmt_core::theme::{self, Style};
 
 /// The most columns of indentation if rows aren't wrapped.
@@ -299,7 +300,7 @@ impl<'p> RowWriter<'p> {
 
     /// Writes verbatim text line by line. Further rows of a line are indented by `hang` columns more. Most output is written
     /// by this function.
-    pub(super) fn verbatim(&mut self, text: &str, role: &str, hang: usize) {
+    pub(super) fn verbatim(&mut self, text: &str, role: Role, hang: usize) {
         if self.is_plain() {
             return page::split(text).for_each(|line| self.plain_line(line));
         }
@@ -406,10 +407,10 @@ fn paint(look: &Look, run: &[StyledText<'_>], length: usize, out: &mut String) {
     match &look.paint {
         Paint::Plain => text(out, plain),
         Paint::Roles if is_spelled => text(out, plain),
-        Paint::Roles if role == "text" => text(out, double),
+        Paint::Roles if role == Role::of("text") => text(out, double),
         Paint::Roles => {
             out.push_str("<<");
-            out.push_str(role);
+            out.push_str(role.name());
             out.push_str("::");
             text(out, double);
             out.push_str(">>");

@@ -5,7 +5,7 @@ use pulldown_cmark::Alignment;
 use super::block::{addressed, pieces, targets};
 use super::rows::{RowWriter, glyph};
 use super::wrap::{self, StyledText};
-use streamfmt_core::entry::Line;
+use streamfmt_core::entry::{Line, Role};
 
 /// The most columns that cells are padded to. In a table that isn't wrapped, wider cells aren't aligned.
 const MAX_PADDED: usize = wrap::SPACES.len();
@@ -25,8 +25,8 @@ pub(super) fn write(writer: &mut RowWriter<'_>, head: &[Line], rows: &[Vec<Line>
     let mut cells = all().zip(&targets).map(|(line, targets)| pieces(look, line, targets));
     let mut head: Vec<TableCell<'_>> = cells.by_ref().take(head.len()).collect();
     let style = look.style("table.head");
-    for piece in head.iter_mut().flatten().filter(|piece| piece.role == "text") {
-        piece.role = "table.head";
+    for piece in head.iter_mut().flatten().filter(|piece| piece.role == Role::of("text")) {
+        piece.role = "table.head".into();
         piece.style = style;
     }
     let rows =

@@ -6,6 +6,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use streamfmt_core::entry::Role;
 use streamfmt_core::theme::Style;
 
 /// The distance of tab stops.
@@ -19,7 +20,7 @@ pub(super) const SPACES: &str =
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct StyledText<'a> {
     pub(super) text: &'a str,
-    pub(super) role: &'a str,
+    pub(super) role: Role,
     pub(super) style: Style,
     /// The target of its link, checked and encoded.
     pub(super) link: Option<&'a str>,
@@ -35,7 +36,13 @@ impl<'a> StyledText<'a> {
 
     /// Returns blanks without a style.
     pub(super) fn blank(width: usize) -> Self {
-        Self { text: spaces(width), role: "text", style: Style::default(), link: None, is_spelled: false }
+        Self {
+            text: spaces(width),
+            role: Role::of("text"),
+            style: Style::default(),
+            link: None,
+            is_spelled: false,
+        }
     }
 }
 

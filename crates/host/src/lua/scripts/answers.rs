@@ -60,7 +60,7 @@ impl Scripts {
             _ => "tool.name",
         });
         let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*focus };
-        let given = LayerAnswers { scripts: self, focus: &alone }.line(field?, &role);
+        let given = LayerAnswers { scripts: self, focus: &alone }.line(field?, role);
         Some(self.describe(given, |line| line.spans.iter().map(|span| span.text.as_str()).collect()))
     }
 
