@@ -71,7 +71,7 @@ pub fn fold_unseen(view: &mut View, keeps_title: bool) {
     if !keeps_title {
         view.mark = None;
         view.goes_on = false;
-        text.extend(std::mem::take(&mut view.title).spans.iter().map(|span| span.text.as_str()));
+        text.push_str(std::mem::take(&mut view.title).text());
     }
     if view.body.is_empty() && text.is_empty() {
         return;
@@ -373,7 +373,7 @@ mod tests {
         fold(&mut view);
         fold(&mut view);
         assert!(matches!(&view.body[..], [Block::Details { summary, body }]
-            if body.len() == 2 && summary.spans[0].text.as_str() == "4 lines folded away"));
+            if body.len() == 2 && summary.text() == "4 lines folded away"));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub type Mark = Option<&'static str>;
 impl View {
     /// A view with a mark and a title.
     pub fn titled(mark: &'static str, title: Line) -> Self {
-        Self { mark: Some(mark), title, ..Self::default() }
+        Self { mark: Some(mark), title, body: Vec::new(), goes_on: false }
     }
 
     /// A view of blocks without a title.
@@ -56,14 +56,14 @@ impl View {
     /// Replaces the title by one from a script or JSON, where [`View::goes_on`] follows from the role of the first span.
     #[must_use]
     pub fn retitled(mut self, title: Line) -> Self {
-        self.goes_on = title.spans.first().is_some_and(|span| span.role == Role::of(GOES_ON));
+        self.goes_on = title.roles().next() == Some(Role::of(GOES_ON));
         self.title = title;
         self
     }
 
     /// The approximate size of its text, in bytes.
     pub fn size(&self) -> usize {
-        self.title.bytes() + text_size(&self.body)
+        self.title.text().len() + text_size(&self.body)
     }
 
     /// Whether title and body are blank.
@@ -79,7 +79,7 @@ impl View {
 
     /// Whether `counts` is true for any of its texts. Content other than text always counts.
     fn holds(&self, counts: impl Fn(&str) -> bool) -> bool {
-        self.title.holds(&counts) || any_block(&self.body, |block| block.holds(&counts))
+        counts(self.title.text()) || any_block(&self.body, |block| block.holds(&counts))
     }
 
     /// Whether it is the heading of a session.

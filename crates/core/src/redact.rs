@@ -234,50 +234,62 @@ impl Redactor {
     }
 
     fn whole<T: Deref<Target = str> + From<String>>(&mut self, text: &mut T) {
-        let found = self.finder.find(text, false);
-        if found.is_empty() {
-            return;
+        if let Some(masked) = self.masked(text) {
+            *text = T::from(masked);
         }
+    }
+
+    /// A complete text with its secrets masked; `None` if it has none.
+    fn masked(&mut self, text: &str) -> Option<String> {
+        let found = self.finder.find(text, false);
+        let last = found.last()?;
+        self.noted.open = if last.is_open { MOST_KEY_LINES } else { 0 };
         count(&mut self.noted.found, &found);
-        self.noted.open = if found.last().is_some_and(|found| found.is_open) { MOST_KEY_LINES } else { 0 };
-        *text = T::from(masked(text, 0, &found));
+        Some(masked(text, 0, &found))
     }
 
     /// Masks lines of spans, searched as one text.
     fn lines(&mut self, lines: &mut [Line]) {
-        for link in lines.iter_mut().flat_map(|line| &mut line.spans).filter_map(|span| span.link.as_mut()) {
-            self.whole(link);
-        }
+        lines.iter_mut().flat_map(Line::links_mut).for_each(|link| self.whole(link));
         if let [line] = lines
-            && let [span] = &mut line.spans[..]
+            && line.spans().len() == 1
         {
-            return self.whole(&mut span.text);
+            if let Some(text) = self.masked(line.text()) {
+                line.replace_texts(&mut [Some(text)].into_iter());
+            }
+            return;
         }
-        let pieces = lines.iter_mut().flat_map(|line| {
-            line.spans.iter_mut().enumerate().map(|(index, span)| (index == 0, &mut span.text))
-        });
-        self.pieces(pieces.collect());
+        let spans = lines.iter().flat_map(|line| line.spans().enumerate());
+        let texts = self.pieces(&spans.map(|(index, span)| (index == 0, span.text())).collect::<Vec<_>>());
+        if !texts.is_empty() {
+            let mut texts = texts.into_iter();
+            for line in lines {
+                line.replace_texts(&mut texts);
+            }
+        }
     }
 
     /// Masks the lines of hunks, searched as one text.
     fn hunks(&mut self, hunks: &mut [Hunk]) {
         let lines = hunks.iter().flat_map(|hunk| hunk.lines.iter());
-        let mut texts: Vec<Text> = lines.map(|line| Text::clean(line.text)).collect();
-        if !self.pieces(texts.iter_mut().map(|text| (true, text)).collect()) {
+        let texts = self.pieces(&lines.map(|line| (true, line.text)).collect::<Vec<_>>());
+        if texts.is_empty() {
             return;
         }
         let mut texts = texts.iter();
         for hunk in hunks {
             let lines = hunk.lines.iter().zip(texts.by_ref());
-            hunk.lines = lines.map(|(line, text)| DiffLine { text, ..line }).collect();
+            let new = lines.map(|(line, new)| DiffLine { text: new.as_deref().unwrap_or(line.text), ..line });
+            hunk.lines = new.collect();
         }
     }
 
-    /// Masks the pieces of one text, each with whether it begins a line. Returns whether anything was masked.
-    fn pieces<T: Deref<Target = str> + From<String>>(&mut self, mut pieces: Vec<(bool, &mut T)>) -> bool {
+    /// Masks the pieces of one text, each with whether it begins a line. Returns the new text of each piece that has one; nothing if no
+    /// piece has.
+    fn pieces(&mut self, pieces: &[(bool, &str)]) -> Vec<Option<String>> {
         let mut whole = String::with_capacity(pieces.iter().map(|(_, text)| text.len() + 1).sum());
         let mut starts = Vec::with_capacity(pieces.len());
-        for (begins_line, text) in &pieces {
+        for (begins_line, text) in pieces {
             if *begins_line && !whole.is_empty() {
                 whole.push('\n');
             }
@@ -286,11 +298,12 @@ impl Redactor {
         }
         let mut found = self.finder.find(&whole, false);
         if found.is_empty() {
-            return false;
+            return Vec::new();
         }
         count(&mut self.noted.found, &found);
+        let mut texts = vec![None; pieces.len()];
         let mut rest = &mut found[..];
-        for ((begins_line, text), start) in pieces.iter_mut().zip(starts) {
+        for (((begins_line, text), start), changed) in pieces.iter().zip(starts).zip(&mut texts) {
             let end = start + text.len();
             let here = rest.iter().take_while(|found| found.range.start < end).count();
             if here == 0 {
@@ -309,11 +322,11 @@ impl Redactor {
                 }
             }
             new.push_str(&masked(&whole[from..end], from, &inside));
-            **text = T::from(new);
+            *changed = Some(new);
             let done = rest.iter().take_while(|found| found.range.end <= end).count();
             rest = &mut rest[done..];
         }
-        true
+        texts
     }
 }
 

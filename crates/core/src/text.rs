@@ -122,6 +122,11 @@ impl Text {
         self
     }
 
+    #[inline]
+    pub(crate) fn into_cow(self) -> Cow<'static, str> {
+        self.0
+    }
+
     /// The text as a string, for building a longer one. Clean that again if joiners could meet in it.
     pub fn into_string(self) -> String {
         self.0.into_owned()

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::context::ItemContext;
 use crate::file_diff::FileDiff;
 use crate::generic::{self, InputLayout, is_short};
-use streamfmt_core::entry::{Block, Line, Span, View};
+use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{DoesRef, FactRef, GrowingInput, Status};
 use streamfmt_core::json::{Cut, Value, ValueKind, left_out};
@@ -76,19 +76,17 @@ pub(super) fn view(context: ItemContext<'_>, form: FormatCall) -> Option<View> {
 
 /// Returns the tool's name: `Bash`, `github · list_issues`.
 pub(super) fn name(context: ItemContext<'_>) -> Line {
-    // Capacity for the usual spans: the name, an argument, a detail, and the blanks between.
-    let mut line = Line { spans: Vec::with_capacity(5) };
+    let mut line = Line::default();
     match (context.text("server"), context.text("tool")) {
         (Some(server), Some(own)) if !context.full => {
-            line.spans.push(Span::new("tool.server", server));
+            line.attach("tool.server", server);
             line.push("tool.note", Text::own("·"));
             line.push("tool.name", own);
         }
         _ => {
             // A call without a tool name is still shown as a call.
             let tool = context.item.tool.as_deref().filter(|tool| !tool.trim().is_empty());
-            let tool = tool.map_or(Text::own("call"), Text::clean);
-            line.spans.push(Span::new("tool.name", tool));
+            line.attach("tool.name", tool.unwrap_or("call"));
         }
     }
     line
@@ -193,7 +191,7 @@ impl CallContext<'_> {
     fn file(&mut self) -> Option<Text> {
         let path = self.path()?;
         if path.len() <= LONG_PATH {
-            self.title.push("call.arg", path.clone());
+            self.title.push("call.arg", &path);
         } else {
             self.show("call.arg", path.clone());
         }
@@ -279,8 +277,8 @@ pub(super) fn in_background(call: &mut CallContext<'_>) {
         return;
     }
     // The description may already end in these words.
-    let says_it = |span: &Span| span.text.trim_end_matches('.').to_lowercase().ends_with("in the background");
-    if !call.title.spans.last().is_some_and(says_it) {
+    let says_it = |text: &str| text.trim_end_matches('.').to_lowercase().ends_with("in the background");
+    if !call.title.last().is_some_and(says_it) {
         call.title.push("call.detail", Text::own("in the background"));
     }
 }

@@ -348,7 +348,7 @@ mod tests {
     fn shown(changes: FileDiff) -> String {
         let mut title = Line::default();
         changes.push_counts(&mut title);
-        let mut out = title.plain() + "\n";
+        let mut out = title.text().to_owned() + "\n";
         for hunk in changes.hunks {
             hunk.unified(None, &mut out);
         }

@@ -75,7 +75,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
             view.body.push(Block::text("notice.record", generic::laid_out(record.root(), record.is_cut())));
         }
     } else if is_line {
-        let before = view.title.spans.last().map(|span| &*span.text);
+        let before = view.title.last();
         if before.is_some_and(|before| !before.ends_with([':', '!'])) {
             view.title.push("notice.note", Text::own("·"));
         }
@@ -151,7 +151,7 @@ fn session(context: ItemContext<'_>) -> View {
                     line.push("session.note", format!("({})", &*status));
                 }
             }
-            if line.spans.len() > 1 {
+            if line.spans().len() > 1 {
                 view.body.push(Block::line(line));
             }
         }
@@ -187,10 +187,10 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
         let id = id.text()?;
         let call = context.session.call(&id.as_str().into())?;
         let mut title = call_view(ItemContext { item: call, ..context })?.title;
-        if title.spans.len() == 1 {
+        if title.spans().len() == 1 {
             title.push("call.detail", id);
         }
-        Some(title.spans.iter().map(|span| &*span.text).collect::<String>())
+        Some(title.text().to_owned())
     };
     let titles: Option<Vec<String>> = ids.iter().map(title).collect();
     let rest = context.count("count")?.saturating_sub(ids.len() as u64);

@@ -279,7 +279,7 @@ fn accounts(context: ItemContext<'_>, lines: &mut Vec<Line>) {
     if let Some(usage) = context.fact("usage") {
         let mut line = Line::of("outcome.note", "tokens");
         tokens(usage, &mut line);
-        if line.spans.len() > 1 {
+        if line.spans().len() > 1 {
             lines.push(line);
         }
     }
@@ -312,7 +312,7 @@ fn tokens(usage: FactRef<'_>, line: &mut Line) {
 
 /// Adds a dot before a figure, unless it is the first of the line.
 fn separate(line: &mut Line) {
-    if line.spans.len() > 1 {
+    if line.spans().len() > 1 {
         line.push("outcome.note", Text::own("·"));
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn shown(view: &View) -> String {
 }
 
 fn line(line: &Line) -> String {
-    line.spans.iter().map(|span| span.text.as_str()).collect()
+    line.text().to_owned()
 }
 
 fn blocks(block: &Block, out: &mut String) {

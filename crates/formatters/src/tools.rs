@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use streamfmt_core::entry::{Block, Line, ListItem, Point, Role, Span, View};
+use streamfmt_core::entry::{Block, Line, ListItem, Point, Role, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{Deed, FactRef, GrowingInput};
 use streamfmt_core::json::Record;
@@ -59,8 +59,9 @@ fn job(call: &mut CallContext<'_>) -> Option<()> {
 fn fetch_call(call: &mut CallContext<'_>) -> Option<()> {
     match call.text("url") {
         Some(url) if is_short(&url) => {
-            call.title.spans.push(Span::new("text", Text::own(" ")));
-            call.title.spans.push(Span::new("call.arg", url.clone()).linked(url));
+            call.title.attach("text", Text::own(" "));
+            call.title.attach("call.arg", &url);
+            call.title.link(url);
         }
         Some(url) => call.show("call.arg", url),
         None => call.show_part("call.arg", "query")?,
@@ -106,9 +107,8 @@ fn fetch_result(answer: &mut ResultContext<'_>) -> Option<View> {
 fn link(hit: FactRef<'_>) -> Line {
     let url = hit.text_at("url").unwrap_or_default();
     let title = hit.text_at("title").filter(|title| !title.is_empty());
-    let mut line = Line {
-        spans: vec![Span::new("result.link", title.clone().unwrap_or(url.clone())).linked(url.clone())],
-    };
+    let mut line = Line::of("result.link", title.as_ref().unwrap_or(&url));
+    line.link(url.clone());
     if title.is_some() {
         line.push("result.note", url);
     }
@@ -149,9 +149,9 @@ fn delegate_result(answer: &mut ResultContext<'_>) -> Option<View> {
         answer.trouble(Text::own("interrupted"));
     }
     if let Some(url) = context.text("url") {
-        answer
-            .body
-            .push(Block::line(Line { spans: vec![Span::new("result.link", url.clone()).linked(url)] }));
+        let mut line = Line::of("result.link", &url);
+        line.link(url);
+        answer.body.push(Block::line(line));
     }
     answer.note_known(context.count("tool_uses").map(|number| figures::count_of(number, "tool", "tools")));
     answer.note_known(context.count("tokens").map(|number| format!("{} tokens", figures::tokens(number))));
@@ -196,7 +196,7 @@ fn growing_todos(call: &mut CallContext<'_>, todos: FactRef<'_>, growing: &Growi
     if let (Some(point), true) = (items.last_mut(), status.is_some_and(|it| Some(it.node()) == growing.open))
     {
         // Don't show an incomplete status.
-        point.line.spans.retain(|span| span.role != Role::of("plan.note"));
+        point.line = point.line.spans().filter(|span| span.role != Role::of("plan.note")).collect();
     }
     call.know(todos);
     call.body.push(Block::List { items });

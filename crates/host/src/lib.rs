@@ -50,8 +50,8 @@
 //! for update in pipeline.take_updates() {
 //!     match &update.change {
 //!         EntryChange::Put { entry, partial, .. } => {
-//!             let title: String = entry.view.title.spans.iter().map(|span| span.text.as_str()).collect();
-//!             assert_eq!((entry.id.as_str(), title.as_str(), *partial), ("t", "Bash ls", false));
+//!             let title = entry.view.title.text();
+//!             assert_eq!((entry.id.as_str(), title, *partial), ("t", "Bash ls", false));
 //!         }
 //!         EntryChange::Drop(id) => println!("{id} is gone"),
 //!     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use streamfmt::core::contract::{write_item, write_update};
-use streamfmt::core::entry::{Block, Entry, Line, Span, View};
+use streamfmt::core::entry::{Block, Entry, Line, View};
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
 use streamfmt::core::item::{Action, Item, Kind};
 use streamfmt::core::outline::{Document, Node};
@@ -222,7 +222,7 @@ fn assert_clean(view: &View, of: &str) {
         }
     }
     fn spans<'a>(lines: impl IntoIterator<Item = &'a Line>, of: &str) {
-        for Span { text, .. } in lines.into_iter().flat_map(|line| &line.spans) {
+        for text in lines.into_iter().map(Line::text) {
             assert!(!text.contains('\n'), "a line feed in a line: {text:?} of {of}");
         }
     }
@@ -347,7 +347,7 @@ fn what_newer_versions_may_call_otherwise_is_read() {
     let entry: Entry = serde_json::from_value(told).unwrap();
     assert_eq!((entry.kind.name(), entry.action.map(Action::name)), ("unknown", Some("other")));
     assert_eq!(entry.view.mark, None);
-    let roles: Vec<&str> = entry.view.title.spans.iter().map(|span| span.role.name()).collect();
+    let roles: Vec<&str> = entry.view.title.spans().map(|span| span.role.name()).collect();
     assert_eq!(roles, ["of.tomorrow", "text"]);
     assert!(matches!(entry.view.body[..], [Block::Elided { lines: 0, bytes: 33 }]), "{:?}", entry.view.body);
     let read = |line: &str| serde_json::from_str::<Update>(line);

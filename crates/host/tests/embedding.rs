@@ -48,7 +48,7 @@ impl Writer for Numbers {
     fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
         node.entries().filter(|entry| !entry.view.title.is_empty()).try_for_each(|entry| {
             self.0 += 1;
-            let title: String = entry.view.title.spans.iter().map(|span| span.text.as_str()).collect();
+            let title = entry.view.title.text();
             writeln!(out, "{} {title}", self.0)
         })
     }

@@ -90,7 +90,7 @@ impl Looks {
 
 /// All that an entry shows, its title first.
 fn text_of(entry: &Entry) -> String {
-    let mut text: String = entry.view.title.spans.iter().map(|span| span.text.as_str()).collect();
+    let mut text = entry.view.title.text().to_owned();
     for block in &entry.view.body {
         let _ = match block {
             Block::Code { text: code, .. } | Block::Prose { text: code, .. } => write!(text, "\n{}", &**code),

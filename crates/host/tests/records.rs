@@ -136,13 +136,10 @@ fn folded(lines: &[String]) -> Document {
 /// The document by lines: how deep each entry is, and what it says.
 fn outline(document: &Document) -> Vec<String> {
     let said = |entry: &Entry| {
-        let title: String = entry.view.title.spans.iter().map(|span| span.text.as_str()).collect();
+        let title = entry.view.title.text().to_owned();
         let body = entry.view.body.iter().map(|block| match block {
             Block::Prose { text, .. } => text.trim().to_owned(),
-            Block::Lines { lines } => {
-                let spans = lines.iter().flat_map(|line| &line.spans);
-                spans.map(|span| span.text.as_str()).collect()
-            }
+            Block::Lines { lines } => lines.iter().map(streamfmt::core::entry::Line::text).collect(),
             _ => String::new(),
         });
         let body: Vec<String> = body.collect();
@@ -356,7 +353,7 @@ fn a_tree_goes_on_from_reply_to_reply_and_each_thread_has_its_own() {
     let document = folded(&lines);
     let inner = document
         .entries()
-        .find(|entry| entry.view.title.spans.first().is_some_and(|span| span.text.as_str() == "Inner"))
+        .find(|entry| entry.view.title.spans().next().is_some_and(|span| span.text() == "Inner"))
         .unwrap();
     assert_eq!(
         document.get(inner.parent.as_ref().unwrap()).unwrap().parent.as_ref().unwrap().as_str(),

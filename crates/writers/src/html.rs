@@ -365,7 +365,7 @@ impl Html {
         block::line(out, &entry.view.title);
         out.raw("</span></p>");
         // The reason of a failure isn't folded.
-        let is_reason = |line: &Line| line.spans.iter().all(|span| span.role == Role::of("outcome.error"));
+        let is_reason = |line: &Line| line.roles().all(|role| role == Role::of("outcome.error"));
         let (mut shown, mut accounts) = (Vec::new(), Vec::new());
         for block in &entry.view.body {
             let Block::Lines { lines } = block else {
@@ -507,15 +507,12 @@ fn failed(is_failed: bool) -> &'static str {
 
 /// Returns the trimmed text of a title.
 fn session_title(title: &Line) -> String {
-    let mut text = title.plain();
-    text.truncate(text.trim_end().len());
-    text.drain(..text.len() - text.trim_start().len());
-    text
+    title.text().trim().to_owned()
 }
 
 /// Whether a title is too long for the end of a line.
 fn is_long(title: &Line) -> bool {
-    title.bytes() > 60
+    title.text().len() > 60
 }
 
 fn class_of(entry: &Entry) -> &'static str {

@@ -22,7 +22,7 @@ use std::fmt::{self, Write};
 use crate::ci::{CiSafe, harmless};
 use crate::page;
 use crate::terminal::Terminal;
-use streamfmt_core::entry::{Block, Entry, Line, Point, Role, Span, TextLayout, View};
+use streamfmt_core::entry::{Block, Entry, Line, Point, Role, TextLayout, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::{Action, Kind, Status};
 use streamfmt_core::outline::{Answer, Node, Relation};
@@ -96,8 +96,7 @@ impl Log {
                 write!(out, ",line={line}")?;
             }
         }
-        let message = entry.view.title.plain();
-        let message = harmless(&message, false);
+        let message = harmless(entry.view.title.text(), false);
         let end = streamfmt_core::clip::floor(&message, LONGEST_MESSAGE);
         let more = if end < message.len() { "…" } else { "" };
         writeln!(out, "::{}{more}", data(&message[..end]))
@@ -187,17 +186,14 @@ fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> Vie
         return first_line(line, view);
     }
     if let Some(call) = call {
-        for span in call.spans.iter().filter(|span| &*span.text != " ") {
-            line.push_span(span.clone());
-        }
-        line.spans.push(Span::new("result.note", Text::own(":")));
+        call.spans().filter(|span| span.text() != " ").for_each(|span| line.push_span(span));
+        line.attach("result.note", Text::own(":"));
     }
     if entry.kind == Kind::Outcome || view.is_totals() {
         cost_first(&view.title, &mut line);
     } else {
-        for span in view.title.spans.iter().filter(|span| &*span.text != " ") {
-            let text = Text::clean(span.text.trim());
-            line.push_span(Span { text: text.into(), ..span.clone() });
+        for span in view.title.spans() {
+            line.push_like(span, span.text().trim());
         }
     }
     let is_whole = matches!(entry.kind, Kind::Reply | Kind::Outcome);
@@ -212,14 +208,16 @@ fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> Vie
         Keep::Head
     };
     for (at, block) in view.body.iter().enumerate() {
-        let before = line.spans.len();
-        fold_block(block, keep, &mut room, &mut hidden, &mut line);
-        let announces = |line: &Line| line.spans.last().is_some_and(|span| span.text.ends_with(':'));
+        // What is added to it is separated from the line, too.
+        let mut more = Line::of("text", "");
+        fold_block(block, keep, &mut room, &mut hidden, &mut more);
+        let announces = |line: &Line| line.last().is_some_and(|text| text.ends_with(':'));
         let is_apart = !is_whole && (at > 0 || !(view.title.is_empty() || announces(&view.title)));
-        if is_apart && line.spans.len() > before {
-            line.spans
-                .splice(before..before, [" ", "·"].map(|text| Span::new("result.note", Text::own(text))));
+        if is_apart && !more.is_empty() {
+            line.attach("result.note", " ");
+            line.attach("result.note", "·");
         }
+        more.spans().skip(1).for_each(|span| line.attach_span(span));
     }
     let is_kept = hidden > 0 && keeps == Keeps::LongResult && entry.kind == Kind::Result;
     let body = if is_kept { view.body.clone() } else { Vec::new() };
@@ -244,13 +242,13 @@ fn first_line(mut line: Line, view: &View) -> View {
 
 /// Adds the title of an outcome, with its cost first: `$0.31 · 12 turns · 1m 42s`.
 fn cost_first(title: &Line, line: &mut Line) {
-    let first = title.spans.first().map_or("", |span| span.role.name());
+    let first = title.roles().next().map_or("", Role::name);
     let (is_good, is_figure) = (first == "outcome.ok", first == "outcome.figure");
-    let mut spans: Vec<_> = title.spans.iter().filter(|span| !matches!(&*span.text, " " | "·")).collect();
+    let mut spans: Vec<_> = title.spans().filter(|span| !matches!(span.text(), " " | "·")).collect();
     if is_good && spans.len() > 1 {
         spans.remove(0);
     }
-    if let Some(at) = spans.iter().position(|span| span.text.starts_with(['$', '<'])) {
+    if let Some(at) = spans.iter().position(|span| span.text().starts_with(['$', '<'])) {
         let cost = spans.remove(at);
         spans.insert(usize::from(!is_good && !is_figure), cost);
     }
@@ -258,7 +256,7 @@ fn cost_first(title: &Line, line: &mut Line) {
         if index > 0 {
             line.push("outcome.note", Text::own("·"));
         }
-        line.push_span(span.clone());
+        line.push_span(span);
     }
 }
 
@@ -294,12 +292,9 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
         }
         Block::List { items } => {
             for (at, item) in items.iter().enumerate() {
-                let mut more = Line::of("plan.note", state(item.point));
-                more.spans.retain(|span| !span.text.is_empty());
-                for span in item.line.spans.iter().filter(|span| &*span.text != " ") {
-                    more.push_span(span.clone());
-                }
-                add(more, at > 0, room, hidden, line);
+                let mut more = Line::default().with("plan.note", state(item.point));
+                item.line.spans().filter(|span| span.text() != " ").for_each(|span| more.push_span(span));
+                add(&more, at > 0, room, hidden, line);
             }
         }
         // The title has the number of added and removed lines.
@@ -309,7 +304,7 @@ fn fold_block(block: &Block, keep: Keep, room: &mut usize, hidden: &mut u64, lin
         Block::Table { rows, .. } => *hidden += rows.len() as u64,
         block => {
             for (at, part) in block.lines().enumerate() {
-                add(part.clone(), at > 0, room, hidden, line);
+                add(part, at > 0, room, hidden, line);
             }
         }
     }
@@ -340,8 +335,8 @@ fn last_lines<'t>(text: &'t str, room: usize, hidden: &mut u64) -> &'t str {
 }
 
 /// Adds a line `more`, if it fits. `is_apart`: whether it is separated from the text before it by a dot.
-fn add(more: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mut Line) {
-    let length = more.bytes();
+fn add(more: &Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mut Line) {
+    let length = more.text().len();
     if *room == 0 || (length > *room && *room < LONGEST) {
         *hidden += 1;
         return;
@@ -350,21 +345,21 @@ fn add(more: Line, is_apart: bool, room: &mut usize, hidden: &mut u64, line: &mu
     if is_apart {
         line.push("result.note", Text::own("·"));
     }
-    line.spans.push(Span::new("text", Text::own(" ")));
-    line.spans.extend(more.spans);
+    line.attach("text", Text::own(" "));
+    line.append(more);
 }
 
 /// Returns the file of a failure, and the line if it is known: the file of a call, or else the first one that the output reports an error
 /// for.
 fn failing_line(entry: &Entry) -> Option<(String, Option<u32>)> {
     let is_of_file = matches!(entry.action, Some(Action::Read | Action::Edit | Action::Write));
-    let path = entry.view.title.spans.iter().find(|span| span.role == Role::of("call.arg"));
-    let path = path.filter(|_| is_of_file).map(|span| span.text.as_str());
+    let path = entry.view.title.spans().find(|span| span.role == Role::of("call.arg"));
+    let path = path.filter(|_| is_of_file).map(|span| span.text());
     let is_wanted = |place: FileLine<'_>| path.is_none_or(|path| is_same(path, place.file));
     let first =
         |text: &str| file_line::first(text, is_wanted).map(|place| (place.file.to_owned(), place.line));
     let found = entry.view.body.iter().filter_map(Block::source).find_map(|(_, text)| first(text));
-    let found = found.or_else(|| first(&entry.view.title.plain()));
+    let found = found.or_else(|| first(entry.view.title.text()));
     match (path, found) {
         // The path in the call is usually relative to the project.
         (Some(path), found) => Some((path.to_owned(), found.map(|(_, line)| line))),
@@ -462,7 +457,7 @@ mod tests {
                 entry(
                     Kind::Outcome,
                     Some("outcome-ok"),
-                    Line { spans: [Line::of("outcome.ok", "done").spans, cost().spans].concat() },
+                    Line::of("outcome.ok", "done").spans().chain(cost().spans()).collect(),
                     vec![],
                 ),
                 "[cost] $0.31 · 12 turns\n",
@@ -471,7 +466,7 @@ mod tests {
                 entry(
                     Kind::Outcome,
                     Some("outcome-error"),
-                    Line { spans: [Line::of("outcome.error", "failed").spans, cost().spans].concat() },
+                    Line::of("outcome.error", "failed").spans().chain(cost().spans()).collect(),
                     vec![],
                 ),
                 "[failed] failed · $0.31 · 12 turns\n",

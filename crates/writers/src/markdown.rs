@@ -28,7 +28,7 @@ use std::fmt::{self, Write};
 
 use crate::lines::{self, LineWriter};
 use crate::page::{self, PageOptions, UtcTime};
-use streamfmt_core::entry::{Block, Entry, Line, Span};
+use streamfmt_core::entry::{Block, Entry, Line};
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Answer, DocumentHead, Group, Node, Relation};
 use streamfmt_core::text::Text;
@@ -329,20 +329,20 @@ impl MarkdownEntry<'_, '_, '_> {
         let bullet = self.inside();
         let mut summary = Line::default();
         if let Some(time) = self.time() {
-            summary.spans.push(Span::new("time", Text::clean_owned(format!("{} ", time.clock()))));
+            summary.attach("time", format!("{} ", time.clock()));
         }
         let mark = view.mark.filter(|mark| !NO_MARKS.contains(mark));
         if let Some(mark) = mark.map(|mark| theme::glyph(Glyphs::Unicode, mark)) {
-            summary.spans.push(Span::new("text", Text::clean_owned(format!("{mark} "))));
+            summary.attach("text", format!("{mark} "));
         }
-        summary.spans.extend(view.title.spans.iter().cloned());
+        summary.append(&view.title);
         let title = result.map(|result| &result.view.title).filter(|title| !title.is_empty());
-        let note = title.filter(|title| title.plain().len() <= LINE);
+        let note = title.filter(|title| title.text().len() <= LINE);
         if let (Some(note), Some(result)) = (note, result) {
             let mark = result.view.mark.map_or("", |mark| theme::glyph(Glyphs::Unicode, mark));
             let before = if mark.is_empty() { " · ".to_owned() } else { format!(" · {mark} ") };
-            summary.spans.push(Span::new("text", Text::clean_owned(before)));
-            summary.spans.extend(note.spans.iter().cloned());
+            summary.attach("text", before);
+            summary.append(note);
         }
         let blanks = self.body.spelling.marks().set_in;
         let level = self.body.writer.open(bullet, blanks);

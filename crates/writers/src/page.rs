@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use streamfmt_core::entry::{Block, Entry, Picture, Span, View};
+use streamfmt_core::entry::{Block, Entry, Picture, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
 use streamfmt_core::outline::{DocumentHead, is_heading, unmarked};
@@ -271,9 +271,9 @@ pub(super) fn timed(entry: &Entry) -> Option<Entry> {
     let mut entry = entry.clone();
     let title = &mut entry.view.title;
     if !title.is_empty() {
-        title.spans.push(Span::new("time", Text::own(" · ")));
+        title.attach("time", Text::own(" · "));
     }
-    title.spans.push(Span::new("time", took));
+    title.attach("time", took);
     Some(entry)
 }
 

@@ -149,11 +149,11 @@ impl Spelling for Mrkdwn {
 
     fn begin_fold(&self, writer: &mut LineWriter<'_>, summary: &Line) {
         let mut line = String::from("▸ ");
-        for span in &summary.spans {
+        for span in summary.spans() {
             let mut label = String::new();
-            self.text(&span.text, false, &mut label);
+            self.text(span.text(), false, &mut label);
             match &span.link {
-                Some(target) => self.link(&label, target, &span.text, &mut line),
+                Some(target) => self.link(&label, target, span.text(), &mut line),
                 None => line.push_str(&label),
             }
         }

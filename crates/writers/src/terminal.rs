@@ -31,7 +31,7 @@ use std::sync::{Arc, LazyLock};
 use jiff::tz::TimeZone;
 
 use crate::page;
-use streamfmt_core::entry::{Block, Entry, Line, Role, Span, View};
+use streamfmt_core::entry::{Block, Entry, Line, Role, View};
 use streamfmt_core::item::Kind;
 use streamfmt_core::outline::{Group, Node, Relation, Subagent};
 use streamfmt_core::profile::{Layout, Wrap};
@@ -360,16 +360,20 @@ impl Terminal {
 fn dated_heading(entry: &Entry, zone: &TimeZone) -> Option<Entry> {
     let date = entry.at?.to_zoned(zone.clone()).strftime("%-d %b %Y %H:%M").to_string();
     let mut entry = entry.clone();
-    let spans = &mut entry.view.title.spans;
-    let separator = || {
-        let parts = [("text", " "), ("session.note", "·"), ("text", " ")];
-        parts.map(|(role, text)| Span::new(role, Text::own(text)))
-    };
-    let date = Span::new("session.date", Text::clean_owned(date));
-    match spans.iter().position(|span| span.role == Role::of("session.id")) {
-        Some(id) => drop(spans.splice(id..id, [date].into_iter().chain(separator()))),
-        None => spans.extend(separator().into_iter().chain([date])),
+    let title = std::mem::take(&mut entry.view.title);
+    let id = title.roles().position(|role| role == Role::of("session.id")).unwrap_or(usize::MAX);
+    let line = &mut entry.view.title;
+    title.spans().take(id).for_each(|span| line.attach_span(span));
+    if id == usize::MAX {
+        line.attach("text", " ");
+        line.attach("session.note", "·");
+        line.push("session.date", date);
+    } else {
+        line.attach("session.date", date);
+        line.push("session.note", "·");
+        line.attach("text", " ");
     }
+    title.spans().skip(id).for_each(|span| line.attach_span(span));
     Some(entry)
 }
 
@@ -392,7 +396,7 @@ fn title_width(look: &Look, view: &View) -> usize {
         return 0;
     }
     let mark = view.mark.map_or(0, |mark| wrap::width(glyph(look, mark)) + 1);
-    mark + block::addressed(look, &view.title).spans.iter().map(|span| wrap::width(&span.text)).sum::<usize>()
+    mark + block::addressed(look, &view.title).spans().map(|span| wrap::width(span.text())).sum::<usize>()
 }
 
 /// Returns the pieces of a result's title for the end of its call's row, if it may be there and fits. `title`: its pieces without the
@@ -503,8 +507,8 @@ fn result(entry: &Entry, relation: &Relation, joined: bool, writer: &mut RowWrit
         joined = is_short_result(look, entry);
         if joined {
             let mut both = call.clone();
-            both.spans.push(Span::new("result.note", Text::own(between(view))));
-            both.spans.extend(view.title.spans.iter().cloned());
+            both.attach("result.note", Text::own(between(view)));
+            both.append(&view.title);
             titled(Some("result"), &both, writer);
         } else {
             titled(Some("result"), call, writer);

@@ -242,7 +242,7 @@ impl Block {
             Self::Image { .. } | Self::Elided { .. } => true,
             _ => {
                 self.source().is_some_and(|(_, text)| counts(text))
-                    || self.lines().any(|line| line.holds(&counts))
+                    || self.lines().any(|line| counts(line.text()))
             }
         }
     }
@@ -278,8 +278,9 @@ impl Block {
             Self::Diff { hunks: all, .. } => hunks = all,
             _ => {}
         }
-        let lines = lines.iter().chain(items.iter().map(|item| &item.line)).map(Line::bytes);
-        let rows = rows.iter().map(|row| row.iter().map(Line::bytes).sum());
+        let bytes = |line: &Line| line.text().len();
+        let lines = lines.iter().chain(items.iter().map(|item| &item.line)).map(bytes);
+        let rows = rows.iter().map(move |row| row.iter().map(bytes).sum());
         let diff_lines = hunks.iter().flat_map(|hunk| {
             let lines = (0..hunk.lines.len()).filter_map(|at| hunk.lines.get(at));
             lines.map(|line| line.text.len())

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use strum::IntoStaticStr;
 
 use crate::find::find;
-use crate::text::clean_into;
+use crate::text::{clean, clean_into};
 
-use super::OneLine;
+use super::line::one_line;
 
 /// One hunk of a diff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +111,7 @@ impl DiffLines {
     pub fn push(&mut self, change: LineChange, text: &str) {
         match find(b'\n', text.as_bytes()) {
             None => clean_into(text, &mut self.text),
-            Some(_) => self.text.push_str(&OneLine::from(text)),
+            Some(_) => self.text.push_str(&one_line(clean(text))),
         }
         self.ends.push((change, self.text.len()));
     }

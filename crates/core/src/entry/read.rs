@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
 
-use super::{Block, DiffLines, LineChange, Mark, OneLine, Role};
+use super::{Block, DiffLines, Line, LineChange, Mark, Role};
 use crate::text::Text;
 use crate::theme;
 
@@ -16,9 +16,24 @@ impl<'de> Deserialize<'de> for Role {
     }
 }
 
-impl<'de> Deserialize<'de> for OneLine {
+impl<'de> Deserialize<'de> for Line {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Text::deserialize(deserializer).map(Self::from)
+        /// [`Span`](super::Span) with owned texts.
+        #[derive(Deserialize)]
+        #[serde(rename = "Span")]
+        struct OwnedSpan {
+            text: Text,
+            role: Role,
+            link: Option<Text>,
+        }
+        let mut line = Self::default();
+        for OwnedSpan { text, role, link } in Vec::deserialize(deserializer)? {
+            line.attach(role, text);
+            if let Some(target) = link {
+                line.link(target);
+            }
+        }
+        Ok(line)
     }
 }
 

@@ -91,7 +91,7 @@ impl AgentNumbers {
 
 /// The name of a sub-agent, from the title of its call: the task, else the kind of agent.
 fn name(title: &Line) -> Option<Text> {
-    let of = |role| title.spans.iter().find(|span| span.role == role && !span.text.is_empty());
+    let of = |role| title.spans().find(|span| span.role == role && !span.text().is_empty());
     let span = of(Role::of("call.arg")).or_else(|| of(Role::of("tool.agent")))?;
-    Some(start_of(&span.text, MAX_NAME))
+    Some(start_of(span.text(), MAX_NAME))
 }

@@ -52,7 +52,10 @@ impl Entry {
     /// Whether it is a successful result whose short title may be in the row of its call: `22 lines`.
     pub fn is_note(&self) -> bool {
         let title = &self.view.title;
-        self.kind == Kind::Result && self.view.mark.is_none() && !title.is_empty() && title.bytes() <= SHORT
+        self.kind == Kind::Result
+            && self.view.mark.is_none()
+            && !title.is_empty()
+            && title.text().len() <= SHORT
     }
 }
 

@@ -9,7 +9,7 @@ const LONG_TITLE: usize = 100;
 pub fn headline(view: &View) -> Option<String> {
     let text = view.body.iter().find_map(Block::source).map_or("", |(_, text)| text);
     let body = text.lines().map(unmarked).find(|line| !line.is_empty());
-    body.or_else(|| Some(one_line(&view.title.plain())).filter(|title| !title.is_empty()))
+    body.or_else(|| Some(one_line(view.title.text())).filter(|title| !title.is_empty()))
 }
 
 /// The first heading of a reply, without Markdown marks.

@@ -42,7 +42,10 @@ fn outlined(shape: OutlineOptions, entries: impl IntoIterator<Item = Entry>) -> 
         DocumentPart::Node(node) => word(&node),
         DocumentPart::Enter(Nest { node: Some(node), .. }) => format!("({}:", word(&node)),
         DocumentPart::Enter(nest) => {
-            format!("({}", nest.title.map_or("?".into(), |title| title.spans[0].text.to_string()))
+            format!(
+                "({}",
+                nest.title.map_or("?".into(), |title| title.spans().next().unwrap().text().to_owned())
+            )
         }
         DocumentPart::Notices(nodes) => {
             format!("{{{}}}", nodes.iter().map(word).collect::<Vec<_>>().join(" "))
@@ -68,7 +71,7 @@ fn word(node: &Node) -> String {
     match &node.relation {
         Relation::Own => format!("{id}{result}"),
         Relation::Below => format!(">{id}{result}"),
-        Relation::Apart(title) => format!("{id}{result}:{}", title.spans[0].text.as_str()),
+        Relation::Apart(title) => format!("{id}{result}:{}", title.spans().next().unwrap().text()),
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::clip::{floor, start_of};
-use crate::entry::{Block, Entry, Line, Role, Span};
+use crate::entry::{Block, Entry, Line, Role};
 use crate::hash::hash;
 use crate::item::Id;
 use crate::text::Text;
@@ -30,7 +30,7 @@ struct ShownTitle {
     /// The hash of the title's text, for a quick comparison.
     hash: u64,
     /// Distinguishes the call from another with the same title.
-    detail: Option<Span>,
+    detail: Option<(Role, Text)>,
 }
 
 impl CallTitles {
@@ -43,9 +43,10 @@ impl CallTitles {
         // The allocation of the oldest title is reused.
         let oldest = if self.shown.len() == MOST_TITLES { self.shown.pop_front() } else { None };
         let mut title = oldest.map(|oldest| oldest.title).unwrap_or_default();
-        title.clone_from(&entry.view.title);
-        let hash = hash_of(&title);
-        let same = self.shown.iter().rev().find(|other| other.hash == hash && is_same(&other.title, &title));
+        title.clear();
+        title.append(&entry.view.title);
+        let hash = hash(&title.text());
+        let same = self.shown.iter().rev().find(|other| other.hash == hash && other.title.is_same(&title));
         let same = same.map(|other| other.call.clone()).filter(|other| *other != entry.id);
         self.shown.push_back(ShownTitle { call: entry.id.clone(), title, hash, detail: None });
         same
@@ -67,7 +68,7 @@ impl CallTitles {
         for (call, line) in [(one.0, differing.0), (other.0, differing.1)] {
             let Some(shown) = self.shown.iter_mut().rev().find(|shown| shown.call == *call) else { continue };
             if let (None, Some((role, line))) = (&shown.detail, line) {
-                shown.detail = Some(Span::new(role, around(line, same)));
+                shown.detail = Some((role, around(line, same)));
             }
         }
     }
@@ -76,8 +77,8 @@ impl CallTitles {
     pub(super) fn of(&self, call: &Id) -> Option<Line> {
         let shown = self.shown.iter().rev().find(|shown| shown.call == *call)?;
         let mut title = shown.title.clone();
-        if let Some(detail) = &shown.detail {
-            add(&mut title, detail.clone());
+        if let Some((role, detail)) = &shown.detail {
+            add(&mut title, *role, detail);
         }
         Some(title)
     }
@@ -86,25 +87,14 @@ impl CallTitles {
 /// The title of a call that wasn't shown, with the first line of its body.
 pub(super) fn of_hidden(mut title: Line, body: &[Block]) -> Line {
     if let Some((role, line)) = lines(body).next() {
-        add(&mut title, Span::new(role, start_of(line, MOST_OF_HIDDEN)));
+        add(&mut title, role, &start_of(line, MOST_OF_HIDDEN));
     }
     title
 }
 
-fn add(title: &mut Line, detail: Span) {
+fn add(title: &mut Line, role: Role, detail: &Text) {
     title.push("tool.note", Text::own("·"));
-    title.push_span(detail);
-}
-
-fn hash_of(title: &Line) -> u64 {
-    let texts = title.spans.iter().map(|span| &*span.text);
-    texts.fold(0, |before, text| hash(&(before, text)))
-}
-
-/// Whether two titles have the same text.
-fn is_same(one: &Line, other: &Line) -> bool {
-    one.spans.len() == other.spans.len()
-        && one.spans.iter().zip(&other.spans).all(|(one, other)| *one.text == *other.text)
+    title.push(role, detail);
 }
 
 /// The lines of a body that aren't blank, and their roles: of a command or another long argument.

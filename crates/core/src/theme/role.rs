@@ -122,15 +122,19 @@ impl Role {
     }
 
     /// The dotted name.
+    #[inline]
     pub fn name(self) -> &'static str {
-        let listed = ROLES.get(self.number()).copied();
-        listed.unwrap_or_else(|| {
-            let all = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
-            all.get_index(self.number() - ROLES.len()).copied().unwrap_or("text")
-        })
+        ROLES.get(self.number()).copied().unwrap_or_else(|| self.entered_name())
+    }
+
+    #[cold]
+    fn entered_name(self) -> &'static str {
+        let all = ENTERED.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get_index(self.number() - ROLES.len()).copied().unwrap_or("text")
     }
 
     /// Its number: for a role of the list, its index in [`roles`]; for others, a larger one.
+    #[inline]
     pub fn number(self) -> usize {
         self.0.into()
     }

@@ -190,7 +190,7 @@ impl FileChange<'_> {
 
     /// Returns the line of the file: `a.rs new +7`.
     fn line(&self, role: &'static str, detail: &'static str, changes: Option<&FileDiff>) -> Line {
-        let mut line = Line::of(role, self.path.clone());
+        let mut line = Line::of(role, &self.path);
         self.mark(detail, &mut line);
         if let Some(changes) = changes.filter(|changes| !changes.is_empty()) {
             changes.push_counts(&mut line);

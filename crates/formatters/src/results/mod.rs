@@ -14,7 +14,7 @@ use memchr::memmem;
 use crate::context::{ItemContext, images};
 use crate::generic;
 use crate::sentence::first_sentence;
-use streamfmt_core::entry::{Block, GOES_ON, Line, Span, View};
+use streamfmt_core::entry::{Block, GOES_ON, Line, OneLine, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
 use streamfmt_core::item::FactRef;
@@ -119,35 +119,35 @@ impl ResultContext<'_> {
     }
 
     /// Adds a note to the title.
-    pub(super) fn note(&mut self, text: impl Into<Text>) {
+    pub(super) fn note<'t>(&mut self, text: impl Into<OneLine<'t>>) {
         self.remark("result.note", text);
     }
 
     /// Adds a note to the title, if there is one.
-    pub(super) fn note_known(&mut self, text: Option<impl Into<Text>>) {
+    pub(super) fn note_known<'t>(&mut self, text: Option<impl Into<OneLine<'t>>>) {
         if let Some(text) = text {
             self.note(text);
         }
     }
 
     /// Adds a note on a failure to the title.
-    pub(super) fn trouble(&mut self, text: impl Into<Text>) {
+    pub(super) fn trouble<'t>(&mut self, text: impl Into<OneLine<'t>>) {
         self.has_failed = true;
         self.remark("result.error", text);
     }
 
     #[inline]
-    fn remark(&mut self, role: &'static str, text: impl Into<Text>) {
+    fn remark<'t>(&mut self, role: &'static str, text: impl Into<OneLine<'t>>) {
         if !self.title.is_empty() {
-            self.title.spans.push(Span::new("result.note", Text::own(" · ")));
+            self.title.attach("result.note", Text::own(" · "));
         }
-        self.title.spans.push(Span::new(role, text));
+        self.title.attach(role, text);
     }
 
     /// Adds a note that continues the call's title: `lines 14–17` … `of 22`.
     fn goes_on(&mut self, text: Text) {
         if self.title.is_empty() {
-            self.title.spans.push(Span::new(GOES_ON, text));
+            self.title.attach(GOES_ON, text);
             self.goes_on = true;
         } else {
             self.note(text);
@@ -314,7 +314,7 @@ impl ResultContext<'_> {
     fn has(&self, text: &str) -> bool {
         let text = text.trim();
         let within = |shown: &str| holds(shown, text);
-        self.title.spans.iter().any(|span| within(&span.text))
+        self.title.spans().any(|span| within(span.text()))
             || self.body.iter().filter_map(Block::source).any(|(_, shown)| within(shown))
     }
 
@@ -362,8 +362,8 @@ impl ResultContext<'_> {
             // Without this title, it would look like a result of the call above it.
             let title = std::mem::replace(&mut self.title, Line::of("muted", "result of an unknown call"));
             if !title.is_empty() {
-                self.title.spans.push(Span::new("result.note", Text::own(" · ")));
-                self.title.spans.extend(title.spans);
+                self.title.attach("result.note", Text::own(" · "));
+                self.title.append(&title);
             }
             self.goes_on = false;
         }

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use mlua::{Lua, Value};
 use serde::{Deserialize, Deserializer};
-use streamfmt_core::entry::{
-    Block, DiffLines, Hunk, Line, LineChange, ListItem, Mark, Point, Role, Span, View,
-};
+use streamfmt_core::entry::{Block, DiffLines, Hunk, Line, LineChange, ListItem, Mark, Point, Role, View};
 use streamfmt_core::item::{Item, Kind};
 use streamfmt_core::session::Facts;
 use streamfmt_core::text::Text;
@@ -259,18 +257,17 @@ impl<'a> AnswerReader<'a> {
     fn line_of(&self, part: Part, role: Role) -> Result<Line, AnswerFault> {
         let words = match part {
             Part::Group(words) => words,
-            part => return Ok(Line { spans: self.spans(part, role)? }),
+            part => return self.spans(part, role),
         };
         let mut line = Line::default();
         for word in words {
-            let mut spans = self.spans(word, role)?;
-            spans.retain(|span| !span.text.is_empty());
-            if let (Some(before), Some(next)) = (line.spans.last(), spans.first())
-                && needs_blank(&before.text, &next.text)
-            {
-                line.spans.push(Span::new("text", Text::own(" ")));
+            let word = self.spans(word, role)?;
+            let spans = word.spans().filter(|span| !span.text().is_empty());
+            let ends = line.last().zip(spans.clone().next().map(|next| next.text()));
+            if ends.is_some_and(|(before, next)| needs_blank(before, next)) {
+                line.attach("text", Text::own(" "));
             }
-            line.spans.extend(spans);
+            spans.for_each(|span| line.attach_span(span));
         }
         Ok(line)
     }
@@ -298,14 +295,14 @@ impl<'a> AnswerReader<'a> {
                 let arg =
                     arg.map_or_else(|| Ok(Line::default()), |arg| self.line_of(*arg, "call.arg".into()))?;
                 if !line.is_empty() && !arg.is_empty() {
-                    line.spans.push(Span::new("text", Text::own(" ")));
+                    line.attach("text", Text::own(" "));
                 }
-                line.spans.extend(arg.spans);
+                line.append(&arg);
                 BlockPiece::Line { mark, line, is_title: true }
             }
             Part::Note { level, text } => self.note(&level, *text)?,
             Part::Line(_) | Part::Span { .. } | Part::Path { .. } | Part::Link { .. } => {
-                let line = Line { spans: self.spans(part, "text".into())? };
+                let line = self.spans(part, "text".into())?;
                 BlockPiece::Line { mark: None, line, is_title: false }
             }
             part => BlockPiece::Block(self.block(part)?),
@@ -375,24 +372,30 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Converts a part of a line to spans.
-    fn spans(&self, part: Part, role: Role) -> Result<Vec<Span>, AnswerFault> {
+    fn spans(&self, part: Part, role: Role) -> Result<Line, AnswerFault> {
+        let mut line = Line::default();
         match part {
-            Part::Line(parts) => parts.into_iter().map(|part| self.span(part, role)).collect(),
-            part => Ok(vec![self.span(part, role)?]),
+            Part::Line(parts) => parts.into_iter().try_for_each(|part| self.span(part, role, &mut line))?,
+            part => self.span(part, role, &mut line)?,
         }
+        Ok(line)
     }
 
-    fn span(&self, part: Part, role: Role) -> Result<Span, AnswerFault> {
-        Ok(match part {
-            Part::Plain(text) => Span::new(role, text),
+    fn span(&self, part: Part, role: Role, line: &mut Line) -> Result<(), AnswerFault> {
+        match part {
+            Part::Plain(text) => line.attach(role, text),
             Part::Text { text, role: own } | Part::Span { text, role: own } => {
-                Span::new(self.role(own, role)?, text)
+                line.attach(self.role(own, role)?, text);
             }
-            Part::Path { path, role } => Span::new(self.role(role, "call.arg")?, self.facts.relative(path)),
-            Part::Link { text, url, role } => Span::new(self.role(role, "link")?, text).linked(url),
+            Part::Path { path, role } => line.attach(self.role(role, "call.arg")?, self.facts.relative(path)),
+            Part::Link { text, url, role } => {
+                line.attach(self.role(role, "link")?, text);
+                line.link(url);
+            }
             Part::Group(_) => return Err("a list is not allowed inside a line".to_owned()),
             _ => return Err("only texts, spans, paths and links are allowed inside a line".to_owned()),
-        })
+        }
+        Ok(())
     }
 
     fn cells(&self, row: Row, role: &'static str) -> Result<Vec<Line>, AnswerFault> {
@@ -419,8 +422,8 @@ impl<'a> AnswerReader<'a> {
         };
         let lines = pairs.into_iter().map(|KvPair(key, value)| {
             let mut line = self.line_of(key, "muted".into())?;
-            line.spans.push(Span::new("muted", Text::own(": ")));
-            line.spans.extend(self.line_of(value, "text".into())?.spans);
+            line.attach("muted", Text::own(": "));
+            line.append(&self.line_of(value, "text".into())?);
             Ok(line)
         });
         Ok(Block::Lines { lines: lines.collect::<Result<_, AnswerFault>>()? })

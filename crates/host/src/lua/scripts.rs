@@ -178,12 +178,10 @@ impl Answers for LayerAnswers<'_> {
             Value::String(text) => Ok(Some(Argument::of(role, Text::clean_owned(string(&text))))),
             value => {
                 let line = reader.line(&value, role)?;
-                let length = line.bytes();
-                if length <= SHORT {
+                if line.text().len() <= SHORT {
                     return Ok(Some(Argument::Short(line)));
                 }
-                let text: String = line.spans.iter().map(|span| span.text.as_str()).collect();
-                Ok(Some(Argument::Long(Text::clean_owned(text))))
+                Ok(Some(Argument::Long(Text::clean(line.text()))))
             }
         })
     }

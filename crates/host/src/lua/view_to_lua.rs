@@ -72,11 +72,11 @@ struct ItemTable<'a> {
 
 impl Serialize for LineTable<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut table = serializer.serialize_map(Some(self.0.spans.len() + 1))?;
+        let mut table = serializer.serialize_map(Some(self.0.spans().len() + 1))?;
         table.serialize_entry("type", "line")?;
-        for (place, span) in (1..).zip(&self.0.spans) {
-            let (text, role) = (&*span.text, span.role);
-            let span = match &span.link {
+        for (place, span) in (1..).zip(self.0.spans()) {
+            let (text, role) = (span.text(), span.role);
+            let span = match span.link {
                 Some(url) => Typed::Link { text, role, url },
                 None => Typed::Span { text, role },
             };

@@ -293,7 +293,7 @@ impl WriterState {
         let goes_on = view.goes_on && text.is_none();
         let mut title = view.title.clone();
         match text {
-            Some(text) => title = spelled_line(text.trimmed_end()),
+            Some(text) => title = spelled_line(&text.trimmed_end()),
             None => self.spell_line(&mut title),
         }
         View { mark: view.mark, title, body: self.spelled_blocks(&view.body), goes_on }
@@ -371,17 +371,20 @@ impl WriterState {
         if self.spec.spans.is_empty() {
             return;
         }
-        for span in &mut line.spans {
-            if let Some(text) = self.painted(span) {
-                *span = span.spelled(text);
+        let mut spelled = Line::default();
+        for span in line.spans() {
+            match self.painted(&span) {
+                Some(text) => spelled.attach_span(span.spelled(&text)),
+                None => spelled.attach_span(span),
             }
         }
+        *line = spelled;
     }
 
     /// The script's text for a span, if it has a function for the role.
-    fn painted(&self, span: &Span) -> Option<Text> {
-        let function = self.spec.span(span.role.name()).filter(|_| !span.text.is_empty())?;
-        let text = self.plugins.running(self.who)?.lua().create_string(span.text.as_str()).ok()?;
+    fn painted(&self, span: &Span<'_>) -> Option<Text> {
+        let function = self.spec.span(span.role.name()).filter(|_| !span.text().is_empty())?;
+        let text = self.plugins.running(self.who)?.lua().create_string(span.text()).ok()?;
         let text = self.call_part("span", function, Value::String(text))?;
         Some(if text.contains('\n') { Text::clean_owned(text.replace('\n', "␊")) } else { text })
     }
@@ -408,9 +411,8 @@ impl WriterState {
         let line = view_to_lua::as_line(lua, value)?;
         let line = reader.line(&line, "text".into()).map_err(mlua::Error::runtime)?;
         let text: String = line
-            .spans
-            .iter()
-            .map(|span| self.painted(span).map_or_else(|| span.text.to_string(), Text::into_string))
+            .spans()
+            .map(|span| self.painted(&span).map_or_else(|| span.text().to_owned(), Text::into_string))
             .collect();
         Ok(if self.spec.known.is_log { ci::parted(&text).into_owned() } else { text })
     }
@@ -436,14 +438,14 @@ fn handle(lua: &Lua, inner: &Weak<WriterState>) -> mlua::Result<Table> {
 }
 
 /// A line that consists of a text by the script.
-fn spelled_line(text: Text) -> Line {
-    Line { spans: vec![Span::new("text", Text::EMPTY).spelled(text)] }
+fn spelled_line(text: &Text) -> Line {
+    Line::of("text", Text::EMPTY).spans().map(|span| span.spelled(text)).collect()
 }
 
 /// A block that consists of a text by the script, or `None` if the text is empty.
 fn as_block(mut text: Text) -> Option<Block> {
     text.truncate(text.strip_suffix('\n').unwrap_or(&text).len());
-    (!text.is_empty()).then(|| Block::line(spelled_line(text)))
+    (!text.is_empty()).then(|| Block::line(spelled_line(&text)))
 }
 
 /// Removes the common indentation of all lines, and blank lines at both ends.

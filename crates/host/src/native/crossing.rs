@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 use streamfmt_core::contract::write_item;
-use streamfmt_core::entry::{Block, Line, Role, Span, View};
+use streamfmt_core::entry::{Block, Line, Role, View};
 use streamfmt_core::formatter::Verdict;
 use streamfmt_core::item::{Item, Status};
 use streamfmt_core::text::Text;
@@ -397,7 +397,7 @@ extern "C" fn sink_span(sink: *mut SfSink, text: SfStr, name: SfStr) -> i32 {
         // SAFETY: the interface requires valid texts.
         let (text, name) =
             unsafe { (sink.text(text, "title", MOST_ANSWERED)?, sink.text(name, "role", LONGEST_NAME)?) };
-        sink.answer.borrow_mut().title.spans.push(Span::new(role(name), Text::clean(text)));
+        sink.answer.borrow_mut().title.attach(role(name), text);
         Ok(OK)
     })
 }
@@ -525,8 +525,7 @@ mod tests {
         let (code, view, log) = formatted("Hello\u{1b}[2J");
         let view = view.unwrap();
         assert_eq!((code, log.lines.as_slice()), (SHOW, &[(false, "{}".to_owned())][..]));
-        let title: String = view.title.spans.iter().map(|span| span.text.as_str()).collect();
-        assert_eq!((title.as_str(), view.body.len(), view.mark), ("below Hello␛[2J", 3, Some("call")));
+        assert_eq!((view.title.text(), view.body.len(), view.mark), ("below Hello␛[2J", 3, Some("call")));
         let code = |at: usize| match &view.body[at] {
             Block::Code { text, .. } => text.as_str(),
             other => panic!("{other:?}"),

@@ -9,7 +9,7 @@
 //! ```
 
 use streamfmt_core::clip::{fold, fold_unseen};
-use streamfmt_core::entry::{Block, Line, Role, Span, View};
+use streamfmt_core::entry::{Block, Line, Role, View};
 use streamfmt_core::formatter::{Formatter, Verdict};
 use streamfmt_core::item::{Action, Item, Kind};
 use streamfmt_core::profile::{Detail, Profile};
@@ -167,19 +167,19 @@ impl Amended<'_> {
         }
         let mut end = name_end(&view.title);
         if has_label {
-            let label = self.label().spans;
-            let length = label.len();
-            view.title.spans.splice(..end, label);
+            let title = std::mem::replace(&mut view.title, self.label());
+            let length = view.title.spans().len();
+            title.spans().skip(end).for_each(|span| view.title.attach_span(span));
             end = length;
         }
         match arg {
             Given::Nothing => {}
             Given::Hide => {
-                view.title.spans.truncate(end);
+                view.title = view.title.spans().take(end).collect();
                 take_argument(&mut view.body, self.amender.detail);
             }
             Given::Use(arg) => {
-                view.title.spans.truncate(end);
+                view.title = view.title.spans().take(end).collect();
                 let before = take_argument(&mut view.body, self.amender.detail);
                 match arg {
                     Argument::Long(text) => {
@@ -188,9 +188,9 @@ impl Amended<'_> {
                     }
                     Argument::Short(line) => {
                         if !view.title.is_empty() && !line.is_empty() {
-                            view.title.spans.push(Span::new("text", Text::own(" ")));
+                            view.title.attach("text", Text::own(" "));
                         }
-                        view.title.spans.extend(line.spans);
+                        view.title.append(&line);
                     }
                 }
             }
@@ -214,14 +214,20 @@ impl Amended<'_> {
                     .amender
                     .built_in
                     .label(self.about.call.unwrap_or(self.about.item), self.about.session);
-                if let (Some(role), Some(name)) = (role, line.spans.last_mut()) {
-                    name.role = role;
+                if let Some(role) = role {
+                    let last = line.spans().len().saturating_sub(1);
+                    let spans = line.spans().enumerate().map(|(at, mut span)| {
+                        span.role = if at == last { role } else { span.role };
+                        span
+                    });
+                    line = spans.collect();
                 }
                 line
             }
         };
         if let Some(icon) = self.answers.word(ToolField::Icon).filter(|icon| theme::mark(icon).is_none()) {
-            line.spans.insert(0, Span::new("tool.icon", Text::clean_owned(format!("{icon} "))));
+            let named = std::mem::replace(&mut line, Line::of("tool.icon", format!("{icon} ")));
+            line.append(&named);
         }
         line
     }
@@ -245,9 +251,9 @@ impl Amended<'_> {
                 } else if !is_blank(&title) {
                     let mut both = std::mem::take(&mut view.title);
                     if !both.is_empty() {
-                        both.spans.push(Span::new("result.note", Text::own(" · ")));
+                        both.attach("result.note", Text::own(" · "));
                     }
-                    both.spans.extend(title.spans);
+                    both.append(&title);
                     view = view.retitled(both);
                 }
                 Some(view).filter(|view| !is_blank(&view.title) || !view.body.is_empty())
@@ -274,12 +280,12 @@ impl Amended<'_> {
 
 /// Whether a line shows nothing.
 fn is_blank(line: &Line) -> bool {
-    line.spans.iter().all(|span| span.text.trim().is_empty())
+    line.text().trim().is_empty()
 }
 
 /// The index after the span with the tool's name.
 fn name_end(title: &Line) -> usize {
-    title.spans.iter().position(|span| span.role == Role::of("tool.name")).map_or(0, |at| at + 1)
+    title.roles().position(|role| role == Role::of("tool.name")).map_or(0, |at| at + 1)
 }
 
 /// Removes the long form of an argument, which another one replaces, and returns its language and role. If the detail isn't
@@ -296,7 +302,7 @@ fn take_argument(body: &mut Vec<Block>, detail: Detail) -> Option<(Option<Text>,
         }
         Block::Lines { lines } => {
             let is_input =
-                |line: &Line| line.spans.first().is_some_and(|it| it.role.name().starts_with("call."));
+                |line: &Line| line.roles().next().is_some_and(|role| role.name().starts_with("call."));
             !lines.iter().all(is_input)
         }
         _ => true,

@@ -152,8 +152,8 @@ impl Seen {
 
 /// Whether an entry has any content besides its mark.
 fn says_something(entry: &Entry) -> bool {
-    let is_content = |span: &Span| !span.text.trim().is_empty() && span.role.name() != "tag";
-    let is_said = |line: &Line| line.spans.iter().any(is_content);
+    let is_content = |span: Span<'_>| !span.text().trim().is_empty() && span.role.name() != "tag";
+    let is_said = |line: &Line| line.spans().any(is_content);
     let mut open: Vec<&Block> = entry.view.body.iter().collect();
     if is_said(&entry.view.title) {
         return true;

@@ -263,18 +263,18 @@ pub(super) fn label(out: &mut HtmlOut<'_>, line: &Line) {
 
 /// Writes the links of a line, each as a paragraph.
 pub(super) fn links(out: &mut HtmlOut<'_>, line: &Line) {
-    for span in line.spans.iter().filter(|span| span.link.is_some()) {
-        paragraph(out, &Line { spans: vec![span.clone()] });
+    for span in line.spans().filter(|span| span.link.is_some()) {
+        paragraph(out, &Line::from_iter([span]));
     }
 }
 
 fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
-    for span in &line.spans {
-        let address = span.link.as_deref().filter(|_| has_links).and_then(commonmark::address);
+    for span in line.spans() {
+        let address = span.link.filter(|_| has_links).and_then(|link| commonmark::address(link));
         if let Some(address) = &address {
             begin_link(out, address);
         }
-        classed(out, &span.text, class_of(span.role));
+        classed(out, span.text(), class_of(span.role));
         if address.is_some() {
             out.raw("</a>");
         }

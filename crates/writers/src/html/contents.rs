@@ -122,9 +122,9 @@ impl ListedPrompt {
 
 /// Returns the sum of the numbers in the spans of a role: `+12`.
 fn changed(title: &Line, role: Role) -> u64 {
-    let spans = title.spans.iter().filter(|span| span.role == role);
+    let spans = title.spans().filter(|span| span.role == role);
     let numbers = spans.filter_map(|span| {
-        let digits: String = span.text.chars().filter(char::is_ascii_digit).collect();
+        let digits: String = span.text().chars().filter(char::is_ascii_digit).collect();
         digits.parse::<u64>().ok()
     });
     numbers.fold(0, u64::saturating_add)

@@ -30,8 +30,7 @@ impl Html {
         out.raw_parts(&["<details class=\"inside", failed, "\"><summary>"]);
         Self::summary(node, block::label, out);
         out.raw("</summary><div>\n");
-        let has_body =
-            !entry.view.body.is_empty() || entry.view.title.spans.iter().any(|span| span.link.is_some());
+        let has_body = !entry.view.body.is_empty() || entry.view.title.has_links();
         // Filters and links need the call's element, even if the row shows all of it.
         let class = if has_body { "call prompt" } else { "call bare" };
         let anchor = begin_entry(entry, &[class, failed], out);
@@ -130,9 +129,9 @@ impl Html {
 
 /// Returns the title of a turn's end: `turn 2 · 502ms · $0.03`. The number of the turn replaces the agent's own count of turns.
 fn turn_title(title: &Line, number: usize, is_failed: bool) -> Line {
-    let is_between = |span: &Span| matches!(span.text.trim(), "" | "·");
-    let mut words = title.spans.clone();
-    if let Some(at) = words.iter().position(|span| figures::is_count_of(&span.text, "turn", "turns")) {
+    let is_between = |span: &Span<'_>| matches!(span.text().trim(), "" | "·");
+    let mut words: Vec<_> = title.spans().collect();
+    if let Some(at) = words.iter().position(|span| figures::is_count_of(span.text(), "turn", "turns")) {
         let start = words[..at].iter().rposition(|span| !is_between(span)).map_or(0, |last| last + 1);
         words.drain(start..=at);
     }
@@ -140,17 +139,19 @@ fn turn_title(title: &Line, number: usize, is_failed: bool) -> Line {
     if !is_failed && words.first().is_some_and(|first| first.role == Role::of("outcome.ok")) {
         words.remove(0);
     }
-    let mut spans = vec![Span::new("outcome.note", Text::clean_owned(format!("turn {number}")))];
+    let mut line = Line::of("outcome.note", format!("turn {number}"));
     if words.first().is_some_and(|first| !is_between(first)) {
-        spans.push(Span::new("outcome.note", Text::own(" · ")));
+        line.attach("outcome.note", Text::own(" · "));
     }
-    spans.extend(words);
-    Line { spans }
+    for span in words {
+        line.attach_span(span);
+    }
+    line
 }
 
 /// Returns the name of a notice in the row of several: the beginning of its title.
 fn name_of(entry: &Entry) -> Option<String> {
-    let title = entry.view.title.spans.iter().map(|span| span.text.trim()).find(|text| !text.is_empty())?;
+    let title = entry.view.title.spans().map(|span| span.text().trim()).find(|text| !text.is_empty())?;
     let mut name: String = title.chars().take(LONGEST_NAME).collect();
     if title.chars().nth(LONGEST_NAME).is_some() {
         name.truncate(name.trim_end().len());

@@ -45,7 +45,7 @@ pub(super) fn input_beginning(entry: &Entry) -> Option<String> {
             let mut fields = String::new();
             for line in lines {
                 fields.push_str(if fields.is_empty() { "" } else { ", " });
-                fields.push_str(&line.plain());
+                fields.push_str(line.text());
                 if fields.len() > ROOM {
                     break;
                 }

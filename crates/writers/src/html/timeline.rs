@@ -461,8 +461,8 @@ fn rect(class: &str, x: f64, width: f64, [y, height]: [&str; 2], out: &mut HtmlO
 
 /// Returns the description of a sub-agent, without its tool and type.
 fn description(title: &Line) -> Option<String> {
-    let spans = title.spans.iter().filter(|span| span.role == Role::of("call.arg")).cloned().collect();
-    Some(session_title(&Line { spans })).filter(|text| !text.is_empty())
+    let spans = title.spans().filter(|span| span.role == Role::of("call.arg"));
+    Some(session_title(&spans.collect())).filter(|text| !text.is_empty())
 }
 
 /// A number of the drawing, formatted with one decimal digit as by `{:.1}`, but faster.

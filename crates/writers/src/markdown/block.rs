@@ -1,6 +1,7 @@
 //! Writes the blocks of a body as Markdown.
 
 use std::mem;
+use std::sync::LazyLock;
 
 use super::LINE;
 use super::inline;
@@ -11,6 +12,8 @@ use crate::page::{self, PageOptions, PictureSource};
 use streamfmt_core::entry::{Block, Hunk, Line, Picture, Point, Role, Span};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
+use streamfmt_core::text::Text;
+use streamfmt_core::theme::roles;
 
 /// Writes blocks.
 pub(super) struct MarkdownBlocks<'b, 'p> {
@@ -191,25 +194,25 @@ impl MarkdownBlocks<'_, '_> {
 pub(super) fn spans(spelling: &dyn Spelling, line: &Line, begins: bool, out: &mut String) {
     let start = out.len();
     let names_agent = names_agent(line);
-    for span in &line.spans {
+    for span in line.spans() {
         let begins = begins && out.len() == start && !span.is_spelled;
-        if let Some(target) = &span.link {
+        if let Some(target) = span.link {
             let mut label = String::new();
-            spelled(spelling, span, names_agent, false, &mut label);
-            spelling.link(&label, target, &span.text, out);
+            spelled(spelling, &span, names_agent, false, &mut label);
+            spelling.link(&label, target, span.text(), out);
         } else {
-            spelled(spelling, span, names_agent, begins, out);
+            spelled(spelling, &span, names_agent, begins, out);
         }
     }
 }
 
 /// Whether a line is the title of a sub-agent's call. Its argument is a description, even if it is one word.
 fn names_agent(line: &Line) -> bool {
-    line.spans.iter().any(|span| span.role == Role::of("tool.agent"))
+    line.roles().any(|role| role == Role::of("tool.agent"))
 }
 
-fn spelled(spelling: &dyn Spelling, span: &Span, names_agent: bool, begins: bool, out: &mut String) {
-    let text = span.text.as_str();
+fn spelled(spelling: &dyn Spelling, span: &Span<'_>, names_agent: bool, begins: bool, out: &mut String) {
+    let text = span.text();
     if span.is_spelled {
         return set_in(text, out);
     }
@@ -228,11 +231,16 @@ fn spelled(spelling: &dyn Spelling, span: &Span, names_agent: bool, begins: bool
 }
 
 /// Returns the HTML tag for the format of a span, or an empty string if it is plain text.
-fn tag_of(span: &Span, names_agent: bool) -> &'static str {
-    match span.role.name() {
+fn tag_of(span: &Span<'_>, names_agent: bool) -> &'static str {
+    static TAGS: LazyLock<Vec<&str>> = LazyLock::new(|| roles().map(tag_of_name).collect());
+    let is_plain = span.role == Role::of("call.arg") && (names_agent || !is_verbatim(span.text()));
+    TAGS.get(span.role.number()).filter(|_| !is_plain).unwrap_or(&"")
+}
+
+fn tag_of_name(role: &'static str) -> &'static str {
+    match role {
         "tool.name" | "plan" | "outcome.ok" | "outcome.error" | "result.error" | "notice.error" => "b",
-        "call.command" | "path" | "id" | "session.id" | "session.folder" => "code",
-        "call.arg" if !names_agent && is_verbatim(&span.text) => "code",
+        "call.command" | "path" | "id" | "session.id" | "session.folder" | "call.arg" => "code",
         _ => "",
     }
 }
@@ -240,13 +248,13 @@ fn tag_of(span: &Span, names_agent: bool) -> &'static str {
 /// Writes a line of spans as the content of an HTML summary.
 pub(super) fn html_spans(line: &Line, out: &mut String) {
     let names_agent = names_agent(line);
-    for span in &line.spans {
-        let is_blank = span.text.chars().all(char::is_whitespace);
-        let tag = if span.is_spelled || is_blank { "" } else { tag_of(span, names_agent) };
+    for span in line.spans() {
+        let is_blank = span.text().chars().all(char::is_whitespace);
+        let tag = if span.is_spelled || is_blank { "" } else { tag_of(&span, names_agent) };
         if !tag.is_empty() {
             out.extend(["<", tag, ">"]);
         }
-        inline::html_span(&span.text, span.link.as_deref(), out);
+        inline::html_span(span.text(), span.link.map(Text::as_str), out);
         if !tag.is_empty() {
             out.extend(["</", tag, ">"]);
         }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use streamfmt_core::entry::{Entry, Line, Span};
+use streamfmt_core::entry::{Entry, Line};
 use streamfmt_core::outline::{Node, Relation, Subagent};
 use streamfmt_core::text::Text;
 use streamfmt_core::theme::Glyphs;
@@ -106,8 +106,8 @@ fn with_number(look: &Look, title: &Line, number: u32) -> Line {
         _ => format!("({number})"),
     };
     let mut line = Line::of(role(number), Text::clean_owned(text));
-    line.spans.push(Span::new("text", Text::own(" ")));
-    line.spans.extend(title.spans.iter().cloned());
+    line.attach("text", Text::own(" "));
+    line.append(title);
     line
 }
 

@@ -33,7 +33,7 @@ pub(super) fn has_content(block: &Block) -> bool {
 
 /// Returns the layout of a line, which its first span determines.
 fn layout_of(line: &Line) -> TextLayout {
-    line.spans.first().map_or(TextLayout::Plain, |span| span.role.text_layout())
+    line.roles().next().map_or(TextLayout::Plain, Role::text_layout)
 }
 
 impl RowWriter<'_> {
@@ -93,14 +93,17 @@ impl RowWriter<'_> {
         self.hanging(line, 0);
     }
 
+    /// Returns the text of a line that is written as it is.
+    fn plain_text<'l>(&self, line: &'l Line) -> Option<&'l str> {
+        let is_plain = self.is_plain() && !self.look().layout.is_ascii();
+        line.plain().filter(|text| is_plain && text.len() <= PIECE)
+    }
+
     /// Writes a line of spans. `hang`: the indentation of its rows after the first.
     pub(super) fn hanging(&mut self, line: &Line, hang: usize) {
         let look = self.look();
-        if self.is_plain() && !look.layout.is_ascii() {
-            let is_plain = |span: &Span| span.text.len() <= PIECE && span.link.is_none() && !span.is_spelled;
-            if line.spans.iter().all(is_plain) {
-                return self.plain_row(line.spans.iter().map(|span| &*span.text));
-            }
+        if let Some(text) = self.plain_text(line) {
+            return self.plain_row(text);
         }
         let line = &addressed(look, line);
         let targets = targets(look.links(), line);
@@ -204,6 +207,10 @@ impl RowWriter<'_> {
         };
         let shape = look.piece(mark, glyph(look, name));
         let level = self.mark(shape, wrap::width(shape.text));
+        if let Some(text) = self.plain_text(&item.line) {
+            self.plain_row(text);
+            return self.dedent(level);
+        }
         let line = addressed(look, &item.line);
         let targets = targets(look.links(), &line);
         let mut pieces = pieces(look, &line, &targets);
@@ -323,15 +330,15 @@ pub(super) fn pieces<'a>(
     line: &'a Line,
     targets: &'a [Option<Cow<'a, str>>],
 ) -> Vec<StyledText<'a>> {
-    let mut pieces = Vec::with_capacity(line.spans.len());
-    for (at, span) in line.spans.iter().enumerate() {
+    let mut pieces = Vec::with_capacity(line.spans().len());
+    for (at, span) in line.spans().enumerate() {
         let leads_to = targets.get(at).and_then(|target| target.as_deref());
-        let piece = look.piece(span.role, &span.text);
+        let piece = look.piece(span.role, span.text());
         let piece = StyledText { link: leads_to, is_spelled: span.is_spelled, ..piece };
         if look.is_ansi() && !span.is_spelled && span.role.text_layout() == TextLayout::Command {
             let mut colours = highlight::lines(SHELL, piece.text);
             pieces.extend(coloured(look, piece.text, colours.as_mut(), piece.role, piece.style));
-        } else if look.layout.is_ascii() && !span.is_spelled && is_ours(span) {
+        } else if look.layout.is_ascii() && !span.is_spelled && is_ours(&span) {
             push_in_ascii(piece, &mut pieces);
         } else {
             pieces.push(piece);
@@ -344,13 +351,13 @@ pub(super) fn pieces<'a>(
 const TWINS: [(char, &str); 5] = [('·', "-"), ('−', "-"), ('–', "-"), ('…', "..."), ('→', "->")];
 
 /// Whether a span is our own text. Text of tools and models is never changed.
-fn is_ours(span: &Span) -> bool {
+fn is_ours(span: &Span<'_>) -> bool {
     match span.role.name() {
         "notice.info" | "notice.warning" | "notice.error" | "notice.note" | "session.note" | "tool.note"
         | "outcome.note" | "outcome.figure" | "outcome.ok" | "change.remove" | "muted" | "elided" => true,
         "call.detail" | "result.note" => {
-            let begins = |words: &[&str]| words.iter().any(|word| span.text.starts_with(word));
-            matches!(&*span.text, "·" | " · " | "→") || begins(&["lines ", "→ "])
+            let begins = |words: &[&str]| words.iter().any(|word| span.text().starts_with(word));
+            matches!(span.text(), "·" | " · " | "→") || begins(&["lines ", "→ "])
         }
         _ => false,
     }
@@ -377,28 +384,27 @@ fn push_in_ascii<'a>(piece: StyledText<'a>, out: &mut Vec<StyledText<'a>>) {
 
 /// Returns the link targets of a line's spans, if links are written; empty if no span has a link.
 pub(super) fn targets(links: bool, line: &Line) -> Vec<Option<Cow<'_, str>>> {
-    if !links || line.spans.iter().all(|span| span.link.is_none()) {
+    if !links || !line.has_links() {
         return Vec::new();
     }
-    line.spans.iter().map(|span| span.link.as_deref().and_then(target)).collect()
+    line.spans().map(|span| span.link.and_then(|link| target(link))).collect()
 }
 
 /// Where links aren't written, adds the address after each link, unless the line already shows it.
 pub(super) fn addressed<'l>(look: &Look, line: &'l Line) -> Cow<'l, Line> {
-    if look.links() || line.spans.iter().all(|span| span.link.is_none()) {
+    if look.links() || !line.has_links() {
         return Cow::Borrowed(line);
     }
     let is_shown = |link: &str| {
         let bare = link.strip_prefix("mailto:").unwrap_or(link);
-        line.spans.iter().any(|span| [link, bare].contains(&&*span.text))
+        line.spans().any(|span| [link, bare].contains(&span.text()))
     };
     let mut all = Line::default();
-    for (at, span) in line.spans.iter().enumerate() {
-        all.spans.push(span.clone());
-        let goes_on = line.spans.get(at + 1).is_some_and(|next| next.link == span.link);
-        if let Some(link) =
-            span.link.as_ref().filter(|link| !goes_on && !is_shown(link) && target(link).is_some())
-        {
+    let mut spans = line.spans().peekable();
+    while let Some(span) = spans.next() {
+        all.attach_span(span);
+        let goes_on = spans.peek().is_some_and(|next| next.link == span.link);
+        if let Some(link) = span.link.filter(|link| !goes_on && !is_shown(link) && target(link).is_some()) {
             all.push("link.address", format!("({link})"));
         }
     }

@@ -315,13 +315,13 @@ impl<'p> RowWriter<'p> {
         self.width.is_none() && matches!(self.look.paint, Paint::Plain)
     }
 
-    /// Writes texts as one row, one after the other. Requires [`RowWriter::is_plain`]. No text may be longer than [`PIECE`].
-    pub(super) fn plain_row<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
+    /// Writes a text as one row. Requires [`RowWriter::is_plain`]. It may not be longer than [`PIECE`].
+    pub(super) fn plain_row(&mut self, text: &str) {
         let before = self.out.text.len();
         self.begin_row();
         let row = &mut *self.out.text;
         let start = row.len();
-        texts.for_each(|text| row.push_str(text));
+        row.push_str(text);
         let end = start + row[start..].trim_end_matches([' ', '\t']).len();
         let end = if end > start { end } else { before + row[before..start].trim_end().len() };
         row.truncate(end);

@@ -217,7 +217,11 @@ fn results_have_their_duration_after_the_title_where_times_are_shown() {
 
 #[test]
 fn a_link_is_written_or_its_address_shown_after_a_call_too() {
-    let link = |text: &str, url: &str| Line { spans: vec![Span::new("link", text).linked(url)] };
+    let link = |text: &str, url: &str| {
+        let mut line = Line::of("link", text);
+        line.link(url);
+        line
+    };
     let result = |line: Line| entry(Kind::Result, View { title: line, ..View::default() });
     let paint = |hyperlinks| {
         let theme = Theme::builtin("mono", Appearance::Dark).unwrap_or_default();
@@ -342,11 +346,8 @@ fn roles_are_marked_and_what_looks_like_a_mark_is_not() {
 
 #[test]
 fn styles_and_links_end_before_each_line_does() {
-    let line = Line {
-        spans: vec![
-            streamfmt_core::entry::Span::new("error", "see the page").linked("https://example.com/é"),
-        ],
-    };
+    let mut line = Line::of("error", "see the page");
+    line.link("https://example.com/é");
     assert_eq!(
         ansi(Some(20), [entry(Kind::Notice, View::titled("error", line))]),
         "✗ ␛]8;;https://example.com/%C3%A9␛\\␛[31msee the page␛[0m␛]8;;␛\\\n".replace("␛[31m✗␛[0m", "✗")
@@ -357,8 +358,8 @@ fn styles_and_links_end_before_each_line_does() {
 
 #[test]
 fn dangerous_links_are_text() {
-    let line =
-        Line { spans: vec![streamfmt_core::entry::Span::new("text", "here").linked("javascript:alert(1)")] };
+    let mut line = Line::of("text", "here");
+    line.link("javascript:alert(1)");
     assert_eq!(ansi(None, [entry(Kind::Notice, View::titled("notice", line))]), "· here\n");
     let markdown = "[here](javascript:alert(1)) ![pic](https://example.com/x.png)";
     assert_eq!(

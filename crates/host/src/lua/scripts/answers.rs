@@ -61,7 +61,7 @@ impl Scripts {
         });
         let alone = ScriptItem { ladder: Ladder::of_step(field?, step), ..*focus };
         let given = LayerAnswers { scripts: self, focus: &alone }.line(field?, role);
-        Some(self.describe(given, |line| line.spans.iter().map(|span| span.text.as_str()).collect()))
+        Some(self.describe(given, |line| line.text().to_owned()))
     }
 
     fn describe<T>(&self, given: Given<T>, spell: impl FnOnce(T) -> String) -> String {

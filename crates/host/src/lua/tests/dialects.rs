@@ -216,8 +216,7 @@ fn an_input_may_grow_by_its_json() {
         let [Update { change: EntryChange::Put { entry, .. }, .. }] = &updates[..] else {
             panic!("{updates:?}")
         };
-        let spans = entry.view.title.spans.iter().map(|span| span.text.as_str());
-        (spans.collect::<String>(), entry.at.is_some())
+        (entry.view.title.text().to_owned(), entry.at.is_some())
     });
     let expected =
         ["Bash", "Bash mak", "Bash make test", "Bash make test"].map(|title| (title.to_owned(), true));
