@@ -71,11 +71,6 @@ impl FormatStage {
         Some((trees.as_deref_mut().filter(|_| replaced.is_none())?, entries))
     }
 
-    /// Whether it may show items of minor importance.
-    pub(super) fn shows_minor(&self) -> bool {
-        self.entries.chain.shows_minor()
-    }
-
     pub(super) fn take(&mut self, change: &SessionChange<'_>, context: &mut ChangeContext<'_>) {
         match change {
             SessionChange::Complete(item) => self.complete(item, context),

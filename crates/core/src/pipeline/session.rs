@@ -44,7 +44,8 @@ impl SessionStage {
     /// Whether an output may show items of minor importance. While it isn't settled how the stream is shown, any may.
     pub(super) fn shows_minor(&self) -> bool {
         let others = self.others.iter().map(|other| &other.stage);
-        self.start.is_some() || std::iter::once(&self.main).chain(others).any(FormatStage::shows_minor)
+        let mut all = std::iter::once(&self.main).chain(others);
+        self.start.is_some() || all.any(|stage| stage.entries.chain.shows_minor())
     }
 
     /// Applies the next step, and writes everything that it completes to `out`. [`Self::written`] returns

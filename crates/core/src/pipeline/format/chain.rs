@@ -94,7 +94,7 @@ impl FormatterChain {
     }
 
     /// Whether it may show items of minor importance: a plugin or the profile may, or the output isn't text.
-    pub(super) fn shows_minor(&self) -> bool {
+    pub(in super::super) fn shows_minor(&self) -> bool {
         !matches!(self.output_kind, OutputKind::Writer(_))
             || !self.formatters.is_empty()
             || (self.presentation.shows_minor)(&self.profile)
