@@ -208,7 +208,7 @@ fn fold(entry: &Entry, mut line: Line, call: Option<&Line>, keeps: Keeps) -> Vie
         Keep::Head
     };
     for (at, block) in view.body.iter().enumerate() {
-        // What is added to it is separated from the line, too.
+        // The empty span isn't kept: because of it, a blank comes before the first text that is pushed.
         let mut more = Line::of("text", "");
         fold_block(block, keep, &mut room, &mut hidden, &mut more);
         let announces = |line: &Line| line.last().is_some_and(|text| text.ends_with(':'));

@@ -6,7 +6,7 @@ use super::{Fact, NamedPart};
 use crate::json::{Value, is_same};
 
 /// Facts by name, in insertion order. Most lookups are for absent names, so a bit set of the names answers those without a
-/// search. A [`Fact::Named`] under an empty name stands for its parts: each is a fact of the item, read when it is looked up.
+/// search. A [`Fact::Named`] without a name adds its parts as facts of the item, which are read when they are looked up.
 #[derive(Clone, Debug, Default)]
 pub struct FactList {
     /// One bit for each name that may be present.
