@@ -22,14 +22,14 @@ use serde::{Deserialize, Serialize, Serializer};
 use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 use crate::hash::hash;
-use crate::json::{Cut, Record, Str, Value};
+use crate::json::{Cut, Record, Str, Value, is_same};
 use crate::text::Text;
 
 pub use deed::Deed;
 pub use does::{Does, DoesRef};
-pub use fact::{Fact, FactRef};
+pub use fact::{Fact, FactRef, MakeFact};
 pub use fact_list::FactList;
-pub use part::NamedPart;
+pub use part::{FindFact, NamedPart, PartTable, PresentParts};
 pub use picture::Picture;
 
 /// The longest id, in bytes: a longer one is cut, and a hash of the whole id is appended.
@@ -497,23 +497,33 @@ impl Item {
     }
 
     fn find(&self, name: &str) -> Option<FactRef<'_>> {
-        match self.data.find(name) {
-            Some(fact) => FactRef::new(self, fact),
-            None => self.data.tables().find_map(|parts| FactRef::new(self, parts)?.get(name)),
+        for (known, fact) in &*self.data {
+            let part = match fact {
+                Fact::Parts(parts) => parts.get(self.record.as_ref()?, name),
+                parts if known.is_empty() => FactRef::new(self, parts).and_then(|parts| parts.get(name)),
+                fact if is_same(known.as_bytes(), name.as_bytes()) => return FactRef::new(self, fact),
+                _ => None,
+            };
+            if part.is_some() {
+                return part;
+            }
         }
+        None
     }
 
     /// The facts in their order, `None` for `null`. Of several with the same name, the first counts.
     pub fn facts(&self) -> Vec<(&'static str, Option<FactRef<'_>>)> {
         let mut facts = Vec::with_capacity(self.data.len());
         for (name, fact) in &*self.data {
-            let fact = FactRef::new(self, fact);
-            if name.is_empty() {
-                let parts = fact.map(FactRef::named).unwrap_or_default();
-                facts.extend(parts.into_iter().map(|(name, part)| (name, Some(part))));
-            } else {
-                facts.push((*name, fact));
-            }
+            let parts = match fact {
+                Fact::Parts(parts) => self.record.as_ref().map(|record| parts.all(record)),
+                parts if name.is_empty() => FactRef::new(self, parts).map(FactRef::named),
+                fact => {
+                    facts.push((*name, FactRef::new(self, fact)));
+                    continue;
+                }
+            };
+            facts.extend(parts.into_iter().flatten().map(|(name, part)| (name, Some(part))));
         }
         facts
     }

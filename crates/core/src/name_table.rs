@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 use crate::json::is_same;
 
 /// A map from known names to values.
-pub struct NameTable<T: 'static> {
+#[derive(Debug)]
+pub struct NameTable<T> {
     /// Indexes into the table plus one, by the hash of the name; zero is an empty slot.
     slots: [u8; SLOTS],
-    table: &'static [(&'static str, T)],
+    table: Box<[(&'static str, T)]>,
 }
 
 /// The number of slots: twice the names of the largest table, so that collisions are rare.
@@ -21,7 +22,7 @@ impl<T: Copy> NameTable<T> {
     }
 
     /// Builds a table of up to 200 names.
-    pub fn new(table: &'static [(&'static str, T)]) -> Self {
+    pub fn new(table: &[(&'static str, T)]) -> Self {
         debug_assert!(table.len() <= 200, "a table that would fill its slots");
         let mut slots = [0; SLOTS];
         for (index, (name, _)) in table.iter().enumerate() {
@@ -31,7 +32,7 @@ impl<T: Copy> NameTable<T> {
             }
             slots[slot] = index as u8 + 1;
         }
-        Self { slots, table }
+        Self { slots, table: table.into() }
     }
 
     /// The value of `name`, if it is known.

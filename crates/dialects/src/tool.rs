@@ -200,8 +200,8 @@ pub(crate) const POINT: &[NamedPart] = &[
 ];
 
 /// Returns the status of a to-do item that has only a Boolean for it.
-fn done(value: Value<'_>) -> Option<String> {
-    Some(if value.bool()? { "completed" } else { "pending" }.to_owned())
+fn done(value: Value<'_>) -> Option<Fact> {
+    Some(Fact::Text(if value.bool()? { "completed" } else { "pending" }.to_owned()))
 }
 
 const TODOS: &[NamedPart] = &[NamedPart::within("todos", "todos", POINT)];

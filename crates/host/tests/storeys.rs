@@ -70,7 +70,7 @@ fn collect(parts: &[NamedPart], keys: &mut BTreeSet<&'static str>, ours: &mut BT
     for part in parts {
         keys.extend(part.key_of());
         ours.insert(part.name);
-        collect(part.inside(), keys, ours);
+        collect(part.parts(), keys, ours);
     }
 }
 

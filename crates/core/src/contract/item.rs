@@ -271,11 +271,11 @@ fn named(
         }
         match known {
             FactRef::Of(make, of) => {
-                if let Some(text) = make(of) {
-                    object.string(name, &text)?;
+                if let Some(made) = make(of) {
+                    scalar(object.field(name), &made)?;
                 }
             }
-            FactRef::Made(_, Fact::Count(..) | Fact::Since(..)) => match known.int() {
+            FactRef::Made(_, Fact::Since(..)) => match known.int() {
                 Some(number) => write!(object.field(name), "{number}")?,
                 None => continue,
             },
@@ -297,8 +297,6 @@ fn named(
 fn fact(out: &mut String, known: Option<FactRef<'_>>) -> fmt::Result {
     match known {
         Some(FactRef::Json(of) | FactRef::Named(of, _)) => value(out, of),
-        Some(FactRef::Made(_, Fact::Bool(truth))) => write!(out, "{truth}"),
-        Some(FactRef::Made(_, Fact::Float(number))) if number.is_finite() => write!(out, "{number}"),
         Some(FactRef::Made(item, Fact::List(known))) => {
             list(out, known, |out, known| fact(out, FactRef::new(item, known)))
         }
@@ -309,14 +307,28 @@ fn fact(out: &mut String, known: Option<FactRef<'_>>) -> fmt::Result {
             named(&mut object, &facts, |_, _| true)?;
             object.close()
         }
-        Some(known @ (FactRef::Of(..) | FactRef::Word(_) | FactRef::Made(..))) => {
-            match (known.str(), known.int()) {
-                (Some(text), _) => write_string(out, &text),
-                (None, Some(number)) => write!(out, "{number}"),
-                (None, None) => out.write_str("null"),
-            }
-        }
+        Some(known @ FactRef::Made(_, Fact::Since(..))) => match known.int() {
+            Some(number) => write!(out, "{number}"),
+            None => out.write_str("null"),
+        },
+        Some(FactRef::Made(_, known)) => scalar(out, known),
+        Some(FactRef::Of(make, of)) => match make(of) {
+            Some(made) => scalar(out, &made),
+            None => out.write_str("null"),
+        },
+        Some(FactRef::Word(word)) => write_string(out, word),
         Some(FactRef::Sole(..)) | None => out.write_str("null"),
+    }
+}
+
+/// Writes a text, a number or a truth value; `null` for anything else.
+fn scalar(out: &mut String, fact: &Fact) -> fmt::Result {
+    match fact {
+        Fact::Text(text) => write_string(out, text),
+        Fact::Int(number) => write!(out, "{number}"),
+        Fact::Float(number) if number.is_finite() => write!(out, "{number}"),
+        Fact::Bool(truth) => write!(out, "{truth}"),
+        _ => out.write_str("null"),
     }
 }
 

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-use crate::item::{Item, NamedPart, Picture, part, time_of};
+use crate::item::{Item, NamedPart, Picture, PresentParts, part, time_of};
 use crate::json::{Record, Str, Value, ValueKind, is_same};
 use crate::text::Text;
+
+/// Makes a text, a number or a truth value of a JSON value.
+pub type MakeFact = fn(Value<'_>) -> Option<Fact>;
 
 /// A typed fact of an item's `data`.
 #[derive(Clone, Debug)]
@@ -21,14 +24,14 @@ pub enum Fact {
     Text(String),
     /// A value of the item's record, by node.
     Node(u32),
-    /// A text that is made on request from a value of the item's record.
-    Made(fn(Value<'_>) -> Option<String>, u32),
-    /// A whole number that is counted on request in a value of the item's record.
-    Count(fn(Value<'_>) -> Option<i64>, u32),
+    /// A text or number that is made on request from a value of the item's record.
+    Made(MakeFact, u32),
     /// The milliseconds from a time in another record, by node, to the item's time, computed on request.
     Since(Record, u32),
     /// A value of the item's record, by node, whose parts have shared names. Machine output has the unchanged value.
     Named(u32, &'static [NamedPart]),
+    /// Parts of a value of the item's record, which are facts of the item.
+    Parts(PresentParts),
     /// The Base64 of a picture: a string of the item's record, by node. Machine output omits it.
     Bytes(u32),
     /// Several facts.
@@ -46,12 +49,34 @@ pub enum FactRef<'a> {
     Named(Value<'a>, &'static [NamedPart]),
     /// A list whose only element is such a value.
     Sole(Value<'a>, &'static [NamedPart]),
-    /// A text that is made of a value on request.
-    Of(fn(Value<'_>) -> Option<String>, Value<'a>),
+    /// A text, number or truth value that is made of a value on request.
+    Of(MakeFact, Value<'a>),
     /// A constant of the tool.
     Word(&'static str),
     /// A fact that the decoder made, with the item to which its nodes refer.
     Made(&'a Item, &'a Fact),
+}
+
+impl Fact {
+    fn into_text(self) -> Option<String> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    fn int(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            Self::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Some(*number as i64),
+            _ => None,
+        }
+    }
+
+    fn float(&self) -> Option<f64> {
+        if let Self::Float(number) = self { Some(*number) } else { self.int().map(|number| number as f64) }
+    }
+
+    fn bool(&self) -> Option<bool> {
+        if let Self::Bool(truth) = self { Some(*truth) } else { None }
+    }
 }
 
 impl<'a> FactRef<'a> {
@@ -159,7 +184,7 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.str().map(Text::from_json),
             Self::Word(word) => Some(Text::own(word)),
-            Self::Of(make, value) => make(value).map(Text::clean_owned),
+            Self::Of(make, value) => make(value)?.into_text().map(Text::clean_owned),
             Self::Sole(..) | Self::Made(..) => self.str().map(|text| Text::clean(&text)),
         }
     }
@@ -169,8 +194,9 @@ impl<'a> FactRef<'a> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.kind() == ValueKind::String,
             Self::Made(_, fact) => matches!(fact, Fact::Text(_)),
+            Self::Of(make, value) => matches!(make(value), Some(Fact::Text(_))),
             Self::Sole(..) => false,
-            Self::Of(..) | Self::Word(_) => true,
+            Self::Word(_) => true,
         }
     }
 
@@ -178,9 +204,8 @@ impl<'a> FactRef<'a> {
     pub fn is_number(self) -> bool {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.kind() == ValueKind::Number,
-            Self::Made(_, Fact::Float(_)) => true,
-            Self::Made(..) => self.int().is_some(),
-            Self::Sole(..) | Self::Of(..) | Self::Word(_) => false,
+            Self::Made(..) | Self::Of(..) => self.float().is_some(),
+            Self::Sole(..) | Self::Word(_) => false,
         }
     }
 
@@ -198,7 +223,7 @@ impl<'a> FactRef<'a> {
             Self::Json(value) | Self::Named(value, _) => value.decode(),
             Self::Made(_, Fact::Text(text)) => Some(Cow::Borrowed(text)),
             Self::Word(word) => Some(Cow::Borrowed(word)),
-            Self::Of(make, value) => make(value).map(Cow::Owned),
+            Self::Of(make, value) => make(value)?.into_text().map(Cow::Owned),
             Self::Sole(..) | Self::Made(..) => None,
         }
     }
@@ -210,10 +235,11 @@ impl<'a> FactRef<'a> {
                 matches!(value.kind(), ValueKind::Number | ValueKind::True | ValueKind::False)
                     .then(|| Text::clean(value.raw()))
             }
-            Self::Made(_, Fact::Float(number)) => Some(Text::clean_owned(number.to_string())),
-            Self::Made(_, Fact::Bool(truth)) => Some(Text::own(if *truth { "true" } else { "false" })),
-            Self::Made(..) => self.int().map(|number| Text::clean_owned(number.to_string())),
-            Self::Sole(..) | Self::Of(..) | Self::Word(_) => None,
+            _ => match (self.bool(), self.int(), self.float()) {
+                (Some(truth), ..) => Some(Text::own(if truth { "true" } else { "false" })),
+                (None, Some(number), _) => Some(Text::clean_owned(number.to_string())),
+                (None, None, number) => number.map(|number| Text::clean_owned(number.to_string())),
+            },
         })
     }
 
@@ -226,13 +252,10 @@ impl<'a> FactRef<'a> {
     pub fn int(self) -> Option<i64> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.int(),
-            Self::Made(_, Fact::Int(number)) => Some(*number),
-            Self::Made(item, Fact::Count(count, node)) => count(item.record.as_ref()?.value(*node)),
+            Self::Of(make, value) => make(value)?.int(),
             Self::Made(item, Fact::Since(record, node)) => passed(record.value(*node), item.at()?),
-            Self::Made(_, Fact::Float(number)) if number.fract() == 0.0 && number.abs() < 9e15 => {
-                Some(*number as i64)
-            }
-            Self::Sole(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => None,
+            Self::Made(_, fact) => fact.int(),
+            Self::Sole(..) | Self::Word(_) => None,
         }
     }
 
@@ -240,9 +263,9 @@ impl<'a> FactRef<'a> {
     pub fn float(self) -> Option<f64> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.float(),
+            Self::Of(make, value) => make(value)?.float(),
             Self::Made(_, Fact::Float(number)) => Some(*number),
-            Self::Made(..) => self.int().map(|number| number as f64),
-            Self::Sole(..) | Self::Of(..) | Self::Word(_) => None,
+            _ => self.int().map(|number| number as f64),
         }
     }
 
@@ -250,8 +273,9 @@ impl<'a> FactRef<'a> {
     pub fn bool(self) -> Option<bool> {
         match self {
             Self::Json(value) | Self::Named(value, _) => value.bool(),
-            Self::Made(_, Fact::Bool(truth)) => Some(*truth),
-            Self::Sole(..) | Self::Of(..) | Self::Word(_) | Self::Made(..) => None,
+            Self::Of(make, value) => make(value)?.bool(),
+            Self::Made(_, fact) => fact.bool(),
+            Self::Sole(..) | Self::Word(_) => None,
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::ops::Deref;
 
-use super::{Fact, NamedPart};
-use crate::json::{Value, is_same};
+use super::{Fact, NamedPart, PartTable};
+use crate::json::Value;
 
 /// Facts by name, in insertion order. Most lookups are for absent names, so a bit set of the names answers those without a
-/// search. A [`Fact::Named`] without a name adds its parts as facts of the item, which are read when they are looked up.
+/// search. A [`Fact::Named`] or [`Fact::Parts`] without a name adds its parts as facts of the item, which are read when they are
+/// looked up.
 #[derive(Clone, Debug, Default)]
 pub struct FactList {
     /// One bit for each name that may be present.
@@ -21,37 +22,29 @@ impl FactList {
         self.names & bit(name) == 0
     }
 
-    /// The first fact of this name, apart from parts.
-    pub(super) fn find(&self, name: &str) -> Option<&Fact> {
-        let is_it = |(known, _): &&(&'static str, Fact)| is_same(known.as_bytes(), name.as_bytes());
-        self.facts.iter().find(is_it).map(|(_, fact)| fact)
-    }
-
-    /// The values whose parts are facts of the item.
-    pub(super) fn tables(&self) -> impl Iterator<Item = &Fact> {
-        self.facts.iter().filter(|(name, _)| name.is_empty()).map(|(_, parts)| parts)
-    }
-
     /// Appends parts of a value of the item's record as facts.
     pub fn read(&mut self, value: Value<'_>, parts: &'static [NamedPart]) {
         self.names |= parts.iter().fold(0, |names, part| names | bit(part.name));
         self.facts.push(("", Fact::Named(value.node(), parts)));
     }
 
+    /// Like [`Self::read`], for a table of many parts: only those whose keys the value has are noted. Fields that the table doesn't know
+    /// are passed to `others`.
+    pub fn read_present<'a>(
+        &mut self,
+        value: Value<'a>,
+        table: &'static PartTable,
+        others: impl FnMut(&[u8], Value<'a>),
+    ) {
+        let parts = table.of(value, others);
+        self.names |= parts.names().fold(0, |names, name| names | bit(name));
+        self.facts.push(("", Fact::Parts(parts)));
+    }
+
     /// Appends a fact.
     pub fn push(&mut self, (name, fact): (&'static str, Fact)) {
         self.names |= bit(name);
         self.facts.push((name, fact));
-    }
-
-    /// Adds a fact, in place of the one with its name, if any.
-    pub fn set(&mut self, name: &'static str, fact: Fact) {
-        let known =
-            if self.lacks(name) { None } else { self.facts.iter_mut().find(|(known, _)| *known == name) };
-        match known {
-            Some((_, known)) => *known = fact,
-            None => self.push((name, fact)),
-        }
     }
 
     /// Reserves capacity for `count` facts if there are none yet: making a vector takes half as long as growing an empty one.

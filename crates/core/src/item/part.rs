@@ -1,8 +1,9 @@
 //! Facts that are read from a JSON value on request. A `NamedPart` maps a field of the input of a tool, or of a line of a stream, to a name
 //! that all dialects share.
 
-use super::FactRef;
-use crate::json::Value;
+use super::{FactRef, MakeFact};
+use crate::json::{Record, Value, is_same};
+use crate::name_table::NameTable;
 
 /// A fact that is read from a JSON value, such as an argument from a call's input: its shared name, and its source in the value. Of several
 /// parts with the same name, the first that is present counts.
@@ -15,13 +16,18 @@ pub struct NamedPart {
     parts: &'static [NamedPart],
 }
 
+/// Finds a part in a value, given also the value of its key.
+pub type FindFact = for<'a> fn(Value<'a>, Value<'a>) -> Option<FactRef<'a>>;
+
 /// The source of a part.
 #[derive(Clone, Copy, Debug)]
 enum PartSource {
     /// The value of a key.
     Key(&'static str),
-    /// A text made of the value of a key.
-    Made(&'static str, fn(Value<'_>) -> Option<String>),
+    /// A fact that is made of the value of a key.
+    Made(&'static str, MakeFact),
+    /// Found by a function in the value of a key, which may be `null`, and in the value itself.
+    Found(&'static str, FindFact),
     /// The value itself, as an object with these parts.
     Here,
     /// The value itself, as the only element of a list.
@@ -41,9 +47,14 @@ impl NamedPart {
         Self { name, from: PartSource::Key(key), parts }
     }
 
-    /// The text that `make` returns for the value under `key`.
-    pub const fn made(key: &'static str, name: &'static str, make: fn(Value<'_>) -> Option<String>) -> Self {
+    /// The fact that `make` returns for the value under `key`.
+    pub const fn made(key: &'static str, name: &'static str, make: MakeFact) -> Self {
         Self { name, from: PartSource::Made(key, make), parts: &[] }
+    }
+
+    /// What `find` returns for the value itself and the value under `key`, even if that is `null`.
+    pub const fn found(key: &'static str, name: &'static str, find: FindFact) -> Self {
+        Self { name, from: PartSource::Found(key, find), parts: &[] }
     }
 
     /// An object whose parts are fields of the value itself.
@@ -64,23 +75,32 @@ impl NamedPart {
     /// The key of its value, if it has one.
     pub fn key_of(&self) -> Option<&'static str> {
         match self.from {
-            PartSource::Key(key) | PartSource::Made(key, _) => Some(key),
+            PartSource::Key(key) | PartSource::Made(key, _) | PartSource::Found(key, _) => Some(key),
             PartSource::Here | PartSource::Sole | PartSource::Word(_) => None,
         }
     }
 
     /// Its own parts.
-    pub fn inside(&self) -> &'static [Self] {
+    pub fn parts(&self) -> &'static [Self] {
         self.parts
     }
 
     /// This part of a value, if it is present and not `null`.
     pub(super) fn of<'a>(&self, value: Value<'a>) -> Option<FactRef<'a>> {
-        let known = |key: &str| value.get(key).filter(|value| !value.is_null());
+        match self.key_of() {
+            Some(key) => self.at(value, value.get(key)?),
+            None => self.at(value, value),
+        }
+    }
+
+    /// This part of a value. `field`: the value of its key.
+    fn at<'a>(&self, value: Value<'a>, field: Value<'a>) -> Option<FactRef<'a>> {
+        let known = |field: Value<'a>| Some(field).filter(|field| !field.is_null());
         match self.from {
-            PartSource::Key(key) if self.parts.is_empty() => known(key).map(FactRef::Json),
-            PartSource::Key(key) => known(key).map(|value| FactRef::Named(value, self.parts)),
-            PartSource::Made(key, make) => known(key).map(|value| FactRef::Of(make, value)),
+            PartSource::Key(_) if self.parts.is_empty() => known(field).map(FactRef::Json),
+            PartSource::Key(_) => known(field).map(|field| FactRef::Named(field, self.parts)),
+            PartSource::Made(_, make) => known(field).map(|field| FactRef::Of(make, field)),
+            PartSource::Found(_, find) => find(value, field),
             PartSource::Here | PartSource::Sole if self.parts.iter().all(|part| part.of(value).is_none()) => {
                 None
             }
@@ -88,6 +108,78 @@ impl NamedPart {
             PartSource::Sole => Some(FactRef::Sole(value, self.parts)),
             PartSource::Word(word) => Some(FactRef::Word(word)),
         }
+    }
+}
+
+/// Many parts, most of which any one value lacks, such as those of the results of all tools. Of several parts with the same name, the last
+/// in the order of the value's fields counts.
+#[derive(Debug)]
+pub struct PartTable {
+    parts: Vec<NamedPart>,
+    /// The index of the first part of each key.
+    by_key: NameTable<usize>,
+}
+
+impl PartTable {
+    /// Makes a table. Each part must have a key; parts with the same key must follow each other.
+    pub fn new(parts: impl IntoIterator<Item = NamedPart>) -> Self {
+        let parts: Vec<_> = parts.into_iter().collect();
+        let keys: Vec<_> =
+            parts.iter().enumerate().filter_map(|(at, part)| Some((part.key_of()?, at))).collect();
+        Self { by_key: NameTable::new(&keys), parts }
+    }
+
+    /// Notes the parts that a value may have, in the order of its fields. Passes fields with other keys to `others`.
+    pub(super) fn of<'a>(
+        &'static self,
+        value: Value<'a>,
+        mut others: impl FnMut(&[u8], Value<'a>),
+    ) -> PresentParts {
+        let mut fields = Vec::with_capacity(12);
+        value.fields(|key, field| {
+            let Some(first) = self.by_key.get(key) else { return others(key, field) };
+            let parts = self.parts[first..].iter();
+            let of_key = parts.take_while(|part| part.key_of() == self.parts[first].key_of());
+            fields.extend(of_key.map(|part| (part, field.node())));
+        });
+        PresentParts { value: value.node(), fields }
+    }
+}
+
+/// The parts of a table that a value may have.
+#[derive(Clone, Debug)]
+pub struct PresentParts {
+    /// The value, by node of the item's record.
+    value: u32,
+    /// Each part, and the value of its key.
+    fields: Vec<(&'static NamedPart, u32)>,
+}
+
+impl PresentParts {
+    /// Their names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.fields.iter().map(|(part, _)| part.name)
+    }
+
+    /// The part called `name`, unless it is `null`.
+    pub(super) fn get<'a>(&self, record: &'a Record, name: &str) -> Option<FactRef<'a>> {
+        let is_it = |part: &NamedPart| is_same(part.name.as_bytes(), name.as_bytes());
+        let mut found = self.fields.iter().rev().filter(|(part, _)| is_it(part));
+        found.find_map(|(part, field)| part.at(record.value(self.value), record.value(*field)))
+    }
+
+    /// All parts, each name once.
+    pub(super) fn all<'a>(&self, record: &'a Record) -> Vec<(&'static str, FactRef<'a>)> {
+        let value = record.value(self.value);
+        let mut all: Vec<(&'static str, FactRef<'a>)> = Vec::with_capacity(self.fields.len());
+        for (part, field) in &self.fields {
+            let Some(found) = part.at(value, record.value(*field)) else { continue };
+            match all.iter_mut().find(|(name, _)| *name == part.name) {
+                Some((_, known)) => *known = found,
+                None => all.push((part.name, found)),
+            }
+        }
+        all
     }
 }
 

@@ -164,8 +164,7 @@ impl EnvelopeKey {
 
 static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| {
     let beside = BESIDE.split_whitespace().map(|name| (name, EnvelopeKey::Beside));
-    // Built once, and needed until the program ends.
-    NameTable::new(FIELDS.into_iter().chain(beside).collect::<Vec<_>>().leak())
+    NameTable::new(&FIELDS.into_iter().chain(beside).collect::<Vec<_>>())
 });
 
 /// The fields of message lines that are used.

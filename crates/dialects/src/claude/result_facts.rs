@@ -4,237 +4,239 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use super::edit;
-use crate::fact;
-use streamfmt_core::item::{Action, Fact, Item};
+use crate::tool::{POINT, key};
+use streamfmt_core::item::{Action, Fact, FactRef, Item, MakeFact, NamedPart, PartTable};
 use streamfmt_core::json::{Record, Value, ValueKind};
-use streamfmt_core::name_table::NameTable;
 
 /// The keys of structured results, which differ by tool, and the names of our facts.
 /// They apply whatever the tool, so a result whose call is unknown is read as well.
-static FACTS: [(&str, &str); 55] = [
-    ("stdout", "stdout"),
-    ("stderr", "stderr"),
-    ("interrupted", "interrupted"),
-    ("isImage", "image"),
-    ("backgroundTaskId", "background"),
-    ("timedOutAfterMs", "timed_out_ms"),
-    ("timedOut", "timed_out"),
-    ("wasInterrupted", "interrupted"),
-    ("persistedOutputSize", "bytes"),
-    ("totalMatches", "total"),
-    ("totalFiles", "total"),
-    ("totalLines", "total"),
-    ("sessionUrl", "url"),
-    ("annotations", "annotations"),
-    ("returnCodeInterpretation", "note"),
-    ("filePath", "path"),
-    ("notebook_path", "path"),
-    ("structuredPatch", "patch"),
-    ("originalFile", "original"),
-    ("originalFileContents", "original"),
-    ("original_file", "original"),
-    ("updated_file", "modified"),
-    ("content", "content"),
-    ("mode", "mode"),
-    ("filenames", "files"),
-    ("numFiles", "count"),
-    ("numMatches", "matches"),
-    ("numLines", "lines"),
-    ("truncated", "truncated"),
-    ("url", "url"),
-    ("code", "code"),
-    ("codeText", "code_text"),
-    ("bytes", "bytes"),
-    ("query", "query"),
-    ("result", "answer"),
-    ("durationMs", "duration_ms"),
-    ("status", "state"),
-    ("agentId", "agent"),
-    ("agentType", "agent_type"),
-    ("totalToolUseCount", "tool_uses"),
-    ("totalTokens", "tokens"),
-    ("totalDurationMs", "duration_ms"),
-    ("outputFile", "output_file"),
-    ("newTodos", "todos"),
-    ("task", "task"),
-    ("tasks", "tasks"),
-    ("plan", "plan"),
-    ("success", "success"),
-    ("answers", "answers"),
-    ("commandName", "skill"),
-    ("exitCode", "exit"),
-    ("new_source", "new_source"),
-    ("old_source", "old_source"),
-    ("edit_mode", "edit_mode"),
-    ("cell_id", "cell"),
+const PARTS: [NamedPart; 61] = [
+    key("stdout", "stdout"),
+    key("stderr", "stderr"),
+    key("interrupted", "interrupted"),
+    key("isImage", "image"),
+    key("backgroundTaskId", "background"),
+    key("timedOutAfterMs", "timed_out_ms"),
+    key("timedOut", "timed_out"),
+    key("wasInterrupted", "interrupted"),
+    key("persistedOutputSize", "bytes"),
+    key("totalMatches", "total"),
+    key("totalFiles", "total"),
+    key("totalLines", "total"),
+    key("sessionUrl", "url"),
+    key("annotations", "annotations"),
+    key("returnCodeInterpretation", "note"),
+    key("filePath", "path"),
+    key("notebook_path", "path"),
+    key("structuredPatch", "patch"),
+    key("originalFile", "original"),
+    key("originalFileContents", "original"),
+    key("original_file", "original"),
+    key("updated_file", "modified"),
+    key("mode", "mode"),
+    key("filenames", "files"),
+    key("numFiles", "count"),
+    key("numMatches", "matches"),
+    key("numLines", "lines"),
+    key("truncated", "truncated"),
+    NamedPart::found("appliedLimit", "truncated", limited),
+    key("url", "url"),
+    key("code", "code"),
+    key("codeText", "code_text"),
+    key("bytes", "bytes"),
+    key("query", "query"),
+    key("result", "answer"),
+    key("durationMs", "duration_ms"),
+    key("status", "state"),
+    key("agentId", "agent"),
+    key("agentType", "agent_type"),
+    key("totalToolUseCount", "tool_uses"),
+    key("totalTokens", "tokens"),
+    key("totalDurationMs", "duration_ms"),
+    key("outputFile", "output_file"),
+    NamedPart::within("newTodos", "todos", POINT),
+    key("task", "task"),
+    NamedPart::within("tasks", "tasks", POINT),
+    key("plan", "plan"),
+    key("success", "success"),
+    key("answers", "answers"),
+    key("commandName", "skill"),
+    key("exitCode", "exit"),
+    key("new_source", "new_source"),
+    key("old_source", "old_source"),
+    key("edit_mode", "edit_mode"),
+    key("cell_id", "cell"),
+    key("persistedOutputPath", "persisted"),
+    key("matches", "matches"),
+    NamedPart::found("userModified", "user_modified", is_true),
+    NamedPart::found("planWasEdited", "user_modified", is_true),
+    NamedPart::found("type", "created", created),
+    NamedPart::found("type", "type", kind_of_file),
 ];
 
-static FACT_NAMES: LazyLock<NameTable<&str>> = NameTable::lazy(|| NameTable::new(&FACTS));
+static RESULT: LazyLock<PartTable> =
+    LazyLock::new(|| PartTable::new(PARTS.into_iter().chain([key("content", "content")])));
 
-/// The keys in the `file` of a Read result, and the names of our facts.
-const FILE_FACTS: &[(&str, &str)] = &[
-    ("filePath", "path"),
-    ("content", "content"),
-    ("startLine", "start"),
-    ("numLines", "lines"),
-    ("totalLines", "total"),
-    ("originalSize", "bytes"),
-    ("cells", "cells"),
-    ("count", "count"),
-    ("outputDir", "output_file"),
-];
+/// The content of a sub-agent's result is its answer.
+static DELEGATE: LazyLock<PartTable> = LazyLock::new(|| {
+    PartTable::new(PARTS.into_iter().chain([NamedPart::found("content", "answer", answer)]))
+});
+
+/// The `file` of the result of a tool that reads.
+static FILE: LazyLock<PartTable> = LazyLock::new(|| {
+    PartTable::new([
+        key("filePath", "path"),
+        key("content", "content"),
+        key("startLine", "start"),
+        key("numLines", "lines"),
+        key("totalLines", "total"),
+        key("originalSize", "bytes"),
+        key("cells", "cells"),
+        key("count", "count"),
+        key("outputDir", "output_file"),
+    ])
+});
 
 /// Adds the facts of a structured result to its item.
 pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
-    if item.action() == Some(Action::Mcp) {
+    let (kind, action) = (structured.kind(), item.action());
+    if action == Some(Action::Mcp) || kind == ValueKind::Array {
         // A server may put anything there, so keys don't have our meanings.
-        if structured.kind() != ValueKind::String {
+        if kind != ValueKind::String {
             item.data.push(("structured", Fact::Node(structured.node())));
         }
         return;
     }
-    match structured.kind() {
-        ValueKind::Object => {}
-        ValueKind::Array => return item.data.push(("structured", Fact::Node(structured.node()))),
-        _ => return,
+    if kind != ValueKind::Object {
+        return;
     }
-    item.data.reserve(10);
+    let table = if action == Some(Action::Delegate) { &DELEGATE } else { &RESULT };
+    let [mut file, mut results, mut diff] = [None; 3];
     let mut is_edit = false;
-    structured.fields(|name, value| match name {
-        _ if edit::is_edit_field(name) => is_edit = true,
-        b"file" => file_facts(item, value),
-        b"type" => type_fact(item, value),
-        b"content" if item.action() == Some(Action::Delegate) => {
-            item.data.set("answer", Fact::Made(answer, structured.node()));
-        }
-        b"results" => hits_fact(item, value),
-        b"bashEditDiff" => {
-            if let Some(files) = value.get("files") {
-                item.data.set("files", Fact::Node(files.node()));
-                let paths = files.items().filter_map(|file| file.get("filePath"));
-                let changes = paths.map(|path| Fact::Map(vec![("path", Fact::Node(path.node()))]));
-                item.data.set("changes", Fact::List(changes.collect()));
-            }
-            if let Some(more) = value.get("moreFiles").filter(|more| more.int().is_some_and(|more| more > 0))
-            {
-                item.data.set("more_files", Fact::Node(more.node()));
-            }
-        }
-        // Only present if there was more than the limit.
-        b"appliedLimit" if value.kind() == ValueKind::Number => item.data.set("truncated", Fact::Bool(true)),
-        b"userModified" | b"planWasEdited" if value.bool() == Some(true) => {
-            item.data.set("user_modified", Fact::Node(value.node()));
-        }
-        b"persistedOutputPath" => item.data.set("persisted", Fact::Node(value.node())),
-        // The requested task doesn't exist. The call is no error.
-        b"task" if value.is_null() && item.action() == Some(Action::Plan) => {
-            item.data.set("success", Fact::Bool(false));
-        }
-        b"matches" => item.data.set("matches", Fact::Node(value.node())),
-        _ => {
-            if let Some(name) = FACT_NAMES.get(name)
-                && !value.is_null()
-            {
-                let (name, fact) = fact(name, value.node());
-                item.data.set(name, fact);
-            }
-        }
+    item.data.read_present(structured, table, |key, field| match key {
+        b"file" => file = Some(field),
+        b"results" => results = Some(field),
+        b"bashEditDiff" => diff = Some(field),
+        _ => is_edit |= edit::is_edit_field(key),
     });
-    let is_file = is_edit
-        || item.fact("original").is_some()
-        || item.fact("patch").is_some()
-        || item.fact("created").is_some();
-    if is_file && item.fact("modified").is_none() {
-        let fact = match structured.get("content").filter(|content| content.kind() == ValueKind::String) {
+    if let Some(file) = file {
+        item.data.read_present(file, &FILE, |_, _| {});
+    }
+    if let Some(results) = results {
+        add_hits(item, results);
+    }
+    if let Some(diff) = diff {
+        add_changes(item, diff);
+    }
+    if action == Some(Action::Plan) && structured.get("task").is_some_and(Value::is_null) {
+        // The requested task doesn't exist. The call is no error.
+        item.data.push(("success", Fact::Bool(false)));
+    }
+    add_change(item, structured, is_edit);
+}
+
+/// Adds what is known of the change of a file. `is_edit`: whether a field says that there is one.
+fn add_change(item: &mut Item, result: Value<'_>, is_edit: bool) {
+    let is_change = item.fact("patch").is_some() || item.fact("created").is_some();
+    if !(is_edit || is_change || item.fact("original").is_some()) {
+        return;
+    }
+    if item.fact("modified").is_none() {
+        let fact = match result.get("content").filter(|content| content.kind() == ValueKind::String) {
             Some(content) => Fact::Node(content.node()),
-            None => Fact::Made(edit::modified, structured.node()),
+            None => Fact::Made(|result| edit::modified(result).map(Fact::Text), result.node()),
         };
-        item.data.set("modified", fact);
+        item.data.push(("modified", fact));
     }
-    if item.fact("patch").is_some() || item.fact("created").is_some() {
-        item.data.set("added", Fact::Count(added, structured.node()));
-        item.data.set("removed", Fact::Count(removed, structured.node()));
+    if is_change {
+        item.data.push(("added", Fact::Made(|result| changed(result, b'+'), result.node())));
+        item.data.push(("removed", Fact::Made(|result| changed(result, b'-'), result.node())));
     }
-    let is_cell = is_file && item.fact("edit_mode").is_some();
-    if is_cell
-        && item.fact("old_source").is_none()
-        && let Some(source) = old_source(structured)
-    {
-        item.data.set("old_source", Fact::Text(source));
+    if item.fact("edit_mode").is_some() && item.fact("old_source").is_none() {
+        item.data.extend(old_source(result).map(|source| ("old_source", source)));
     }
 }
 
-fn file_facts(item: &mut Item, file: Value<'_>) {
-    for (key, value) in file.entries() {
-        if let Some((_, name)) = FILE_FACTS.iter().find(|(theirs, _)| key.is(theirs)) {
-            item.data.set(name, Fact::Node(value.node()));
-        }
+/// Only present if there was more than the limit.
+fn limited<'a>(_: Value<'a>, limit: Value<'a>) -> Option<FactRef<'a>> {
+    (limit.kind() == ValueKind::Number).then_some(FactRef::Of(|_| Some(Fact::Bool(true)), limit))
+}
+
+fn is_true<'a>(_: Value<'a>, value: Value<'a>) -> Option<FactRef<'a>> {
+    (value.bool() == Some(true)).then_some(FactRef::Json(value))
+}
+
+/// Whether a file was created, if the result says whether it was.
+fn created<'a>(_: Value<'a>, kind: Value<'a>) -> Option<FactRef<'a>> {
+    match &*kind.decode()? {
+        "create" => Some(FactRef::Of(|_| Some(Fact::Bool(true)), kind)),
+        "update" => Some(FactRef::Of(|_| Some(Fact::Bool(false)), kind)),
+        _ => None,
     }
 }
 
-fn type_fact(item: &mut Item, value: Value<'_>) {
-    let Some(kind) = value.decode() else { return };
-    match &*kind {
-        "create" => item.data.set("created", Fact::Bool(true)),
-        "update" => item.data.set("created", Fact::Bool(false)),
-        "file_unchanged" => item.data.set("type", Fact::Text("unchanged".into())),
-        _ => item.data.set("type", Fact::Node(value.node())),
+/// The kind of a file that was read.
+fn kind_of_file<'a>(_: Value<'a>, kind: Value<'a>) -> Option<FactRef<'a>> {
+    match &*kind.decode()? {
+        "create" | "update" => None,
+        "file_unchanged" => Some(FactRef::Word("unchanged")),
+        _ => Some(FactRef::Json(kind)),
     }
 }
 
-/// Returns a sub-agent's answer: the texts of its content without the leading notes of the program.
-fn answer(structured: Value<'_>) -> Option<String> {
-    let notes = structured.get("harnessNoteCount").and_then(Value::int).unwrap_or(0);
-    let parts = structured.get("content")?.items().skip(usize::try_from(notes).unwrap_or(0));
-    let texts: Vec<_> = parts.filter_map(|part| part.get("text")?.decode()).collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
+/// A sub-agent's answer: the texts of its content without the leading notes of the program.
+fn answer<'a>(result: Value<'a>, _: Value<'a>) -> Option<FactRef<'a>> {
+    let make: MakeFact = |result| {
+        let notes = result.get("harnessNoteCount").and_then(Value::int).unwrap_or(0);
+        let parts = result.get("content")?.items().skip(usize::try_from(notes).unwrap_or(0));
+        let texts: Vec<_> = parts.filter_map(|part| part.get("text")?.decode()).collect();
+        (!texts.is_empty()).then(|| Fact::Text(texts.join("\n")))
+    };
+    Some(FactRef::Of(make, result))
 }
 
 /// Adds the hits of a web search: `results` holds texts and lists of links.
-fn hits_fact(item: &mut Item, results: Value<'_>) {
-    let mut hits = Vec::new();
-    let mut texts = Vec::new();
-    for result in results.items() {
-        if result.kind() == ValueKind::String {
-            texts.extend(result.decode());
-        } else {
-            let links = result.get("content").into_iter().flat_map(Value::items);
-            hits.extend(links.map(|link| Fact::Node(link.node())));
-        }
-    }
-    item.data.set("hits", Fact::List(hits));
+fn add_hits(item: &mut Item, results: Value<'_>) {
+    let (texts, links): (Vec<_>, Vec<_>) =
+        results.items().partition(|result| result.kind() == ValueKind::String);
+    let links = links.into_iter().filter_map(|links| links.get("content")).flat_map(Value::items);
+    item.data.push(("hits", Fact::List(links.map(|link| Fact::Node(link.node())).collect())));
     if !texts.is_empty() {
-        item.data.set("answer", Fact::Text(texts.join("\n")));
+        let texts: Vec<_> = texts.into_iter().filter_map(Value::decode).collect();
+        item.data.push(("answer", Fact::Text(texts.join("\n"))));
     }
 }
 
-/// Returns the number of lines that a change added to a file.
-fn added(structured: Value<'_>) -> Option<i64> {
-    changed(structured, b'+')
-}
-
-/// Returns the number of lines that a change removed from a file.
-fn removed(structured: Value<'_>) -> Option<i64> {
-    changed(structured, b'-')
+/// Adds the files that a command changed.
+fn add_changes(item: &mut Item, diff: Value<'_>) {
+    let [files, more] = diff.get_all(["files", "moreFiles"]);
+    if let Some(files) = files {
+        let paths = files.items().filter_map(|file| file.get("filePath"));
+        let changes = paths.map(|path| Fact::Map(vec![("path", Fact::Node(path.node()))])).collect();
+        item.data.extend([("files", Fact::Node(files.node())), ("changes", Fact::List(changes))]);
+    }
+    if let Some(more) = more.filter(|more| more.int().is_some_and(|more| more > 0)) {
+        item.data.push(("more_files", Fact::Node(more.node())));
+    }
 }
 
 /// Counts the lines with this mark in the hunks. A new file has no hunks: all its lines were added.
-fn changed(structured: Value<'_>, mark: u8) -> Option<i64> {
-    if structured.get("type").and_then(Value::decode).as_deref() == Some("create") {
-        let content = structured.get("content")?.decode()?;
-        return i64::try_from(if mark == b'+' { content.lines().count() } else { 0 }).ok();
+fn changed(result: Value<'_>, mark: u8) -> Option<Fact> {
+    if result.get("type").and_then(Value::decode).as_deref() == Some("create") {
+        let content = result.get("content")?.decode()?;
+        return i64::try_from(if mark == b'+' { content.lines().count() } else { 0 }).ok().map(Fact::Int);
     }
-    let patch = structured.get("structuredPatch").filter(|patch| patch.kind() == ValueKind::Array)?;
+    let patch = result.get("structuredPatch").filter(|patch| patch.kind() == ValueKind::Array)?;
     let lines = patch.items().filter_map(|hunk| hunk.get("lines")).flat_map(Value::items);
     let is_marked =
         |line: &Value<'_>| line.kind() == ValueKind::String && line.raw().as_bytes().get(1) == Some(&mark);
-    i64::try_from(lines.filter(is_marked).count()).ok()
+    i64::try_from(lines.filter(is_marked).count()).ok().map(Fact::Int)
 }
 
 /// Returns the source of a notebook's cell before it was replaced or deleted, from the original notebook: versions before
 /// 2.1.330 have no field for it. In notebook formats before 4.5, cells have no ids: there `cell-N` is an index.
-fn old_source(structured: Value<'_>) -> Option<String> {
-    let text = |name: &str| structured.get(name)?.decode();
+fn old_source(result: Value<'_>) -> Option<Fact> {
+    let text = |name: &str| result.get(name)?.decode();
     if text("edit_mode")? == "insert" {
         return None;
     }
@@ -244,10 +246,11 @@ fn old_source(structured: Value<'_>) -> Option<String> {
     let has_id = |cell: &Value<'_>| cell.get("id").and_then(Value::decode).is_some_and(|own| own == id);
     let place = || id.strip_prefix("cell-")?.parse().ok();
     let source = cells().find(has_id).or_else(|| cells().nth(place()?))?.get("source")?;
-    match source.kind() {
+    let source = match source.kind() {
         ValueKind::Array => source.items().map(Value::decode).collect(),
         _ => source.decode().map(Cow::into_owned),
-    }
+    };
+    source.map(Fact::Text)
 }
 
 /// Returns a shared copy of a name: the last one if it is the same, otherwise a new one that becomes the last.

@@ -202,9 +202,9 @@ fn reset_in_stderr(item: &Item) -> Option<String> {
 }
 
 /// Returns the numbered lines around a change.
-fn snippet(text: Value<'_>) -> Option<String> {
+fn snippet(text: Value<'_>) -> Option<Fact> {
     let text = text.decode()?;
-    text.split_once(SNIPPET).map(|(_, snippet)| snippet.to_owned())
+    text.split_once(SNIPPET).map(|(_, snippet)| Fact::Text(snippet.to_owned()))
 }
 
 /// Returns the readable text of a result.

@@ -144,7 +144,7 @@ fn set_input(call: &mut Item, input: Value<'_>, facts: Vec<(&'static str, Fact)>
 fn path_of(path: Value<'_>) -> Fact {
     let bare = |path: Value<'_>| {
         let path = path.decode()?;
-        Some(path.strip_prefix("file://").unwrap_or(&path).to_owned())
+        Some(Fact::Text(path.strip_prefix("file://").unwrap_or(&path).to_owned()))
     };
     Fact::Made(bare, path.node())
 }

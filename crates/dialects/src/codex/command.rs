@@ -2,10 +2,15 @@
 
 use std::borrow::Cow;
 
+use streamfmt_core::item::Fact;
 use streamfmt_core::json::{Value, ValueKind};
 
 /// Returns the command in an input, which is a string or a list of words, without the shell that runs it.
-pub(super) fn meant(command: Value<'_>) -> Option<String> {
+pub(super) fn meant(command: Value<'_>) -> Option<Fact> {
+    text_of(command).map(Fact::Text)
+}
+
+fn text_of(command: Value<'_>) -> Option<String> {
     match command.kind() {
         ValueKind::String => {
             let text = command.decode()?;
@@ -107,7 +112,7 @@ mod tests {
             ("1", None),
         ] {
             let record = Record::from_line(input.to_owned()).unwrap();
-            assert_eq!(meant(record.root()).as_deref(), expected, "{input}");
+            assert_eq!(text_of(record.root()).as_deref(), expected, "{input}");
         }
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn fail(result: &mut Item) {
 /// Adds the duration of a call.
 pub(super) fn add_duration(result: &mut Item, duration: Option<Value<'_>>) {
     if let Some(duration) = duration.filter(|duration| duration.kind() == json::ValueKind::Object) {
-        result.data.push(("took_ms", Fact::Count(milliseconds, duration.node())));
+        result.data.push(("took_ms", Fact::Made(milliseconds, duration.node())));
     }
 }
 
@@ -205,7 +205,7 @@ fn has_diffs(changes: Value<'_>) -> bool {
 }
 
 /// Returns the milliseconds of a duration: `{"secs":0,"nanos":1100954}`.
-fn milliseconds(duration: Value<'_>) -> Option<i64> {
+fn milliseconds(duration: Value<'_>) -> Option<Fact> {
     let [seconds, nanos] = duration.get_all(["secs", "nanos"]);
-    seconds?.int()?.checked_mul(1000)?.checked_add(nanos?.int()? / 1_000_000)
+    seconds?.int()?.checked_mul(1000)?.checked_add(nanos?.int()? / 1_000_000).map(Fact::Int)
 }

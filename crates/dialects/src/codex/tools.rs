@@ -1,11 +1,12 @@
 //! The tools of Codex, by their exact names. The stream of `codex exec --json` has types of items instead of tool names: each gets
 //! the name of the tool that it comes from in newer versions.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use crate::tool::{self, row, row_of};
 use streamfmt_core::dialect::Tool;
-use streamfmt_core::item::{Deed, NamedPart};
+use streamfmt_core::item::{Deed, Fact, NamedPart};
 use streamfmt_core::json::Value;
 use streamfmt_core::name_table::NameTable;
 
@@ -58,8 +59,9 @@ const TASK: &[NamedPart] = &[
 ];
 
 /// Returns a string or number as text.
-fn written(value: Value<'_>) -> Option<String> {
-    value.decode().map(Into::into).or_else(|| value.int().map(|number| number.to_string()))
+fn written(value: Value<'_>) -> Option<Fact> {
+    let number = || value.int().map(|number| number.to_string());
+    value.decode().map(Cow::into_owned).or_else(number).map(Fact::Text)
 }
 
 /// The known tools. A stream may contain others.

@@ -141,9 +141,9 @@ pub(super) fn words(item: &Item, text: Text) -> Text {
 }
 
 /// Returns the output of a command in a text for the model.
-fn output(text: Value<'_>) -> Option<String> {
+fn output(text: Value<'_>) -> Option<Fact> {
     let text = text.decode()?;
-    Some(OutputHead::of(&text)?.output.into_owned())
+    Some(Fact::Text(OutputHead::of(&text)?.output.into_owned()))
 }
 
 /// Returns the reason why the sandbox did not allow a command, if the text reports that.

@@ -158,7 +158,7 @@ fn full_calls_leave_nothing_out() {
 
 /// A job whose name is a number.
 const NUMBERED: &[NamedPart] = &[
-    NamedPart::made("job", "job", |value| value.int().map(|number| number.to_string())),
+    NamedPart::made("job", "job", |value| value.int().map(|number| Fact::Text(number.to_string()))),
     NamedPart::key("stdin", "stdin"),
 ];
 
