@@ -289,8 +289,8 @@ impl ResultContext<'_> {
         let cut = self.context.is_cut();
         let parts = self.context.list("more").into_iter().filter_map(FactRef::value);
         let mut odd: Vec<_> = parts.map(|value| generic::laid_out(value, cut)).collect();
-        for (name, _) in &*self.context.item.data {
-            match self.context.fact(name) {
+        for (name, fact) in self.context.item.facts() {
+            match fact {
                 Some(FactRef::Json(value)) if !has_its_type(name, value.kind()) => {
                     let laid = generic::laid_out(value, cut);
                     let between = if laid.contains('\n') { "\n" } else { " " };
