@@ -94,6 +94,7 @@ impl NamedPart {
     }
 
     /// This part of a value. `field`: the value of its key.
+    #[inline]
     fn at<'a>(&self, value: Value<'a>, field: Value<'a>) -> Option<FactRef<'a>> {
         let known = |field: Value<'a>| Some(field).filter(|field| !field.is_null());
         match self.from {
