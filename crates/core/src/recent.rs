@@ -6,6 +6,8 @@ use std::collections::hash_map::Entry;
 
 use foldhash::fast::FixedState;
 
+use crate::budget::Budget;
+
 type Generation<V> = HashMap<u64, V, FixedState>;
 
 /// A map from hashes to the values that were added last: at least `OLDER` generations of them. When a generation is full, the
@@ -17,6 +19,13 @@ pub struct Recent<V, const OLDER: usize> {
     newest: Generation<V>,
     /// From the newest to the oldest.
     older: [Generation<V>; OLDER],
+}
+
+impl<V, const OLDER: usize> Default for Recent<V, OLDER> {
+    /// Remembers at least as many values as a session remembers ids by default.
+    fn default() -> Self {
+        Self::of(Budget::default().ids)
+    }
 }
 
 impl<V, const OLDER: usize> Recent<V, OLDER> {
@@ -96,5 +105,16 @@ mod tests {
         keeps_the_last::<3>(56);
         keeps_the_last::<1>(7_168);
         keeps_the_last::<3>(28_672);
+    }
+
+    #[test]
+    fn by_default_the_last_65536_are_remembered() {
+        let mut recent = Recent::<u64, 3>::default();
+        let count = 200_000;
+        for key in 0..count {
+            assert!(recent.add(key, || key).is_none());
+        }
+        assert!((count - 65_536..count).all(|key| recent.get(key).is_some()));
+        assert!(recent.get(0).is_none());
     }
 }

@@ -7,7 +7,6 @@
 mod calls;
 mod open_items;
 mod records;
-mod seen_items;
 mod text_hash;
 mod totals;
 
@@ -22,6 +21,7 @@ use indexmap::IndexMap;
 use crate::budget::Budget;
 use crate::event::{Event, Usage};
 use crate::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
+use crate::recent::Recent;
 use crate::text::Text;
 
 pub use crate::event::Facts;
@@ -31,7 +31,6 @@ pub use totals::RunTotals;
 use calls::OpenCalls;
 use open_items::{OpenItems, keep_streamed, settle_input};
 use records::EarlyRecords;
-use seen_items::{Seen, SeenItems};
 use text_hash::{TextHash, content_of, trimmed, trimmed_text};
 use totals::RunCounts;
 
@@ -39,6 +38,8 @@ use totals::RunCounts;
 const MAX_REPLIES: usize = 64;
 /// How many messages are remembered whose usage may still be corrected.
 const MAX_USAGES: usize = 64;
+/// How many full generations of ids are kept. Several small tables, by default of 32,768 slots, stay in a processor's cache.
+const ID_GENERATIONS: usize = 3;
 
 /// A map that keeps its order and hashes the same in every run.
 pub type Map<K, V> = IndexMap<K, V, FixedState>;
@@ -105,7 +106,8 @@ pub struct Session {
     /// Complete items that were opened again. They are counted as repeated; their complete repetition, which may follow, isn't.
     again: Map<Id, ()>,
     calls: OpenCalls,
-    seen: SeenItems,
+    /// The hashes of the ids of complete items, each with the hash of the item's content.
+    seen: Recent<u64, ID_GENERATIONS>,
     /// The scope outside of all calls.
     main: CallScope,
     /// The scopes of calls.
@@ -125,7 +127,7 @@ impl Session {
     /// An empty session with these memory limits.
     pub fn new(budget: Budget) -> Self {
         let budget = budget.at_least();
-        let (calls, seen) = (OpenCalls::new(budget), SeenItems::new(budget.ids));
+        let (calls, seen) = (OpenCalls::new(budget), Recent::of(budget.ids));
         Self { budget, calls, seen, ..Self::default() }
     }
 
@@ -172,7 +174,7 @@ impl Session {
 
     /// The calls of running sub-agents, in no order.
     pub fn running_agents(&self) -> impl Iterator<Item = &Item> {
-        self.calls.running_agents()
+        self.unanswered_calls().filter(|call| call.action() == Some(Action::Delegate))
     }
 
     /// How many sub-agents an item of `parent` is inside of.
@@ -215,7 +217,9 @@ impl Session {
             Event::Drop(id) => {
                 if let Some(item) = self.open.take(&id) {
                     let early = self.records.swap_remove(&item.id).unwrap_or_default();
-                    self.retract_records(&early.found, &mut each);
+                    for (id, _) in early.found {
+                        each(self, SessionChange::Retracted(id));
+                    }
                     each(self, SessionChange::Dropped(item.id));
                 }
             }
@@ -273,7 +277,7 @@ impl Session {
         if self.open.get(&item.id).is_some() {
             return;
         }
-        if self.seen.knows(item.id.hash()) {
+        if self.seen.get(item.id.hash()).is_some() {
             // It is complete already: this is a repetition, and so is the complete item that may follow.
             if self.again.len() >= self.budget.open_items {
                 self.again.shift_remove_index(0);
@@ -336,7 +340,7 @@ impl Session {
             .as_str()
             .strip_prefix(first.as_str())
             .and_then(|count| count.strip_prefix('~')?.parse().ok());
-        let is_taken = |id: &Id| self.seen.knows(id.hash());
+        let is_taken = |id: &Id| self.seen.get(id.hash()).is_some();
         let ids = (number.unwrap_or(1_u64) + 1..).map(|count| Id::from(format!("{first}~{count}")));
         ids.take(64).find(|id| !is_taken(id)).unwrap_or_else(|| last.clone())
     }
@@ -347,15 +351,15 @@ impl Session {
         let mut other = None;
         // Hostile streams give all items the same id: after some tries the line number makes it unique.
         for count in 2..65 {
-            match self.seen.remember(other.as_ref().unwrap_or(&item.id).hash(), content) {
-                Seen::Never => {
+            match self.seen.add(other.as_ref().unwrap_or(&item.id).hash(), || content) {
+                None => {
                     if let Some(other) = other {
                         item.id = other;
                     }
                     return Some(text_hash);
                 }
-                Seen::Same => return None,
-                Seen::Other => other = Some(Id::from(format!("{}~{count}", item.id))),
+                Some(known) if *known == content => return None,
+                Some(_) => other = Some(Id::from(format!("{}~{count}", item.id))),
             }
         }
         item.id = format!("{}~line-{}-{}", item.id, item.line, self.next_place(None)).into();

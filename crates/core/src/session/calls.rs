@@ -30,12 +30,8 @@ pub(super) struct OpenCalls {
     forgotten: u64,
     /// Answered calls that have started a sub-agent, oldest first. A sub-agent in the background may still run.
     started: VecDeque<OpenCall>,
-    /// Bytes of their records.
-    started_bytes: usize,
     /// A record of the batch in which the last calls came. Their records share its memory.
     last: Option<Record>,
-    /// The number of calls before these.
-    seen_before_last: u64,
 }
 
 #[derive(Debug)]
@@ -50,7 +46,9 @@ struct OpenCall {
 impl OpenCall {
     /// Copies its record, so that it doesn't keep the rest of the batch in memory.
     fn detach(&mut self) {
-        self.item.record = self.item.record.as_ref().map(Record::detached);
+        if let Some(record) = self.item.record.as_mut().filter(|record| !record.is_detached()) {
+            *record = record.detached();
+        }
     }
 }
 
@@ -71,11 +69,6 @@ impl OpenCalls {
         self.calls.values().map(|call| &*call.item)
     }
 
-    /// The calls without a result that have started a sub-agent.
-    pub(super) fn running_agents(&self) -> impl Iterator<Item = &Item> {
-        self.unanswered().filter(|call| call.action() == Some(Action::Delegate))
-    }
-
     /// How many calls have no result, including forgotten ones.
     pub(super) fn count(&self) -> u64 {
         self.calls.len() as u64 + self.forgotten
@@ -83,14 +76,16 @@ impl OpenCalls {
 
     /// Remembers a call.
     pub(super) fn open(&mut self, mut kept: Box<Item>) {
-        let record = kept.record.as_ref().map_or(0, Record::size);
-        // Facts that a dialect made of the input take about as much again.
+        let mut bytes = kept.record.as_ref().map_or(0, Record::size);
         let is_made = matches!(kept.does, Some(Does::Facts { .. }));
-        let bytes = if is_made { 2 * record } else { record };
+        if is_made {
+            // Facts that a dialect made of the input take about as much again.
+            bytes *= 2;
+        }
         // A name too long to read isn't worth its memory.
         kept.tool = kept.tool.filter(|tool| tool.len() <= MAX_NAME);
         kept.session = kept.session.filter(|session| session.len() <= MAX_NAME);
-        let bytes = if bytes > self.budget.call_bytes / 4 {
+        if bytes > self.budget.call_bytes / 4 {
             // Its result will be shown without the input.
             kept.input = None;
             kept.record = None;
@@ -98,10 +93,8 @@ impl OpenCalls {
             kept.at = None;
             kept.text = Content::None;
             kept.data.retain(|(_, fact)| !matches!(fact, Fact::Node(_) | Fact::Named(..) | Fact::Made(..)));
-            0
-        } else {
-            bytes
-        };
+            bytes = 0;
+        }
         self.detach_earlier(&kept);
         self.bytes += bytes;
         self.seen += 1;
@@ -123,8 +116,7 @@ impl OpenCalls {
             return;
         }
         self.last = Some(record.clone());
-        let seen = std::mem::replace(&mut self.seen_before_last, self.seen);
-        self.calls.values_mut().filter(|call| call.turn > seen).for_each(OpenCall::detach);
+        self.calls.values_mut().for_each(OpenCall::detach);
     }
 
     /// Notes that the result of a call has come. The call is forgotten, unless it has started a sub-agent.
@@ -135,13 +127,11 @@ impl OpenCalls {
             return;
         }
         call.detach();
-        self.started_bytes += call.bytes;
         self.started.push_back(call);
         let Budget { calls, call_bytes, .. } = self.budget;
-        while self.started.len() > calls.div_ceil(FEWER_STARTED)
-            || self.started_bytes > call_bytes / FEWER_STARTED_BYTES
-        {
-            self.started_bytes -= self.started.pop_front().map_or(0, |oldest| oldest.bytes);
+        let mut bytes: usize = self.started.iter().map(|call| call.bytes).sum();
+        while self.started.len() > calls.div_ceil(FEWER_STARTED) || bytes > call_bytes / FEWER_STARTED_BYTES {
+            bytes -= self.started.pop_front().map_or(0, |oldest| oldest.bytes);
         }
     }
 

@@ -12,21 +12,31 @@ pub const MAX_GROWING_FIELD: usize = 16 << 10;
 
 /// Items that may still grow, the oldest first, by the ids with which they were opened.
 #[derive(Debug, Default)]
-pub(super) struct OpenItems {
-    items: Map<Id, Box<Item>>,
-    /// For growing calls, the index of the incomplete JSON in their text.
-    inputs: Map<Id, PartialJson>,
-    /// Bytes of the text that was streamed, of all items.
-    bytes: usize,
+pub(super) struct OpenItems(Map<Id, OpenItem>);
+
+#[derive(Debug)]
+struct OpenItem {
+    item: Box<Item>,
+    /// For a growing call, the index of the incomplete JSON in its text.
+    input: Option<PartialJson>,
+}
+
+impl OpenItem {
+    /// Parses the new part of the JSON in the text of a call.
+    fn read_input(&mut self) {
+        if let (Kind::Call, Content::Own(text)) = (self.item.kind, &self.item.text) {
+            self.input.get_or_insert_with(|| PartialJson::new(MAX_GROWING_FIELD)).read(text);
+        }
+    }
 }
 
 impl OpenItems {
     pub(super) fn get(&self, id: &Id) -> Option<&Item> {
-        self.items.get(id).map(|item| &**item)
+        self.0.get(id).map(|open| &*open.item)
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = &Id> {
-        self.items.keys()
+        self.0.keys()
     }
 
     pub(super) fn oldest(&self) -> Option<Id> {
@@ -34,95 +44,82 @@ impl OpenItems {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.items.len()
+        self.0.len()
     }
 
     /// Bytes of the text that was streamed, of all items.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        self.0.values().map(|open| grown(&open.item)).sum()
     }
 
     /// An item as formatters see it; see [`Session::growing`](super::Session::growing).
     pub(super) fn growing(&self, id: &Id) -> Option<Cow<'_, Item>> {
-        let item = self.get(id)?;
-        let index = self.inputs.get(id);
+        let OpenItem { item, input } = self.0.get(id)?;
         let has_input = item.input.is_some() || matches!(item.does, Some(Does::Facts { .. }));
-        if item.kind != Kind::Call || index.is_none() && has_input {
+        if item.kind != Kind::Call || input.is_none() && has_input {
             return Some(Cow::Borrowed(item));
         }
-        Some(Cow::Owned(with_input_so_far(item, index)))
+        Some(Cow::Owned(with_input_so_far(item, input.as_ref())))
     }
 
     /// Adds an item.
     pub(super) fn open(&mut self, item: Box<Item>) {
-        self.bytes += grown(&item);
-        read_input(&item.id, &item, &mut self.inputs);
-        self.items.insert(item.id.clone(), item);
+        let id = item.id.clone();
+        let mut open = OpenItem { item, input: None };
+        open.read_input();
+        self.0.insert(id, open);
     }
 
     /// Appends a piece to the text of an item. Returns the item, if it is open.
     pub(super) fn append(&mut self, id: &Id, piece: &str) -> Option<&Item> {
-        let item = self.items.get_mut(id)?;
-        self.bytes -= grown(item);
-        grow(item, piece);
-        self.bytes += grown(item);
-        read_input(id, item, &mut self.inputs);
-        Some(item)
+        let open = self.0.get_mut(id)?;
+        grow(&mut open.item, piece);
+        open.read_input();
+        Some(&open.item)
     }
 
     /// Replaces the open item with the id of `item`. Its parent, place and line stay, and so does its text if `item` has none. Returns
     /// the item's current id, or `item` itself as an error if none is open with its id.
     pub(super) fn amend(&mut self, mut item: Box<Item>) -> Result<Id, Box<Item>> {
-        let Some(open) = self.items.get_mut(&item.id) else { return Err(item) };
-        self.bytes -= grown(open);
-        let is_text_kept = matches!(item.text, Content::None);
-        if is_text_kept && !matches!(open.text, Content::None) {
+        let Some(open) = self.0.get_mut(&item.id) else { return Err(item) };
+        let before = &mut open.item;
+        if !matches!(item.text, Content::None) {
+            open.input = None;
+        } else if !matches!(before.text, Content::None) {
             // The text may be a span of the old record: make it an owned string.
-            grow(open, "");
-            item.text = std::mem::take(&mut open.text);
+            grow(before, "");
+            item.text = std::mem::take(&mut before.text);
         }
-        item.parent.clone_from(&open.parent);
-        (item.place, item.line) = (open.place, open.line);
+        item.parent.clone_from(&before.parent);
+        (item.place, item.line) = (before.place, before.line);
         if item.status == Status::Done {
             item.status = Status::Open;
         }
-        self.bytes += grown(&item);
-        let id = std::mem::replace(&mut item.id, open.id.clone());
-        if !is_text_kept {
-            self.inputs.shift_remove(&id);
-        }
-        read_input(&id, &item, &mut self.inputs);
-        *open = item;
+        let id = std::mem::replace(&mut item.id, before.id.clone());
+        open.item = item;
+        open.read_input();
         Ok(id)
     }
 
     /// Removes and returns an item.
     pub(super) fn take(&mut self, id: &Id) -> Option<Box<Item>> {
-        if self.items.is_empty() {
-            return None;
-        }
-        let item = self.items.shift_remove(id)?;
-        self.inputs.shift_remove(id);
-        self.bytes -= grown(&item);
-        Some(item)
+        self.0.shift_remove(id).map(|open| open.item)
     }
 
     /// Splits the streamed text off the longest item, as an item that has the same id so far. Returns it with the id with which the
     /// longest item was opened; `None` if no text was streamed.
     pub(super) fn take_longest_text(&mut self) -> Option<(Id, Box<Item>)> {
-        let longest = self.items.iter_mut().max_by_key(|(_, item)| grown(item));
-        let (id, longest) = longest.filter(|(_, item)| grown(item) > 0)?;
-        let (id, text) = (id.clone(), std::mem::take(&mut longest.text));
-        let part = Box::new(Item { text, ..(**longest).clone() });
-        self.inputs.shift_remove(&id);
-        self.bytes -= grown(&part);
-        Some((id, part))
+        let longest = self.0.iter_mut().max_by_key(|(_, open)| grown(&open.item));
+        let (id, OpenItem { item, input }) = longest.filter(|(_, open)| grown(&open.item) > 0)?;
+        *input = None;
+        let text = std::mem::take(&mut item.text);
+        Some((id.clone(), Box::new(Item { text, ..(**item).clone() })))
     }
 
     /// Changes the id and place of an open item: what it grows to from here on is a different item.
     pub(super) fn rename(&mut self, id: &Id, name: Id, place: u32) {
-        if let Some(item) = self.items.get_mut(id) {
-            (item.id, item.place) = (name, place);
+        if let Some(open) = self.0.get_mut(id) {
+            (open.item.id, open.item.place) = (name, place);
         }
     }
 }
@@ -134,18 +131,6 @@ fn grow(item: &mut Item, piece: &str) {
     if let Content::Own(text) = &mut item.text {
         text.push_str(piece);
     }
-}
-
-/// Parses the new part of the JSON in the text of an open call; `id`: the id with which it was opened.
-fn read_input(id: &Id, item: &Item, inputs: &mut Map<Id, PartialJson>) {
-    let (Kind::Call, Content::Own(text)) = (item.kind, &item.text) else { return };
-    if let Some(input) = inputs.get_mut(id) {
-        input.read(text);
-        return;
-    }
-    let mut input = PartialJson::new(MAX_GROWING_FIELD);
-    input.read(text);
-    inputs.insert(id.clone(), input);
 }
 
 /// An open call with the part of its input that can be parsed. An input that isn't JSON becomes the text of the call; of a long one only

@@ -1,5 +1,7 @@
 //! Finds the records in the lines of replies.
 
+use std::borrow::Cow;
+
 use super::text_hash::content_of;
 use super::{Session, SessionChange, TakeChange};
 use crate::item::{Content, Fact, Id, Item, Kind};
@@ -9,14 +11,8 @@ use crate::records::{FoundRecord, RecordFinder};
 #[derive(Debug, Default)]
 pub(super) struct EarlyRecords {
     finder: RecordFinder,
-    pub(super) found: Vec<EarlyRecord>,
-}
-
-/// A record of a reply that still grows.
-#[derive(Clone, Debug)]
-pub(super) struct EarlyRecord {
-    id: Id,
-    place: u32,
+    /// The id and the place of each.
+    pub(super) found: Vec<(Id, u32)>,
 }
 
 impl Session {
@@ -36,31 +32,29 @@ impl Session {
                 item.place = self.next_place(item.parent.as_ref());
                 each(self, SessionChange::Record { item: &item, reply: &id, line, is_early: true });
             }
-            early.found.push(EarlyRecord { id: item.id, place: item.place });
+            early.found.push((item.id, item.place));
         }
         self.records.insert(id, early);
     }
 
-    /// Reports the records of a complete reply.
+    /// Reports the records of a complete reply. Takes back those that were found while it grew and that it doesn't have.
     pub(super) fn find_records(&mut self, reply: &Item, each: TakeChange<'_>) {
-        let early = self.records.swap_remove(&reply.id).map(|early| early.found).unwrap_or_default();
-        if !reply.text_holds('{') {
-            return self.retract_records(&early, each);
-        }
-        let text = reply.text();
+        let mut early = self.records.swap_remove(&reply.id).unwrap_or_default().found.into_iter();
+        let may_have_records = reply.text_holds('{');
+        let text = if may_have_records { reply.text() } else { Cow::default() };
         let mut finder = RecordFinder::default();
         let mut number = 0;
         while let Some(found) = finder.next(&text, true) {
             let line = found.line.clone();
             let mut item = record_item(reply, number, found);
-            let known = early.get(number);
             number += 1;
-            match known {
+            match early.next() {
                 // The complete reply decides, whatever the record was while it grew.
-                Some(known) => {
-                    item.id.clone_from(&known.id);
-                    item.place = known.place;
-                    self.seen.change(item.id.hash(), content_of(&item).0);
+                Some((id, place)) => {
+                    (item.id, item.place) = (id, place);
+                    if let Some(content) = self.seen.get_mut(item.id.hash()) {
+                        *content = content_of(&item).0;
+                    }
                 }
                 None if self.assign_id(&mut item).is_none() => {
                     each(self, SessionChange::Repeated(&item));
@@ -70,14 +64,11 @@ impl Session {
             }
             each(self, SessionChange::Record { item: &item, reply: &reply.id, line, is_early: false });
         }
-        self.retract_records(early.get(number..).unwrap_or_default(), each);
-        each(self, SessionChange::RecordsEnd(&reply.id));
-    }
-
-    /// Takes back records that were found while a reply grew, and that the complete reply doesn't have.
-    pub(super) fn retract_records(&mut self, records: &[EarlyRecord], each: TakeChange<'_>) {
-        for record in records {
-            each(self, SessionChange::Retracted(record.id.clone()));
+        for (id, _) in early {
+            each(self, SessionChange::Retracted(id));
+        }
+        if may_have_records {
+            each(self, SessionChange::RecordsEnd(&reply.id));
         }
     }
 }
