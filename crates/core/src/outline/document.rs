@@ -53,11 +53,11 @@ impl Update {
     }
 }
 
-/// The entries that are shown, by id, each with its last update.
+/// The entries that are shown, in the order in which they first were.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
-    shown: IndexMap<Id, Update>,
-    dropped: IndexMap<Id, u64>,
+    /// The last update of each entry, shown or dropped.
+    updates: IndexMap<Id, Update>,
     revision: u64,
 }
 
@@ -66,16 +66,12 @@ impl Document {
     pub fn apply(&mut self, updates: impl IntoIterator<Item = Update>) {
         for update in updates {
             self.revision = self.revision.max(update.revision);
-            match &update.change {
-                EntryChange::Put { entry, .. } => {
-                    self.dropped.shift_remove(&entry.id);
-                    self.shown.insert(entry.id.clone(), update);
-                }
-                EntryChange::Drop(id) => {
-                    self.shown.shift_remove(id);
-                    self.dropped.insert(id.clone(), update.revision);
-                }
+            let id = update.id().clone();
+            if self.get(&id).is_some() != update.entry().is_some() {
+                // An entry that is shown again comes last.
+                self.updates.shift_remove(&id);
             }
+            self.updates.insert(id, update);
         }
     }
 
@@ -86,22 +82,20 @@ impl Document {
 
     /// An entry that is shown.
     pub fn get(&self, id: &Id) -> Option<&Entry> {
-        self.shown.get(id)?.entry()
+        self.updates.get(id)?.entry()
     }
 
     /// All entries that are shown, in the order in which they first were.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.shown.values().filter_map(Update::entry)
+        self.updates.values().filter_map(Update::entry)
     }
 
     /// The updates that a sink at `revision` lacks, in the order of revisions; from 0 they are the whole document.
     pub fn since(&self, revision: u64) -> Vec<Update> {
-        let dropped = self.dropped.iter().map(|(id, at)| (*at, EntryChange::Drop(id.clone())));
-        let dropped = dropped.map(|(revision, change)| Update { revision, change });
-        let all = dropped.chain(self.shown.values().cloned());
-        let mut updates: Vec<Update> = all.filter(|update| update.revision > revision).collect();
-        // The sort is stable: within a revision, entries stay in the order in which they were first shown.
-        updates.sort_by_key(|update| update.revision);
+        let news = self.updates.values().filter(|update| update.revision > revision);
+        let mut updates: Vec<Update> = news.cloned().collect();
+        // The sort is stable: within a revision, dropped entries are first, and others stay in the order in which they were first shown.
+        updates.sort_by_key(|update| (update.revision, update.entry().is_some()));
         updates
     }
 
@@ -109,7 +103,7 @@ impl Document {
     pub fn nodes(&self) -> Vec<Node> {
         let mut inside: BTreeMap<Option<&Id>, Vec<&Entry>> = BTreeMap::new();
         for entry in self.entries() {
-            let parent = entry.parent.as_ref().filter(|parent| self.shown.contains_key(*parent));
+            let parent = entry.parent.as_ref().filter(|parent| self.get(parent).is_some());
             inside.entry(self.call_of(entry).or(parent)).or_default().push(entry);
         }
         for entries in inside.values_mut() {
@@ -117,7 +111,7 @@ impl Document {
             entries.sort_by_key(|entry| (self.call_of(entry).is_some(), entry.place));
             entries.reverse();
         }
-        let mut nodes: Vec<Node> = Vec::with_capacity(self.shown.len());
+        let mut nodes: Vec<Node> = Vec::with_capacity(self.updates.len());
         let mut left = inside.remove(&None).unwrap_or_default();
         while let Some(entry) = left.pop() {
             left.extend(inside.remove(&Some(&entry.id)).unwrap_or_default());
@@ -140,6 +134,6 @@ impl Document {
     /// The call that a result belongs to, if it is shown.
     fn call_of(&self, entry: &Entry) -> Option<&Id> {
         let call = entry.call.as_ref().filter(|_| entry.kind == Kind::Result)?;
-        self.shown.get_key_value(call).map(|(id, _)| id)
+        self.get(call).map(|call| &call.id)
     }
 }
