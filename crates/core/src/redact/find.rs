@@ -10,7 +10,7 @@ use regex::Regex;
 use regex_syntax::hir::{Class, HirKind};
 
 use super::Redaction;
-use super::shape::{ABOUT, CharClass, NAMES, TOKENS, WORDS};
+use super::shape::{ABOUT, CharClass, NAMES, WORDS, tokens};
 use crate::json::string_end;
 
 /// How many bytes of a value are examined to decide whether it is a secret.
@@ -63,7 +63,7 @@ impl SecretFinder {
     pub(super) fn new(redaction: &Redaction) -> Self {
         let mut starts: Vec<String> = Vec::new();
         if redaction.secrets {
-            starts.extend(TOKENS.iter().map(|token| regex::escape(token.start)));
+            starts.extend(tokens().map(|(start, _)| regex::escape(start)));
             starts.extend(NAMES.iter().map(|(name, _)| format!("(?i:{name})")));
             starts.extend(["eyJ", "-----BEGIN ", "://", "(?i:bearer) "].map(str::to_owned));
         }
@@ -285,20 +285,14 @@ impl SecretReader<'_> {
     }
 
     fn token<'n>(&self, at: usize) -> Option<SecretSpan<'n>> {
-        let token = TOKENS.iter().find(|token| self.text[at..].starts_with(token.start))?;
-        let begin = at + token.start.len();
+        let (start, token) = tokens().find(|(start, _)| self.text[at..].starts_with(start))?;
+        let begin = at + start.len();
         let (least, most) = token.length;
-        let is_open = most == usize::MAX;
-        let length = self.run(begin, if is_open { least } else { most + 1 }, |byte| token.class.has(byte));
+        let length = self.run(begin, most.saturating_add(1), |byte| token.class.has(byte));
         if (length < least && !(length > 0 && self.is_cut(begin + length))) || length > most {
             return None;
         }
-        let mut end = begin
-            + if is_open && length == least {
-                self.run(begin, usize::MAX, |b| token.class.has(b))
-            } else {
-                length
-            };
+        let mut end = begin + length;
         // A full stop at the end belongs to the sentence.
         while matches!(self.byte(end - 1), b'.' | b'~') {
             end -= 1;

@@ -38,8 +38,8 @@ impl CharClass {
 pub(super) struct Token {
     /// The name that replaces it.
     pub(super) name: &'static str,
-    /// Its beginning.
-    pub(super) start: &'static str,
+    /// Its beginnings.
+    starts: Texts,
     /// The characters after that.
     pub(super) class: CharClass,
     /// The least and the most of these characters. A longer text isn't such a token.
@@ -50,123 +50,105 @@ pub(super) struct Token {
 
 const ANY: usize = usize::MAX;
 
-const fn token(name: &'static str, start: &'static str, class: CharClass, length: (usize, usize)) -> Token {
-    Token { name, start, class, length, has_digit: false }
+/// A list of texts in a table.
+type Texts = &'static [&'static str];
+
+const fn token(name: &'static str, starts: Texts, class: CharClass, length: (usize, usize)) -> Token {
+    Token { name, starts, class, length, has_digit: false }
 }
 
-const fn wordy(name: &'static str, start: &'static str, class: CharClass, length: (usize, usize)) -> Token {
-    Token { name, start, class, length, has_digit: true }
+const fn wordy(name: &'static str, starts: Texts, class: CharClass, length: (usize, usize)) -> Token {
+    Token { name, starts, class, length, has_digit: true }
 }
 
 use CharClass::{Alnum, Base64, Hex, Upper, Url, Word};
 
 /// All kinds of tokens. If one beginning is a prefix of another, the longer one comes first.
-pub(super) static TOKENS: &[Token] = &[
-    token("aws-access-key", "AKIA", Upper, (16, 16)),
-    token("aws-access-key", "ASIA", Upper, (16, 16)),
-    token("aws-access-key", "ABIA", Upper, (16, 16)),
-    token("aws-access-key", "ACCA", Upper, (16, 16)),
-    token("github-token", "github_pat_", Word, (22, ANY)),
-    token("github-token", "ghp_", Alnum, (30, ANY)),
-    token("github-token", "gho_", Alnum, (30, ANY)),
-    token("github-token", "ghu_", Alnum, (30, ANY)),
-    token("github-token", "ghs_", Base64, (30, ANY)),
-    token("github-token", "ghr_", Alnum, (30, ANY)),
-    token("gitlab-token", "glpat-", Base64, (20, ANY)),
-    token("gitlab-token", "gldt-", Url, (20, ANY)),
-    token("gitlab-token", "glrt-", Base64, (20, ANY)),
-    token("gitlab-token", "glptt-", Url, (20, ANY)),
-    token("gitlab-token", "glcbt-", Url, (20, ANY)),
-    token("gitlab-token", "glimt-", Url, (20, ANY)),
-    token("gitlab-token", "glft-", Url, (20, ANY)),
-    token("gitlab-token", "glsoat-", Url, (20, ANY)),
-    token("gitlab-token", "glagent-", Url, (20, ANY)),
-    token("gitlab-token", "gloas-", Url, (20, ANY)),
-    token("gitlab-token", "GR1348941", Url, (20, ANY)),
-    token("slack-token", "xoxe.xoxb-", Url, (10, ANY)),
-    token("slack-token", "xoxe.xoxp-", Url, (10, ANY)),
-    token("slack-token", "xoxa-", Url, (10, ANY)),
-    token("slack-token", "xoxb-", Url, (10, ANY)),
-    token("slack-token", "xoxc-", Url, (10, ANY)),
-    token("slack-token", "xoxd-", Base64, (10, ANY)),
-    token("slack-token", "xoxe-", Url, (10, ANY)),
-    token("slack-token", "xoxo-", Url, (10, ANY)),
-    token("slack-token", "xoxp-", Url, (10, ANY)),
-    token("slack-token", "xoxr-", Url, (10, ANY)),
-    token("slack-token", "xoxs-", Url, (10, ANY)),
-    token("slack-token", "xapp-", Url, (16, ANY)),
-    token("slack-webhook", "hooks.slack.com/services/", Base64, (20, ANY)),
-    token("slack-webhook", "hooks.slack.com/workflows/", Base64, (20, ANY)),
-    token("discord-webhook", "discord.com/api/webhooks/", Base64, (40, ANY)),
-    token("discord-webhook", "discordapp.com/api/webhooks/", Base64, (40, ANY)),
-    token("anthropic-key", "sk-ant-", Url, (16, ANY)),
-    token("openai-key", "sk-proj-", Url, (20, ANY)),
-    token("openai-key", "sk-svcacct-", Url, (20, ANY)),
-    token("openai-key", "sk-service-", Url, (20, ANY)),
-    token("openai-key", "sk-admin-", Url, (20, ANY)),
-    token("openrouter-key", "sk-or-", Url, (20, ANY)),
-    wordy("openai-key", "sk-", Alnum, (20, ANY)),
-    token("google-key", "AIza", Url, (35, 39)),
-    token("google-token", "ya29.", Url, (20, ANY)),
-    token("google-client-secret", "GOCSPX-", Url, (20, ANY)),
-    token("google-refresh-token", "1//0", Url, (30, ANY)),
-    token("stripe-key", "sk_live_", Alnum, (10, ANY)),
-    token("stripe-key", "sk_test_", Alnum, (10, ANY)),
-    token("stripe-key", "rk_live_", Alnum, (10, ANY)),
-    token("stripe-key", "rk_test_", Alnum, (10, ANY)),
-    token("stripe-webhook-secret", "whsec_", Base64, (16, ANY)),
-    token("npm-token", "npm_", Alnum, (30, ANY)),
-    token("pypi-token", "pypi-", Url, (50, ANY)),
-    token("rubygems-token", "rubygems_", Hex, (48, 48)),
-    wordy("crates-token", "cio", Alnum, (32, 32)),
-    token("docker-token", "dckr_pat_", Url, (20, ANY)),
-    token("docker-token", "dckr_oat_", Url, (20, ANY)),
-    token("hugging-face-token", "hf_", Alnum, (30, ANY)),
-    token("hugging-face-token", "api_org_", Alnum, (30, ANY)),
-    token("digitalocean-token", "dop_v1_", Hex, (64, 64)),
-    token("digitalocean-token", "doo_v1_", Hex, (64, 64)),
-    token("digitalocean-token", "dor_v1_", Hex, (64, 64)),
-    token("sendgrid-key", "SG.", Base64, (50, ANY)),
-    token("shopify-token", "shpat_", Alnum, (32, ANY)),
-    token("shopify-token", "shpca_", Alnum, (32, ANY)),
-    token("shopify-token", "shppa_", Alnum, (32, ANY)),
-    token("shopify-secret", "shpss_", Alnum, (32, ANY)),
-    token("square-token", "sq0atp-", Url, (22, ANY)),
-    token("square-secret", "sq0csp-", Url, (40, ANY)),
-    token("grafana-token", "glsa_", Word, (32, ANY)),
-    token("grafana-token", "glc_", Base64, (32, ANY)),
-    token("databricks-token", "dapi", Hex, (32, 32)),
-    token("atlassian-token", "ATATT3", Base64, (40, ANY)),
-    token("atlassian-token", "ATCTT3", Base64, (40, ANY)),
-    token("bitbucket-token", "ATBB", Base64, (28, ANY)),
-    token("linear-key", "lin_api_", Alnum, (32, ANY)),
-    token("notion-token", "ntn_", Alnum, (40, ANY)),
-    token("figma-token", "figd_", Url, (30, ANY)),
-    token("supabase-key", "sb_secret_", Url, (20, ANY)),
-    token("supabase-token", "sbp_", Hex, (40, 40)),
-    token("planetscale-password", "pscale_pw_", Base64, (30, ANY)),
-    token("planetscale-token", "pscale_tkn_", Base64, (30, ANY)),
-    token("tailscale-key", "tskey-", Url, (16, ANY)),
-    token("vault-token", "hvs.", Url, (24, ANY)),
-    token("vault-token", "hvb.", Url, (24, ANY)),
-    token("terraform-token", "atlasv1.", Url, (40, ANY)),
-    token("pulumi-token", "pul-", Hex, (40, 40)),
-    token("doppler-token", "dp.pt.", Alnum, (40, ANY)),
-    token("fly-token", "fm2_", Base64, (40, ANY)),
-    token("postman-key", "PMAK-", Url, (50, ANY)),
-    token("new-relic-key", "NRAK-", Upper, (27, 27)),
-    token("sentry-token", "sntrys_", Base64, (40, ANY)),
-    token("sentry-token", "sntryu_", Hex, (64, 64)),
-    token("groq-key", "gsk_", Alnum, (40, ANY)),
-    token("xai-key", "xai-", Alnum, (60, ANY)),
-    token("perplexity-key", "pplx-", Alnum, (40, ANY)),
-    token("replicate-token", "r8_", Alnum, (37, 37)),
-    token("nvidia-key", "nvapi-", Url, (60, ANY)),
-    token("langsmith-key", "lsv2_pt_", Word, (32, ANY)),
-    token("langsmith-key", "lsv2_sk_", Word, (32, ANY)),
-    token("age-secret-key", "AGE-SECRET-KEY-1", Upper, (58, 58)),
-    token("1password-token", "ops_eyJ", Url, (100, ANY)),
+static TOKENS: &[Token] = &[
+    token("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA"], Upper, (16, 16)),
+    token("github-token", &["github_pat_"], Word, (22, ANY)),
+    token("github-token", &["ghp_", "gho_", "ghu_", "ghr_"], Alnum, (30, ANY)),
+    token("github-token", &["ghs_"], Base64, (30, ANY)),
+    token("gitlab-token", &["glpat-", "glrt-"], Base64, (20, ANY)),
+    token(
+        "gitlab-token",
+        &["gldt-", "glptt-", "glcbt-", "glimt-", "glft-", "glsoat-", "glagent-", "gloas-", "GR1348941"],
+        Url,
+        (20, ANY),
+    ),
+    token(
+        "slack-token",
+        &["xoxe.xoxb-", "xoxe.xoxp-", "xoxa-", "xoxb-", "xoxc-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"],
+        Url,
+        (10, ANY),
+    ),
+    token("slack-token", &["xoxd-"], Base64, (10, ANY)),
+    token("slack-token", &["xapp-"], Url, (16, ANY)),
+    token("slack-webhook", &["hooks.slack.com/services/", "hooks.slack.com/workflows/"], Base64, (20, ANY)),
+    token(
+        "discord-webhook",
+        &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"],
+        Base64,
+        (40, ANY),
+    ),
+    token("anthropic-key", &["sk-ant-"], Url, (16, ANY)),
+    token("openai-key", &["sk-proj-", "sk-svcacct-", "sk-service-", "sk-admin-"], Url, (20, ANY)),
+    token("openrouter-key", &["sk-or-"], Url, (20, ANY)),
+    wordy("openai-key", &["sk-"], Alnum, (20, ANY)),
+    token("google-key", &["AIza"], Url, (35, 39)),
+    token("google-token", &["ya29."], Url, (20, ANY)),
+    token("google-client-secret", &["GOCSPX-"], Url, (20, ANY)),
+    token("google-refresh-token", &["1//0"], Url, (30, ANY)),
+    token("stripe-key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], Alnum, (10, ANY)),
+    token("stripe-webhook-secret", &["whsec_"], Base64, (16, ANY)),
+    token("npm-token", &["npm_"], Alnum, (30, ANY)),
+    token("pypi-token", &["pypi-"], Url, (50, ANY)),
+    token("rubygems-token", &["rubygems_"], Hex, (48, 48)),
+    wordy("crates-token", &["cio"], Alnum, (32, 32)),
+    token("docker-token", &["dckr_pat_", "dckr_oat_"], Url, (20, ANY)),
+    token("hugging-face-token", &["hf_", "api_org_"], Alnum, (30, ANY)),
+    token("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], Hex, (64, 64)),
+    token("sendgrid-key", &["SG."], Base64, (50, ANY)),
+    token("shopify-token", &["shpat_", "shpca_", "shppa_"], Alnum, (32, ANY)),
+    token("shopify-secret", &["shpss_"], Alnum, (32, ANY)),
+    token("square-token", &["sq0atp-"], Url, (22, ANY)),
+    token("square-secret", &["sq0csp-"], Url, (40, ANY)),
+    token("grafana-token", &["glsa_"], Word, (32, ANY)),
+    token("grafana-token", &["glc_"], Base64, (32, ANY)),
+    token("databricks-token", &["dapi"], Hex, (32, 32)),
+    token("atlassian-token", &["ATATT3", "ATCTT3"], Base64, (40, ANY)),
+    token("bitbucket-token", &["ATBB"], Base64, (28, ANY)),
+    token("linear-key", &["lin_api_"], Alnum, (32, ANY)),
+    token("notion-token", &["ntn_"], Alnum, (40, ANY)),
+    token("figma-token", &["figd_"], Url, (30, ANY)),
+    token("supabase-key", &["sb_secret_"], Url, (20, ANY)),
+    token("supabase-token", &["sbp_"], Hex, (40, 40)),
+    token("planetscale-password", &["pscale_pw_"], Base64, (30, ANY)),
+    token("planetscale-token", &["pscale_tkn_"], Base64, (30, ANY)),
+    token("tailscale-key", &["tskey-"], Url, (16, ANY)),
+    token("vault-token", &["hvs.", "hvb."], Url, (24, ANY)),
+    token("terraform-token", &["atlasv1."], Url, (40, ANY)),
+    token("pulumi-token", &["pul-"], Hex, (40, 40)),
+    token("doppler-token", &["dp.pt."], Alnum, (40, ANY)),
+    token("fly-token", &["fm2_"], Base64, (40, ANY)),
+    token("postman-key", &["PMAK-"], Url, (50, ANY)),
+    token("new-relic-key", &["NRAK-"], Upper, (27, 27)),
+    token("sentry-token", &["sntrys_"], Base64, (40, ANY)),
+    token("sentry-token", &["sntryu_"], Hex, (64, 64)),
+    token("groq-key", &["gsk_"], Alnum, (40, ANY)),
+    token("xai-key", &["xai-"], Alnum, (60, ANY)),
+    token("perplexity-key", &["pplx-"], Alnum, (40, ANY)),
+    token("replicate-token", &["r8_"], Alnum, (37, 37)),
+    token("nvidia-key", &["nvapi-"], Url, (60, ANY)),
+    token("langsmith-key", &["lsv2_pt_", "lsv2_sk_"], Word, (32, ANY)),
+    token("age-secret-key", &["AGE-SECRET-KEY-1"], Upper, (58, 58)),
+    token("1password-token", &["ops_eyJ"], Url, (100, ANY)),
 ];
+
+/// The kinds of tokens, each with one of its beginnings.
+pub(super) fn tokens() -> impl Iterator<Item = (&'static str, &'static Token)> {
+    TOKENS.iter().flat_map(|token| token.starts.iter().map(move |start| (*start, token)))
+}
 
 /// Names to which secrets are assigned, in any case. The flag: whether short values count, too.
 pub(super) static NAMES: &[(&str, bool)] = &[
@@ -262,13 +244,13 @@ pub(super) static WORDS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::TOKENS;
+    use super::tokens;
 
     #[test]
     fn a_longer_beginning_comes_before_a_shorter_one() {
-        for (at, token) in TOKENS.iter().enumerate() {
-            let hidden = TOKENS[..at].iter().find(|other| token.start.starts_with(other.start));
-            assert!(hidden.is_none_or(|other| other.start == token.start), "{} is never found", token.start);
+        for (at, (start, _)) in tokens().enumerate() {
+            let hidden = tokens().take(at).find(|(other, _)| start.starts_with(other));
+            assert!(hidden.is_none_or(|(other, _)| other == start), "{start} is never found");
         }
     }
 }
