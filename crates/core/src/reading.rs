@@ -51,13 +51,8 @@ pub struct LineParts {
 #[derive(Clone, Debug)]
 struct PartSpan {
     span: Range<usize>,
-    kind: PartKind,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum PartKind {
-    Record,
-    Damage { incomplete: bool },
+    /// For damage, whether it is the beginning of a record; `None` for a record.
+    incomplete: Option<bool>,
 }
 
 impl LineParts {
@@ -68,7 +63,7 @@ impl LineParts {
 
     /// The records that the iterator hasn't returned yet.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        let records = self.found.iter().rev().filter(|found| matches!(found.kind, PartKind::Record));
+        let records = self.found.iter().rev().filter(|found| found.incomplete.is_none());
         records.filter_map(|found| Some(Record::read(&self.text[found.span.clone()]).ok()?.0))
     }
 }
@@ -77,8 +72,8 @@ impl Iterator for LineParts {
     type Item = LinePart;
 
     fn next(&mut self) -> Option<LinePart> {
-        let PartSpan { span, kind } = self.found.pop()?;
-        if let PartKind::Damage { incomplete } = kind {
+        let PartSpan { span, incomplete } = self.found.pop()?;
+        if let Some(incomplete) = incomplete {
             // Often the whole line is damage: avoid a copy.
             let is_all = span == (0..self.text.len());
             let text = if is_all { std::mem::take(&mut self.text) } else { self.text[span].to_owned() };
@@ -158,7 +153,6 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
         return LineReading::Text(text);
     }
     let mut found = Vec::new();
-    let mut is_found = false;
     // In a log, a timestamp may precede the record.
     let start = stamp(&text);
     let mut at = start;
@@ -166,35 +160,29 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
     // Each attempt at a false start may read far: their sum is limited, so that the time stays linear.
     let mut budget = text.len() * 8 + 4096 - scanned.min(text.len());
     let mut incomplete = false;
-    while let Some(next) = next_start(&text, at, damage_from.max(start)) {
-        at = next;
-        let is_boundary = at == damage_from || at == start;
-        match Record::read(&text[at..]) {
-            Ok((record, used)) if is_boundary && is_container(&record) || claim(record.root()) => {
-                push_damage(&mut found, &text, damage_from..at, false);
-                is_found = true;
-                found.push(PartSpan { span: at..at + used, kind: PartKind::Record });
-                at += used;
-                damage_from = at + blanks(&text[at..]);
-                at = damage_from;
-                incomplete = false;
-                budget = budget.saturating_sub(used);
-            }
-            Ok((_, used)) => {
-                budget = budget.saturating_sub(used);
-                at += 1;
+    while let Some(next) = next_start(&text, at, damage_from.max(start)).filter(|_| budget > 0) {
+        at = next + 1;
+        let is_boundary = next == damage_from || next == start;
+        let read = match Record::read(&text[next..]) {
+            Ok((record, used)) => {
+                if is_boundary && is_container(&record) || claim(record.root()) {
+                    push_damage(&mut found, &text, damage_from..next, false);
+                    let end = next + used;
+                    found.push(PartSpan { span: next..end, incomplete: None });
+                    damage_from = end + blanks(&text[end..]);
+                    at = damage_from;
+                    incomplete = false;
+                }
+                used
             }
             Err(damage) => {
                 incomplete |= damage.incomplete && is_boundary;
-                budget = budget.saturating_sub(damage.at + 1);
-                at += 1;
+                damage.at + 1
             }
-        }
-        if budget == 0 {
-            break;
-        }
+        };
+        budget = budget.saturating_sub(read);
     }
-    if !is_found && !looks_like_json(&text) {
+    if found.is_empty() && !looks_like_json(&text) {
         return LineReading::Text(text);
     }
     push_damage(&mut found, &text, damage_from..text.len(), incomplete);
@@ -253,7 +241,7 @@ fn blanks(text: &str) -> usize {
 
 fn push_damage(found: &mut Vec<PartSpan>, text: &str, span: Range<usize>, incomplete: bool) {
     if !text[span.clone()].trim().is_empty() {
-        found.push(PartSpan { span, kind: PartKind::Damage { incomplete } });
+        found.push(PartSpan { span, incomplete: Some(incomplete) });
     }
 }
 
