@@ -24,6 +24,7 @@ mod notices;
 mod pairs;
 
 use std::collections::VecDeque;
+use std::slice;
 use std::sync::Arc;
 
 use crate::entry::{Entry, Line};
@@ -39,7 +40,7 @@ pub use self::headline::{headline, is_heading, unmarked};
 use self::agents::AgentNumbers;
 use self::answer::HeldReplies;
 use self::notices::HeldNotices;
-use self::pairs::{Paired, Pairing};
+use self::pairs::Pairing;
 
 /// How many calls that started sub-agents are remembered.
 const MAX_STARTS: usize = 256;
@@ -59,6 +60,18 @@ pub enum DocumentPart {
     Notices(Vec<Node>),
     /// The answer of a turn: the last replies, the outcome, and notices between and after them.
     Answer(Answer),
+}
+
+impl DocumentPart {
+    /// Its nodes.
+    pub(crate) fn nodes_mut(&mut self) -> &mut [Node] {
+        match self {
+            Self::Node(node) => slice::from_mut(node),
+            Self::Enter(nest) => nest.node.as_deref_mut().map(slice::from_mut).unwrap_or_default(),
+            Self::Leave => &mut [],
+            Self::Notices(nodes) | Self::Answer(Answer { nodes, .. }) => nodes,
+        }
+    }
 }
 
 /// An entry in a document.
@@ -218,16 +231,17 @@ impl Outline {
         title_of: TitleOf<'_>,
         parts: &mut Vec<DocumentPart>,
     ) {
-        let (Self { pairs, end }, entry) = (self, entry.into());
-        let Some(pairs) = pairs else {
-            return end.node(Paired { entry, result: None, title: None }, title_of, parts);
-        };
-        let call = entry.call.as_ref().filter(|_| pairs.is_apart_from_call(&entry));
-        let title = call.and_then(&mut *title_of);
-        let mut paired = Vec::new();
-        pairs.push(entry, title, &mut paired);
-        for paired in paired {
-            end.node(paired, title_of, parts);
+        let (Self { pairs, end }, mut node) = (self, Node::from(entry));
+        let Some(pairs) = pairs else { return end.node(node, title_of, parts) };
+        // When the result is emitted, its call may be forgotten.
+        let call = node.entry.call.as_ref().filter(|_| pairs.is_apart_from_call(&node.entry));
+        if let Some(title) = call.and_then(&mut *title_of) {
+            node.relation = Relation::Apart(title);
+        }
+        let mut nodes = Vec::new();
+        pairs.push(node, &mut nodes);
+        for node in nodes {
+            end.node(node, title_of, parts);
         }
     }
 
@@ -252,11 +266,9 @@ impl Outline {
     ) -> Vec<Node> {
         let mut end = self.end.clone();
         let mut parts = Vec::new();
-        for paired in self.pairs.iter().flat_map(Pairing::waiting) {
-            end.node(paired, title_of, &mut parts);
-        }
-        for entry in growing {
-            end.node(Paired { entry, result: None, title: None }, title_of, &mut parts);
+        let waiting = self.pairs.iter().flat_map(Pairing::waiting);
+        for node in waiting.chain(growing.into_iter().map(Node::from)) {
+            end.node(node, title_of, &mut parts);
         }
         end.finish(&mut parts);
         let mut nodes = Vec::new();
@@ -300,41 +312,44 @@ impl Outline {
     /// Ends the document: appends everything that waits to `parts`.
     pub fn end(&mut self, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
         let Self { pairs, end } = self;
-        let mut paired = Vec::new();
+        let mut nodes = Vec::new();
         if let Some(pairs) = pairs {
-            pairs.end(&mut paired);
+            pairs.end(&mut nodes);
         }
-        for paired in paired {
-            end.node(paired, title_of, parts);
+        for node in nodes {
+            end.node(node, title_of, parts);
         }
         end.finish(parts);
     }
 }
 
 impl NodePlacement {
-    /// Adds the next entry, in document order.
-    fn node(&mut self, paired: Paired, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
-        let Paired { entry, result, title } = paired;
+    /// Adds the next node, in document order.
+    fn node(&mut self, mut node: Node, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
+        let entry = &node.entry;
         let is_numbered = self.options.agents && entry.in_agent;
-        let relation = match (&entry.call, &entry.parent) {
-            (Some(call), _) if self.last.as_ref() == Some(call) && !self.options.names => Relation::Below,
-            (Some(call), _) => title.map_or_else(|| apart("result of", call, title_of), Relation::Apart),
+        match (&entry.call, &entry.parent) {
+            (Some(call), _) if self.last.as_ref() == Some(call) && !self.options.names => {
+                node.relation = Relation::Below;
+            }
+            (Some(call), _) if node.relation == Relation::Own => {
+                node.relation = apart("result of", call, title_of);
+            }
             (None, Some(parent)) if entry.kind != Kind::Result && !is_numbered && entry.level == 0 => {
                 let started = self.starting.as_ref().map(|start| &start.entry.id);
-                let continues =
-                    [self.last.as_ref(), self.last_parent.as_ref(), started].contains(&Some(parent));
-                if continues { Relation::Own } else { apart("inside of", parent, title_of) }
+                if ![self.last.as_ref(), self.last_parent.as_ref(), started].contains(&Some(parent)) {
+                    node.relation = apart("inside of", parent, title_of);
+                }
             }
-            _ => Relation::Own,
-        };
-        self.last = (entry.kind == Kind::Call && result.is_none()).then(|| entry.id.clone());
-        self.last_parent.clone_from(&entry.parent);
-        let (mut agent, mut starts) = (None, None);
-        if self.options.agents {
-            agent = self.agents.around(&entry, title_of);
-            starts = self.agents.started_by(&entry);
+            _ => {}
         }
-        self.place(Node { entry, result, relation, agent, starts }, parts);
+        self.last = (entry.kind == Kind::Call && node.result.is_none()).then(|| entry.id.clone());
+        self.last_parent.clone_from(&entry.parent);
+        if self.options.agents {
+            node.agent = self.agents.around(entry, title_of);
+            node.starts = self.agents.started_by(entry);
+        }
+        self.place(node, parts);
     }
 
     /// Holds a node back while it may be part of the answer.

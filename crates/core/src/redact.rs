@@ -18,7 +18,7 @@ use std::ops::Deref;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::entry::{Block, DiffLine, Hunk, Line, View};
+use crate::entry::{Block, DiffLine, Entry, Hunk, Line, View};
 use crate::item::Id;
 use crate::text::Text;
 
@@ -155,6 +155,12 @@ impl Redactor {
         if !found.is_empty() {
             *id = self.ids.name(id, masked(id.as_str(), 0, &found));
         }
+    }
+
+    /// Masks the ids of an entry. Its view was masked when it was made.
+    pub(crate) fn ids_of(&mut self, entry: &mut Entry) {
+        self.id(&mut entry.id);
+        entry.parent.iter_mut().chain(&mut entry.call).for_each(|id| self.id(id));
     }
 
     /// Counts the secrets in an id.

@@ -13,9 +13,11 @@
 
 use std::collections::VecDeque;
 
-use crate::entry::{Entry, Line, text_size};
+use crate::entry::{Entry, text_size};
 use crate::item::{Action, Id, Kind};
 use crate::session::Map;
+
+use super::Node;
 
 /// How many entries of one parent may wait.
 const MAX_ENTRIES: usize = 256;
@@ -27,16 +29,6 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_ALL_BYTES: usize = 4 << 20;
 /// How many queues there may be, and how deeply emitting one entry may cause others to be emitted.
 const MAX_QUEUES: usize = 64;
-
-/// An entry in document order.
-#[derive(Clone, Debug)]
-pub(super) struct Paired {
-    pub(super) entry: Box<Entry>,
-    /// Its result, if it came in time.
-    pub(super) result: Option<Box<Entry>>,
-    /// On a result that waits apart from its call, the title of the call: when the result is emitted, the call may be forgotten.
-    pub(super) title: Option<Line>,
-}
 
 /// The entries that wait, by the call that they are inside of.
 #[derive(Debug, Default)]
@@ -67,40 +59,18 @@ struct Queue {
 #[derive(Debug)]
 struct WaitingCall {
     /// The entry, with the result that it has so far.
-    paired: Paired,
+    node: Node,
     /// Whether entries are inside of it, which come before its result.
     is_entered: bool,
-    /// Whether its sub-agent may still run although it has its result.
-    is_running: bool,
+    /// Whether it must wait: for its result or, if it has that, for a sub-agent that may still run.
+    waits: bool,
     bytes: usize,
 }
 
 impl WaitingCall {
-    /// Whether it is this call, and its result may still come.
-    fn is_of(&self, call: &Id, gathers: bool) -> bool {
-        self.paired.entry.id == *call && self.awaits(gathers)
-    }
-
-    /// Whether it is a call whose result may still come.
-    fn awaits(&self, gathers: bool) -> bool {
-        let Paired { entry, result, .. } = &self.paired;
-        result.is_none() && (gathers || !self.is_entered) && awaits(entry, gathers)
-    }
-
-    /// Whether it must wait: for its result, or for a sub-agent that runs in the background.
-    fn waits(&self, gathers: bool) -> bool {
-        self.is_running || self.awaits(gathers)
-    }
-}
-
-/// Whether it is a call that waits for its result.
-fn awaits(entry: &Entry, gathers: bool) -> bool {
-    entry.kind == Kind::Call && (gathers || entry.action != Some(Action::Delegate))
-}
-
-impl Queue {
-    fn is_full(&self, gathers: bool) -> bool {
-        self.waiting.len() > if gathers { MAX_GATHERED } else { MAX_ENTRIES } || self.bytes > MAX_BYTES
+    /// Whether it is this call, and waits for its result.
+    fn is_of(&self, call: &Id) -> bool {
+        self.node.entry.id == *call && self.node.result.is_none() && self.waits
     }
 }
 
@@ -117,10 +87,17 @@ impl Pairing {
         self.calls.get(call) != Some(&entry.parent)
     }
 
-    /// Adds the next entry, in the order of completion. `title`: that of its call, if it [is apart from it](Self::is_apart_from_call).
-    pub(super) fn push(&mut self, entry: Box<Entry>, title: Option<Line>, out: &mut Vec<Paired>) {
-        if self.queues.is_empty() && !awaits(&entry, self.gathers) {
-            return out.push(Paired { entry, result: None, title });
+    /// Whether an entry is a call that waits for its result.
+    fn awaits_result(&self, entry: &Entry) -> bool {
+        entry.kind == Kind::Call && (self.gathers || entry.action != Some(Action::Delegate))
+    }
+
+    /// Adds the next entry, in the order of completion.
+    pub(super) fn push(&mut self, node: Node, out: &mut Vec<Node>) {
+        let entry = &node.entry;
+        let waits = self.awaits_result(entry);
+        if self.queues.is_empty() && !waits {
+            return out.push(node);
         }
         let parent = entry.parent.clone();
         if self.gathers && parent.is_none() {
@@ -132,17 +109,16 @@ impl Pairing {
         }
         let bytes = text_size(&entry.view.body);
         self.bytes += bytes;
-        if let Some(entry) = self.pair(entry, bytes) {
+        if let Some(node) = self.pair(node, bytes) {
             if self.queues.len() == MAX_QUEUES && !self.queues.contains_key(&parent) {
                 self.emit_oldest(out);
             }
-            if entry.kind == Kind::Call {
-                self.calls.insert(entry.id.clone(), parent.clone());
+            if node.entry.kind == Kind::Call {
+                self.calls.insert(node.entry.id.clone(), parent.clone());
             }
             let queue = self.queues.entry(parent.clone()).or_insert_with(|| std::mem::take(&mut self.spare));
             queue.bytes += bytes;
-            let paired = Paired { entry, result: None, title };
-            queue.waiting.push_back(WaitingCall { paired, is_entered: false, is_running: false, bytes });
+            queue.waiting.push_back(WaitingCall { node, is_entered: false, waits, bytes });
         }
         self.enter(parent.as_ref(), out);
         self.settle(&parent, out);
@@ -152,7 +128,7 @@ impl Pairing {
     }
 
     /// The entries that wait, in the order in which they would be emitted if the input ended now.
-    pub(super) fn waiting(&self) -> Vec<Paired> {
+    pub(super) fn waiting(&self) -> Vec<Node> {
         let mut all = Vec::new();
         let mut left: Map<&Option<Id>, &Queue> = self.queues.iter().collect();
         let outermost: Vec<_> = self.queues.keys().filter(|parent| !self.blocks(parent)).collect();
@@ -164,20 +140,20 @@ impl Pairing {
                     open.pop();
                     continue;
                 };
-                all.push(waiting.paired.clone());
+                all.push(waiting.node.clone());
                 // The entries inside of a call that waits come after it.
-                let inside = left.shift_remove(&Some(waiting.paired.entry.id.clone()));
+                let inside = left.shift_remove(&Some(waiting.node.entry.id.clone()));
                 open.extend(inside.map(|queue| queue.waiting.iter()));
             }
         }
         // Hostile streams nest calls in circles.
         let circles = left.values().flat_map(|queue| &queue.waiting);
-        all.extend(circles.map(|waiting| waiting.paired.clone()));
+        all.extend(circles.map(|waiting| waiting.node.clone()));
         all
     }
 
     /// Emits all entries that wait.
-    pub(super) fn end(&mut self, out: &mut Vec<Paired>) {
+    pub(super) fn end(&mut self, out: &mut Vec<Node>) {
         self.is_ending = true;
         while !self.queues.is_empty() {
             self.emit_oldest(out);
@@ -186,7 +162,7 @@ impl Pairing {
     }
 
     /// Emits the entries inside of calls that were emitted already.
-    fn release(&mut self, out: &mut Vec<Paired>) {
+    fn release(&mut self, out: &mut Vec<Node>) {
         let is_loose = |call: &&Option<Id>| call.is_some() && !self.blocks(call);
         let loose: Vec<_> = self.queues.keys().filter(is_loose).cloned().collect();
         for call in loose {
@@ -194,54 +170,55 @@ impl Pairing {
         }
     }
 
-    fn settle_released(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
+    fn settle_released(&mut self, parent: &Option<Id>, out: &mut Vec<Node>) {
         let before = std::mem::replace(&mut self.is_releasing, true);
         self.settle(parent, out);
         self.is_releasing = before;
     }
 
     /// Notes that entries are inside of a call. Unless they are gathered, the call doesn't wait for its result any longer.
-    fn enter(&mut self, call: Option<&Id>, out: &mut Vec<Paired>) {
+    fn enter(&mut self, call: Option<&Id>, out: &mut Vec<Node>) {
         let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
             return;
         };
-        let gathers = self.gathers;
         let waiting = self.queues.get_mut(&outer).map(|queue| &mut queue.waiting);
-        let mut waiting = waiting.into_iter().flatten();
-        let Some(waiting) = waiting.find(|waiting| waiting.is_of(call, gathers)) else {
+        let Some(waiting) = waiting.into_iter().flatten().find(|waiting| waiting.is_of(call)) else {
             return;
         };
         waiting.is_entered = true;
+        waiting.waits = self.gathers;
         self.settle(&outer, out);
     }
 
-    /// Puts a result under its call, if that waits in the same queue; otherwise returns the entry.
-    fn pair(&mut self, entry: Box<Entry>, bytes: usize) -> Option<Box<Entry>> {
+    /// Puts a result under its call, if that waits in the same queue; otherwise returns it.
+    fn pair(&mut self, node: Node, bytes: usize) -> Option<Node> {
+        let entry = &node.entry;
         let Some(call) = entry.call.as_ref().filter(|call| self.calls.get(*call) == Some(&entry.parent))
         else {
-            return Some(entry);
+            return Some(node);
         };
-        let gathers = self.gathers;
-        let Some(queue) = self.queues.get_mut(&entry.parent) else { return Some(entry) };
-        let is_call = |waiting: &&mut WaitingCall| waiting.is_of(call, gathers);
+        let Some(queue) = self.queues.get_mut(&entry.parent) else { return Some(node) };
         // Most results come soon after their calls.
-        let Some(waiting) = queue.waiting.iter_mut().rev().find(is_call) else { return Some(entry) };
+        let Some(waiting) = queue.waiting.iter_mut().rev().find(|waiting| waiting.is_of(call)) else {
+            return Some(node);
+        };
         waiting.bytes += bytes;
         queue.bytes += bytes;
-        let may_run = gathers && waiting.paired.entry.action == Some(Action::Delegate);
-        waiting.is_running = may_run && !waiting.is_entered && !entry.is_failed();
-        waiting.paired.result = Some(entry);
+        let may_run = self.gathers && waiting.node.entry.action == Some(Action::Delegate);
+        waiting.waits = may_run && !waiting.is_entered && !entry.is_failed();
+        waiting.node.result = Some(node.entry);
         None
     }
 
     /// Emits the entries inside of `parent` that need not wait any longer.
-    fn settle(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
+    fn settle(&mut self, parent: &Option<Id>, out: &mut Vec<Node>) {
         loop {
             let Some(queue) = self.queues.get(parent) else { return };
-            let is_full = queue.is_full(self.gathers);
+            let most = if self.gathers { MAX_GATHERED } else { MAX_ENTRIES };
+            let is_full = queue.waiting.len() > most || queue.bytes > MAX_BYTES;
             let is_blocked = self.blocks(parent);
             let is_held = self.gathers && parent.is_some() && !self.is_releasing && !self.is_ending;
-            let is_done = queue.waiting.front().is_some_and(|front| !front.waits(self.gathers));
+            let is_done = queue.waiting.front().is_some_and(|front| !front.waits);
             if is_full && is_blocked {
                 self.emit_call(parent.as_ref(), out);
             } else if is_full || (is_done && !is_blocked && !is_held) {
@@ -258,7 +235,7 @@ impl Pairing {
     }
 
     /// Emits the call `parent`, the calls that it is inside of, and all entries before them.
-    fn emit_call(&mut self, parent: Option<&Id>, out: &mut Vec<Paired>) {
+    fn emit_call(&mut self, parent: Option<&Id>, out: &mut Vec<Node>) {
         let mut chain: Vec<Id> = Vec::new();
         let mut next = parent.cloned();
         while let Some(call) = next.filter(|call| !chain.contains(call)) {
@@ -276,7 +253,7 @@ impl Pairing {
     }
 
     /// Emits the queue that began to wait first.
-    fn emit_oldest(&mut self, out: &mut Vec<Paired>) {
+    fn emit_oldest(&mut self, out: &mut Vec<Node>) {
         let Some(parent) = self.queues.first().map(|(parent, _)| parent.clone()) else { return };
         self.emit_call(parent.as_ref(), out);
         while self.queues.contains_key(&parent) {
@@ -285,9 +262,9 @@ impl Pairing {
     }
 
     /// Emits the first entry that waits inside of `parent`, and the entries that waited for it.
-    fn emit_front(&mut self, parent: &Option<Id>, out: &mut Vec<Paired>) {
+    fn emit_front(&mut self, parent: &Option<Id>, out: &mut Vec<Node>) {
         let Some(queue) = self.queues.get_mut(parent) else { return };
-        let Some(WaitingCall { paired, is_running, bytes, .. }) = queue.waiting.pop_front() else {
+        let Some(WaitingCall { node, waits, bytes, .. }) = queue.waiting.pop_front() else {
             self.queues.shift_remove(parent);
             return;
         };
@@ -296,9 +273,9 @@ impl Pairing {
         if queue.waiting.is_empty() {
             self.spare = self.queues.shift_remove(parent).unwrap_or_default();
         }
-        let entry = &paired.entry;
+        let entry = &node.entry;
         let call = (entry.kind == Kind::Call).then(|| entry.id.clone());
-        let is_over = self.gathers && (self.is_ending || (paired.result.is_some() && !is_running));
+        let is_over = self.gathers && (self.is_ending || (node.result.is_some() && !waits));
         if let Some(call) = &call {
             self.calls.shift_remove(call);
         }
@@ -311,7 +288,7 @@ impl Pairing {
                 self.emit_front(&inside, out);
             }
         }
-        out.push(paired);
+        out.push(node);
         if let Some(inside) = call.map(Some).filter(|inside| may_nest && inside != parent) {
             while is_over && self.queues.contains_key(&inside) {
                 self.emit_front(&inside, out);

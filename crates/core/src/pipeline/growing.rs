@@ -32,9 +32,7 @@ pub(super) struct GrowingTexts(Map<Id, TextEnd>);
 impl GrowingTexts {
     /// Forgets an item that no longer grows.
     pub(super) fn forget(&mut self, id: &Id) {
-        if !self.0.is_empty() {
-            self.0.swap_remove(id);
-        }
+        self.0.swap_remove(id);
     }
 
     fn of(&mut self, id: &Id) -> &mut TextEnd {

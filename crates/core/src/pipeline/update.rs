@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::entry::Entry;
-use crate::item::{Id, Item, Kind, Status};
+use crate::item::{Id, Kind, Status};
 use crate::outline::{EntryChange, Update};
 use crate::session::{Map, Session};
 
@@ -28,7 +28,7 @@ pub(super) struct PendingUpdates {
     changes: IndexMap<Id, EntryChange>,
     calls: AwaitedCalls,
     /// Whether the input has ended.
-    is_ended: bool,
+    pub(super) is_ended: bool,
 }
 
 impl PendingUpdates {
@@ -68,10 +68,11 @@ impl PendingUpdates {
         self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial, answered });
     }
 
-    /// Shows the entry of a part of an item that still grows, such as a record or a passage.
-    pub(super) fn put_early(&mut self, entry: Box<Entry>) {
+    /// Shows the entry of an item that still grows, or of a part of one, such as a record or a passage.
+    pub(super) fn put_growing(&mut self, entry: Box<Entry>) {
+        let answered = (entry.kind == Kind::Call).then(|| self.calls.is_answered(&entry.id));
         self.growing.insert(entry.id.clone());
-        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial: true, answered: None });
+        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial: true, answered });
     }
 
     /// Shows a call as answered, if it is shown: its result has come.
@@ -80,11 +81,6 @@ impl PendingUpdates {
             let change = EntryChange::Put { entry, partial: false, answered: Some(true) };
             self.changes.insert(call.clone(), change);
         }
-    }
-
-    /// Notes that the input has ended.
-    pub(super) fn end(&mut self) {
-        self.is_ended = true;
     }
 }
 
@@ -120,7 +116,7 @@ impl AwaitedCalls {
 
     /// Whether the result of a call came before the call was complete.
     fn is_answered(&self, call: &Id) -> bool {
-        !self.early.is_empty() && self.early.contains(&call.hash())
+        self.early.contains(&call.hash())
     }
 
     /// Notes that the result of a call has come. Returns the entry of the call, if it is shown.
@@ -152,9 +148,11 @@ impl FormatStage {
     pub(super) fn take_updates(&mut self, session: &Session) -> Vec<Update> {
         self.put_trees(session);
         for id in std::mem::take(&mut self.entries.updates.grown) {
-            if let Some(item) = session.growing(&id) {
-                let item = self.growing_passage(&item);
-                self.entries.put_growing(&item, session);
+            let Some(item) = session.growing(&id) else { continue };
+            let item = self.growing_passage(&item);
+            match self.entries.growing_entry(&item, session) {
+                Ok(entry) => self.entries.updates.put_growing(entry),
+                Err(_) => self.entries.updates.hide(&item.id),
             }
         }
         self.entries.take_finished()
@@ -167,44 +165,24 @@ impl FormatStage {
 }
 
 impl EntryStage {
-    /// Shows the current state of a growing item.
-    fn put_growing(&mut self, item: &Item, session: &Session) {
-        match self.growing_entry(item, session) {
-            Ok(entry) => {
-                let shown = entry.id.clone();
-                let answered = (entry.kind == Kind::Call).then(|| self.updates.calls.is_answered(&entry.id));
-                self.updates.growing.insert(shown.clone());
-                self.updates.changes.insert(shown, EntryChange::Put { entry, partial: true, answered });
-            }
-            Err(_) => self.updates.hide(&item.id),
-        }
-    }
-
     /// See [`super::Pipeline::take_finished`].
     pub(super) fn take_finished(&mut self) -> Vec<Update> {
         let revision = self.revision();
-        let changes = std::mem::take(&mut self.updates.changes).into_values();
-        let updates = changes.map(|mut change| {
-            self.mask_ids(&mut change);
-            Update { revision, change }
-        });
-        updates.collect()
+        let mut changes = std::mem::take(&mut self.updates.changes);
+        if let Some(redactor) = &mut self.chain.redactor {
+            // Masked last: until here ids relate entries.
+            for change in changes.values_mut() {
+                match change {
+                    EntryChange::Put { entry, .. } => redactor.ids_of(entry),
+                    EntryChange::Drop(id) => redactor.id(id),
+                }
+            }
+        }
+        changes.into_values().map(|change| Update { revision, change }).collect()
     }
 
     /// See [`super::Pipeline::revision`].
     pub(super) fn revision(&self) -> u64 {
         self.report.lines + u64::from(self.updates.is_ended)
-    }
-
-    /// Masks the ids in a change: last, because until here they relate entries.
-    fn mask_ids(&mut self, change: &mut EntryChange) {
-        let Some(redactor) = &mut self.chain.redactor else { return };
-        match change {
-            EntryChange::Put { entry, .. } => {
-                let Entry { id, parent, call, .. } = &mut **entry;
-                Some(id).into_iter().chain(parent).chain(call).for_each(|id| redactor.id(id));
-            }
-            EntryChange::Drop(id) => redactor.id(id),
-        }
     }
 }

@@ -9,7 +9,7 @@ use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
 use crate::formatter::{Observation, PluginFormatter, Presentation};
 use crate::item::{Fact, FactRef, Id, Item, Kind};
-use crate::outline::{DocumentPart, Node, Outline, OutlineOptions, TitleOf};
+use crate::outline::{DocumentPart, Nest, Outline, OutlineOptions, TitleOf};
 use crate::pipeline::Output;
 use crate::pipeline::change_context::ChangeContext;
 use crate::pipeline::growing::GrowingTexts;
@@ -99,7 +99,7 @@ impl EntryStage {
         }
         // It is counted once its reply is complete.
         if let Ok(entry) = self.chain.uncounted(|chain| chain.entry(record, session)) {
-            self.updates.put_early(entry);
+            self.updates.put_growing(entry);
         }
     }
 
@@ -464,7 +464,7 @@ impl EntryStage {
         if let Some(head) = self.head.take() {
             self.writer.set_head(head.complete(context.session, self.chain.redactor.as_mut()));
         }
-        self.updates.end();
+        self.updates.is_ended = true;
     }
 }
 
@@ -495,23 +495,12 @@ fn shape(profile: &Profile, output_kind: OutputKind, may_wait: bool) -> OutlineO
 
 /// Masks the ids in a part of the document. Titles and views were masked when they were made.
 fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
-    let entry = |entry: &mut Entry, redactor: &mut Redactor| {
-        redactor.id(&mut entry.id);
-        entry.parent.iter_mut().chain(&mut entry.call).for_each(|id| redactor.id(id));
-    };
-    let node = |node: &mut Node, redactor: &mut Redactor| {
-        entry(&mut node.entry, redactor);
-        node.result.iter_mut().for_each(|result| entry(result, redactor));
-    };
-    match part {
-        DocumentPart::Node(only) => node(only, redactor),
-        DocumentPart::Notices(nodes) => nodes.iter_mut().for_each(|each| node(each, redactor)),
-        DocumentPart::Answer(answer) => answer.nodes.iter_mut().for_each(|each| node(each, redactor)),
-        DocumentPart::Enter(nest) => {
-            nest.call.iter_mut().for_each(|call| redactor.id(call));
-            nest.node.iter_mut().for_each(|each| node(each, redactor));
-        }
-        DocumentPart::Leave => {}
+    if let DocumentPart::Enter(Nest { call: Some(call), .. }) = part {
+        redactor.id(call);
+    }
+    for node in part.nodes_mut() {
+        redactor.ids_of(&mut node.entry);
+        node.result.iter_mut().for_each(|result| redactor.ids_of(result));
     }
 }
 

@@ -1,8 +1,11 @@
 //! The tree that the records of a thread form, by a schema or by an accumulator.
 
+use std::sync::Arc;
+
 use crate::entry::{Block, View};
-use crate::formatter::{Accumulator, FormatError, Presentation, Verdict};
+use crate::formatter::{Accumulator, FormatError, Formatter, Presentation, Verdict};
 use crate::item::{Id, Item};
+use crate::profile::DrawnRecords;
 use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
 use crate::session::Session;
 use crate::text::Text;
@@ -15,6 +18,8 @@ pub(super) struct GrowingTree {
     /// With an accumulator, the tree is a single node, whose view covers all records.
     pub(super) tree: RecordTree,
     pub(super) accumulator: Option<Box<dyn Accumulator>>,
+    /// The call of the sub-agent that writes it; `None` for the main thread.
+    pub(super) thread: Option<Id>,
     /// The line number of its first record.
     pub(super) line: u64,
     /// Whether no more records are added to it.
@@ -22,6 +27,19 @@ pub(super) struct GrowingTree {
 }
 
 impl GrowingTree {
+    /// An empty tree in the thread of a record, which is its first; `None` if no formatter has the accumulator.
+    pub(super) fn new(drawn: &DrawnRecords, first: &Item, formatters: &[Box<dyn Formatter>]) -> Option<Self> {
+        let (tree, accumulator) = match drawn {
+            DrawnRecords::Schema(schema) => (RecordTree::new(Arc::clone(schema)), None),
+            DrawnRecords::Accumulator(name) => {
+                let mut formatters = formatters.iter();
+                let accumulator = formatters.find_map(|formatter| formatter.plugins()?.accumulator(name))?;
+                (RecordTree::default(), Some(accumulator))
+            }
+        };
+        Some(Self { tree, accumulator, thread: first.parent.clone(), line: first.line, is_over: false })
+    }
+
     /// Adds the next record.
     pub(super) fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, RecordMisfit> {
         let Self { tree, accumulator, .. } = self;

@@ -26,11 +26,22 @@ pub(super) struct ReplyPassages {
 }
 
 impl ReplyPassages {
-    /// Returns the passage before a record, unless it is blank, and continues after the record. `record`: the range of its line.
-    pub(super) fn passage(&mut self, text: &str, record: Range<usize>) -> Option<String> {
-        let prose = text.get(self.at..record.start).unwrap_or_default();
-        self.at = record.end;
-        between_records(prose, &mut self.fence, true)
+    /// Returns the passage before a record that is in a tree, unless it is blank, and continues after the record. `line`: the range of its
+    /// line in the text of the reply.
+    pub(super) fn before(
+        &mut self,
+        record: &Item,
+        line: &Range<usize>,
+        reply: &Item,
+        text: &str,
+    ) -> Option<Item> {
+        let prose = text.get(self.at..line.start).unwrap_or_default();
+        let prose = between_records(prose, &mut self.fence, true);
+        let passage = prose.map(|prose| self.item(reply, prose));
+        self.at = line.end;
+        self.records = self.records.saturating_add(1);
+        self.place = record.place;
+        passage
     }
 
     /// Returns the passage after the last record. In a growing text, the last line is left out while it may become a record.
@@ -58,12 +69,6 @@ impl ReplyPassages {
             item.place = self.place;
         }
         item
-    }
-
-    /// Notes a record that is in a tree: later passages come after it.
-    pub(super) fn pass(&mut self, record: &Item) {
-        self.records = self.records.saturating_add(1);
-        self.place = record.place;
     }
 }
 
@@ -94,7 +99,7 @@ fn between_records(prose: &str, fence: &mut Fence, is_followed: bool) -> Option<
         out.push_str(line);
     }
     if let (Some(open), None, true) = (fence.open(), &begun, is_followed) {
-        let marks = open.trim_start().trim_end_matches(|ch| !matches!(ch, '`' | '~'));
+        let marks = open.trim_start();
         let marks = &marks[..marks.len() - marks.trim_start_matches(['`', '~']).len()];
         if !out.ends_with('\n') {
             out.push('\n');

@@ -9,7 +9,6 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::entry::{Block, Entry, Line};
 use crate::formatter::{Observation, Verdict};
@@ -17,7 +16,7 @@ use crate::item::{Content, Fact, Id, Item, Kind, Status};
 use crate::json::Record;
 use crate::pipeline::change_context::ChangeContext;
 use crate::profile::DrawnRecords;
-use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
+use crate::records::{PlacedRecord, RecordMisfit};
 use crate::session::{Map, Session};
 
 use super::chain::{FormatterChain, OutputKind};
@@ -85,38 +84,23 @@ impl RecordTrees {
         chain: &mut FormatterChain,
         session: &Session,
     ) -> Result<PlacedRecord, RecordMisfit> {
-        let placed = self.place(item, chain, session);
-        chain.note_formatters();
-        placed
-    }
-
-    fn place(
-        &mut self,
-        item: &Item,
-        chain: &FormatterChain,
-        session: &Session,
-    ) -> Result<PlacedRecord, RecordMisfit> {
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&item.parent) {
             return Err(RecordMisfit::Wrong("there are too many trees".to_owned()));
         }
         let last = self.threads.get_mut(&item.parent).and_then(VecDeque::back_mut);
-        if let Some(shown) = last.filter(|shown| !shown.tree.is_complete()) {
-            return shown.add(item, session);
-        }
-        let (tree, accumulator) = match &self.drawn {
-            DrawnRecords::Schema(schema) => (RecordTree::new(Arc::clone(schema)), None),
-            DrawnRecords::Accumulator(name) => {
-                let mut formatters = chain.formatters.iter();
-                let accumulator = formatters.find_map(|formatter| formatter.plugins()?.accumulator(name));
-                (RecordTree::default(), Some(accumulator.ok_or(RecordMisfit::Foreign)?))
+        let placed = if let Some(growing) = last.filter(|last| !last.tree.is_complete()) {
+            growing.add(item, session)
+        } else if let Some(mut new) = GrowingTree::new(&self.drawn, item, &chain.formatters) {
+            let placed = new.add(item, session);
+            // An end record, or a record of no known type, doesn't begin a tree.
+            if placed == Ok(PlacedRecord::Node) {
+                self.threads.entry(item.parent.clone()).or_default().push_back(new);
             }
+            placed
+        } else {
+            Err(RecordMisfit::Foreign)
         };
-        let mut shown = GrowingTree { tree, accumulator, line: item.line, is_over: false };
-        let placed = shown.add(item, session);
-        // An end record, or a record of no known type, doesn't begin a tree.
-        if placed == Ok(PlacedRecord::Node) {
-            self.threads.entry(item.parent.clone()).or_default().push_back(shown);
-        }
+        chain.note_formatters();
         placed
     }
 
@@ -140,7 +124,9 @@ impl RecordTrees {
             }
         }
         before.iter().flat_map(GrowingTree::ids).for_each(|id| stage.updates.take_back(&id));
-        self.put_changed(thread, stage, session);
+        for tree in self.threads.get_mut(&thread.cloned()).into_iter().flatten() {
+            tree.put_changed(stage, session);
+        }
     }
 
     /// Begins a complete reply, if it is shown in passages. Returns whether it is.
@@ -197,16 +183,14 @@ impl RecordTrees {
         let placed = self.add(item, &mut stage.chain, session);
         let passages = self.growing.entry(reply.clone()).or_default();
         if placed.is_ok() {
-            if let Some(prose) = passages.passage(text, line.clone()) {
-                let passage = passages.item(grown, prose);
+            if let Some(passage) = passages.before(item, line, grown, text) {
                 if let (OutputKind::Updates, Ok(entry)) =
                     (stage.chain.output_kind, stage.growing_entry(&passage, session))
                 {
-                    stage.updates.put_early(entry);
+                    stage.updates.put_growing(entry);
                 }
                 passages.shown.push(passage);
             }
-            passages.pass(item);
         }
         if let Some(record) = &item.record {
             passages.known.insert(item.id.clone(), (record.clone(), placed));
@@ -238,10 +222,7 @@ impl RecordTrees {
             None => self.add(item, &mut stage.chain, context.session),
         };
         if placed.is_ok() {
-            if let Some(prose) = reply.passages.passage(&reply.text, line.clone()) {
-                reply.held.push(reply.passages.item(&reply.item, prose));
-            }
-            reply.passages.pass(item);
+            reply.held.extend(reply.passages.before(item, line, &reply.item, &reply.text));
             if !std::mem::replace(&mut reply.is_in_tree, true) {
                 reply.show_held(stage, context);
             }
@@ -275,7 +256,7 @@ impl RecordTrees {
         self.placed(item, &placed, stage, context);
     }
 
-    /// Reports a record that doesn't fit, and writes the tree that a record has ended.
+    /// Reports why a record fits in no tree, and writes the tree that a record has ended. A record that doesn't fit stays in the prose.
     fn placed(
         &mut self,
         item: &Item,
@@ -283,10 +264,17 @@ impl RecordTrees {
         stage: &mut EntryStage,
         context: &mut ChangeContext<'_>,
     ) {
-        self.report_misfit(item, placed, stage, context);
+        if let Err(RecordMisfit::Wrong(reason)) = placed {
+            self.misfits += 1;
+            if self.misfits <= SHOWN_MISFITS {
+                let id = Id::below(item.id.as_str(), "misfit");
+                let text = format!("a record has no place in the tree: {reason}");
+                stage.show_notice(id, item.parent.as_ref(), text, context);
+            }
+        }
         self.has_changed = true;
         if *placed == Ok(PlacedRecord::End) {
-            self.end_tree(item.parent.as_ref(), stage, context);
+            self.end_tree(&item.parent, stage, context);
         }
     }
 
@@ -348,19 +336,13 @@ impl RecordTrees {
         for (_, passage) in before {
             entries.extend(stage.growing_entry(passage, session).ok());
         }
-        for (thread, shown) in self
-            .threads
-            .iter_mut()
-            .flat_map(|(thread, all)| all.iter_mut().map(move |shown| (&*thread, shown)))
-        {
+        for shown in self.threads.values_mut().flatten() {
             let (nodes, has_before, has_behind) = shown.tree.around_last(PREVIEWED.0, PREVIEWED.1);
             let root = has_before.then_some(0).filter(|root| !nodes.contains(root));
             let last = nodes.last().copied();
             for number in root.into_iter().chain(nodes) {
                 let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
-                let entry = stage
-                    .chain
-                    .uncounted(|chain| chain.node_entry(thread.as_ref(), shown, number, level, session));
+                let entry = stage.chain.uncounted(|chain| chain.node_entry(shown, number, level, session));
                 let Ok(mut entry) = entry else { continue };
                 if root == Some(number) || has_behind && last == Some(number) {
                     entry.view.body.push(Block::line(Line::of("muted", "…")));
@@ -376,11 +358,8 @@ impl RecordTrees {
 
     /// Ends the input: writes the incomplete trees.
     pub(super) fn end(&mut self, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
-        let threads: Vec<Option<Id>> = self.threads.keys().cloned().collect();
-        for thread in threads {
-            while self.threads.get(&thread).is_some_and(|trees| !trees.is_empty()) {
-                self.end_tree(thread.as_ref(), stage, context);
-            }
+        while let Some((thread, _)) = self.threads.first() {
+            self.end_tree(&thread.clone(), stage, context);
         }
         if self.misfits > SHOWN_MISFITS {
             let more = self.misfits - SHOWN_MISFITS;
@@ -390,18 +369,19 @@ impl RecordTrees {
     }
 
     /// Writes the first open tree of a thread, and reports its faults.
-    fn end_tree(&mut self, thread: Option<&Id>, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
-        self.put_changed(thread, stage, context.session);
-        let Some(of_thread) = self.threads.get_mut(&thread.cloned()) else { return };
+    #[expect(clippy::ref_option, reason = "threads are the keys of a map")]
+    fn end_tree(&mut self, thread: &Option<Id>, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
+        let Some(of_thread) = self.threads.get_mut(thread) else { return };
+        of_thread.iter_mut().for_each(|tree| tree.put_changed(stage, context.session));
         let Some(mut shown) = of_thread.pop_front() else { return };
         if of_thread.is_empty() {
-            self.threads.shift_remove(&thread.cloned());
+            self.threads.shift_remove(thread);
         }
         shown.is_over = true;
         let root = shown.tree.node(0).map_or_else(|| Id::from("tree"), |node| node.id.clone());
         if let OutputKind::Items = stage.chain.output_kind {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
-            item.parent = thread.cloned();
+            item.parent.clone_from(thread);
             item.place = shown.tree.node(0).map_or(0, |node| node.place);
             match shown.json() {
                 Ok(json) => {
@@ -428,8 +408,7 @@ impl RecordTrees {
                 if matches!(stage.chain.output_kind, OutputKind::Updates) && !is_news {
                     continue;
                 }
-                if let Ok(entry) = stage.chain.node_entry(thread, &mut shown, number, level, context.session)
-                {
+                if let Ok(entry) = stage.chain.node_entry(&mut shown, number, level, context.session) {
                     stage.show(entry, context);
                 }
             }
@@ -437,57 +416,14 @@ impl RecordTrees {
         stage.count_once();
         for (number, text) in (1..).zip(shown.faults()) {
             let id = Id::below(root.as_str(), &format!("fault-{number}"));
-            stage.show_notice(id, thread, text, context);
+            stage.show_notice(id, thread.as_ref(), text, context);
         }
     }
 
     /// Adds the changed nodes of all trees to the updates, each once however often it changed.
     pub(super) fn put_all_changed(&mut self, stage: &mut EntryStage, session: &Session) {
-        if !std::mem::take(&mut self.has_changed) {
-            return;
-        }
-        let threads: Vec<Option<Id>> = self.threads.keys().cloned().collect();
-        for thread in threads {
-            self.put_changed(thread.as_ref(), stage, session);
-        }
-    }
-
-    /// Adds the changed nodes of a thread's trees to the updates, if the output takes updates.
-    fn put_changed(&mut self, thread: Option<&Id>, stage: &mut EntryStage, session: &Session) {
-        let Some(of_thread) = self.threads.get_mut(&thread.cloned()) else { return };
-        for shown in of_thread {
-            let changed = shown.tree.take_changed();
-            if !matches!(stage.chain.output_kind, OutputKind::Updates) {
-                continue;
-            }
-            for number in changed {
-                let level = shown.tree.node(number).and_then(|node| node.level).unwrap_or(0);
-                match stage.chain.node_entry(thread, shown, number, level, session) {
-                    Ok(entry) => stage.updates.put(entry),
-                    // What the accumulator showed before no longer holds.
-                    Err(_) if shown.accumulator.is_some() => {
-                        shown.ids().for_each(|id| stage.updates.take_back(&id));
-                    }
-                    Err(_) => {}
-                }
-            }
-        }
-    }
-
-    /// Reports why a record fits in no tree. The record stays in the prose.
-    fn report_misfit(
-        &mut self,
-        item: &Item,
-        placed: &Result<PlacedRecord, RecordMisfit>,
-        stage: &mut EntryStage,
-        context: &mut ChangeContext<'_>,
-    ) {
-        let Err(RecordMisfit::Wrong(reason)) = placed else { return };
-        self.misfits += 1;
-        if self.misfits <= SHOWN_MISFITS {
-            let id = Id::below(item.id.as_str(), "misfit");
-            let text = format!("a record has no place in the tree: {reason}");
-            stage.show_notice(id, item.parent.as_ref(), text, context);
+        if std::mem::take(&mut self.has_changed) {
+            self.threads.values_mut().flatten().for_each(|tree| tree.put_changed(stage, session));
         }
     }
 }
@@ -495,6 +431,27 @@ impl RecordTrees {
 /// Whether a record is shown as a separate node. The error is the rule that hides it.
 fn is_own_node(placed: &Result<PlacedRecord, RecordMisfit>) -> Result<(), &'static str> {
     if *placed == Ok(PlacedRecord::Node) { Ok(()) } else { Err("record") }
+}
+
+impl GrowingTree {
+    /// Adds the changed nodes to the updates, if the output takes updates.
+    fn put_changed(&mut self, stage: &mut EntryStage, session: &Session) {
+        let changed = self.tree.take_changed();
+        if !matches!(stage.chain.output_kind, OutputKind::Updates) {
+            return;
+        }
+        for number in changed {
+            let level = self.tree.node(number).and_then(|node| node.level).unwrap_or(0);
+            match stage.chain.node_entry(self, number, level, session) {
+                Ok(entry) => stage.updates.put(entry),
+                // What the accumulator showed before no longer holds.
+                Err(_) if self.accumulator.is_some() => {
+                    self.ids().for_each(|id| stage.updates.take_back(&id));
+                }
+                Err(_) => {}
+            }
+        }
+    }
 }
 
 impl CompleteReply {
@@ -522,7 +479,6 @@ impl FormatterChain {
     /// Formats a node of a tree. The error is the rule that hides it.
     fn node_entry(
         &mut self,
-        thread: Option<&Id>,
         shown: &mut GrowingTree,
         number: usize,
         level: u16,
@@ -530,7 +486,7 @@ impl FormatterChain {
     ) -> Result<Box<Entry>, &'static str> {
         let node = shown.tree.node(number).ok_or("record")?;
         let mut item = Item::new(node.id.clone(), Kind::Record, shown.line);
-        item.parent = thread.cloned();
+        item.parent.clone_from(&shown.thread);
         item.place = node.place;
         item.data.push(("value", Fact::Node(node.record.root().node())));
         item.data.push(("tree_level", Fact::Int(level.into())));
