@@ -23,12 +23,12 @@ mod headline;
 mod notices;
 mod pairs;
 
-use std::collections::VecDeque;
 use std::slice;
 use std::sync::Arc;
 
 use crate::entry::{Entry, Line};
 use crate::item::{Action, Id, Kind};
+use crate::session::Map;
 
 pub use self::agents::Subagent;
 pub use self::document::{Document, EntryChange, Update};
@@ -194,7 +194,7 @@ struct NodePlacement {
     /// The calls of the open nests.
     inside: Vec<Option<Id>>,
     /// The last calls that started sub-agents.
-    starts: VecDeque<SubagentStart>,
+    starts: Map<Id, SubagentStart>,
     agents: AgentNumbers,
     held: HeldReplies,
     /// A call that waits for the next node, which decides whether a nest begins.
@@ -209,7 +209,6 @@ struct NodePlacement {
 /// A call that started a sub-agent.
 #[derive(Clone, Debug)]
 struct SubagentStart {
-    call: Id,
     /// The call that it is inside of.
     parent: Option<Id>,
     title: Line,
@@ -470,13 +469,10 @@ impl NodePlacement {
         self.release_start(parts);
         if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
             if self.starts.len() == MAX_STARTS {
-                self.starts.pop_front();
+                self.starts.shift_remove_index(0);
             }
-            self.starts.push_back(SubagentStart {
-                call: entry.id.clone(),
-                parent: entry.parent.clone(),
-                title: entry.view.title.clone(),
-            });
+            let start = SubagentStart { parent: entry.parent.clone(), title: entry.view.title.clone() };
+            self.starts.entry(entry.id.clone()).or_insert(start);
         }
     }
 
@@ -498,7 +494,7 @@ impl NodePlacement {
     }
 
     fn start(&self, call: Option<&Id>) -> Option<&SubagentStart> {
-        call.and_then(|call| self.starts.iter().find(|start| start.call == *call))
+        call.and_then(|call| self.starts.get(call))
     }
 
     /// Leaves nests until `depth` of them are open.

@@ -366,13 +366,17 @@ impl Session {
         Some(text_hash)
     }
 
-    /// The scope of `parent`, added if missing; other scopes are forgotten if there are too many.
+    /// The scope of `parent`, added if missing. If there are too many scopes, the older half is forgotten.
     fn scope(&mut self, parent: Option<&Id>) -> &mut CallScope {
         let Some(parent) = parent else { return &mut self.main };
         if let Some(known) = self.inside.get_index_of(parent) {
             return &mut self.inside[known];
         }
-        self.forget_scopes();
+        let most = self.budget.parents;
+        if self.inside.len() >= most {
+            let forgotten = self.inside.drain(..most / 2).map(|(_, scope)| scope.places);
+            self.first_place = forgotten.fold(self.first_place, u32::max);
+        }
         let new = CallScope { depth: 1, places: self.first_place, ..CallScope::default() };
         self.inside.entry(parent.clone()).or_insert(new)
     }
@@ -412,7 +416,10 @@ impl Session {
         match item.kind {
             Kind::Call => {
                 self.was_interrupted = false;
-                self.note_depth(&item);
+                if item.action() == Some(Action::Delegate) {
+                    let depth = self.depth(item.parent.as_ref()).saturating_add(1);
+                    self.scope(Some(&item.id)).depth = depth;
+                }
             }
             Kind::Reply => {
                 self.was_interrupted = false;
@@ -476,23 +483,6 @@ impl Session {
         let Some((at, record)) = call.and_then(|call| call.at.zip(call.record.as_ref())) else { return };
         if result.fact("took_ms").is_none() {
             result.data.push(("took_ms", Fact::Since(record.clone(), at)));
-        }
-    }
-
-    /// Notes the depth of the items inside of a call that starts a sub-agent.
-    fn note_depth(&mut self, call: &Item) {
-        if call.action() == Some(Action::Delegate) {
-            let depth = self.depth(call.parent.as_ref()).saturating_add(1);
-            self.scope(Some(&call.id)).depth = depth;
-        }
-    }
-
-    /// Forgets the older half of the scopes, if there are too many.
-    fn forget_scopes(&mut self) {
-        let most = self.budget.parents;
-        if self.inside.len() >= most {
-            let forgotten = self.inside.drain(..most / 2).map(|(_, scope)| scope.places);
-            self.first_place = forgotten.fold(self.first_place, u32::max);
         }
     }
 

@@ -51,9 +51,8 @@ impl AgentNumbers {
         if let Some(known) = self.known.get(call) {
             return Some(Arc::clone(known));
         }
-        let title = title_of(call);
-        let name = title.as_ref().and_then(name);
-        Some(self.appear(call, None, title.unwrap_or_else(|| unknown("inside of", call)), name))
+        let title = title_of(call).unwrap_or_else(|| unknown("inside of", call));
+        Some(self.appear(call, None, title))
     }
 
     /// The sub-agent that an entry starts, or, for a result, that its call started.
@@ -63,22 +62,20 @@ impl AgentNumbers {
                 if let Some(known) = self.of(&entry.id) {
                     return Some(known);
                 }
-                let title = entry.view.title.clone();
-                let name = name(&title);
-                Some(self.appear(&entry.id, entry.parent.as_ref(), title, name))
+                Some(self.appear(&entry.id, entry.parent.as_ref(), entry.view.title.clone()))
             }
             Kind::Result => entry.call.as_ref().and_then(|call| self.of(call)),
             _ => None,
         }
     }
 
-    fn appear(&mut self, call: &Id, outer: Option<&Id>, title: Line, name: Option<Text>) -> Arc<Subagent> {
+    fn appear(&mut self, call: &Id, outer: Option<&Id>, title: Line) -> Arc<Subagent> {
         if self.known.len() == MAX_AGENTS {
             self.known.shift_remove_index(0);
         }
         self.last = self.last.saturating_add(1);
         let number = self.last;
-        let name = name.map(|name| {
+        let name = name(&title).map(|name| {
             let is_taken = self.known.values().any(|other| other.name.as_ref() == Some(&name));
             if is_taken { Text::clean_owned(format!("{} #{number}", &*name)) } else { name }
         });

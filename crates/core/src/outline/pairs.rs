@@ -37,8 +37,6 @@ pub(super) struct Pairing {
     gathers: bool,
     /// Whether all entries are being emitted.
     is_ending: bool,
-    /// Whether entries inside of a call that was emitted already no longer wait.
-    is_releasing: bool,
     queues: Map<Option<Id>, Queue>,
     /// The last queue that became empty: the next one reuses its allocation.
     spare: Queue,
@@ -121,7 +119,7 @@ impl Pairing {
             queue.waiting.push_back(WaitingCall { node, is_entered: false, waits, bytes });
         }
         self.enter(parent.as_ref(), out);
-        self.settle(&parent, out);
+        self.settle(&parent, false, out);
         while self.bytes > MAX_ALL_BYTES {
             self.emit_oldest(out);
         }
@@ -166,14 +164,8 @@ impl Pairing {
         let is_loose = |call: &&Option<Id>| call.is_some() && !self.blocks(call);
         let loose: Vec<_> = self.queues.keys().filter(is_loose).cloned().collect();
         for call in loose {
-            self.settle_released(&call, out);
+            self.settle(&call, true, out);
         }
-    }
-
-    fn settle_released(&mut self, parent: &Option<Id>, out: &mut Vec<Node>) {
-        let before = std::mem::replace(&mut self.is_releasing, true);
-        self.settle(parent, out);
-        self.is_releasing = before;
     }
 
     /// Notes that entries are inside of a call. Unless they are gathered, the call doesn't wait for its result any longer.
@@ -187,7 +179,7 @@ impl Pairing {
         };
         waiting.is_entered = true;
         waiting.waits = self.gathers;
-        self.settle(&outer, out);
+        self.settle(&outer, false, out);
     }
 
     /// Puts a result under its call, if that waits in the same queue; otherwise returns it.
@@ -210,14 +202,15 @@ impl Pairing {
         None
     }
 
-    /// Emits the entries inside of `parent` that need not wait any longer.
-    fn settle(&mut self, parent: &Option<Id>, out: &mut Vec<Node>) {
+    /// Emits the entries inside of `parent` that need not wait any longer. `is_released`: whether those inside of a call that was emitted
+    /// already need not wait for the next entry of the main thread.
+    fn settle(&mut self, parent: &Option<Id>, is_released: bool, out: &mut Vec<Node>) {
         loop {
             let Some(queue) = self.queues.get(parent) else { return };
             let most = if self.gathers { MAX_GATHERED } else { MAX_ENTRIES };
             let is_full = queue.waiting.len() > most || queue.bytes > MAX_BYTES;
             let is_blocked = self.blocks(parent);
-            let is_held = self.gathers && parent.is_some() && !self.is_releasing && !self.is_ending;
+            let is_held = self.gathers && parent.is_some() && !is_released;
             let is_done = queue.waiting.front().is_some_and(|front| !front.waits);
             if is_full && is_blocked {
                 self.emit_call(parent.as_ref(), out);
@@ -293,7 +286,7 @@ impl Pairing {
             while is_over && self.queues.contains_key(&inside) {
                 self.emit_front(&inside, out);
             }
-            self.settle_released(&inside, out);
+            self.settle(&inside, true, out);
         }
         self.nested -= 1;
     }

@@ -75,7 +75,7 @@ impl FormatStage {
         match change {
             SessionChange::Complete(item) => self.complete(item, context),
             SessionChange::Hidden(item) => {
-                self.entries.growing_texts.forget(&item.id);
+                self.entries.growing_texts.swap_remove(&item.id);
                 self.entries.hidden_item(item, context);
             }
             SessionChange::Repeated(item) => {
@@ -125,7 +125,7 @@ impl FormatStage {
     }
 
     fn complete(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
-        self.entries.growing_texts.forget(&item.id);
+        self.entries.growing_texts.swap_remove(&item.id);
         let is_begun =
             self.drawn().is_some_and(|(trees, entries)| trees.begin_passages(item, entries, context));
         if !is_begun {
@@ -158,7 +158,7 @@ impl FormatStage {
     ) {
         self.entries.report.events += 1;
         self.end_record(context);
-        if self.entries.chain.reads_frames {
+        if self.entries.chain.reads_frames() {
             self.entries.begin(context);
             let replaced = ReplacedRecord::of(line, record, node, &mut self.entries.chain, context.session);
             self.replaced = replaced.map(Box::new);

@@ -8,10 +8,10 @@
 
 use crate::entry::{Block, Entry};
 use crate::fence::Fence;
-use crate::item::{Content, Does, Fact, Id, Item, Kind};
+use crate::item::{Content, Does, Fact, Item, Kind};
 use crate::json::{Record, left_out};
 use crate::redact::Redactor;
-use crate::session::{Map, Session};
+use crate::session::Session;
 
 use super::format::EntryStage;
 
@@ -25,27 +25,9 @@ const MEMORY: usize = 32;
 /// The longest name of a language after a fence, in bytes.
 const MAX_LANGUAGE: usize = 16;
 
-/// The ends of growing texts, by the ids of their items.
-#[derive(Default)]
-pub(super) struct GrowingTexts(Map<Id, TextEnd>);
-
-impl GrowingTexts {
-    /// Forgets an item that no longer grows.
-    pub(super) fn forget(&mut self, id: &Id) {
-        self.0.swap_remove(id);
-    }
-
-    fn of(&mut self, id: &Id) -> &mut TextEnd {
-        if self.0.len() >= MAX_TAILS && !self.0.contains_key(id) {
-            self.0.clear();
-        }
-        self.0.entry(id.clone()).or_default()
-    }
-}
-
 /// The shown end of a growing text.
 #[derive(Default)]
-struct TextEnd {
+pub(super) struct TextEnd {
     /// Its offset in the text, in bytes.
     start: usize,
     /// The number of line feeds before it.
@@ -124,7 +106,10 @@ impl EntryStage {
 
     /// The item with only the end of its text, as far as that may be shown.
     fn end_of(&mut self, item: &Item, text: &str, elided: &mut Option<Block>) -> Item {
-        let end = self.growing_texts.of(&item.id);
+        if self.growing_texts.len() >= MAX_TAILS && !self.growing_texts.contains_key(&item.id) {
+            self.growing_texts.clear();
+        }
+        let end = self.growing_texts.entry(item.id.clone()).or_default();
         end.advance(text);
         if end.start > 0 {
             *elided = Some(Block::Elided { lines: end.lines, bytes: end.start as u64 });

@@ -34,10 +34,6 @@ struct ShownTitle {
 }
 
 impl CallTitles {
-    pub(super) fn clear(&mut self) {
-        self.shown.clear();
-    }
-
     /// Remembers the title of a call. Returns the last other call with the same title.
     pub(super) fn remember(&mut self, entry: &Entry) -> Option<Id> {
         // The allocation of the oldest title is reused.

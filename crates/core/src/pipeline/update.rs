@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use indexmap::{IndexMap, IndexSet};
 
+use crate::budget::Budget;
 use crate::entry::Entry;
 use crate::item::{Id, Kind, Status};
 use crate::outline::{EntryChange, Update};
@@ -32,11 +33,9 @@ pub(super) struct PendingUpdates {
 }
 
 impl PendingUpdates {
-    /// No changes. `calls`, `call_bytes`: how many calls are remembered until their results come, and how many bytes their entries may
-    /// take together.
-    pub(super) fn new(calls: usize, call_bytes: usize) -> Self {
-        let calls = AwaitedCalls { most: calls, most_bytes: call_bytes, ..AwaitedCalls::default() };
-        Self { calls, ..Self::default() }
+    /// No changes. The budget limits how many calls are remembered until their results come.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { calls: AwaitedCalls { budget, ..AwaitedCalls::default() }, ..Self::default() }
     }
 
     /// Notes that an open item has changed. Returns whether this is its first change since updates were taken.
@@ -87,10 +86,9 @@ impl PendingUpdates {
 /// The complete calls that are shown, until their results come.
 #[derive(Default)]
 struct AwaitedCalls {
-    /// How many there may be. If there are more, the older half is forgotten, and never shown as answered.
-    most: usize,
-    /// How many bytes their entries may take together.
-    most_bytes: usize,
+    /// Limits how many there are, and how many bytes their entries take. If there are more, the older half is forgotten, and never shown
+    /// as answered.
+    budget: Budget,
     /// The entry of each, oldest first.
     shown: Map<Id, Box<Entry>>,
     bytes: usize,
@@ -107,7 +105,8 @@ impl AwaitedCalls {
         self.forget(&call.id);
         self.bytes += size(call);
         self.shown.insert(call.id.clone(), Box::new(call.clone()));
-        while self.shown.len() > self.most || self.bytes > self.most_bytes && self.shown.len() > 1 {
+        let Budget { calls, call_bytes, .. } = self.budget;
+        while self.shown.len() > calls || self.bytes > call_bytes && self.shown.len() > 1 {
             let half = self.shown.len().div_ceil(2);
             self.bytes -= self.shown.drain(..half).map(|(_, call)| size(&call)).sum::<usize>();
         }

@@ -7,14 +7,14 @@ use crate::writer::{HeadWriter, Writer};
 
 /// Writes one output.
 pub(super) struct OutputWriter {
-    writer: Option<Box<dyn Writer>>,
+    pub(super) writer: Option<Box<dyn Writer>>,
     is_begun: bool,
     /// Whether the sink puts a head before the text.
     is_head_wanted: bool,
     /// Whether the writer holds one back.
     holds_head: bool,
     /// The facts for the head, once they are known.
-    head: Option<Box<DocumentHead>>,
+    pub(super) head: Option<Box<DocumentHead>>,
     /// The result of writing since it was last taken. After a failure nothing more is written.
     written: fmt::Result,
 }
@@ -23,11 +23,6 @@ impl OutputWriter {
     pub(super) fn new(writer: Option<Box<dyn Writer>>, is_head_wanted: bool) -> Self {
         let (is_begun, holds_head) = (false, false);
         Self { writer, is_begun, is_head_wanted, holds_head, head: None, written: Ok(()) }
-    }
-
-    /// Replaces the writer, before anything is written.
-    pub(super) fn settle(&mut self, writer: Option<Box<dyn Writer>>) {
-        self.writer = writer;
     }
 
     /// Continues with another writer, in the middle of the document.
@@ -49,11 +44,6 @@ impl OutputWriter {
         if self.written.is_ok() {
             self.written = out.write_str(line);
         }
-    }
-
-    /// Sets the facts for the head.
-    pub(super) fn set_head(&mut self, head: DocumentHead) {
-        self.head = Some(Box::new(head));
     }
 
     /// Writes the end of the document.

@@ -9,8 +9,8 @@ use std::ops::Range;
 use regex::Regex;
 use regex_syntax::hir::{Class, HirKind};
 
-use super::Redaction;
 use super::shape::{ABOUT, CharClass, NAMES, WORDS, tokens};
+use super::{CustomPattern, Redaction};
 use crate::json::string_end;
 
 /// How many bytes of a value are examined to decide whether it is a secret.
@@ -53,8 +53,7 @@ impl<'a> SecretSpan<'a> {
 pub(super) struct SecretFinder {
     /// Matches the beginnings of secrets.
     starts: Option<Regex>,
-    /// The custom patterns, with their names.
-    own: Vec<(String, Regex)>,
+    own: Vec<CustomPattern>,
     /// Whether matches of a custom pattern can span lines.
     pub(super) crosses_lines: bool,
 }
@@ -76,7 +75,7 @@ impl SecretFinder {
         Self {
             // It is built from tables that tests compile, so this doesn't fail.
             starts: (!starts.is_empty()).then(|| Regex::new(&starts.join("|")).ok()).flatten(),
-            own: redaction.own.iter().map(|own| (own.name.clone(), own.regex.clone())).collect(),
+            own: redaction.own.clone(),
             crosses_lines: redaction.own.iter().any(|own| may_hold_line_feed(own.regex.as_str())),
         }
     }
@@ -97,7 +96,7 @@ impl SecretFinder {
                 _ => next_char(text, start.start()),
             };
         }
-        for (name, regex) in &self.own {
+        for CustomPattern { name, regex } in &self.own {
             for captures in regex.captures_iter(text) {
                 let Some(part) = captures.get(1).or_else(|| captures.get(0)) else { continue };
                 let breaks = is_json && part.as_str().contains(['"', '\\']);
@@ -142,27 +141,19 @@ fn may_hold_line_feed(pattern: &str) -> bool {
     false
 }
 
-/// A private key in a text that still grows.
-pub(super) struct GrowingKey {
-    /// The part of the text that is masked so far.
-    pub(super) range: Range<usize>,
-    /// Whether its end may still come, so that the text after it may belong to it, too.
-    pub(super) is_open: bool,
-}
-
-/// The private keys in a text that still grows, in order and without overlaps.
-pub(super) fn growing_keys(text: &str) -> Vec<GrowingKey> {
-    let mut keys: Vec<GrowingKey> = Vec::new();
+/// The private keys in a text that still grows, in order and without overlaps. A key is open if its end may still come, so that the text
+/// after it may belong to it, too.
+pub(super) fn growing_keys(text: &str) -> Vec<SecretSpan<'_>> {
+    let mut keys: Vec<SecretSpan<'_>> = Vec::new();
     let mut reader = SecretReader { text, is_json: false, next_end: 0, string_end: 0 };
     for at in memchr::memmem::find_iter(text.as_bytes(), b"-----BEGIN ") {
         if keys.last().is_some_and(|key| at < key.range.end) {
             continue;
         }
-        if let Some(found) = reader.private_key(at) {
+        if let Some(key) = reader.private_key(at) {
             // If the key has ended, its end is in the masked part.
-            let has_end = memchr::memmem::find(&text.as_bytes()[found.range.clone()], b"-----END ").is_some();
-            let is_open = !has_end && text.len() - at < KEY + LABEL;
-            keys.push(GrowingKey { range: found.range, is_open });
+            let has_end = memchr::memmem::find(&text.as_bytes()[key.range.clone()], b"-----END ").is_some();
+            keys.push(SecretSpan { is_open: !has_end && text.len() - at < KEY + LABEL, ..key });
         }
     }
     keys

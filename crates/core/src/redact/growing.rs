@@ -7,7 +7,7 @@ use crate::json::{Str, string_length};
 use crate::text::{Text, clean};
 
 use super::Redactor;
-use super::find::{GrowingKey, KEY, growing_keys, is_in_key};
+use super::find::{KEY, SecretSpan, growing_keys, is_in_key};
 
 /// How many bytes before a place are searched to find out whether it is inside of a private key.
 const BEFORE: usize = 2 * KEY;
@@ -34,7 +34,7 @@ impl Redactor {
             shown = next_line(shown);
         }
         let keys = growing_keys(&whole);
-        for GrowingKey { range, is_open } in &keys {
+        for SecretSpan { range, is_open, .. } in &keys {
             if *is_open {
                 until = until.min(lines_before(&whole, range.start));
             } else if range.start < shown && shown < range.end {
@@ -42,7 +42,7 @@ impl Redactor {
             }
         }
         // A key must not be cut before its end.
-        for GrowingKey { range, .. } in keys.iter().rev() {
+        for SecretSpan { range, .. } in keys.iter().rev() {
             if range.start < until && until < range.end {
                 until = lines_before(&whole, range.start);
             }

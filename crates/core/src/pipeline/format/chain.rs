@@ -47,8 +47,6 @@ pub(in super::super) struct FormatterChain {
     pub(super) output_kind: OutputKind,
     /// Called in this order, before the standard one.
     pub(super) formatters: Formatters,
-    /// Whether one of them may show a record in place of its items.
-    pub(super) reads_frames: bool,
     pub(super) presentation: Presentation,
     /// The built-in formatter, called last.
     standard: Box<dyn Formatter>,
@@ -68,7 +66,6 @@ impl FormatterChain {
     ) -> Self {
         Self {
             output_kind,
-            reads_frames: reads_frames(output_kind, &formatters),
             formatters,
             presentation,
             standard: (presentation.formatter)(&profile),
@@ -79,18 +76,12 @@ impl FormatterChain {
         }
     }
 
-    /// Replaces the formatters.
-    pub(super) fn set_formatters(&mut self, formatters: Formatters) {
-        self.reads_frames = reads_frames(self.output_kind, &formatters);
-        self.formatters = formatters;
-    }
-
     /// Replaces the profile.
     pub(super) fn set_profile(&mut self, profile: Profile) {
         self.standard = (self.presentation.formatter)(&profile);
         self.redactor = Redactor::new(&profile.redaction);
         self.profile = profile;
-        self.titles.clear();
+        self.titles = CallTitles::default();
     }
 
     /// Whether it may show items of minor importance: a plugin or the profile may, or the output isn't text.
@@ -98,6 +89,12 @@ impl FormatterChain {
         !matches!(self.output_kind, OutputKind::Writer(_))
             || !self.formatters.is_empty()
             || (self.presentation.shows_minor)(&self.profile)
+    }
+
+    /// Whether formatters may show a record in place of its items. Items are written without views, so that nothing replaces them there.
+    pub(super) fn reads_frames(&self) -> bool {
+        !matches!(self.output_kind, OutputKind::Items)
+            && self.formatters.iter().any(|formatter| formatter.frames().is_some())
     }
 
     pub(super) fn admits(&self, item: &Item) -> Result<(), &'static str> {
@@ -161,33 +158,25 @@ impl FormatterChain {
 
     /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        match self.verdict(item, session) {
-            Some(Verdict::Show(view)) => Some(view),
-            Some(Verdict::Hide) => None,
-            Some(Verdict::Pass) | None => self.standard_view(item, session),
-        }
-    }
-
-    /// The view of an item from the standard formatter; `None` if it hides the item.
-    fn standard_view(&self, item: &Item, session: &Session) -> Option<View> {
-        match self.standard.format(item, session) {
-            Ok(Verdict::Show(view)) => Some(view),
-            _ => None,
-        }
+        let verdict = self.verdict(item, session).or_else(|| self.standard.format(item, session).ok());
+        if let Some(Verdict::Show(view)) = verdict { Some(view) } else { None }
     }
 
     /// The verdict of the formatters before the standard one; `None` if all of them pass.
     pub(super) fn verdict(&mut self, item: &Item, session: &Session) -> Option<Verdict> {
+        let mut decided = None;
         for formatter in &self.formatters {
-            let verdict = formatter.format(item, session);
-            note_failures(&mut self.failures, &**formatter);
-            match verdict {
+            match formatter.format(item, session) {
                 Ok(Verdict::Pass) => {}
-                Ok(verdict) => return Some(verdict),
+                Ok(verdict) => {
+                    decided = Some(verdict);
+                    break;
+                }
                 Err(error) => drop(self.failures.insert(format!("{}: {error}", formatter.name()))),
             }
         }
-        None
+        self.note_failures();
+        decided
     }
 
     /// The title of a call, masked, if the session remembers the call. A title that must be formatted again counts nothing: what was
@@ -236,22 +225,20 @@ impl FormatterChain {
         Some(view)
     }
 
-    /// Notes the failures in the formatters' accumulators.
-    pub(super) fn note_formatters(&mut self) {
+    /// Notes the failures of the formatters' plugins since the last call.
+    pub(super) fn note_failures(&mut self) {
         for formatter in &self.formatters {
-            note_failures(&mut self.failures, &**formatter);
+            for failure in formatter.plugins().map(PluginFormatter::take_failures).unwrap_or_default() {
+                self.failures.insert(format!("{}: {failure}", formatter.name()));
+            }
         }
     }
 
     /// Passes an observation to the formatters, and returns the blocks that they show in response.
     pub(super) fn observe(&mut self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
-        let mut blocks = Vec::new();
-        for formatter in &self.formatters {
-            let observer = formatter.observer();
-            blocks
-                .extend(observer.map(|observer| observer.observe(observation, session)).unwrap_or_default());
-            note_failures(&mut self.failures, &**formatter);
-        }
+        let observers = self.formatters.iter().filter_map(|formatter| formatter.observer());
+        let blocks = observers.flat_map(|observer| observer.observe(observation, session)).collect();
+        self.note_failures();
         blocks
     }
 
@@ -266,12 +253,6 @@ impl FormatterChain {
         }
         result
     }
-}
-
-/// Whether formatters may show a record in place of its items. Items are written without views, so that nothing replaces them there.
-fn reads_frames(output_kind: OutputKind, formatters: &Formatters) -> bool {
-    !matches!(output_kind, OutputKind::Items)
-        && formatters.iter().any(|formatter| formatter.frames().is_some())
 }
 
 /// Whether the items inside of a call may be those of a sub-agent. If the call isn't known, they may be.
@@ -289,13 +270,5 @@ fn mask_view(item: &Item, view: &mut View, tool: &mut Option<Text>, redactor: &m
     }
     if let Some(tool) = tool {
         *tool = Text::clean_owned(redactor.text(tool).into_owned());
-    }
-}
-
-/// Notes the failures of a formatter's plugins.
-pub(super) fn note_failures(failures: &mut BTreeSet<String>, formatter: &dyn Formatter) {
-    let failed = formatter.plugins().map(PluginFormatter::take_failures);
-    for failure in failed.unwrap_or_default() {
-        failures.insert(format!("{}: {failure}", formatter.name()));
     }
 }

@@ -12,7 +12,7 @@ use crate::item::{Fact, FactRef, Id, Item, Kind};
 use crate::outline::{DocumentPart, Nest, Outline, OutlineOptions, TitleOf};
 use crate::pipeline::Output;
 use crate::pipeline::change_context::ChangeContext;
-use crate::pipeline::growing::GrowingTexts;
+use crate::pipeline::growing::TextEnd;
 use crate::pipeline::head::HeadNotes;
 use crate::pipeline::heading::WaitingHeading;
 use crate::pipeline::result_of_call::self_contained;
@@ -21,7 +21,7 @@ use crate::pipeline::write::OutputWriter;
 use crate::profile::{Pairs, Profile};
 use crate::redact::Redactor;
 use crate::report::{Report, count};
-use crate::session::{Session, SessionId};
+use crate::session::{Map, Session, SessionId};
 use crate::writer::Order;
 
 use super::chain::{FormatterChain, OutputKind};
@@ -47,8 +47,8 @@ pub(in super::super) struct EntryStage {
     pub(in super::super) report: Report,
     /// Whether the formatters have observed the beginning.
     has_begun: bool,
-    /// The shown ends of long texts that grow.
-    pub(in super::super) growing_texts: GrowingTexts,
+    /// The shown ends of growing texts, by the ids of their items.
+    pub(in super::super) growing_texts: Map<Id, TextEnd>,
     /// The changes that weren't taken yet, for a sink that can change what it shows.
     pub(in super::super) updates: PendingUpdates,
 }
@@ -78,8 +78,8 @@ impl EntryStage {
             head: head_of(output_kind),
             report: Report::default(),
             has_begun: false,
-            growing_texts: GrowingTexts::default(),
-            updates: PendingUpdates::new(budget.calls, budget.call_bytes),
+            growing_texts: Map::default(),
+            updates: PendingUpdates::new(budget),
         }
     }
 
@@ -89,7 +89,7 @@ impl EntryStage {
         self.head = head_of(output_kind);
         self.outline = Outline::new(shape(&profile, output_kind, self.may_wait));
         self.chain = FormatterChain::new(profile, output_kind, formatters, self.chain.presentation);
-        self.writer.settle(writer);
+        self.writer.writer = writer;
     }
 
     /// Shows a record of a reply that still grows, if the output takes updates.
@@ -116,7 +116,7 @@ impl EntryStage {
 
     /// Takes back what was shown of an item, if anything was.
     pub(super) fn take_back(&mut self, id: &Id) {
-        self.growing_texts.forget(id);
+        self.growing_texts.swap_remove(id);
         if let OutputKind::Updates = self.chain.output_kind {
             self.updates.take_back(id);
         }
@@ -446,7 +446,7 @@ impl EntryStage {
         if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.chain.output_kind) {
             return Ok(());
         }
-        self.chain.set_formatters(new);
+        self.chain.formatters = new;
         if !is_writer_replaced {
             return Ok(());
         }
@@ -462,7 +462,8 @@ impl EntryStage {
         }
         self.outlined(context, Outline::end);
         if let Some(head) = self.head.take() {
-            self.writer.set_head(head.complete(context.session, self.chain.redactor.as_mut()));
+            let head = head.complete(context.session, self.chain.redactor.as_mut());
+            self.writer.head = Some(Box::new(head));
         }
         self.updates.is_ended = true;
     }

@@ -22,8 +22,6 @@ pub(super) struct GrowingTree {
     pub(super) thread: Option<Id>,
     /// The line number of its first record.
     pub(super) line: u64,
-    /// Whether no more records are added to it.
-    pub(super) is_over: bool,
 }
 
 impl GrowingTree {
@@ -37,7 +35,7 @@ impl GrowingTree {
                 (RecordTree::default(), Some(accumulator))
             }
         };
-        Some(Self { tree, accumulator, thread: first.parent.clone(), line: first.line, is_over: false })
+        Some(Self { tree, accumulator, thread: first.parent.clone(), line: first.line })
     }
 
     /// Adds the next record.

@@ -100,7 +100,7 @@ impl RecordTrees {
         } else {
             Err(RecordMisfit::Foreign)
         };
-        chain.note_formatters();
+        chain.note_failures();
         placed
     }
 
@@ -182,15 +182,15 @@ impl RecordTrees {
         }
         let placed = self.add(item, &mut stage.chain, session);
         let passages = self.growing.entry(reply.clone()).or_default();
-        if placed.is_ok() {
-            if let Some(passage) = passages.before(item, line, grown, text) {
-                if let (OutputKind::Updates, Ok(entry)) =
-                    (stage.chain.output_kind, stage.growing_entry(&passage, session))
-                {
-                    stage.updates.put_growing(entry);
-                }
-                passages.shown.push(passage);
+        if placed.is_ok()
+            && let Some(passage) = passages.before(item, line, grown, text)
+        {
+            if let (OutputKind::Updates, Ok(entry)) =
+                (stage.chain.output_kind, stage.growing_entry(&passage, session))
+            {
+                stage.updates.put_growing(entry);
             }
+            passages.shown.push(passage);
         }
         if let Some(record) = &item.record {
             passages.known.insert(item.id.clone(), (record.clone(), placed));
@@ -327,15 +327,12 @@ impl RecordTrees {
     /// The entries of the incomplete trees, and of the passages before the last record of each growing reply.
     #[expect(clippy::vec_box, reason = "entries go on in boxes")]
     pub(super) fn open_entries(&mut self, stage: &mut EntryStage, session: &Session) -> Vec<Box<Entry>> {
-        let mut entries = Vec::new();
+        let passages = self.growing.values().flat_map(|growing| &growing.shown);
         // A passage before the first record has the id of its reply.
-        let passages = self.growing.iter().flat_map(|(reply, growing)| {
-            growing.shown.iter().map(move |passage| (passage.id == *reply, passage))
-        });
-        let (before, behind): (Vec<_>, Vec<_>) = passages.partition(|(is_first, _)| *is_first);
-        for (_, passage) in before {
-            entries.extend(stage.growing_entry(passage, session).ok());
-        }
+        let (before, behind): (Vec<_>, Vec<_>) =
+            passages.partition(|passage| self.growing.contains_key(&passage.id));
+        let before = before.into_iter().filter_map(|passage| stage.growing_entry(passage, session).ok());
+        let mut entries: Vec<_> = before.collect();
         for shown in self.threads.values_mut().flatten() {
             let (nodes, has_before, has_behind) = shown.tree.around_last(PREVIEWED.0, PREVIEWED.1);
             let root = has_before.then_some(0).filter(|root| !nodes.contains(root));
@@ -350,9 +347,7 @@ impl RecordTrees {
                 entries.push(entry);
             }
         }
-        for (_, passage) in behind {
-            entries.extend(stage.growing_entry(passage, session).ok());
-        }
+        entries.extend(behind.into_iter().filter_map(|passage| stage.growing_entry(passage, session).ok()));
         entries
     }
 
@@ -372,12 +367,13 @@ impl RecordTrees {
     #[expect(clippy::ref_option, reason = "threads are the keys of a map")]
     fn end_tree(&mut self, thread: &Option<Id>, stage: &mut EntryStage, context: &mut ChangeContext<'_>) {
         let Some(of_thread) = self.threads.get_mut(thread) else { return };
-        of_thread.iter_mut().for_each(|tree| tree.put_changed(stage, context.session));
+        for tree in &mut *of_thread {
+            tree.put_changed(stage, context.session);
+        }
         let Some(mut shown) = of_thread.pop_front() else { return };
         if of_thread.is_empty() {
             self.threads.shift_remove(thread);
         }
-        shown.is_over = true;
         let root = shown.tree.node(0).map_or_else(|| Id::from("tree"), |node| node.id.clone());
         if let OutputKind::Items = stage.chain.output_kind {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
@@ -392,7 +388,7 @@ impl RecordTrees {
                 }
                 Err(error) => drop(stage.chain.failures.insert(error.message)),
             }
-            stage.chain.note_formatters();
+            stage.chain.note_failures();
             if shown.is_cut_short() {
                 item.status = Status::Cancelled;
             }
@@ -408,7 +404,11 @@ impl RecordTrees {
                 if matches!(stage.chain.output_kind, OutputKind::Updates) && !is_news {
                     continue;
                 }
-                if let Ok(entry) = stage.chain.node_entry(&mut shown, number, level, context.session) {
+                if let Ok(mut entry) = stage.chain.node_entry(&mut shown, number, level, context.session) {
+                    if entry.status == Status::Open {
+                        let is_cut_short = is_lost || shown.is_cut_short();
+                        entry.status = if is_cut_short { Status::Cancelled } else { Status::Done };
+                    }
                     stage.show(entry, context);
                 }
             }
@@ -498,7 +498,7 @@ impl FormatterChain {
             Some(Verdict::Pass) | None => {
                 let (view, error) = shown.view(number, self.presentation, session);
                 self.failures.extend(error.map(|error| error.message));
-                self.note_formatters();
+                self.note_failures();
                 view
             }
         };
@@ -506,12 +506,7 @@ impl FormatterChain {
         let mut entry = self.entry_of(&item, view.ok_or("record")?, session);
         entry.level = level;
         if level == 0 && (node.level.is_none() || !shown.tree.is_complete()) {
-            let is_cut_short = node.level.is_none() || shown.is_cut_short();
-            entry.status = match (shown.is_over, is_cut_short) {
-                (false, _) => Status::Open,
-                (true, true) => Status::Cancelled,
-                (true, false) => Status::Done,
-            };
+            entry.status = Status::Open;
         }
         // A writer that shows sub-agents must know whose tree it is; it draws the tree by levels.
         let is_drawn = matches!(self.output_kind, OutputKind::Writer(wants) if wants.agents || wants.nests);

@@ -6,11 +6,11 @@ use crate::item::{Item, Kind};
 use crate::json::Record;
 use crate::session::Session;
 
-use super::chain::{FormatterChain, note_failures};
+use super::chain::FormatterChain;
 
 /// A record that a formatter shows in place of its items.
 pub(super) struct ReplacedRecord {
-    /// An item that represents the record.
+    /// An item that has nothing but the record.
     frame: Item,
     /// The record, which its items share.
     record: Record,
@@ -29,17 +29,21 @@ impl ReplacedRecord {
         chain: &mut FormatterChain,
         session: &Session,
     ) -> Option<Self> {
-        let frame = frame_of(line, record, node)?;
-        let view = chain.formatters.iter().find_map(|formatter| {
-            let verdict = formatter.frames()?.frame(&frame, session);
-            note_failures(&mut chain.failures, &**formatter);
-            match verdict {
+        let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, line);
+        // An element of an array becomes a separate record.
+        frame.record = Some(if node == record.root().node() {
+            record.clone()
+        } else {
+            Record::from_line(record.value(node).raw().to_owned()).ok()?
+        });
+        let view =
+            chain.formatters.iter().find_map(|formatter| match formatter.frames()?.frame(&frame, session) {
                 Ok(Verdict::Show(view)) => Some(Some(view)),
                 Ok(Verdict::Hide) => Some(None),
                 Ok(Verdict::Pass) | Err(_) => None,
-            }
-        })?;
-        Some(Self { frame, record: record.clone(), view, has_items: false })
+            });
+        chain.note_failures();
+        Some(Self { frame, record: record.clone(), view: view?, has_items: false })
     }
 
     /// The entry of an item: the first admitted item of the record shows the record. The error is the rule that hides the item.
@@ -73,16 +77,4 @@ impl ReplacedRecord {
         let view = self.view.filter(|_| !self.has_items && chain.admits(&frame).is_ok())?;
         Some(chain.entry_of(&frame, view, session))
     }
-}
-
-/// An item that has nothing but a record. An element of an array becomes a separate record.
-fn frame_of(line: u64, record: &Record, node: u32) -> Option<Item> {
-    let is_whole = node == record.root().node();
-    let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, line);
-    frame.record = Some(if is_whole {
-        record.clone()
-    } else {
-        Record::from_line(record.value(node).raw().to_owned()).ok()?
-    });
-    Some(frame)
 }
