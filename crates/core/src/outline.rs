@@ -364,13 +364,17 @@ impl NodePlacement {
         // A reply beyond the limit doesn't prove that those before it are no answer.
         let is_words = node.entry.kind == Kind::Reply || node.entry.is_in_tree();
         let is_reply = is_words && node.entry.depth == 0;
-        let (known, node) = self.held.take(node);
-        if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
-            self.answer(known, false, parts);
-        } else {
-            self.leave_out(known, !is_reply, parts);
+        if !self.held.admits(&node) {
+            let known = self.held.release();
+            if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
+                self.answer(known, false, parts);
+            } else {
+                self.leave_out(known, !is_reply, parts);
+            }
         }
-        if let Some(node) = node {
+        if self.held.admits(&node) {
+            self.held.push(node);
+        } else {
             self.nest(node, parts);
         }
         if is_outcome && !answer {

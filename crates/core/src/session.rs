@@ -237,8 +237,8 @@ impl Session {
 
     /// Ends the input: completes the open items, and adds notices about calls without a result and about the totals of several turns.
     pub fn end(&mut self, line: u64, mut each: impl FnMut(&Self, SessionChange<'_>)) {
-        while let Some(id) = self.open.oldest() {
-            self.apply(Event::Close { id, status: Status::Cancelled }, &mut each);
+        while let Some(item) = self.open.take_oldest() {
+            self.close(item, Status::Cancelled, &mut each);
         }
         if self.open_calls() > 0 {
             let notice = self.calls.notice(line);
@@ -287,11 +287,10 @@ impl Session {
             }
             return;
         }
-        if self.open.len() >= self.budget.open_items {
-            let oldest = self.open.oldest();
-            if let Some(oldest) = oldest.and_then(|id| self.open.take(&id)) {
-                self.close(oldest, Status::Cancelled, each);
-            }
+        if self.open.len() >= self.budget.open_items
+            && let Some(oldest) = self.open.take_oldest()
+        {
+            self.close(oldest, Status::Cancelled, each);
         }
         item.status = Status::Open;
         item.place = self.next_place(item.parent.as_ref());
@@ -340,9 +339,9 @@ impl Session {
             .as_str()
             .strip_prefix(first.as_str())
             .and_then(|count| count.strip_prefix('~')?.parse().ok());
-        let is_taken = |id: &Id| self.seen.get(id.hash()).is_some();
+        let is_free = |id: &Id| self.seen.get(id.hash()).is_none();
         let ids = (number.unwrap_or(1_u64) + 1..).map(|count| Id::from(format!("{first}~{count}")));
-        ids.take(64).find(|id| !is_taken(id)).unwrap_or_else(|| last.clone())
+        ids.take(64).find(is_free).unwrap_or_else(|| last.clone())
     }
 
     /// Makes the item's id unique. Returns the hash of the item's text, or `None` if exactly this item was seen before.

@@ -24,22 +24,11 @@ pub(super) struct HeldReplies {
 }
 
 impl HeldReplies {
-    /// Takes the next node. Returns the nodes that need not be held back any longer, which come first, and the node itself unless it
-    /// is held back.
-    pub(super) fn take(&mut self, node: Node) -> (Vec<Node>, Option<Node>) {
-        let mut known = Vec::new();
-        let mut is_held = self.admits(&node);
-        if !is_held && !self.nodes.is_empty() {
-            known = self.release();
-            is_held = self.admits(&node);
-        }
-        if !is_held {
-            return (known, Some(node));
-        }
+    /// Holds back the next node, if it [admits](Self::admits) it.
+    pub(super) fn push(&mut self, node: Node) {
         self.bytes += text_size(&node.entry.view.body);
         self.in_trees += usize::from(node.entry.is_in_tree());
         self.nodes.push_back(node);
-        (known, None)
     }
 
     /// Returns the nodes that are held back.
@@ -48,7 +37,8 @@ impl HeldReplies {
         std::mem::take(&mut self.nodes).into()
     }
 
-    fn admits(&self, node: &Node) -> bool {
+    /// Whether the next node may be held back with those before it.
+    pub(super) fn admits(&self, node: &Node) -> bool {
         let entry = &node.entry;
         let has_outcome = || self.nodes.iter().any(|node| node.entry.kind == Kind::Outcome);
         let is_next = match entry.kind {

@@ -42,8 +42,6 @@ pub(super) struct Pairing {
     spare: Queue,
     /// The calls that wait, and the call that each is inside of.
     calls: Map<Id, Option<Id>>,
-    /// Bytes of text in all queues.
-    bytes: usize,
     /// How many entries are being emitted, each because of the one before.
     nested: usize,
 }
@@ -106,7 +104,6 @@ impl Pairing {
             self.end(out);
         }
         let bytes = text_size(&entry.view.body);
-        self.bytes += bytes;
         if let Some(node) = self.pair(node, bytes) {
             if self.queues.len() == MAX_QUEUES && !self.queues.contains_key(&parent) {
                 self.emit_oldest(out);
@@ -120,7 +117,7 @@ impl Pairing {
         }
         self.enter(parent.as_ref(), out);
         self.settle(&parent, false, out);
-        while self.bytes > MAX_ALL_BYTES {
+        while self.queues.values().map(|queue| queue.bytes).sum::<usize>() > MAX_ALL_BYTES {
             self.emit_oldest(out);
         }
     }
@@ -262,7 +259,6 @@ impl Pairing {
             return;
         };
         queue.bytes -= bytes;
-        self.bytes -= bytes;
         if queue.waiting.is_empty() {
             self.spare = self.queues.shift_remove(parent).unwrap_or_default();
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::entry::Line;
-use crate::item::Id;
+use crate::item::{Id, Item};
 use crate::outline::{Node, Subagent};
 use crate::session::Session;
 
@@ -39,11 +39,11 @@ impl FormatStage {
         }
         let EntryStage { outline, chain, .. } = &mut self.entries;
         let nodes = outline.open_nodes(growing, &mut |call| chain.title_of(call, session));
-        let mut running: Vec<_> = session.running_agents().map(|call| (call.line, &call.id)).collect();
-        running.sort_by_key(|(line, _)| *line);
         // A call that waits is among the nodes already.
-        running.retain(|(_, id)| nodes.iter().all(|node: &Node| node.entry.id != **id));
-        let agents = running.into_iter().filter_map(|(_, id)| {
+        let is_apart = |call: &&Item| nodes.iter().all(|node| node.entry.id != call.id);
+        let mut running: Vec<&Item> = session.running_agents().filter(is_apart).collect();
+        running.sort_by_key(|call| call.line);
+        let agents = running.into_iter().filter_map(|Item { id, .. }| {
             let agent = outline.agent(id);
             Some(OpenAgent { call: id.clone(), title: chain.title_of(id, session)?, agent })
         });

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 
 use crate::clip::{floor, start_of};
 use crate::entry::{Block, Entry, Line, Role};
-use crate::hash::hash;
 use crate::item::Id;
 use crate::text::Text;
 
@@ -27,8 +26,6 @@ pub(super) struct CallTitles {
 struct ShownTitle {
     call: Id,
     title: Line,
-    /// The hash of the title's text, for a quick comparison.
-    hash: u64,
     /// Distinguishes the call from another with the same title.
     detail: Option<(Role, Text)>,
 }
@@ -41,10 +38,9 @@ impl CallTitles {
         let mut title = oldest.map(|oldest| oldest.title).unwrap_or_default();
         title.clear();
         title.append(&entry.view.title);
-        let hash = hash(&title.text());
-        let same = self.shown.iter().rev().find(|other| other.hash == hash && other.title.is_same(&title));
+        let same = self.shown.iter().rev().find(|other| other.title.is_same(&title));
         let same = same.map(|other| other.call.clone()).filter(|other| *other != entry.id);
-        self.shown.push_back(ShownTitle { call: entry.id.clone(), title, hash, detail: None });
+        self.shown.push_back(ShownTitle { call: entry.id.clone(), title, detail: None });
         same
     }
 

@@ -9,9 +9,8 @@ use crate::writer::{HeadWriter, Writer};
 pub(super) struct OutputWriter {
     pub(super) writer: Option<Box<dyn Writer>>,
     is_begun: bool,
-    /// Whether the sink puts a head before the text.
-    is_head_wanted: bool,
-    /// Whether the writer holds one back.
+    /// Whether the head is written apart, for a sink that puts it before the text. Once the document has begun: only if the writer
+    /// holds it back.
     holds_head: bool,
     /// The facts for the head, once they are known.
     pub(super) head: Option<Box<DocumentHead>>,
@@ -20,14 +19,14 @@ pub(super) struct OutputWriter {
 }
 
 impl OutputWriter {
-    pub(super) fn new(writer: Option<Box<dyn Writer>>, is_head_wanted: bool) -> Self {
-        let (is_begun, holds_head) = (false, false);
-        Self { writer, is_begun, is_head_wanted, holds_head, head: None, written: Ok(()) }
+    /// `holds_head`: whether the sink puts a head before the text.
+    pub(super) fn new(writer: Option<Box<dyn Writer>>, holds_head: bool) -> Self {
+        Self { writer, is_begun: false, holds_head, head: None, written: Ok(()) }
     }
 
     /// Continues with another writer, in the middle of the document.
     pub(super) fn replace(&mut self, writer: Box<dyn Writer>, out: &mut dyn Write) -> fmt::Result {
-        self.holds_head = false;
+        self.holds_head &= !self.is_begun;
         let before = self.writer.replace(writer);
         before.map_or(Ok(()), |mut before| before.end(out))
     }
@@ -92,8 +91,7 @@ impl OutputWriter {
     fn begun(&mut self, out: &mut dyn Write) -> Result<Option<&mut dyn Writer>, fmt::Error> {
         let Some(writer) = self.writer.as_deref_mut() else { return Ok(None) };
         if !std::mem::replace(&mut self.is_begun, true) {
-            let head = if self.is_head_wanted { writer.head() } else { None };
-            self.holds_head = head.map(HeadWriter::hold).is_some();
+            self.holds_head = self.holds_head && writer.head().map(HeadWriter::hold).is_some();
             writer.begin(out)?;
         }
         Ok(Some(writer))

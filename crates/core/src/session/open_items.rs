@@ -39,10 +39,6 @@ impl OpenItems {
         self.0.keys()
     }
 
-    pub(super) fn oldest(&self) -> Option<Id> {
-        self.ids().next().cloned()
-    }
-
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -104,6 +100,11 @@ impl OpenItems {
     /// Removes and returns an item.
     pub(super) fn take(&mut self, id: &Id) -> Option<Box<Item>> {
         self.0.shift_remove(id).map(|open| open.item)
+    }
+
+    /// Removes and returns the item that was opened first.
+    pub(super) fn take_oldest(&mut self) -> Option<Box<Item>> {
+        self.0.shift_remove_index(0).map(|(_, open)| open.item)
     }
 
     /// Splits the streamed text off the longest item, as an item that has the same id so far. Returns it with the id with which the

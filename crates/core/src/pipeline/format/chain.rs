@@ -158,25 +158,32 @@ impl FormatterChain {
 
     /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        let verdict = self.verdict(item, session).or_else(|| self.standard.format(item, session).ok());
-        if let Some(Verdict::Show(view)) = verdict { Some(view) } else { None }
+        match self.verdict(item, session) {
+            Some(Verdict::Show(view)) => Some(view),
+            Some(_) => None,
+            None => match self.standard.format(item, session) {
+                Ok(Verdict::Show(view)) => Some(view),
+                _ => None,
+            },
+        }
     }
 
     /// The verdict of the formatters before the standard one; `None` if all of them pass.
     pub(super) fn verdict(&mut self, item: &Item, session: &Session) -> Option<Verdict> {
-        let mut decided = None;
-        for formatter in &self.formatters {
-            match formatter.format(item, session) {
-                Ok(Verdict::Pass) => {}
-                Ok(verdict) => {
-                    decided = Some(verdict);
-                    break;
-                }
-                Err(error) => drop(self.failures.insert(format!("{}: {error}", formatter.name()))),
-            }
+        // Without plugins there are none, and this is called for each item.
+        if self.formatters.is_empty() {
+            return None;
         }
+        let verdict = self.formatters.iter().find_map(|formatter| match formatter.format(item, session) {
+            Ok(Verdict::Pass) => None,
+            Ok(verdict) => Some(verdict),
+            Err(error) => {
+                self.failures.insert(format!("{}: {error}", formatter.name()));
+                None
+            }
+        });
         self.note_failures();
-        decided
+        verdict
     }
 
     /// The title of a call, masked, if the session remembers the call. A title that must be formatted again counts nothing: what was
@@ -186,21 +193,18 @@ impl FormatterChain {
         if let Some(title) = self.titles.of(call) {
             return Some(title);
         }
-        Some(self.uncounted(|chain| match chain.masked(known, session) {
-            Some(view) if view.title.is_empty() => chain.name_of(known),
-            Some(view) if known.action() == Some(Action::Delegate) => view.title,
-            Some(view) => titles::of_hidden(view.title, &view.body),
-            None => chain.name_of(known),
+        Some(self.uncounted(|chain| {
+            let view = chain.masked(known, session).filter(|view| !view.title.is_empty());
+            match view {
+                Some(view) if known.action() == Some(Action::Delegate) => view.title,
+                Some(view) => titles::of_hidden(view.title, &view.body),
+                None => {
+                    let mut name = Line::of("tool.name", known.tool.as_deref().unwrap_or("call"));
+                    chain.redactor.iter_mut().for_each(|redactor| redactor.line(&mut name));
+                    name
+                }
+            }
         }))
-    }
-
-    /// The name of a call's tool, masked: for a call without a title.
-    pub(super) fn name_of(&mut self, call: &Item) -> Line {
-        let mut name = Line::of("tool.name", call.tool.as_deref().unwrap_or("call"));
-        if let Some(redactor) = &mut self.redactor {
-            redactor.line(&mut name);
-        }
-        name
     }
 
     /// Remembers the title of a call, and distinguishes it from an earlier call with the same title.
