@@ -370,10 +370,11 @@ impl RecordTrees {
         for tree in &mut *of_thread {
             tree.put_changed(stage, context.session);
         }
-        let Some(mut shown) = of_thread.pop_front() else { return };
+        let first = of_thread.pop_front();
         if of_thread.is_empty() {
             self.threads.shift_remove(thread);
         }
+        let Some(mut shown) = first else { return };
         let root = shown.tree.node(0).map_or_else(|| Id::from("tree"), |node| node.id.clone());
         if let OutputKind::Items = stage.chain.output_kind {
             let mut item = Item::new(Id::below(root.as_str(), "tree"), Kind::Record, shown.line);
