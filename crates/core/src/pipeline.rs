@@ -20,7 +20,6 @@ mod further_output;
 mod growing;
 mod head;
 mod heading;
-mod held;
 mod open;
 mod pace;
 mod result_of_call;
@@ -56,7 +55,7 @@ pub use step::{InputCount, Step};
 use change_context::ChangeContext;
 use format::{EntryStage, FormatStage};
 use further_output::FurtherOutput;
-use start::HeldStart;
+use start::Start;
 
 /// The kind of output that a pipeline produces.
 pub enum Output {
@@ -161,6 +160,7 @@ pub struct Setup {
 /// It is `Send`, but a Lua VM in it runs only on the thread that created it.
 pub struct Pipeline {
     framer: Framer,
+    start: Start,
     decode: DecodeStage,
     session: SessionStage,
 }
@@ -197,19 +197,19 @@ impl Pipeline {
             others.push(FurtherOutput::new(FormatStage::new(stage), take, take_head));
         }
         let dialect = dialect.as_deref();
-        let start = HeldStart::of(settles, dialect);
         Self {
             framer: Framer::new(max_line),
+            start: Start::new(dialect, settles),
             decode: DecodeStage::new(dialects, dialect_plugins, dialect, subagents, max_line, budget),
-            session: SessionStage::new(start, budget, FormatStage::new(main), others),
+            session: SessionStage::new(budget, FormatStage::new(main), others),
         }
     }
 
     /// Reads more of the input and writes what it completes.
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
-        let Self { framer, decode, session } = self;
-        decode.shows_minor = session.shows_minor();
-        framer.push(bytes, |frames| decode.take(frames, &mut |step| session.take(step, out)));
+        self.note_minor();
+        let Self { framer, start, decode, session } = self;
+        framer.push(bytes, |frames| start.take(frames, decode, session, out));
         session.written()
     }
 
@@ -223,17 +223,26 @@ impl Pipeline {
         bytes: &[u8],
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let Self { decode, session, .. } = self;
-        decode.shows_minor = session.shows_minor();
-        framer.push(bytes, |frames| decode.take_inside(call, frames, &mut |step| session.take(step, out)));
+        self.note_minor();
+        let Self { start, decode, session, .. } = self;
+        let mut each = |step| start.step(step, session, out);
+        framer.push(bytes, |frames| decode.take_inside(call, frames, &mut each));
         session.written()
     }
 
     /// Splits the pipeline into the framer and the decoder, which may run ahead on another thread, and the stage that applies the
-    /// steps in order.
-    pub fn split(&mut self) -> (&mut Framer, &mut DecodeStage, &mut SessionStage) {
-        self.decode.shows_minor = self.session.shows_minor();
-        (&mut self.framer, &mut self.decode, &mut self.session)
+    /// steps in order. `None` while the beginning of the stream may be held back, because its dialect isn't known or it isn't settled
+    /// how it is shown: until then, use [`Self::push`].
+    pub fn split(&mut self) -> Option<(&mut Framer, &mut DecodeStage, &mut SessionStage)> {
+        self.note_minor();
+        let Self { framer, start, decode, session } = self;
+        start.is_over(decode).then_some((framer, decode, session))
+    }
+
+    /// Lets the decoder know whether an output may show items of minor importance. While it isn't settled how the stream is shown,
+    /// any may.
+    fn note_minor(&mut self) {
+        self.decode.shows_minor = !self.start.is_settled() || self.session.shows_minor();
     }
 
     /// Reports a missing outcome at the end, as an error: for an input that is a whole run, not an excerpt, and that was read to
@@ -244,9 +253,9 @@ impl Pipeline {
 
     /// Ends the input, and writes everything that is still open.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let Self { framer, decode, session } = self;
-        framer.finish(|frames| decode.take(frames, &mut |step| session.take(step, out)));
-        decode.end(&mut |step| session.take(step, out));
+        let Self { framer, start, decode, session } = self;
+        framer.finish(|frames| start.take(frames, decode, session, out));
+        start.end(decode, session, out);
         session.end(out)
     }
 
@@ -274,11 +283,7 @@ impl Pipeline {
 
     /// Like [`Self::take_updates`], of any output: 0 is the main one, 1 the first of [`Setup::also`].
     pub fn take_updates_of(&mut self, output: usize) -> Vec<Update> {
-        let SessionStage { session, main, others, .. } = &mut self.session;
-        let stage = match output {
-            0 => Some(main),
-            _ => others.get_mut(output - 1).map(|other| &mut other.stage),
-        };
+        let (stage, session) = self.session.output(output);
         stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
     }
 

@@ -49,16 +49,24 @@ pub fn format_ahead(
     mut input: impl Read + Send,
     mut output: impl FnMut(&str) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let (framer, decode, session) = pipeline.split();
     let mut pieces = TextPieces { text: String::new(), output: &mut output, is_wanted: true };
+    let (mut bytes, mut read) = (Vec::with_capacity(CHUNK), Ok(CHUNK));
+    // As long as the start of the stream may be held back, there are no steps to decode ahead.
+    while pipeline.split().is_none() && pieces.is_wanted && matches!(read, Ok(1..)) {
+        bytes.clear();
+        read = input.by_ref().take(CHUNK as u64).read_to_end(&mut bytes);
+        // `output` already knows about a failure.
+        let _ = pipeline.push(&bytes, &mut pieces);
+    }
+    let (Ok(_), Some((framer, decode, session))) = (&read, pipeline.split()) else {
+        pieces.pass_on();
+        return read.map(drop);
+    };
     let mut take = |steps: Vec<Step>| {
-        for step in steps {
+        steps.into_iter().all(|step| {
             session.take(step, &mut pieces);
-            if !pieces.is_wanted {
-                break;
-            }
-        }
-        pieces.is_wanted
+            pieces.is_wanted
+        })
     };
     let ahead = thread::scope(|scope| {
         if decode.has_plugin() {
@@ -73,7 +81,6 @@ pub fn format_ahead(
     });
     // Without a second thread, decode on this one.
     let read = ahead.unwrap_or_else(|| decode_all(&mut input, framer, decode, take));
-    // `output` already knows about a failure.
     let _ = session.written();
     pieces.pass_on();
     read
@@ -86,15 +93,11 @@ fn decode_all(
     decode: &mut DecodeStage,
     mut take: impl FnMut(Vec<Step>) -> bool,
 ) -> io::Result<()> {
-    let mut bytes = vec![0; CHUNK];
+    let (mut bytes, mut read) = (Vec::with_capacity(CHUNK), Ok(CHUNK));
     let (mut steps, mut size, mut is_wanted) = (Vec::new(), 0, true);
-    let read = loop {
-        let count = match input.read(&mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => break Err(error),
-            Ok(0) => break Ok(()),
-            Ok(count) => count,
-        };
+    while is_wanted && matches!(read, Ok(1..)) {
+        bytes.clear();
+        read = input.by_ref().take(CHUNK as u64).read_to_end(&mut bytes);
         let mut each = |step: Step| {
             size += step.size();
             steps.push(step);
@@ -103,13 +106,10 @@ fn decode_all(
                 is_wanted = is_wanted && take(mem::take(&mut steps));
             }
         };
-        framer.push(&bytes[..count], |frames| decode.take(frames, &mut each));
-        if !is_wanted {
-            return Ok(());
-        }
-    };
+        framer.push(&bytes, |frames| decode.take(frames, &mut each));
+    }
     take(steps);
-    read
+    read.map(drop)
 }
 
 /// Collects text and passes it on in pieces.

@@ -184,10 +184,8 @@ fn an_output_that_fails_stops_no_other() {
     assert!(page.text() == alone(&items, [&*bytes]).0);
 }
 
-#[test]
-fn each_output_settles_by_itself_how_it_shows_the_stream() {
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
-    let bytes = std::fs::read(sample).unwrap();
+/// A pipeline whose first two outputs settle how they show the stream, one of them as late as possible; and where the last two go.
+fn settling() -> (Pipeline, [Page; 2]) {
     let settling = |to: &'static str, is_late: bool| {
         let mut sink: Sink = engine("text", "ci").sink(|_| ControlFlow::Continue(()));
         sink.settle = Some(Box::new(move |known: &StreamStart<'_>| {
@@ -204,7 +202,15 @@ fn each_output_settles_by_itself_how_it_shows_the_stream() {
     setup.settle = settling("markdown", false).settle;
     setup.also.push(Sink { take: Box::new(pages[0].take()), ..settling("html", true) });
     setup.also.push(engine("items", "default").sink(pages[1].take()));
-    let (mut pipeline, mut text) = (Pipeline::new(setup), String::new());
+    (Pipeline::new(setup), pages)
+}
+
+#[test]
+fn each_output_settles_by_itself_how_it_shows_the_stream() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
+    let bytes = std::fs::read(sample).unwrap();
+    let (mut pipeline, pages) = settling();
+    let mut text = String::new();
     for line in pieces::lines(&bytes) {
         pipeline.push(line, &mut text).unwrap();
     }
@@ -212,6 +218,43 @@ fn each_output_settles_by_itself_how_it_shows_the_stream() {
     assert!(text == alone(&engine("markdown", "full"), [&*bytes]).0);
     assert!(pages[0].text() == alone(&engine("html", "full"), [&*bytes]).0);
     assert!(pages[1].text() == alone(&engine("items", "default"), [&*bytes]).0);
+}
+
+#[test]
+fn a_start_that_neither_a_dialect_nor_an_output_has_settled_comes_out_the_same_however_it_arrives() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/shop.jsonl");
+    let sample = std::fs::read_to_string(sample).unwrap();
+    let items = engine("items", "default");
+    for (raw, unclaimed) in [(0, 1), (3, 10), (20, 60), (0, 63), (0, 64), (0, 70), (64, 5), (70, 140)] {
+        let start =
+            "no record\n\n".repeat(raw / 2) + &"{\"a\":1}\nno record\n{\"a\":\n".repeat(unclaimed / 3 + 1);
+        for rest in [&*sample, ""] {
+            let bytes = (start.clone() + rest).into_bytes();
+            let of = |format: &dyn Fn(&mut Pipeline, &mut String)| {
+                let ((mut pipeline, pages), mut text) = (settling(), String::new());
+                format(&mut pipeline, &mut text);
+                pipeline.finish(&mut text).unwrap();
+                let mut reports = vec![pipeline.report().clone()];
+                reports.extend(pipeline.other_reports().cloned());
+                (text, pages.map(|page| page.text()), reports)
+            };
+            let pushed = |pieces: Vec<&[u8]>| {
+                of(&|pipeline, text| pieces.iter().for_each(|piece| pipeline.push(piece, text).unwrap()))
+            };
+            let whole = pushed(vec![&bytes]);
+            assert!(pushed(pieces::lines(&bytes)) == whole, "{raw}, {unclaimed}: by line");
+            assert!(pushed(pieces::odd(&bytes, 7)) == whole, "{raw}, {unclaimed}: in pieces");
+            let ahead = of(&|pipeline, text| {
+                format_ahead(pipeline, &*bytes, |piece| {
+                    text.push_str(piece);
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            });
+            assert!(ahead == whole, "{raw}, {unclaimed}: read ahead");
+            assert!(whole.1[1] == alone(&items, [&*bytes]).0, "{raw}, {unclaimed}: items");
+        }
+    }
 }
 
 #[test]

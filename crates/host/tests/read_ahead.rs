@@ -122,6 +122,19 @@ fn lines_of_hardly_a_byte_are_said_in_order() {
 }
 
 #[test]
+fn an_input_that_no_dialect_claims_is_said_the_same() {
+    let input = "no record\n{\"some\":1}\n{\"cut\":\n\n".repeat(20_000) + "no end";
+    for writer in ["text", "items"] {
+        let (text, report) = on_one_thread(writer, &input);
+        assert!(report.dialect.is_none() && report.raw_lines > 40_000 && report.damaged > 19_000);
+        let (read, ahead, counts) = read_ahead(pipeline(writer), Drip::of(input.as_bytes()));
+        read.unwrap();
+        assert!(ahead == text, "{writer}");
+        assert_eq!(counts, report, "{writer}");
+    }
+}
+
+#[test]
 fn what_was_read_before_an_error_is_said() {
     let input = session(2_000);
     let (text, _) = on_one_thread("text", &input);

@@ -29,8 +29,9 @@ pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 ///
 /// It may be moved to another thread unless [`Self::has_plugin`].
 pub struct DecodeStage {
-    detection: Detection,
-    dialect: Option<ChosenDialect>,
+    pub(super) detection: Detection,
+    /// The dialect of the input, once it is known.
+    pub(super) dialect: Option<ChosenDialect>,
     /// Finds the files of sub-agents.
     subagents: Option<Subagents>,
     max_line: usize,
@@ -67,9 +68,9 @@ impl DecodeStage {
         }
     }
 
-    /// Whether a dialect plugin decodes the input, or still might. A Lua VM must stay on the thread that created it.
+    /// Whether a dialect plugin decodes the input. A Lua VM must stay on the thread that created it.
     pub fn has_plugin(&self) -> bool {
-        self.dialect.as_ref().map_or(self.detection.has_plugins(), |dialect| dialect.claim.is_none())
+        self.dialect.as_ref().is_some_and(|dialect| dialect.claim.is_none())
     }
 
     /// Decodes the next frames of the input, and passes each resulting step to `each`.
@@ -78,25 +79,11 @@ impl DecodeStage {
         LineReading::each(
             frames,
             |value| dialects.is_event(value),
-            |line, reading| self.line(line, reading, each),
+            |line, reading| {
+                each(Step::Count(InputCount::Line(line)));
+                self.read(line, reading, None, each);
+            },
         );
-    }
-
-    fn line(&mut self, line: u64, reading: LineReading, each: &mut dyn FnMut(Step)) {
-        each(Step::Count(InputCount::Line(line)));
-        if self.dialect.is_some() {
-            return self.read(line, reading, None, each);
-        }
-        self.dialect = self.detection.claiming(&reading);
-        if self.dialect.is_none() && self.detection.holds(&reading) {
-            let held = self.detection.hold(line, reading);
-            return self.read_all(held, each);
-        }
-        if self.dialect.is_some() {
-            let held = self.detection.release();
-            self.read_all(held, each);
-        }
-        self.read(line, reading, None, each);
     }
 
     /// Decodes frames of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
@@ -114,8 +101,6 @@ impl DecodeStage {
 
     /// Ends the input: emits the remaining steps.
     pub(super) fn end(&mut self, each: &mut dyn FnMut(Step)) {
-        let held = self.detection.release();
-        self.read_all(held, each);
         let mut events = Vec::new();
         if let Some(dialect) = &mut self.dialect {
             dialect.decoder.end(&mut events);
@@ -125,12 +110,14 @@ impl DecodeStage {
         }
     }
 
-    fn read_all(&mut self, lines: impl IntoIterator<Item = (u64, LineReading)>, each: &mut dyn FnMut(Step)) {
-        lines.into_iter().for_each(|(line, reading)| self.read(line, reading, None, each));
-    }
-
     /// Emits the steps of a line. `parent`: the call whose sub-agent's file the line is from, if any.
-    fn read(&mut self, line: u64, reading: LineReading, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
+    pub(super) fn read(
+        &mut self,
+        line: u64,
+        reading: LineReading,
+        parent: Option<&Id>,
+        each: &mut dyn FnMut(Step),
+    ) {
         match reading {
             LineReading::Blank => each(Step::Count(InputCount::Blank)),
             LineReading::Record(record) => self.record(line, &record, parent, each),

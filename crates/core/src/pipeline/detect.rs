@@ -1,19 +1,11 @@
 //! Detects the dialect of a stream.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects};
 use crate::json::{Record, Value};
 use crate::reading::LineReading;
-
-use super::held::Held;
-
-/// How many lines may be held back while no dialect has claimed the input.
-const MAX_HELD_LINES: usize = 64;
-/// How many bytes may be held back while no dialect has claimed the input.
-const MAX_HELD_BYTES: usize = 64 << 10;
 
 /// The dialect of the input, detected or configured.
 pub(super) struct ChosenDialect {
@@ -46,7 +38,7 @@ impl From<DialectPlugin> for ChosenDialect {
     }
 }
 
-/// Detects the dialect, and holds back lines until then, within a limit.
+/// Detects the dialect.
 pub(super) struct Detection {
     budget: Budget,
     pub(super) dialects: Dialects,
@@ -55,14 +47,11 @@ pub(super) struct Detection {
     resembled: Option<&'static str>,
     /// The records so far, if there are plugins to weigh them.
     first: Vec<Record>,
-    held: Held<(u64, LineReading)>,
 }
 
 impl Detection {
     pub(super) fn new(dialects: Dialects, plugins: Vec<DialectPlugin>, budget: Budget) -> Self {
-        let (resembled, first) = (None, Vec::new());
-        let budget = budget.at_least();
-        Self { budget, dialects, plugins, resembled, first, held: Held::new(MAX_HELD_LINES, MAX_HELD_BYTES) }
+        Self { budget: budget.at_least(), dialects, plugins, resembled: None, first: Vec::new() }
     }
 
     /// The dialect of this name, if any. A plugin takes precedence over a built-in dialect, a later plugin over an earlier one.
@@ -71,11 +60,6 @@ impl Detection {
             return Some(self.plugins.swap_remove(plugin).into());
         }
         Some(ChosenDialect::known(self.dialects.find(name)?, self.budget))
-    }
-
-    /// Whether a dialect plugin may still claim the input.
-    pub(super) fn has_plugins(&self) -> bool {
-        !self.plugins.is_empty()
     }
 
     /// Returns the dialect that claims the input, given this line and those before it.
@@ -107,27 +91,8 @@ impl Detection {
         known.map(|known| ChosenDialect::known(known, self.budget))
     }
 
-    /// Whether a line is held back that no dialect claims. Raw text is held back only if earlier lines are.
-    pub(super) fn holds(&self, reading: &LineReading) -> bool {
-        let is_record = matches!(reading, LineReading::Record(..) | LineReading::Parts(_));
-        is_record || !self.held.is_empty()
-    }
-
-    /// Holds a line back. Returns the lines that needn't wait any longer: all of them, once the limit is reached.
-    pub(super) fn hold(&mut self, line: u64, reading: LineReading) -> VecDeque<(u64, LineReading)> {
-        let bytes = match &reading {
-            LineReading::Parts(parts) => MAX_HELD_BYTES / 4 + parts.text().len(),
-            LineReading::Record(record) => record.text().len(),
-            LineReading::Text(text) => text.len(),
-            LineReading::Blank | LineReading::Oversized(_) => 0,
-        };
-        self.held.push((line, reading), 1, bytes);
-        if self.held.is_full() { self.release() } else { VecDeque::new() }
-    }
-
-    /// Stops waiting for a claim. Returns the lines that were held back. Without a chosen dialect they pass through as text.
-    pub(super) fn release(&mut self) -> VecDeque<(u64, LineReading)> {
+    /// Drops the plugins: they can't claim the input any more.
+    pub(super) fn forget_plugins(&mut self) {
         (self.plugins, self.first) = (Vec::new(), Vec::new());
-        self.held.release()
     }
 }

@@ -6,8 +6,6 @@
 use crate::entry::{Entry, text_size};
 use crate::item::Item;
 
-use super::held::Held;
-
 /// How many entries may wait with a heading.
 const MAX_ENTRIES: usize = 63;
 /// How many bytes of their text may wait.
@@ -18,17 +16,24 @@ pub(super) struct WaitingHeading {
     /// The item of the heading, which is formatted once the model is known.
     pub(super) item: Item,
     /// The entries below it, each with whether it belongs to no item.
-    pub(super) entries: Held<(Box<Entry>, bool)>,
+    pub(super) entries: Vec<(Box<Entry>, bool)>,
+    /// The approximate size of their text.
+    bytes: usize,
 }
 
 impl WaitingHeading {
     pub(super) fn new(item: &Item) -> Self {
-        Self { item: item.clone(), entries: Held::new(MAX_ENTRIES, MAX_BYTES) }
+        Self { item: item.clone(), entries: Vec::new(), bytes: 0 }
     }
 
     /// Holds the next entry back.
     pub(super) fn push(&mut self, entry: Box<Entry>, is_aside: bool) {
-        let bytes = text_size(&entry.view.body);
-        self.entries.push((entry, is_aside), 1, bytes);
+        self.bytes += text_size(&entry.view.body);
+        self.entries.push((entry, is_aside));
+    }
+
+    /// Whether the limit is exceeded.
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() > MAX_ENTRIES || self.bytes > MAX_BYTES
     }
 }

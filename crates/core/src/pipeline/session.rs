@@ -12,7 +12,6 @@ use super::change_context::ChangeContext;
 use super::decode::SHOWN_DAMAGE;
 use super::format::FormatStage;
 use super::further_output::FurtherOutput;
-use super::start::HeldStart;
 use super::step::{InputCount, Step};
 
 /// Further outputs pass their text on when it exceeds this size, in bytes.
@@ -20,7 +19,6 @@ const PIECE: usize = 64 << 10;
 
 /// Holds the session, and passes each change in it to all outputs.
 pub struct SessionStage {
-    start: Option<Box<HeldStart>>,
     pub(super) session: Session,
     pub(super) main: FormatStage,
     pub(super) others: Vec<FurtherOutput>,
@@ -31,21 +29,24 @@ pub struct SessionStage {
 
 impl SessionStage {
     /// The stage before the first step.
-    pub(super) fn new(
-        start: Option<HeldStart>,
-        budget: Budget,
-        main: FormatStage,
-        others: Vec<FurtherOutput>,
-    ) -> Self {
-        let (start, session) = (start.map(Box::new), Session::new(budget));
-        Self { start, session, main, others, line: 0, requires_outcome: false }
+    pub(super) fn new(budget: Budget, main: FormatStage, others: Vec<FurtherOutput>) -> Self {
+        Self { session: Session::new(budget), main, others, line: 0, requires_outcome: false }
     }
 
-    /// Whether an output may show items of minor importance. While it isn't settled how the stream is shown, any may.
+    /// The output of this number, if there is one, and the session: 0 is the main output, 1 the first of the others.
+    pub(super) fn output(&mut self, number: usize) -> (Option<&mut FormatStage>, &Session) {
+        let stage = match number {
+            0 => Some(&mut self.main),
+            _ => self.others.get_mut(number - 1).map(|other| &mut other.stage),
+        };
+        (stage, &self.session)
+    }
+
+    /// Whether an output may show items of minor importance.
     pub(super) fn shows_minor(&self) -> bool {
         let others = self.others.iter().map(|other| &other.stage);
         let mut all = std::iter::once(&self.main).chain(others);
-        self.start.is_some() || all.any(|stage| stage.entries.chain.shows_minor())
+        all.any(|stage| stage.entries.chain.shows_minor())
     }
 
     /// Applies the next step, and writes everything that it completes to `out`. [`Self::written`] returns
@@ -53,10 +54,6 @@ impl SessionStage {
     pub fn take(&mut self, step: Step, out: &mut dyn Write) {
         if self.main.entries.writer.has_failed() && self.others.is_empty() {
             return;
-        }
-        if let Some(start) = &mut self.start {
-            start.hold(step);
-            return self.settle(false, out);
         }
         self.apply(step, out);
     }
@@ -69,7 +66,6 @@ impl SessionStage {
 
     /// Ends the session after the last step, and writes everything that is still open.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.settle(true, out);
         self.end_session(out);
         let written = self.written();
         self.others.iter_mut().for_each(FurtherOutput::end);
@@ -95,21 +91,8 @@ impl SessionStage {
         self.each(out, FormatStage::end);
     }
 
-    /// Applies the settled choices, and the steps that were held back once all outputs are settled.
-    #[cold]
-    fn settle(&mut self, is_end: bool, out: &mut dyn Write) {
-        let Some(start) = &mut self.start else { return };
-        for (output, choices) in start.settle(is_end) {
-            let (profile, output_of) = *choices;
-            let stage = if output == 0 { &mut self.main } else { &mut self.others[output - 1].stage };
-            stage.settle(profile, output_of);
-        }
-        if let Some(mut start) = self.start.take_if(|start| start.is_settled()) {
-            start.held.release().into_iter().for_each(|step| self.apply(step, out));
-        }
-    }
-
-    fn apply(&mut self, step: Step, out: &mut dyn Write) {
+    /// Applies a step, even if writing has failed.
+    pub(super) fn apply(&mut self, step: Step, out: &mut dyn Write) {
         match step {
             Step::Event(event) => self.event(event, out),
             Step::Record(line, record, node) => {

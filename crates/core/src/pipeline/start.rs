@@ -1,68 +1,163 @@
-//! Holds back the beginning of a stream until it is settled how the stream is shown.
+//! The beginning of a stream: holds it back until it can be decoded, and until it is settled how it is shown.
 
+use std::fmt::Write;
+use std::mem;
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::profile::Profile;
+use crate::frame::Frames;
+use crate::reading::LineReading;
 use crate::session::Facts;
 
-use super::held::Held;
+use super::decode::DecodeStage;
+use super::session::SessionStage;
 use super::step::{InputCount, Step};
-use super::{Output, Settle, Settled, StreamStart};
+use super::{Settle, Settled, StreamStart};
 
-/// How many lines may be held back.
-const MAX_HELD_LINES: usize = 64;
-/// How many bytes may be held back.
-const MAX_HELD_BYTES: usize = 1 << 20;
+/// How many lines may be held back that no dialect has claimed.
+const MAX_UNCLAIMED_LINES: usize = 64;
+/// How many bytes may be held back that no dialect has claimed.
+const MAX_UNCLAIMED_BYTES: usize = 64 << 10;
+/// How many lines may be held back until it is settled how the stream is shown.
+const MAX_UNSETTLED_LINES: u64 = 64;
+/// How many bytes may be held back until it is settled how the stream is shown.
+const MAX_UNSETTLED_BYTES: usize = 1 << 20;
 
-/// The steps held back until it is settled how the stream is shown.
-pub(super) struct HeldStart {
+/// The beginning of a stream, in front of the stages. Once it [is over](Self::is_over), everything goes directly to them.
+#[derive(Default)]
+pub(super) struct Start {
     /// The outputs that aren't settled yet: the number of each, and the function that decides.
     settles: Vec<(usize, Settle)>,
-    pub(super) held: Held<Step>,
     /// The name of the dialect, once it is known.
     dialect: Option<Arc<str>>,
     /// The facts of the run so far.
     facts: Facts,
+    /// The steps that are held back until all outputs are settled, first to last.
+    steps: Vec<Step>,
+    /// The approximate size of their text, in bytes.
+    step_bytes: usize,
+    /// The lines that are held back until a dialect claims them. They come after the steps, which already count them.
+    lines: Vec<(u64, LineReading)>,
+    /// The approximate size of these lines, in bytes.
+    line_bytes: usize,
+    /// The number of the last line.
+    line: u64,
 }
 
-impl HeldStart {
-    /// Holds steps back for these outputs; `None` if there are none. `dialect`: the configured dialect, if any.
-    pub(super) fn of(settles: Vec<(usize, Settle)>, dialect: Option<&str>) -> Option<Self> {
-        let (dialect, held) = (dialect.map(Into::into), Held::new(MAX_HELD_LINES, MAX_HELD_BYTES));
-        (!settles.is_empty()).then(|| Self { settles, held, dialect, facts: Facts::default() })
+impl Start {
+    /// The start of a stream whose dialect is this one, if it is configured, and for which these outputs must be settled.
+    pub(super) fn new(dialect: Option<&str>, settles: Vec<(usize, Settle)>) -> Self {
+        Self { settles, dialect: dialect.map(Into::into), ..Self::default() }
     }
 
-    /// Holds a step back.
-    pub(super) fn hold(&mut self, step: Step) {
+    /// Whether it is settled how the stream is shown.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settles.is_empty()
+    }
+
+    /// Whether nothing is waited for any more.
+    pub(super) fn is_over(&self, decode: &DecodeStage) -> bool {
+        decode.dialect.is_some() && self.is_settled()
+    }
+
+    /// Takes the next frames of the input: decodes and applies them as far as enough is known.
+    pub(super) fn take(
+        &mut self,
+        frames: Frames<'_>,
+        decode: &mut DecodeStage,
+        session: &mut SessionStage,
+        out: &mut dyn Write,
+    ) {
+        if self.is_over(decode) {
+            return decode.take(frames, &mut |step| session.take(step, out));
+        }
+        let dialects = decode.detection.dialects;
+        LineReading::each(
+            frames,
+            |value| dialects.is_event(value),
+            |line, reading| {
+                self.step(Step::Count(InputCount::Line(line)), session, out);
+                let is_raw = !matches!(reading, LineReading::Record(_) | LineReading::Parts(_));
+                // Raw text is held back only if earlier lines are.
+                if decode.dialect.is_some() || is_raw && self.lines.is_empty() {
+                    return decode.read(line, reading, None, &mut |step| self.step(step, session, out));
+                }
+                decode.dialect = decode.detection.claiming(&reading);
+                self.line_bytes += size(&reading);
+                self.lines.push((line, reading));
+                if decode.dialect.is_some()
+                    || self.lines.len() > MAX_UNCLAIMED_LINES
+                    || self.line_bytes > MAX_UNCLAIMED_BYTES
+                {
+                    self.decode(decode, session, out);
+                }
+            },
+        );
+    }
+
+    /// Decodes the lines that are held back. Without a dialect they pass through as text, and plugins can't claim the input any more.
+    fn decode(&mut self, decode: &mut DecodeStage, session: &mut SessionStage, out: &mut dyn Write) {
+        decode.detection.forget_plugins();
+        self.line_bytes = 0;
+        for (line, reading) in mem::take(&mut self.lines) {
+            decode.read(line, reading, None, &mut |step| self.step(step, session, out));
+        }
+    }
+
+    /// Applies a step, or holds it back until all outputs are settled.
+    pub(super) fn step(&mut self, step: Step, session: &mut SessionStage, out: &mut dyn Write) {
+        if self.is_settled() {
+            return session.take(step, out);
+        }
         match &step {
+            Step::Count(InputCount::Line(line)) => self.line = *line,
             Step::Count(InputCount::Dialect(name)) => self.dialect = Some(Arc::clone(name)),
             Step::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
             Step::Event(_) | Step::Count(_) | Step::Record(..) => {}
         }
-        let (lines, bytes) = (usize::from(matches!(step, Step::Count(InputCount::Line(_)))), step.size());
-        self.held.push(step, lines, bytes);
+        self.step_bytes += step.size();
+        self.steps.push(step);
+        self.settle(false, session, out);
     }
 
-    /// Asks for each output how it shows the stream. Returns the outputs that get another profile and output, by number.
-    pub(super) fn settle(&mut self, is_end: bool) -> Vec<(usize, Box<(Profile, Output)>)> {
-        let Self { settles, held, dialect, facts } = self;
-        let is_all = is_end || held.is_full();
+    /// Asks for each output how it shows the stream. Once all are settled, applies the steps that were held back.
+    fn settle(&mut self, is_end: bool, session: &mut SessionStage, out: &mut dyn Write) {
+        let Self { settles, line, step_bytes, dialect, facts, .. } = self;
+        let is_all = is_end || *line > MAX_UNSETTLED_LINES || *step_bytes > MAX_UNSETTLED_BYTES;
         let known = StreamStart { dialect: dialect.as_deref(), facts, is_all };
-        let mut settled = Vec::new();
-        settles.retain_mut(|(output, settle)| match settle(&known) {
+        settles.retain_mut(|(number, settle)| match settle(&known) {
             Settled::Wait => !is_all,
             Settled::Keep => false,
             Settled::Use(choices) => {
-                settled.push((*output, choices));
+                let (profile, output) = *choices;
+                if let (Some(stage), _) = session.output(*number) {
+                    stage.settle(profile, output);
+                }
                 false
             }
         });
-        settled
+        if self.is_settled() {
+            for step in mem::take(&mut self.steps) {
+                session.apply(step, out);
+            }
+        }
     }
 
-    /// Whether all outputs are settled.
-    pub(super) fn is_settled(&self) -> bool {
-        self.settles.is_empty()
+    /// Ends the input: no more will be known.
+    pub(super) fn end(&mut self, decode: &mut DecodeStage, session: &mut SessionStage, out: &mut dyn Write) {
+        self.decode(decode, session, out);
+        decode.end(&mut |step| self.step(step, session, out));
+        self.settle(true, session, out);
+    }
+}
+
+/// The approximate size of a line that is held back, in bytes.
+fn size(reading: &LineReading) -> usize {
+    match reading {
+        // Each part of a damaged line takes memory beside its text.
+        LineReading::Parts(parts) => MAX_UNCLAIMED_BYTES / 4 + parts.text().len(),
+        LineReading::Record(record) => record.text().len(),
+        LineReading::Text(text) => text.len(),
+        LineReading::Blank | LineReading::Oversized(_) => 0,
     }
 }

@@ -297,11 +297,11 @@ impl EntryStage {
     /// Shows the heading that waits, formatted again with the facts known now, and the entries below it.
     pub(super) fn show_heading(&mut self, context: &mut ChangeContext<'_>) {
         let Some(waiting) = self.heading.take() else { return };
-        let WaitingHeading { item, mut entries } = *waiting;
+        let WaitingHeading { item, entries, .. } = *waiting;
         if let Ok(heading) = self.chain.uncounted(|chain| chain.entry(&item, context.session)) {
             self.show(heading, context);
         }
-        for (entry, is_aside) in entries.release() {
+        for (entry, is_aside) in entries {
             self.emit(entry, is_aside, context);
         }
     }
@@ -310,7 +310,7 @@ impl EntryStage {
     fn emit(&mut self, entry: Box<Entry>, is_aside: bool, context: &mut ChangeContext<'_>) {
         if let Some(waiting) = &mut self.heading {
             waiting.push(entry, is_aside);
-            if waiting.entries.is_full() {
+            if waiting.is_full() {
                 self.show_heading(context);
             }
             return;
