@@ -497,15 +497,20 @@ impl Item {
     }
 
     fn find(&self, name: &str) -> Option<FactRef<'_>> {
-        let is_it = |(known, _): &&(&'static str, Fact)| is_same(known.as_bytes(), name.as_bytes());
-        if let Some((_, fact)) = self.data.iter().find(is_it) {
-            return FactRef::new(self, fact);
+        for (known, fact) in &*self.data {
+            if known.is_empty() {
+                let part = match fact {
+                    Fact::Parts(parts) => parts.get(self.record.as_ref()?, name),
+                    parts => FactRef::new(self, parts).and_then(|parts| parts.get(name)),
+                };
+                if part.is_some() {
+                    return part;
+                }
+            } else if is_same(known.as_bytes(), name.as_bytes()) {
+                return FactRef::new(self, fact);
+            }
         }
-        let mut read = self.data.iter().filter(|(known, _)| known.is_empty());
-        read.find_map(|(_, parts)| match parts {
-            Fact::Parts(parts) => parts.get(self.record.as_ref()?, name),
-            parts => FactRef::new(self, parts)?.get(name),
-        })
+        None
     }
 
     /// The facts in their order, `None` for `null`. Of several with the same name, the first counts.

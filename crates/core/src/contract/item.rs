@@ -271,8 +271,8 @@ fn named(
         }
         match known {
             FactRef::Of(make, of) => {
-                if let Some(made) = make(of) {
-                    scalar(object.field(name), &made)?;
+                if let Some(fact) = make(of) {
+                    scalar(object.field(name), &fact)?;
                 }
             }
             FactRef::Made(_, Fact::Since(..)) => match known.int() {
@@ -313,7 +313,7 @@ fn fact(out: &mut String, known: Option<FactRef<'_>>) -> fmt::Result {
         },
         Some(FactRef::Made(_, known)) => scalar(out, known),
         Some(FactRef::Of(make, of)) => match make(of) {
-            Some(made) => scalar(out, &made),
+            Some(fact) => scalar(out, &fact),
             None => out.write_str("null"),
         },
         Some(FactRef::Word(word)) => write_string(out, word),

@@ -197,3 +197,48 @@ pub(super) fn named<'a>(
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use super::*;
+    use crate::item::{Fact, Item, Kind};
+
+    static TABLE: LazyLock<PartTable> = LazyLock::new(|| {
+        PartTable::new([
+            NamedPart::key("none", "first"),
+            NamedPart::key("old", "first"),
+            NamedPart::key("new", "first"),
+            NamedPart::key("kind", "kind"),
+            NamedPart::made("kind", "length", |kind| {
+                Some(Fact::Int((kind.decode()?.len() as u64).cast_signed()))
+            }),
+            NamedPart::found("flag", "count", |object, flag| {
+                flag.bool().filter(|flag| *flag).and(object.get("many")).map(FactRef::Json)
+            }),
+        ])
+    });
+
+    #[test]
+    fn the_parts_of_a_table_are_facts_in_the_order_of_the_fields() {
+        let json = r#"{"many":7,"kind":"text","old":1,"other":2,"flag":true,"new":3,"none":null}"#;
+        let record = Record::from_line(json.to_owned()).unwrap_or_else(|(damage, _)| panic!("{damage:?}"));
+        let mut item = Item::new("id", Kind::Result, 1);
+        item.record = Some(record.clone());
+        let mut others = Vec::new();
+        item.data.read_present(record.root(), &TABLE, |key, _| others.push(key.to_vec()));
+        item.data.push(("last", Fact::Int(9)));
+        assert_eq!(others, [b"many".as_slice(), b"other"]);
+        let facts = item.facts();
+        let names: Vec<_> = facts.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["kind", "length", "first", "count", "last"]);
+        for (name, fact) in facts {
+            assert_eq!(fact.and_then(FactRef::int), item.fact(name).and_then(FactRef::int));
+        }
+        let number = |name| item.fact(name).and_then(FactRef::int);
+        // The last field of several counts, but not if it is `null`.
+        assert_eq!(["length", "first", "count", "last"].map(number), [4, 3, 7, 9].map(Some));
+        assert!(item.fact("many").is_none());
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::edit;
 use crate::tool::{POINT, key};
-use streamfmt_core::item::{Action, Fact, FactRef, Item, MakeFact, NamedPart, PartTable};
+use streamfmt_core::item::{Action, Fact, FactRef, Item, NamedPart, PartTable};
 use streamfmt_core::json::{Record, Value, ValueKind};
 
 /// The keys of structured results, which differ by tool, and the names of our facts.
@@ -79,7 +79,8 @@ static RESULT: LazyLock<PartTable> =
 
 /// The content of a sub-agent's result is its answer.
 static DELEGATE: LazyLock<PartTable> = LazyLock::new(|| {
-    PartTable::new(PARTS.into_iter().chain([NamedPart::found("content", "answer", answer)]))
+    let answer = NamedPart::found("content", "answer", |result, _| Some(FactRef::Of(answer, result)));
+    PartTable::new(PARTS.into_iter().chain([answer]))
 });
 
 /// The `file` of the result of a tool that reads.
@@ -185,14 +186,11 @@ fn kind_of_file<'a>(_: Value<'a>, kind: Value<'a>) -> Option<FactRef<'a>> {
 }
 
 /// A sub-agent's answer: the texts of its content without the leading notes of the program.
-fn answer<'a>(result: Value<'a>, _: Value<'a>) -> Option<FactRef<'a>> {
-    let make: MakeFact = |result| {
-        let notes = result.get("harnessNoteCount").and_then(Value::int).unwrap_or(0);
-        let parts = result.get("content")?.items().skip(usize::try_from(notes).unwrap_or(0));
-        let texts: Vec<_> = parts.filter_map(|part| part.get("text")?.decode()).collect();
-        (!texts.is_empty()).then(|| Fact::Text(texts.join("\n")))
-    };
-    Some(FactRef::Of(make, result))
+fn answer(result: Value<'_>) -> Option<Fact> {
+    let notes = result.get("harnessNoteCount").and_then(Value::int).unwrap_or(0);
+    let parts = result.get("content")?.items().skip(usize::try_from(notes).unwrap_or(0));
+    let texts: Vec<_> = parts.filter_map(|part| part.get("text")?.decode()).collect();
+    (!texts.is_empty()).then(|| Fact::Text(texts.join("\n")))
 }
 
 /// Adds the hits of a web search: `results` holds texts and lists of links.
