@@ -1,6 +1,7 @@
 //! The looks of the output, decided in one place from options, environment and terminal.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::sync::Arc;
 use std::{env, fs};
 
@@ -85,12 +86,18 @@ pub(crate) fn is_ci() -> bool {
     surroundings.ci() != Ci::None
 }
 
-/// The local time zone. Unless `TZ` names one it is read from its file: looking it up by name searches a folder of
-/// hundreds of files, which takes longer than formatting a short recording.
+/// The local time zone, read from its file: looking it up by name searches a folder of hundreds of files, which takes longer than
+/// formatting a short recording.
 fn local_zone() -> TimeZone {
-    let is_named = env::var_os("TZ").is_some_and(|name| !name.is_empty());
-    let file = if is_named { None } else { fs::read("/etc/localtime").ok() };
-    let zone = file.and_then(|rules| TimeZone::tzif("local", &rules).ok());
+    let name = env::var_os("TZ").unwrap_or_default();
+    let file = match name.to_str() {
+        Some("") => "/etc/localtime".into(),
+        Some("UTC") => return TimeZone::UTC,
+        // Without a slash it may also be a rule, such as `CET-1`.
+        Some(name) if name.contains('/') => Path::new("/usr/share/zoneinfo").join(name),
+        _ => return TimeZone::system(),
+    };
+    let zone = fs::read(file).ok().and_then(|rules| TimeZone::tzif("local", &rules).ok());
     zone.unwrap_or_else(TimeZone::system)
 }
 
