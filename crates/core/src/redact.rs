@@ -101,18 +101,27 @@ impl Eq for CustomPattern {}
 /// Masks secrets as determined by a [`Redaction`].
 pub struct Redactor {
     finder: SecretFinder,
-    /// The state of counting. Restoring an earlier state uncounts what was masked since.
-    pub(crate) noted: RedactionState,
     ids: MaskedIds,
+    noted: RedactionState,
 }
 
-/// The state of a [`Redactor`] that changes while it masks.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RedactionState {
+/// What a [`Redactor`] notes while it masks.
+#[derive(Debug)]
+struct RedactionState {
+    /// Whether anything is noted: not of a text that is masked again, because it is formatted again.
+    is_counting: bool,
     /// How much was masked, by name.
     found: BTreeMap<String, u64>,
     /// How many more lines, when lines are masked one by one, may belong to a private key that has begun.
     open: u32,
+}
+
+impl RedactionState {
+    fn count(&mut self, found: &[SecretSpan<'_>]) {
+        for found in found.iter().filter(|_| self.is_counting) {
+            *self.found.entry(found.name.unwrap_or("home").to_owned()).or_default() += 1;
+        }
+    }
 }
 
 impl Redactor {
@@ -120,8 +129,8 @@ impl Redactor {
     pub fn new(redaction: &Redaction) -> Option<Self> {
         redaction.is_on().then(|| Self {
             finder: SecretFinder::new(redaction),
-            noted: RedactionState::default(),
             ids: MaskedIds::default(),
+            noted: RedactionState { is_counting: true, found: BTreeMap::new(), open: 0 },
         })
     }
 
@@ -130,11 +139,16 @@ impl Redactor {
         std::mem::take(&mut self.noted.found)
     }
 
-    /// Calls `mask` without counting: what it masks is counted elsewhere.
+    /// Sets whether what is masked from here on is counted. Returns whether it was before.
+    pub(crate) fn set_counting(&mut self, is_counting: bool) -> bool {
+        std::mem::replace(&mut self.noted.is_counting, is_counting)
+    }
+
+    /// Calls `mask` without counting: what it masks was counted, or is counted elsewhere.
     pub(crate) fn uncounted<R>(&mut self, mask: impl FnOnce(&mut Self) -> R) -> R {
-        let noted = self.noted.clone();
+        let before = self.set_counting(false);
         let result = mask(self);
-        self.noted = noted;
+        self.set_counting(before);
         result
     }
 
@@ -144,7 +158,7 @@ impl Redactor {
         if found.is_empty() {
             return Cow::Borrowed(text);
         }
-        count(&mut self.noted.found, &found);
+        self.noted.count(&found);
         Cow::Owned(masked(text, 0, &found))
     }
 
@@ -168,7 +182,7 @@ impl Redactor {
         let found = self.finder.find(id.as_str(), false);
         if !found.is_empty() {
             self.ids.name(id, masked(id.as_str(), 0, &found));
-            count(&mut self.noted.found, &found);
+            self.noted.count(&found);
         }
     }
 
@@ -177,7 +191,7 @@ impl Redactor {
         let text = without_needless_escapes(line);
         let found = self.finder.find(&text, true);
         if !found.is_empty() {
-            count(&mut self.noted.found, &found);
+            self.noted.count(&found);
             *line = masked(&text, 0, &found);
         }
     }
@@ -249,8 +263,10 @@ impl Redactor {
     fn masked(&mut self, text: &str) -> Option<String> {
         let found = self.finder.find(text, false);
         let last = found.last()?;
-        self.noted.open = if last.is_open { MOST_KEY_LINES } else { 0 };
-        count(&mut self.noted.found, &found);
+        if self.noted.is_counting {
+            self.noted.open = if last.is_open { MOST_KEY_LINES } else { 0 };
+        }
+        self.noted.count(&found);
         Some(masked(text, 0, &found))
     }
 
@@ -306,7 +322,7 @@ impl Redactor {
         if found.is_empty() {
             return Vec::new();
         }
-        count(&mut self.noted.found, &found);
+        self.noted.count(&found);
         let mut texts = vec![None; pieces.len()];
         let mut rest = &mut found[..];
         for (((begins_line, text), start), changed) in pieces.iter().zip(starts).zip(&mut texts) {
@@ -365,12 +381,6 @@ fn without_needless_escapes(json: &str) -> Cow<'_, str> {
     }
     out.push_str(&json[done..]);
     Cow::Owned(out)
-}
-
-fn count(counts: &mut BTreeMap<String, u64>, found: &[SecretSpan<'_>]) {
-    for found in found {
-        *counts.entry(found.name.unwrap_or("home").to_owned()).or_default() += 1;
-    }
 }
 
 /// Replaces the secrets in `text`, which begins at byte `start` of the text that was searched. The number of lines doesn't change.

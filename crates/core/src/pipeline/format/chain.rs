@@ -1,6 +1,7 @@
 //! The formatters of an output: makes an entry of an item, masks it and clips it to the limits of the profile.
 
 use std::collections::BTreeSet;
+use std::mem;
 
 use crate::clip::{clip, fold};
 use crate::entry::{Block, Entry, Figures, Line, View};
@@ -53,6 +54,8 @@ pub(in super::super) struct FormatterChain {
     /// Masks secrets and ids, if the profile wants any masked.
     pub(in super::super) redactor: Option<Redactor>,
     titles: CallTitles,
+    /// Whether failures and masked secrets are counted: not if something is formatted again.
+    is_counting: bool,
     /// The failures of formatters that aren't counted yet.
     pub(super) failures: BTreeSet<String>,
 }
@@ -72,6 +75,7 @@ impl FormatterChain {
             redactor: Redactor::new(&profile.redaction),
             profile,
             titles: CallTitles::default(),
+            is_counting: true,
             failures: BTreeSet::new(),
         }
     }
@@ -178,7 +182,8 @@ impl FormatterChain {
             Ok(Verdict::Pass) => None,
             Ok(verdict) => Some(verdict),
             Err(error) => {
-                self.failures.insert(format!("{}: {error}", formatter.name()));
+                let failure = format!("{}: {error}", formatter.name());
+                self.failures.extend(self.is_counting.then_some(failure));
                 None
             }
         });
@@ -232,9 +237,9 @@ impl FormatterChain {
     /// Notes the failures of the formatters' plugins since the last call.
     pub(super) fn note_failures(&mut self) {
         for formatter in &self.formatters {
-            for failure in formatter.plugins().map(PluginFormatter::take_failures).unwrap_or_default() {
-                self.failures.insert(format!("{}: {failure}", formatter.name()));
-            }
+            let failures = formatter.plugins().map(PluginFormatter::take_failures).unwrap_or_default();
+            let counted = failures.into_iter().filter(|_| self.is_counting);
+            self.failures.extend(counted.map(|failure| format!("{}: {failure}", formatter.name())));
         }
     }
 
@@ -246,16 +251,19 @@ impl FormatterChain {
         blocks
     }
 
-    /// Calls `work` without counting its failures and masked secrets: they are counted elsewhere.
+    /// Calls `work` without counting its failures and masked secrets: they were counted, or are counted elsewhere.
     pub(in super::super) fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        let failures = std::mem::take(&mut self.failures);
-        let noted = self.redactor.as_ref().map(|redactor| redactor.noted.clone());
+        let before = self.set_counting(false);
         let result = work(self);
-        self.failures = failures;
-        if let (Some(redactor), Some(noted)) = (&mut self.redactor, noted) {
-            redactor.noted = noted;
-        }
+        self.set_counting(before);
         result
+    }
+
+    fn set_counting(&mut self, is_counting: bool) -> bool {
+        if let Some(redactor) = &mut self.redactor {
+            redactor.set_counting(is_counting);
+        }
+        mem::replace(&mut self.is_counting, is_counting)
     }
 }
 
