@@ -57,7 +57,14 @@ impl Id {
 
     /// An id below another: `call/result`.
     pub fn below(parent: &str, name: &str) -> Self {
-        Self::from([parent, "/", name].concat())
+        // Most ids are short: they are joined without an allocation of their own.
+        let mut room = [b'/'; 128];
+        let joined = room.get_mut(..parent.len() + 1 + name.len()).and_then(|room| {
+            room[..parent.len()].copy_from_slice(parent.as_bytes());
+            room[parent.len() + 1..].copy_from_slice(name.as_bytes());
+            str::from_utf8(room).ok()
+        });
+        joined.map_or_else(|| Self::from([parent, "/", name].concat()), Self::from)
     }
 }
 
