@@ -139,17 +139,9 @@ impl Redactor {
         std::mem::take(&mut self.noted.found)
     }
 
-    /// Sets whether what is masked from here on is counted. Returns whether it was before.
-    pub(crate) fn set_counting(&mut self, is_counting: bool) -> bool {
-        std::mem::replace(&mut self.noted.is_counting, is_counting)
-    }
-
-    /// Calls `mask` without counting: what it masks was counted, or is counted elsewhere.
-    pub(crate) fn uncounted<R>(&mut self, mask: impl FnOnce(&mut Self) -> R) -> R {
-        let before = self.set_counting(false);
-        let result = mask(self);
-        self.set_counting(before);
-        result
+    /// Sets whether what is masked from here on is counted.
+    pub(crate) fn set_counting(&mut self, is_counting: bool) {
+        self.noted.is_counting = is_counting;
     }
 
     /// Masks a complete text.

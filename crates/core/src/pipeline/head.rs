@@ -58,12 +58,9 @@ impl HeadNotes {
         head.model.clone_from(&facts.model);
         head.folder = facts.cwd.clone().map(home);
         if let Some(redactor) = redactor {
-            // Masked texts were counted with the items.
-            redactor.uncounted(|redactor| {
-                for text in head.model.iter_mut().chain(&mut head.folder) {
-                    *text = Text::clean_owned(redactor.text(text).into_owned());
-                }
-            });
+            for text in head.model.iter_mut().chain(&mut head.folder) {
+                *text = Text::clean_owned(redactor.text(text).into_owned());
+            }
         }
         head.title = head.title.or(self.heading).or_else(|| head.folder.as_ref().map(Text::to_string));
         head

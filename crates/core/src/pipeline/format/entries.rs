@@ -268,10 +268,10 @@ impl EntryStage {
             if let Cow::Owned(_) = whole {
                 // Secrets in the facts added from its call are counted with the call.
                 redactor.json(&mut line_of(item));
-                redactor.uncounted(|redactor| redactor.json(&mut line));
-            } else {
-                redactor.json(&mut line);
+                redactor.set_counting(false);
             }
+            redactor.json(&mut line);
+            redactor.set_counting(true);
         }
         self.writer.item(&line, context.out);
         Ok(())
@@ -462,7 +462,10 @@ impl EntryStage {
         }
         self.outlined(context, Outline::end);
         if let Some(head) = self.head.take() {
-            let head = head.complete(context.session, self.chain.redactor.as_mut());
+            // What is masked in it was counted with the items.
+            let complete =
+                |chain: &mut FormatterChain| head.complete(context.session, chain.redactor.as_mut());
+            let head = self.chain.uncounted(complete);
             self.writer.head = Some(Box::new(head));
         }
         self.updates.is_ended = true;
