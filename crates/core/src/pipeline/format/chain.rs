@@ -55,7 +55,7 @@ pub(in super::super) struct FormatterChain {
     pub(in super::super) redactor: Option<Redactor>,
     titles: CallTitles,
     /// Whether failures and masked secrets are counted: not if something is formatted again.
-    is_counting: bool,
+    pub(super) is_counting: bool,
     /// The failures of formatters that aren't counted yet.
     pub(super) failures: BTreeSet<String>,
 }

@@ -498,7 +498,7 @@ impl FormatterChain {
             Some(Verdict::Hide) => None,
             Some(Verdict::Pass) | None => {
                 let (view, error) = shown.view(number, self.presentation, session);
-                self.failures.extend(error.map(|error| error.message));
+                self.failures.extend(error.filter(|_| self.is_counting).map(|error| error.message));
                 self.note_failures();
                 view
             }
