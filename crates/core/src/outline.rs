@@ -20,8 +20,8 @@ mod document;
 mod group;
 mod head;
 mod headline;
-mod notices;
 mod pairs;
+mod tail;
 
 use std::slice;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub use self::headline::{headline, is_heading, unmarked};
 
 use self::agents::AgentNumbers;
 use self::answer::HeldReplies;
-use self::notices::HeldNotices;
 use self::pairs::Pairing;
+use self::tail::Tail;
 
 /// How many calls that started sub-agents are remembered.
 const MAX_STARTS: usize = 256;
@@ -192,14 +192,12 @@ struct NodePlacement {
     /// The call that the last node was inside of.
     last_parent: Option<Id>,
     /// The calls of the open nests.
-    inside: Vec<Option<Id>>,
+    inside: Vec<Id>,
     /// The last calls that started sub-agents.
     starts: Map<Id, SubagentStart>,
     agents: AgentNumbers,
-    held: HeldReplies,
-    /// A call that waits for the next node, which decides whether a nest begins.
-    starting: Option<Node>,
-    notices: HeldNotices,
+    replies: HeldReplies,
+    tail: Tail,
     /// Outcomes so far.
     turns: usize,
     /// How many replies were left out since [`Outline::take_left_out`].
@@ -237,11 +235,7 @@ impl Outline {
         if let Some(title) = call.and_then(&mut *title_of) {
             node.relation = Relation::Apart(title);
         }
-        let mut nodes = Vec::new();
-        pairs.push(node, &mut nodes);
-        for node in nodes {
-            end.node(node, title_of, parts);
-        }
+        pairs.push(node, &mut |node| end.node(node, title_of, parts));
     }
 
     /// Adds an entry of a plugin that belongs to no item. It may come between a call and its result without separating them.
@@ -265,22 +259,18 @@ impl Outline {
     ) -> Vec<Node> {
         let mut end = self.end.clone();
         let mut parts = Vec::new();
-        let waiting = self.pairs.iter().flat_map(Pairing::waiting);
+        let waiting = self.pairs.iter().flat_map(Pairing::waiting).cloned();
         for node in waiting.chain(growing.into_iter().map(Node::from)) {
             end.node(node, title_of, &mut parts);
         }
         end.finish(&mut parts);
-        let mut nodes = Vec::new();
-        for part in parts {
-            match part {
-                DocumentPart::Node(node) => nodes.push(node),
-                DocumentPart::Notices(notices) => nodes.extend(notices),
-                DocumentPart::Answer(answer) => nodes.extend(answer.nodes),
-                DocumentPart::Enter(nest) => nodes.extend(nest.node.map(|node| *node)),
-                DocumentPart::Leave => {}
-            }
-        }
-        nodes
+        let nodes_of = |part| match part {
+            DocumentPart::Node(node) => vec![node],
+            DocumentPart::Enter(nest) => nest.node.into_iter().map(|node| *node).collect(),
+            DocumentPart::Leave => Vec::new(),
+            DocumentPart::Notices(nodes) | DocumentPart::Answer(Answer { nodes, .. }) => nodes,
+        };
+        parts.into_iter().flat_map(nodes_of).collect()
     }
 
     /// Notes a hidden item of the main thread, for a document of answers only: it may end a turn, or show that the replies before it
@@ -289,11 +279,8 @@ impl Outline {
         let end = &mut self.end;
         match kind {
             _ if !end.options.only_answer => {}
-            Kind::Outcome | Kind::Prompt => end.end_turn(parts),
-            Kind::Call | Kind::Result => {
-                let nodes = end.held.release();
-                end.leave_out(nodes, true, parts);
-            }
+            Kind::Outcome | Kind::Prompt => end.answer(false, parts),
+            Kind::Call | Kind::Result => end.release_replies(true, parts),
             _ => {}
         }
     }
@@ -311,12 +298,8 @@ impl Outline {
     /// Ends the document: appends everything that waits to `parts`.
     pub fn end(&mut self, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
         let Self { pairs, end } = self;
-        let mut nodes = Vec::new();
         if let Some(pairs) = pairs {
-            pairs.end(&mut nodes);
-        }
-        for node in nodes {
-            end.node(node, title_of, parts);
+            pairs.end(&mut |node| end.node(node, title_of, parts));
         }
         end.finish(parts);
     }
@@ -332,12 +315,12 @@ impl NodePlacement {
                 node.relation = Relation::Below;
             }
             (Some(call), _) if node.relation == Relation::Own => {
-                node.relation = apart("result of", call, title_of);
+                node.relation = Relation::Apart(title_or_id("result of", call, title_of));
             }
             (None, Some(parent)) if entry.kind != Kind::Result && !is_numbered && entry.level == 0 => {
-                let started = self.starting.as_ref().map(|start| &start.entry.id);
-                if ![self.last.as_ref(), self.last_parent.as_ref(), started].contains(&Some(parent)) {
-                    node.relation = apart("inside of", parent, title_of);
+                let waiting = self.tail.call().map(|call| &call.id);
+                if ![self.last.as_ref(), self.last_parent.as_ref(), waiting].contains(&Some(parent)) {
+                    node.relation = Relation::Apart(title_or_id("inside of", parent, title_of));
                 }
             }
             _ => {}
@@ -357,47 +340,56 @@ impl NodePlacement {
         if !answer && !only_answer {
             return self.nest(node, parts);
         }
-        if only_answer && node.entry.begins_turn() {
-            self.end_turn(parts);
-        }
-        let is_outcome = node.entry.kind == Kind::Outcome;
-        // A reply beyond the limit doesn't prove that those before it are no answer.
-        let is_words = node.entry.kind == Kind::Reply || node.entry.is_in_tree();
-        let is_reply = is_words && node.entry.depth == 0;
-        if !self.held.admits(&node) {
-            let known = self.held.release();
-            if known.iter().any(|node| node.entry.kind == Kind::Outcome) {
-                self.answer(known, false, parts);
+        let entry = &node.entry;
+        let is_outcome = entry.kind == Kind::Outcome;
+        if !self.replies.admits(entry) {
+            if self.replies.has_outcome() || only_answer && entry.begins_turn() {
+                self.answer(false, parts);
             } else {
-                self.leave_out(known, !is_reply, parts);
+                // A reply beyond the limit doesn't prove that those before it are no answer.
+                let is_reply = entry.depth == 0 && (entry.kind == Kind::Reply || entry.is_in_tree());
+                self.release_replies(!is_reply, parts);
             }
         }
-        if self.held.admits(&node) {
-            self.held.push(node);
+        if self.replies.admits(&node.entry) {
+            self.replies.push(node);
         } else {
             self.nest(node, parts);
         }
         if is_outcome && !answer {
-            self.end_turn(parts);
+            self.answer(false, parts);
         }
     }
 
-    /// Emits nodes that were held back. In a document of answers only, replies that are `known` not to be the answer are left out.
-    fn leave_out(&mut self, nodes: Vec<Node>, known: bool, parts: &mut Vec<DocumentPart>) {
-        for node in nodes {
-            if known && self.options.only_answer && node.entry.kind == Kind::Reply {
+    /// Emits the nodes that were held back, as the answer of a turn: as one part if the options say so.
+    fn answer(&mut self, is_last: bool, parts: &mut Vec<DocumentPart>) {
+        if !self.options.answer {
+            return self.release_replies(false, parts);
+        }
+        let nodes = self.replies.take();
+        if nodes.is_empty() {
+            return;
+        }
+        self.unnest(0, parts);
+        let (before, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| {
+            is_last && self.options.notices && node.entry.kind == Kind::Notice && !node.entry.view.is_totals()
+        });
+        for node in before {
+            self.part(DocumentPart::Node(node), parts);
+        }
+        self.turns += nodes.iter().filter(|node| node.entry.kind == Kind::Outcome).count();
+        self.part(DocumentPart::Answer(Answer { nodes, turn: self.turns, is_last }), parts);
+    }
+
+    /// Emits the nodes that were held back, one by one. `leaves_out`: whether a document of answers only leaves the replies out, because
+    /// they are known not to be the answer.
+    fn release_replies(&mut self, leaves_out: bool, parts: &mut Vec<DocumentPart>) {
+        for node in self.replies.take() {
+            if leaves_out && self.options.only_answer && node.entry.kind == Kind::Reply {
                 self.left_out += 1;
             } else {
                 self.nest(node, parts);
             }
-        }
-    }
-
-    /// Ends a turn: the nodes held back are its answer.
-    fn end_turn(&mut self, parts: &mut Vec<DocumentPart>) {
-        let nodes = self.held.release();
-        if !nodes.is_empty() {
-            self.answer(nodes, false, parts);
         }
     }
 
@@ -406,71 +398,46 @@ impl NodePlacement {
         if self.options.nests {
             self.enter(&node, parts);
         }
-        if self.options.gathers() && node.entry.kind == Kind::Call {
-            self.starting = Some(node);
-        } else {
-            self.part(DocumentPart::Node(node), parts);
-        }
+        self.part(DocumentPart::Node(node), parts);
     }
 
-    /// Emits a part, or holds it back if it may become part of a run of notices.
+    /// Emits a part, or holds it back if the next one may become part of it.
     fn part(&mut self, part: DocumentPart, parts: &mut Vec<DocumentPart>) {
-        if self.options.notices { self.notices.take(part, parts) } else { parts.push(part) }
-    }
-
-    /// Emits the call that waits for the next node: no nest begins.
-    fn release_start(&mut self, parts: &mut Vec<DocumentPart>) {
-        if let Some(node) = self.starting.take() {
-            self.part(DocumentPart::Node(node), parts);
-        }
-    }
-
-    /// Emits the answer of a turn, as one part if the options say so.
-    fn answer(&mut self, nodes: Vec<Node>, is_last: bool, parts: &mut Vec<DocumentPart>) {
-        if !self.options.answer {
-            return nodes.into_iter().for_each(|node| self.nest(node, parts));
-        }
-        self.release_start(parts);
-        self.unnest(0, parts);
-        let (before, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| {
-            is_last && self.options.notices && node.entry.kind == Kind::Notice && !node.entry.view.is_totals()
-        });
-        for node in before {
-            self.part(DocumentPart::Node(node), parts);
-        }
-        if !nodes.is_empty() {
-            self.turns += nodes.iter().filter(|node| node.entry.kind == Kind::Outcome).count();
-            self.part(DocumentPart::Answer(Answer { nodes, turn: self.turns, is_last }), parts);
+        let options = self.options;
+        match part {
+            DocumentPart::Node(node)
+                if options.gathers() && node.entry.kind == Kind::Call
+                    || options.notices && tail::is_plain_notice(&node.entry) =>
+            {
+                self.tail.push(node, parts);
+            }
+            part => {
+                self.tail.release(parts);
+                parts.push(part);
+            }
         }
     }
 
     fn enter(&mut self, node: &Node, parts: &mut Vec<DocumentPart>) {
-        let is_started = |start: &Node| {
-            let (call, inner) = (&start.entry, &node.entry);
-            inner.parent.as_ref() == Some(&call.id) && inner.depth == call.depth + 1
-        };
-        if !self.starting.as_ref().is_some_and(is_started) {
-            self.release_start(parts);
-        }
         let entry = &node.entry;
-        let depth = usize::from(entry.depth).min(MAX_NESTS);
-        let is_inside = depth == 0 || self.inside.last() == Some(&entry.parent);
+        let depth = depth(entry);
+        let is_inside = depth == 0 || self.inside.last() == entry.parent.as_ref();
         if self.inside.len() != depth || !is_inside {
-            let path = self.path(entry, depth);
+            let path = self.path(entry);
             let same = path.iter().zip(&self.inside).take_while(|(one, other)| one == other).count();
             self.unnest(same, parts);
             for call in path.into_iter().skip(same) {
-                let started = self.starting.take_if(|start| Some(&start.entry.id) == call.as_ref());
-                let title = match (self.start(call.as_ref()), &node.relation) {
+                let started = self.tail.take_call_of(entry);
+                let title = match (self.starts.get(&call), &node.relation) {
                     (Some(start), _) => Some(start.title.clone()),
                     (None, Relation::Apart(title)) if entry.kind != Kind::Result => Some(title.clone()),
                     _ => started.as_ref().map(|start| start.entry.view.title.clone()),
                 };
                 self.inside.push(call.clone());
-                self.part(DocumentPart::Enter(Nest { call, title, node: started.map(Box::new) }), parts);
+                let nest = Nest { call: Some(call), title, node: started.map(Box::new) };
+                self.part(DocumentPart::Enter(nest), parts);
             }
         }
-        self.release_start(parts);
         if entry.kind == Kind::Call && entry.action == Some(Action::Delegate) {
             if self.starts.len() == MAX_STARTS {
                 self.starts.shift_remove_index(0);
@@ -482,51 +449,43 @@ impl NodePlacement {
 
     /// The calls that an entry of this depth is inside of, the outermost first. A call that is no longer known is replaced by that of the
     /// open nest at its depth.
-    fn path(&self, entry: &Entry, depth: usize) -> Vec<Option<Id>> {
-        let mut path = vec![entry.parent.clone(); depth];
-        // Below the deepest nest a parent's parent isn't one level up.
-        let is_deepest = usize::from(entry.depth) > MAX_NESTS;
-        for level in (1..depth).rev() {
-            let start = self.start(path[level].as_ref()).filter(|_| !is_deepest);
-            if let Some(above) = start.and_then(|start| start.parent.clone()).map(Some) {
-                path[level - 1] = above;
-            } else if let Some(open) = self.inside.get(level - 1) {
-                path[level - 1].clone_from(open);
+    fn path(&self, entry: &Entry) -> Vec<Id> {
+        let Some(parent) = &entry.parent else { return Vec::new() };
+        let mut path = vec![parent.clone(); depth(entry)];
+        for level in (1..path.len()).rev() {
+            // Below the deepest nest a parent's parent isn't one level up.
+            let start = self.starts.get(&path[level]).filter(|_| usize::from(entry.depth) <= MAX_NESTS);
+            let above = start.and_then(|start| start.parent.as_ref());
+            if let Some(above) = above.or_else(|| self.inside.get(level - 1)) {
+                path[level - 1] = above.clone();
             }
         }
         path
     }
 
-    fn start(&self, call: Option<&Id>) -> Option<&SubagentStart> {
-        call.and_then(|call| self.starts.get(call))
-    }
-
     /// Leaves nests until `depth` of them are open.
     fn unnest(&mut self, depth: usize, parts: &mut Vec<DocumentPart>) {
         while self.inside.len() > depth {
-            self.release_start(parts);
             self.inside.pop();
             self.part(DocumentPart::Leave, parts);
         }
     }
 
     fn finish(&mut self, parts: &mut Vec<DocumentPart>) {
-        let nodes = self.held.release();
-        self.answer(nodes, true, parts);
-        self.release_start(parts);
+        self.answer(true, parts);
         self.unnest(0, parts);
-        self.notices.release(parts);
+        self.tail.release(parts);
     }
 }
 
-/// The relation to a call that isn't right before the node.
-fn apart(how: &'static str, call: &Id, title_of: TitleOf<'_>) -> Relation {
-    Relation::Apart(title_of(call).unwrap_or_else(|| unknown(how, call)))
+/// How many nests an entry is inside of.
+fn depth(entry: &Entry) -> usize {
+    usize::from(entry.depth).min(MAX_NESTS)
 }
 
-/// A title for a call that isn't known.
-fn unknown(how: &'static str, call: &Id) -> Line {
-    Line::of("muted", how).with("id", call.as_str())
+/// The title of a call, or its id after `how` something relates to it if the call isn't known.
+fn title_or_id(how: &'static str, call: &Id, title_of: TitleOf<'_>) -> Line {
+    title_of(call).unwrap_or_else(|| Line::of("muted", how).with("id", call.as_str()))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::item::{Action, Id, Kind};
 use crate::session::Map;
 use crate::text::Text;
 
-use super::{TitleOf, unknown};
+use super::{TitleOf, title_or_id};
 
 /// How many sub-agents are remembered; an older one gets a new number if it appears again.
 const MAX_AGENTS: usize = 256;
@@ -48,28 +48,26 @@ impl AgentNumbers {
     /// sub-agent.
     pub(super) fn around(&mut self, entry: &Entry, title_of: TitleOf<'_>) -> Option<Arc<Subagent>> {
         let call = entry.parent.as_ref().filter(|_| entry.in_agent)?;
-        if let Some(known) = self.known.get(call) {
-            return Some(Arc::clone(known));
-        }
-        let title = title_of(call).unwrap_or_else(|| unknown("inside of", call));
-        Some(self.appear(call, None, title))
+        Some(self.agent(call, None, || title_or_id("inside of", call, title_of)))
     }
 
     /// The sub-agent that an entry starts, or, for a result, that its call started.
     pub(super) fn started_by(&mut self, entry: &Entry) -> Option<Arc<Subagent>> {
         match entry.kind {
             Kind::Call if entry.action == Some(Action::Delegate) => {
-                if let Some(known) = self.of(&entry.id) {
-                    return Some(known);
-                }
-                Some(self.appear(&entry.id, entry.parent.as_ref(), entry.view.title.clone()))
+                Some(self.agent(&entry.id, entry.parent.as_ref(), || entry.view.title.clone()))
             }
             Kind::Result => entry.call.as_ref().and_then(|call| self.of(call)),
             _ => None,
         }
     }
 
-    fn appear(&mut self, call: &Id, outer: Option<&Id>, title: Line) -> Arc<Subagent> {
+    /// The sub-agent that `call` started, numbered now if it hasn't appeared before. `outer`: the call that `call` is inside of.
+    fn agent(&mut self, call: &Id, outer: Option<&Id>, title: impl FnOnce() -> Line) -> Arc<Subagent> {
+        if let Some(known) = self.of(call) {
+            return known;
+        }
+        let title = title();
         if self.known.len() == MAX_AGENTS {
             self.known.shift_remove_index(0);
         }

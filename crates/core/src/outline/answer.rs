@@ -1,8 +1,6 @@
 //! Finds the replies that are the answer.
 
-use std::collections::VecDeque;
-
-use crate::entry::text_size;
+use crate::entry::{Entry, text_size};
 use crate::item::{Kind, Status};
 
 use super::Node;
@@ -17,7 +15,7 @@ const MAX_IN_TREES: usize = 1_000;
 /// Holds back nodes that may be the answer: the replies after which only notices and the outcome come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HeldReplies {
-    nodes: VecDeque<Node>,
+    nodes: Vec<Node>,
     /// How many of them are nodes of trees of records.
     in_trees: usize,
     bytes: usize,
@@ -28,30 +26,32 @@ impl HeldReplies {
     pub(super) fn push(&mut self, node: Node) {
         self.bytes += text_size(&node.entry.view.body);
         self.in_trees += usize::from(node.entry.is_in_tree());
-        self.nodes.push_back(node);
+        self.nodes.push(node);
     }
 
-    /// Returns the nodes that are held back.
-    pub(super) fn release(&mut self) -> Vec<Node> {
-        (self.bytes, self.in_trees) = (0, 0);
-        std::mem::take(&mut self.nodes).into()
+    /// Removes and returns all nodes.
+    pub(super) fn take(&mut self) -> Vec<Node> {
+        std::mem::take(self).nodes
     }
 
-    /// Whether the next node may be held back with those before it.
-    pub(super) fn admits(&self, node: &Node) -> bool {
-        let entry = &node.entry;
-        let has_outcome = || self.nodes.iter().any(|node| node.entry.kind == Kind::Outcome);
+    /// Whether the outcome has come: the nodes are the answer.
+    pub(super) fn has_outcome(&self) -> bool {
+        self.nodes.iter().any(|node| node.entry.kind == Kind::Outcome)
+    }
+
+    /// Whether the node of this entry may be held back with those before it.
+    pub(super) fn admits(&self, entry: &Entry) -> bool {
         let is_next = match entry.kind {
-            Kind::Reply => entry.depth == 0 && !has_outcome(),
+            Kind::Reply => entry.depth == 0 && !self.has_outcome(),
             // An incomplete tree is written at the end of the input, after the outcome.
             Kind::Record => {
                 let is_late = entry.level > 0 || entry.status == Status::Cancelled;
-                entry.is_in_tree() && entry.depth == 0 && (is_late || !has_outcome())
+                entry.is_in_tree() && entry.depth == 0 && (is_late || !self.has_outcome())
             }
             Kind::Notice => !self.nodes.is_empty(),
-            Kind::Outcome => !has_outcome(),
+            Kind::Outcome => !self.has_outcome(),
             // Text that another program printed after the end of the run.
-            Kind::Unknown => has_outcome(),
+            Kind::Unknown => self.has_outcome(),
             _ => false,
         };
         let has_room = if entry.is_in_tree() {

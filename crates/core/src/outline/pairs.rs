@@ -63,12 +63,8 @@ struct WaitingCall {
     bytes: usize,
 }
 
-impl WaitingCall {
-    /// Whether it is this call, and waits for its result.
-    fn is_of(&self, call: &Id) -> bool {
-        self.node.entry.id == *call && self.node.result.is_none() && self.waits
-    }
-}
+/// Receives each node that needn't wait any longer.
+type Emit<'a> = &'a mut dyn FnMut(Node);
 
 #[expect(clippy::ref_option, reason = "what an entry is inside of is the key of a map, and is cloned as one")]
 impl Pairing {
@@ -83,30 +79,25 @@ impl Pairing {
         self.calls.get(call) != Some(&entry.parent)
     }
 
-    /// Whether an entry is a call that waits for its result.
-    fn awaits_result(&self, entry: &Entry) -> bool {
-        entry.kind == Kind::Call && (self.gathers || entry.action != Some(Action::Delegate))
-    }
-
     /// Adds the next entry, in the order of completion.
-    pub(super) fn push(&mut self, node: Node, out: &mut Vec<Node>) {
+    pub(super) fn push(&mut self, node: Node, emit: Emit<'_>) {
         let entry = &node.entry;
-        let waits = self.awaits_result(entry);
+        let waits = entry.kind == Kind::Call && (self.gathers || entry.action != Some(Action::Delegate));
         if self.queues.is_empty() && !waits {
-            return out.push(node);
+            return emit(node);
         }
         let parent = entry.parent.clone();
         if self.gathers && parent.is_none() {
-            self.release(out);
+            self.release(emit);
         }
         // Once a run has ended, or another one begins, nothing waits any longer.
         if parent.is_none() && (entry.kind == Kind::Outcome || entry.view.is_heading()) {
-            self.end(out);
+            self.end(emit);
         }
         let bytes = text_size(&entry.view.body);
         if let Some(node) = self.pair(node, bytes) {
             if self.queues.len() == MAX_QUEUES && !self.queues.contains_key(&parent) {
-                self.emit_oldest(out);
+                self.emit_oldest(emit);
             }
             if node.entry.kind == Kind::Call {
                 self.calls.insert(node.entry.id.clone(), parent.clone());
@@ -115,104 +106,94 @@ impl Pairing {
             queue.bytes += bytes;
             queue.waiting.push_back(WaitingCall { node, is_entered: false, waits, bytes });
         }
-        self.enter(parent.as_ref(), out);
-        self.settle(&parent, false, out);
+        if let Some(call) = &parent {
+            self.enter(call, emit);
+        }
+        self.settle(&parent, false, emit);
         while self.queues.values().map(|queue| queue.bytes).sum::<usize>() > MAX_ALL_BYTES {
-            self.emit_oldest(out);
+            self.emit_oldest(emit);
         }
     }
 
     /// The entries that wait, in the order in which they would be emitted if the input ended now.
-    pub(super) fn waiting(&self) -> Vec<Node> {
+    pub(super) fn waiting(&self) -> Vec<&Node> {
         let mut all = Vec::new();
-        let mut left: Map<&Option<Id>, &Queue> = self.queues.iter().collect();
-        let outermost: Vec<_> = self.queues.keys().filter(|parent| !self.blocks(parent)).collect();
-        for parent in outermost {
-            let mut open: Vec<_> =
-                left.shift_remove(parent).map(|queue| queue.waiting.iter()).into_iter().collect();
-            while let Some(waiting) = open.last_mut() {
-                let Some(waiting) = waiting.next() else {
-                    open.pop();
-                    continue;
-                };
-                all.push(waiting.node.clone());
-                // The entries inside of a call that waits come after it.
-                let inside = left.shift_remove(&Some(waiting.node.entry.id.clone()));
-                open.extend(inside.map(|queue| queue.waiting.iter()));
-            }
+        let mut left: Map<_, _> = self.queues.iter().collect();
+        for parent in self.queues.keys().filter(|parent| !self.blocks(parent)) {
+            take_waiting(parent, &mut left, &mut all);
         }
         // Hostile streams nest calls in circles.
         let circles = left.values().flat_map(|queue| &queue.waiting);
-        all.extend(circles.map(|waiting| waiting.node.clone()));
+        all.extend(circles.map(|waiting| &waiting.node));
         all
     }
 
     /// Emits all entries that wait.
-    pub(super) fn end(&mut self, out: &mut Vec<Node>) {
+    pub(super) fn end(&mut self, emit: Emit<'_>) {
         self.is_ending = true;
         while !self.queues.is_empty() {
-            self.emit_oldest(out);
+            self.emit_oldest(emit);
         }
         self.is_ending = false;
     }
 
     /// Emits the entries inside of calls that were emitted already.
-    fn release(&mut self, out: &mut Vec<Node>) {
+    fn release(&mut self, emit: Emit<'_>) {
         let is_loose = |call: &&Option<Id>| call.is_some() && !self.blocks(call);
         let loose: Vec<_> = self.queues.keys().filter(is_loose).cloned().collect();
         for call in loose {
-            self.settle(&call, true, out);
+            self.settle(&call, true, emit);
         }
     }
 
     /// Notes that entries are inside of a call. Unless they are gathered, the call doesn't wait for its result any longer.
-    fn enter(&mut self, call: Option<&Id>, out: &mut Vec<Node>) {
-        let Some((call, outer)) = call.and_then(|call| Some((call, self.calls.get(call)?.clone()))) else {
-            return;
-        };
-        let waiting = self.queues.get_mut(&outer).map(|queue| &mut queue.waiting);
-        let Some(waiting) = waiting.into_iter().flatten().find(|waiting| waiting.is_of(call)) else {
-            return;
-        };
+    fn enter(&mut self, call: &Id, emit: Emit<'_>) {
+        let Some(outer) = self.calls.get(call).cloned() else { return };
+        let gathers = self.gathers;
+        let Some((waiting, _)) = self.awaiting_result(call) else { return };
         waiting.is_entered = true;
-        waiting.waits = self.gathers;
-        self.settle(&outer, false, out);
+        waiting.waits = gathers;
+        self.settle(&outer, false, emit);
     }
 
     /// Puts a result under its call, if that waits in the same queue; otherwise returns it.
     fn pair(&mut self, node: Node, bytes: usize) -> Option<Node> {
         let entry = &node.entry;
-        let Some(call) = entry.call.as_ref().filter(|call| self.calls.get(*call) == Some(&entry.parent))
-        else {
-            return Some(node);
-        };
-        let Some(queue) = self.queues.get_mut(&entry.parent) else { return Some(node) };
-        // Most results come soon after their calls.
-        let Some(waiting) = queue.waiting.iter_mut().rev().find(|waiting| waiting.is_of(call)) else {
-            return Some(node);
-        };
+        let is_beside = |call: &&Id| self.calls.get(*call) == Some(&entry.parent);
+        let Some(call) = entry.call.as_ref().filter(is_beside) else { return Some(node) };
+        let gathers = self.gathers;
+        let Some((waiting, queue_bytes)) = self.awaiting_result(call) else { return Some(node) };
         waiting.bytes += bytes;
-        queue.bytes += bytes;
-        let may_run = self.gathers && waiting.node.entry.action == Some(Action::Delegate);
+        *queue_bytes += bytes;
+        let may_run = gathers && waiting.node.entry.action == Some(Action::Delegate);
         waiting.waits = may_run && !waiting.is_entered && !entry.is_failed();
         waiting.node.result = Some(node.entry);
         None
     }
 
+    /// The call of this id and the size of its queue, if it waits for its result.
+    fn awaiting_result(&mut self, call: &Id) -> Option<(&mut WaitingCall, &mut usize)> {
+        let Queue { waiting, bytes } = self.queues.get_mut(self.calls.get(call)?)?;
+        let is_it = |waiting: &&mut WaitingCall| {
+            waiting.waits && waiting.node.result.is_none() && waiting.node.entry.id == *call
+        };
+        // Most results come soon after their calls.
+        Some((waiting.iter_mut().rev().find(is_it)?, bytes))
+    }
+
     /// Emits the entries inside of `parent` that need not wait any longer. `is_released`: whether those inside of a call that was emitted
     /// already need not wait for the next entry of the main thread.
-    fn settle(&mut self, parent: &Option<Id>, is_released: bool, out: &mut Vec<Node>) {
-        loop {
-            let Some(queue) = self.queues.get(parent) else { return };
+    fn settle(&mut self, parent: &Option<Id>, is_released: bool, emit: Emit<'_>) {
+        while let Some(queue) = self.queues.get(parent) {
             let most = if self.gathers { MAX_GATHERED } else { MAX_ENTRIES };
             let is_full = queue.waiting.len() > most || queue.bytes > MAX_BYTES;
             let is_blocked = self.blocks(parent);
             let is_held = self.gathers && parent.is_some() && !is_released;
             let is_done = queue.waiting.front().is_some_and(|front| !front.waits);
             if is_full && is_blocked {
-                self.emit_call(parent.as_ref(), out);
+                self.emit_call(parent.as_ref(), emit);
             } else if is_full || (is_done && !is_blocked && !is_held) {
-                self.emit_front(parent, out);
+                self.emit_front(parent, emit);
             } else {
                 return;
             }
@@ -225,7 +206,7 @@ impl Pairing {
     }
 
     /// Emits the call `parent`, the calls that it is inside of, and all entries before them.
-    fn emit_call(&mut self, parent: Option<&Id>, out: &mut Vec<Node>) {
+    fn emit_call(&mut self, parent: Option<&Id>, emit: Emit<'_>) {
         let mut chain: Vec<Id> = Vec::new();
         let mut next = parent.cloned();
         while let Some(call) = next.filter(|call| !chain.contains(call)) {
@@ -234,56 +215,54 @@ impl Pairing {
         }
         for call in chain.iter().rev() {
             while let Some(outer) = self.calls.get(call).cloned() {
-                if !self.queues.contains_key(&outer) {
-                    self.calls.shift_remove(call);
-                }
-                self.emit_front(&outer, out);
+                self.emit_front(&outer, emit);
             }
         }
     }
 
     /// Emits the queue that began to wait first.
-    fn emit_oldest(&mut self, out: &mut Vec<Node>) {
-        let Some(parent) = self.queues.first().map(|(parent, _)| parent.clone()) else { return };
-        self.emit_call(parent.as_ref(), out);
-        while self.queues.contains_key(&parent) {
-            self.emit_front(&parent, out);
-        }
+    fn emit_oldest(&mut self, emit: Emit<'_>) {
+        let Some(parent) = self.queues.keys().next().cloned() else { return };
+        self.emit_call(parent.as_ref(), emit);
+        while self.emit_front(&parent, emit) {}
     }
 
-    /// Emits the first entry that waits inside of `parent`, and the entries that waited for it.
-    fn emit_front(&mut self, parent: &Option<Id>, out: &mut Vec<Node>) {
-        let Some(queue) = self.queues.get_mut(parent) else { return };
-        let Some(WaitingCall { node, waits, bytes, .. }) = queue.waiting.pop_front() else {
-            self.queues.shift_remove(parent);
-            return;
-        };
+    /// Emits the first entry that waits inside of `parent`, and the entries that waited for it. Returns whether there was one.
+    fn emit_front(&mut self, parent: &Option<Id>, emit: Emit<'_>) -> bool {
+        let Some(queue) = self.queues.get_mut(parent) else { return false };
+        let Some(WaitingCall { node, waits, bytes, .. }) = queue.waiting.pop_front() else { return false };
         queue.bytes -= bytes;
         if queue.waiting.is_empty() {
             self.spare = self.queues.shift_remove(parent).unwrap_or_default();
         }
-        let entry = &node.entry;
-        let call = (entry.kind == Kind::Call).then(|| entry.id.clone());
-        let is_over = self.gathers && (self.is_ending || (node.result.is_some() && !waits));
+        let call = (node.entry.kind == Kind::Call).then(|| node.entry.id.clone());
         if let Some(call) = &call {
             self.calls.shift_remove(call);
         }
-        // Hostile streams nest calls in circles.
+        let is_over = self.gathers && (self.is_ending || (node.result.is_some() && !waits));
         self.nested += 1;
+        // Hostile streams nest calls in circles.
         let may_nest = self.nested < MAX_QUEUES;
-        if let Some(inside) = entry.call.clone().map(Some).filter(|inside| may_nest && inside != parent) {
+        let other_queue = |call: Option<Id>| call.map(Some).filter(|call| may_nest && call != parent);
+        if let Some(call) = other_queue(node.entry.call.clone()) {
             // Entries inside of the call come before its result.
-            while self.queues.contains_key(&inside) {
-                self.emit_front(&inside, out);
-            }
+            while self.emit_front(&call, emit) {}
         }
-        out.push(node);
-        if let Some(inside) = call.map(Some).filter(|inside| may_nest && inside != parent) {
-            while is_over && self.queues.contains_key(&inside) {
-                self.emit_front(&inside, out);
-            }
-            self.settle(&inside, true, out);
+        emit(node);
+        if let Some(call) = other_queue(call) {
+            while is_over && self.emit_front(&call, emit) {}
+            self.settle(&call, true, emit);
         }
         self.nested -= 1;
+        true
+    }
+}
+
+/// Moves the entries inside of `parent` from `left` to `all`, each followed by those inside of it.
+#[expect(clippy::ref_option, reason = "it is the key of a map")]
+fn take_waiting<'a>(parent: &Option<Id>, left: &mut Map<&'a Option<Id>, &'a Queue>, all: &mut Vec<&'a Node>) {
+    for waiting in left.shift_remove(parent).into_iter().flat_map(|queue| &queue.waiting) {
+        all.push(&waiting.node);
+        take_waiting(&Some(waiting.node.entry.id.clone()), left, all);
     }
 }

@@ -1,0 +1,64 @@
+//! Holds back the last nodes while the next part may join them.
+
+use crate::entry::{Entry, text_size};
+use crate::item::Kind;
+
+use super::{DocumentPart, Group, Node};
+
+/// The least number of notices in a part; fewer are read as quickly as a row that summarises them.
+const MIN_NODES: usize = 3;
+/// The most notices in a part.
+const MAX_NODES: usize = 256;
+/// The most bytes of their text.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The end of the document so far: consecutive notices, which more notices may join, or a call, which becomes the beginning of a nest
+/// if the next entry is inside of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tail {
+    nodes: Vec<Node>,
+    bytes: usize,
+}
+
+impl Tail {
+    /// Holds back a notice or a call, and emits the nodes before it unless they are notices that it joins.
+    pub(super) fn push(&mut self, node: Node, parts: &mut Vec<DocumentPart>) {
+        let bytes = text_size(&node.entry.view.body);
+        let is_notice = |node: &Node| node.entry.kind == Kind::Notice;
+        let has_room = self.nodes.len() < MAX_NODES && self.bytes + bytes <= MAX_BYTES;
+        if !(has_room && is_notice(&node) && self.nodes.last().is_some_and(is_notice)) {
+            self.release(parts);
+        }
+        self.bytes += bytes;
+        self.nodes.push(node);
+    }
+
+    /// Emits the nodes that are held back.
+    pub(super) fn release(&mut self, parts: &mut Vec<DocumentPart>) {
+        let Self { nodes, .. } = std::mem::take(self);
+        if nodes.len() < MIN_NODES {
+            parts.extend(nodes.into_iter().map(DocumentPart::Node));
+        } else {
+            parts.push(DocumentPart::Notices(nodes));
+        }
+    }
+
+    /// The call that is held back, if there is one.
+    pub(super) fn call(&self) -> Option<&Entry> {
+        self.nodes.last().map(|node| &*node.entry).filter(|entry| entry.kind == Kind::Call)
+    }
+
+    /// Removes and returns the call that is held back, if `entry` is directly inside of it.
+    pub(super) fn take_call_of(&mut self, entry: &Entry) -> Option<Node> {
+        let call = self.call().filter(|call| entry.parent.as_ref() == Some(&call.id))?;
+        if entry.depth == call.depth + 1 { self.nodes.pop() } else { None }
+    }
+}
+
+/// Whether an entry is a notice without a warning or failure.
+pub(super) fn is_plain_notice(entry: &Entry) -> bool {
+    entry.kind == Kind::Notice
+        && entry.view.mark == Some("notice")
+        && entry.group() == Group::Work
+        && !entry.is_failed()
+}
