@@ -29,9 +29,9 @@ pub use open_items::MAX_GROWING_FIELD;
 pub use totals::RunTotals;
 
 use calls::OpenCalls;
-use open_items::{OpenItems, keep_streamed, settle_input};
+use open_items::{OpenItem, keep_streamed, settle_input};
 use records::EarlyRecords;
-use text_hash::{TextHash, content_of, trimmed, trimmed_text};
+use text_hash::{TextHash, content_of, fact_hash, trimmed_text};
 use totals::RunCounts;
 
 /// How many replies are remembered that an outcome may repeat.
@@ -100,7 +100,8 @@ pub struct Session {
     counts: RunCounts,
     /// The usage of each message, by the hash of its id, oldest first.
     usages: Map<u64, Usage>,
-    open: OpenItems,
+    /// Items that may still grow, the oldest first, by the ids with which they were opened.
+    open: Map<Id, OpenItem>,
     /// The records so far in open replies that contain braces, by the reply's id.
     records: Map<Id, EarlyRecords>,
     /// Complete items that were opened again. They are counted as repeated; their complete repetition, which may follow, isn't.
@@ -143,7 +144,7 @@ impl Session {
 
     /// The totals of the run so far, over all of its turns.
     pub fn totals(&self) -> &RunTotals {
-        self.counts.totals()
+        &self.counts.totals
     }
 
     /// A call whose result hasn't come yet or is being formatted, or that has started a sub-agent, while it is remembered.
@@ -158,18 +159,18 @@ impl Session {
 
     /// An item that may still grow.
     pub fn open_item(&self, id: &Id) -> Option<&Item> {
-        self.open.get(id)
+        self.open.get(id).map(|open| &**open)
     }
 
     /// An item that may still grow, as formatters see it: a call whose input is being written has the part of the input that can be
     /// parsed, and the fact `partial`. Fields longer than [`MAX_GROWING_FIELD`] are visibly cut.
     pub fn growing(&self, id: &Id) -> Option<Cow<'_, Item>> {
-        self.open.growing(id)
+        self.open.get(id).map(OpenItem::growing)
     }
 
     /// The items that may still grow, as formatters see them, the oldest first.
     pub fn growing_items(&self) -> impl Iterator<Item = Cow<'_, Item>> {
-        self.open.ids().filter_map(|id| self.growing(id))
+        self.open.values().map(OpenItem::growing)
     }
 
     /// The calls of running sub-agents, in no order.
@@ -198,9 +199,10 @@ impl Session {
             Event::Hidden(item) => self.put(item, true, &mut each),
             Event::Open(item) => self.begin(item, &mut each),
             Event::Append { id, text } => {
-                if let Some(item) = self.open.append(&id, &text) {
-                    let may_have_records = item.kind == Kind::Reply
-                        && (text.contains(['{', '}']) || self.records.contains_key(&item.id));
+                if let Some(open) = self.open.get_mut(&id) {
+                    open.append(&text);
+                    let may_have_records = open.kind == Kind::Reply
+                        && (text.contains(['{', '}']) || self.records.contains_key(&open.id));
                     each(self, SessionChange::Grew(id.clone()));
                     if may_have_records {
                         self.find_early_records(&id, &mut each);
@@ -210,17 +212,17 @@ impl Session {
             }
             Event::Amend(item) => self.amend(item, &mut each),
             Event::Close { id, status } => {
-                if let Some(item) = self.open.take(&id) {
-                    self.close(item, status, &mut each);
+                if let Some(open) = self.open.shift_remove(&id) {
+                    self.close(open.item, status, &mut each);
                 }
             }
             Event::Drop(id) => {
-                if let Some(item) = self.open.take(&id) {
-                    let early = self.records.swap_remove(&item.id).unwrap_or_default();
+                if let Some(open) = self.open.shift_remove(&id) {
+                    let early = self.records.swap_remove(&open.id).unwrap_or_default();
                     for (id, _) in early.found {
                         each(self, SessionChange::Retracted(id));
                     }
-                    each(self, SessionChange::Dropped(item.id));
+                    each(self, SessionChange::Dropped(open.item.id));
                 }
             }
             Event::Retract { ids, notice } => {
@@ -237,8 +239,8 @@ impl Session {
 
     /// Ends the input: completes the open items, and adds notices about calls without a result and about the totals of several turns.
     pub fn end(&mut self, line: u64, mut each: impl FnMut(&Self, SessionChange<'_>)) {
-        while let Some(item) = self.open.take_oldest() {
-            self.close(item, Status::Cancelled, &mut each);
+        while let Some((_, open)) = self.open.shift_remove_index(0) {
+            self.close(open.item, Status::Cancelled, &mut each);
         }
         if self.open_calls() > 0 {
             let notice = self.calls.notice(line);
@@ -250,9 +252,9 @@ impl Session {
     }
 
     fn put(&mut self, mut item: Box<Item>, is_hidden: bool, each: TakeChange<'_>) {
-        let mut open = self.open.take(&item.id);
+        let mut open = self.open.shift_remove(&item.id);
         if let Some(open) = &mut open {
-            keep_streamed(open, &mut item);
+            keep_streamed(&mut open.item, &mut item);
         }
         let began_again = self.again.shift_remove(&item.id).is_some();
         let Some(text_hash) = self.assign_id(&mut item) else {
@@ -274,7 +276,7 @@ impl Session {
     }
 
     fn begin(&mut self, mut item: Box<Item>, each: TakeChange<'_>) {
-        if self.open.get(&item.id).is_some() {
+        if self.open.contains_key(&item.id) {
             return;
         }
         if self.seen.get(item.id.hash()).is_some() {
@@ -288,37 +290,37 @@ impl Session {
             return;
         }
         if self.open.len() >= self.budget.open_items
-            && let Some(oldest) = self.open.take_oldest()
+            && let Some((_, oldest)) = self.open.shift_remove_index(0)
         {
-            self.close(oldest, Status::Cancelled, each);
+            self.close(oldest.item, Status::Cancelled, each);
         }
         item.status = Status::Open;
         item.place = self.next_place(item.parent.as_ref());
         let id = item.id.clone();
-        self.open.open(item);
+        self.open.insert(id.clone(), OpenItem::new(item));
         each(self, SessionChange::Grew(id));
         self.bound(each);
     }
 
     fn amend(&mut self, item: Box<Item>, each: TakeChange<'_>) {
-        match self.open.amend(item) {
-            Ok(id) => {
-                each(self, SessionChange::Grew(id));
-                self.bound(each);
-            }
-            Err(item) => self.begin(item, each),
-        }
+        let Some(open) = self.open.get_mut(&item.id) else { return self.begin(item, each) };
+        let id = open.amend(item);
+        each(self, SessionChange::Grew(id));
+        self.bound(each);
     }
 
     /// Completes the parts that the longest open items have grown to, until all open items are within the budget. The rest of
     /// each becomes a separate item.
     fn bound(&mut self, each: TakeChange<'_>) {
-        while self.open.bytes() > self.budget.open_bytes {
-            let Some((id, part)) = self.open.take_longest_text() else { return };
+        while self.open.values().map(OpenItem::size).sum::<usize>() > self.budget.open_bytes {
+            let longest = self.open.iter_mut().max_by_key(|(_, open)| open.size());
+            let Some((id, part)) = longest.map(|(id, open)| (id.clone(), open.take_text())) else { return };
             let place = self.next_place(part.parent.as_ref());
             // The part stays shown, so the rest needs another id.
             let name = self.next_id(&id, &part.id);
-            self.open.rename(&id, name, place);
+            if let Some(rest) = self.open.get_mut(&id) {
+                (rest.item.id, rest.item.place) = (name, place);
+            }
             self.close(part, Status::Cancelled, each);
         }
     }
@@ -335,10 +337,8 @@ impl Session {
 
     /// The id of the rest of an item, after the part with the id `last`; `first` is the id of the first part.
     fn next_id(&self, first: &Id, last: &Id) -> Id {
-        let number = last
-            .as_str()
-            .strip_prefix(first.as_str())
-            .and_then(|count| count.strip_prefix('~')?.parse().ok());
+        let number = last.as_str().strip_prefix(first.as_str()).and_then(|rest| rest.strip_prefix('~'));
+        let number = number.and_then(|number| number.parse().ok());
         let is_free = |id: &Id| self.seen.get(id.hash()).is_none();
         let ids = (number.unwrap_or(1_u64) + 1..).map(|count| Id::from(format!("{first}~{count}")));
         ids.take(64).find(is_free).unwrap_or_else(|| last.clone())
@@ -412,23 +412,21 @@ impl Session {
             self.note_duration(&mut item);
         }
         self.counts.count(&item);
+        let parent = item.parent.as_ref();
         match item.kind {
             Kind::Call => {
                 self.was_interrupted = false;
                 if item.action() == Some(Action::Delegate) {
-                    let depth = self.depth(item.parent.as_ref()).saturating_add(1);
-                    self.scope(Some(&item.id)).depth = depth;
+                    self.scope(Some(&item.id)).depth = self.depth(parent).saturating_add(1);
                 }
             }
             Kind::Reply => {
                 self.was_interrupted = false;
-                self.note_reply(item.parent.as_ref(), text_hash);
+                self.note_reply(parent, text_hash);
             }
-            Kind::Notice if item.error => self.note_reply(item.parent.as_ref(), text_hash),
+            Kind::Notice if item.error => self.note_reply(parent, text_hash),
             Kind::Notice if is_shown_output(&item) => {
-                let words = item.fact("words").and_then(FactRef::str);
-                let text_hash = words.map_or(text_hash, |words| trimmed(&words).hash);
-                self.note_reply(item.parent.as_ref(), text_hash);
+                self.note_reply(parent, fact_hash(&item, "words").unwrap_or(text_hash));
             }
             // A job has ended: the answer of its sub-agent may have been shown already.
             Kind::Notice if item.fact("call").is_some() => {
@@ -438,25 +436,22 @@ impl Session {
             }
             Kind::Notice if item.is_event("interrupt") => self.was_interrupted = true,
             Kind::Outcome => {
-                let is_interrupted = std::mem::take(&mut self.was_interrupted) && item.error;
-                if is_interrupted {
+                if std::mem::take(&mut self.was_interrupted) && item.error {
                     item.data.push(("interrupted", Fact::Bool(true)));
                 }
                 let known = self.unrepeated.iter().position(|reply| Some(*reply) == text_hash);
-                let is_repeated = self.was_last_reply(None, text_hash) || known.is_some();
-                known.map(|known| self.unrepeated.remove(known));
-                mark_repeated(&mut item, is_repeated);
+                let known = known.and_then(|known| self.unrepeated.remove(known));
+                mark_repeated(&mut item, known.is_some() || self.was_last_reply(None, text_hash));
                 self.counts.settle(&mut item);
             }
             Kind::Result if item.action() == Some(Action::Delegate) => {
-                let answer = item.fact("answer").and_then(FactRef::str);
-                let answer = answer.map_or_else(|| trimmed_text(&item), |answer| trimmed(&answer));
-                let is_repeated = self.was_last_reply(item.call.as_ref(), answer.hash);
+                let answer = fact_hash(&item, "answer").unwrap_or_else(|| trimmed_text(&item).hash);
+                let is_repeated = self.was_last_reply(item.call.as_ref(), answer);
                 mark_repeated(&mut item, is_repeated);
             }
             Kind::Notice if item.is_event("session") => {
-                let now = [&self.facts.session, &self.facts.model, &self.facts.cwd, &self.facts.mode]
-                    .map(Clone::clone);
+                let Facts { session, model, cwd, mode, .. } = &self.facts;
+                let now = [session, model, cwd, mode].map(Clone::clone);
                 if self.announced.as_ref() == Some(&now) {
                     item.data.push(("minor", Fact::Bool(true)));
                 } else if self.announced.as_ref().is_some_and(|before| before[..3] == now[..3]) {

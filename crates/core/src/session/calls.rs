@@ -1,7 +1,6 @@
 //! The calls that have no result yet, and the last calls that started sub-agents, which may outlive the result.
 
 use std::collections::VecDeque;
-use std::fmt::Write;
 
 use crate::budget::Budget;
 use crate::item::{Action, Content, Does, Fact, Id, Item};
@@ -98,9 +97,8 @@ impl OpenCalls {
         self.detach_earlier(&kept);
         self.bytes += bytes;
         self.seen += 1;
-        if let Some(before) =
-            self.calls.insert(kept.id.clone(), OpenCall { item: kept, bytes, turn: self.seen })
-        {
+        let (id, call) = (kept.id.clone(), OpenCall { item: kept, bytes, turn: self.seen });
+        if let Some(before) = self.calls.insert(id, call) {
             self.bytes -= before.bytes;
         }
         if self.calls.len() > self.budget.calls || self.bytes > self.budget.call_bytes {
@@ -149,27 +147,22 @@ impl OpenCalls {
     pub(super) fn notice(&mut self, line: u64) -> Item {
         self.sort();
         let mut notice = Item::warning("open-calls", "open-calls", line);
-        let named: Vec<String> = self
-            .calls
-            .values()
-            .take(LISTED_CALLS)
-            .map(|call| format!("{} {}", call.item.tool.as_deref().unwrap_or("?"), call.item.id))
-            .collect();
+        let listed = || self.unanswered().take(LISTED_CALLS);
+        let name = |call: &Item| format!("{} {}", call.tool.as_deref().unwrap_or("?"), call.id);
+        let names: Vec<String> = listed().map(name).collect();
         let count = self.count();
-        let rest = count - named.len() as u64;
-        let mut text = named.join(", ");
-        if rest > 0 {
-            let _ = write!(text, " and {rest} more");
-        }
-        notice.text = Content::Own(text);
-        let ids = self.calls.keys().take(LISTED_CALLS).map(|id| Fact::Text(id.to_string()));
-        notice.data.extend([("calls", Fact::List(ids.collect())), ("count", Fact::Int(count.cast_signed()))]);
+        notice.text = Content::Own(match count - names.len() as u64 {
+            0 => names.join(", "),
+            rest => format!("{} and {rest} more", names.join(", ")),
+        });
+        let ids = listed().map(|call| Fact::Text(call.id.to_string())).collect();
+        notice.data.extend([("calls", Fact::List(ids)), ("count", Fact::Int(count.cast_signed()))]);
         notice
     }
 
     /// Sorts the calls in the order in which they came.
     fn sort(&mut self) {
-        self.calls.sort_by(|_, one, _, other| one.turn.cmp(&other.turn));
+        self.calls.sort_by_key(|_, call| call.turn);
     }
 }
 

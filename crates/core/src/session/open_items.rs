@@ -1,8 +1,8 @@
 //! Items that may still grow.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
-use super::Map;
 use super::text_hash::trimmed_text;
 use crate::item::{Content, Does, Fact, GrowingInput, Id, Item, Kind, Status};
 use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
@@ -10,77 +10,90 @@ use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
 /// The longest field of a growing input, in bytes of JSON. Of a longer field formatters get only the end.
 pub const MAX_GROWING_FIELD: usize = 16 << 10;
 
-/// Items that may still grow, the oldest first, by the ids with which they were opened.
-#[derive(Debug, Default)]
-pub(super) struct OpenItems(Map<Id, OpenItem>);
-
+/// An item that may still grow. It reads like the item as far as it has come.
 #[derive(Debug)]
-struct OpenItem {
-    item: Box<Item>,
+pub(super) struct OpenItem {
+    pub(super) item: Box<Item>,
     /// For a growing call, the index of the incomplete JSON in its text.
     input: Option<PartialJson>,
 }
 
-impl OpenItem {
-    /// Parses the new part of the JSON in the text of a call.
-    fn read_input(&mut self) {
-        if let (Kind::Call, Content::Own(text)) = (self.item.kind, &self.item.text) {
-            self.input.get_or_insert_with(|| PartialJson::new(MAX_GROWING_FIELD)).read(text);
-        }
+impl Deref for OpenItem {
+    type Target = Item;
+
+    fn deref(&self) -> &Item {
+        &self.item
     }
 }
 
-impl OpenItems {
-    pub(super) fn get(&self, id: &Id) -> Option<&Item> {
-        self.0.get(id).map(|open| &*open.item)
+impl OpenItem {
+    pub(super) fn new(item: Box<Item>) -> Self {
+        let mut open = Self { item, input: None };
+        open.read_input();
+        open
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = &Id> {
-        self.0.keys()
+    /// Parses the new part of the JSON in the text of a call.
+    fn read_input(&mut self) {
+        if let (Kind::Call, Content::Own(text)) = (self.kind, &self.item.text) {
+            self.input.get_or_insert_with(|| PartialJson::new(MAX_GROWING_FIELD)).read(text);
+        }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+    /// The size of the text that was streamed, in bytes.
+    pub(super) fn size(&self) -> usize {
+        match &self.text {
+            Content::Own(text) => text.len(),
+            _ => 0,
+        }
     }
 
-    /// Bytes of the text that was streamed, of all items.
-    pub(super) fn bytes(&self) -> usize {
-        self.0.values().map(|open| grown(&open.item)).sum()
-    }
-
-    /// An item as formatters see it; see [`Session::growing`](super::Session::growing).
-    pub(super) fn growing(&self, id: &Id) -> Option<Cow<'_, Item>> {
-        let OpenItem { item, input } = self.0.get(id)?;
+    /// The item as formatters see it; see [`Session::growing`](super::Session::growing). Of an input that isn't JSON, the end becomes the
+    /// text of the call.
+    pub(super) fn growing(&self) -> Cow<'_, Item> {
+        let Self { item, input } = self;
         let has_input = item.input.is_some() || matches!(item.does, Some(Does::Facts { .. }));
         if item.kind != Kind::Call || input.is_none() && has_input {
-            return Some(Cow::Borrowed(item));
+            return Cow::Borrowed(item);
         }
-        Some(Cow::Owned(with_input_so_far(item, input.as_ref())))
+        let text = if let Content::Own(text) = &item.text { text.as_str() } else { "" };
+        let mut so_far = item.copy_without_text();
+        so_far.data.retain(|(name, _)| *name != "partial");
+        so_far.data.push(("partial", Fact::Bool(true)));
+        so_far.growing = Some(Box::default());
+        if let Some((input, readable)) = input.as_ref().and_then(|input| Some((input, input.readable(text)?)))
+        {
+            let first = so_far.take_input(readable.record);
+            so_far.growing = (!input.is_whole()).then(|| {
+                let open = readable.open.map(|node| node + first);
+                let cuts = readable.cuts.into_iter().map(|(node, cut)| (node + first, cut)).collect();
+                Box::new(GrowingInput { open, cuts })
+            });
+        } else if let (true, Ok((nothing, _))) = (text.is_empty(), Record::read("{}")) {
+            so_far.take_input(nothing);
+        } else {
+            let start = text.len().saturating_sub(MAX_GROWING_FIELD);
+            let start = (start..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(start);
+            so_far.text = Content::Own(match start {
+                0 => text.to_owned(),
+                _ => [&left_out(start), "\n", &text[start..]].concat(),
+            });
+        }
+        Cow::Owned(so_far)
     }
 
-    /// Adds an item.
-    pub(super) fn open(&mut self, item: Box<Item>) {
-        let id = item.id.clone();
-        let mut open = OpenItem { item, input: None };
-        open.read_input();
-        self.0.insert(id, open);
+    /// Appends a piece to the text.
+    pub(super) fn append(&mut self, piece: &str) {
+        grow(&mut self.item, piece);
+        self.read_input();
     }
 
-    /// Appends a piece to the text of an item. Returns the item, if it is open.
-    pub(super) fn append(&mut self, id: &Id, piece: &str) -> Option<&Item> {
-        let open = self.0.get_mut(id)?;
-        grow(&mut open.item, piece);
-        open.read_input();
-        Some(&open.item)
-    }
-
-    /// Replaces the open item with the id of `item`. Its parent, place and line stay, and so does its text if `item` has none. Returns
-    /// the item's current id, or `item` itself as an error if none is open with its id.
-    pub(super) fn amend(&mut self, mut item: Box<Item>) -> Result<Id, Box<Item>> {
-        let Some(open) = self.0.get_mut(&item.id) else { return Err(item) };
-        let before = &mut open.item;
+    /// Replaces the item by one with the same id. Its parent, place and line stay, and so does its text if `item` has none. Returns the
+    /// item's current id.
+    pub(super) fn amend(&mut self, mut item: Box<Item>) -> Id {
+        let before = &mut self.item;
         if !matches!(item.text, Content::None) {
-            open.input = None;
+            self.input = None;
         } else if !matches!(before.text, Content::None) {
             // The text may be a span of the old record: make it an owned string.
             grow(before, "");
@@ -92,36 +105,16 @@ impl OpenItems {
             item.status = Status::Open;
         }
         let id = std::mem::replace(&mut item.id, before.id.clone());
-        open.item = item;
-        open.read_input();
-        Ok(id)
+        self.item = item;
+        self.read_input();
+        id
     }
 
-    /// Removes and returns an item.
-    pub(super) fn take(&mut self, id: &Id) -> Option<Box<Item>> {
-        self.0.shift_remove(id).map(|open| open.item)
-    }
-
-    /// Removes and returns the item that was opened first.
-    pub(super) fn take_oldest(&mut self) -> Option<Box<Item>> {
-        self.0.shift_remove_index(0).map(|(_, open)| open.item)
-    }
-
-    /// Splits the streamed text off the longest item, as an item that has the same id so far. Returns it with the id with which the
-    /// longest item was opened; `None` if no text was streamed.
-    pub(super) fn take_longest_text(&mut self) -> Option<(Id, Box<Item>)> {
-        let longest = self.0.iter_mut().max_by_key(|(_, open)| grown(&open.item));
-        let (id, OpenItem { item, input }) = longest.filter(|(_, open)| grown(&open.item) > 0)?;
-        *input = None;
-        let text = std::mem::take(&mut item.text);
-        Some((id.clone(), Box::new(Item { text, ..(**item).clone() })))
-    }
-
-    /// Changes the id and place of an open item: what it grows to from here on is a different item.
-    pub(super) fn rename(&mut self, id: &Id, name: Id, place: u32) {
-        if let Some(open) = self.0.get_mut(id) {
-            (open.item.id, open.item.place) = (name, place);
-        }
+    /// Splits off the text that was streamed, as an item that has the same id so far.
+    pub(super) fn take_text(&mut self) -> Box<Item> {
+        self.input = None;
+        let text = std::mem::take(&mut self.item.text);
+        Box::new(Item { text, ..(*self.item).clone() })
     }
 }
 
@@ -131,45 +124,6 @@ fn grow(item: &mut Item, piece: &str) {
     }
     if let Content::Own(text) = &mut item.text {
         text.push_str(piece);
-    }
-}
-
-/// An open call with the part of its input that can be parsed. An input that isn't JSON becomes the text of the call; of a long one only
-/// the end does.
-fn with_input_so_far(item: &Item, index: Option<&PartialJson>) -> Item {
-    let text = if let Content::Own(text) = &item.text { text.as_str() } else { "" };
-    let mut so_far = item.copy_without_text();
-    so_far.data.retain(|(name, _)| *name != "partial");
-    so_far.data.push(("partial", Fact::Bool(true)));
-    if let Some(readable) = index.and_then(|index| index.readable(text)) {
-        let first = so_far.take_input(readable.record);
-        let is_whole = index.is_some_and(PartialJson::is_whole);
-        so_far.growing = (!is_whole).then(|| {
-            let open = readable.open.map(|node| node + first);
-            let cuts = readable.cuts.into_iter().map(|(node, cut)| (node + first, cut)).collect();
-            Box::new(GrowingInput { open, cuts })
-        });
-        return so_far;
-    }
-    so_far.growing = Some(Box::default());
-    if let (true, Ok((nothing, _))) = (text.is_empty(), Record::read("{}")) {
-        so_far.take_input(nothing);
-        return so_far;
-    }
-    let start = text.len().saturating_sub(MAX_GROWING_FIELD);
-    let start = (start..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(start);
-    so_far.text = Content::Own(match start {
-        0 => text.to_owned(),
-        _ => [&left_out(start), "\n", &text[start..]].concat(),
-    });
-    so_far
-}
-
-/// The size of the text that was streamed of an item, in bytes.
-fn grown(item: &Item) -> usize {
-    match &item.text {
-        Content::Own(text) => text.len(),
-        _ => 0,
     }
 }
 

@@ -38,9 +38,9 @@ pub(super) fn trimmed_text(item: &Item) -> Trimmed {
     text.finish()
 }
 
-/// Like [`trimmed_text`], for a string.
-pub(super) fn trimmed(text: &str) -> Trimmed {
-    let mut hasher = TrimmedHasher::new();
-    let _ = hasher.write_str(text);
-    hasher.finish()
+/// The hash of the text of a fact, without the blanks around it, if the item has that fact.
+pub(super) fn fact_hash(item: &Item, name: &str) -> Option<TextHash> {
+    let mut text = TrimmedHasher::new();
+    let _ = text.write_str(&item.fact(name)?.str()?);
+    Some(text.finish().hash)
 }

@@ -26,7 +26,7 @@ pub struct RunTotals {
 /// Computes the totals as items become complete.
 #[derive(Debug, Default)]
 pub(super) struct RunCounts {
-    totals: RunTotals,
+    pub(super) totals: RunTotals,
     /// Prompts in the stream.
     prompts: u64,
     /// The number of failed calls at the last outcome.
@@ -38,10 +38,6 @@ pub(super) struct RunCounts {
 }
 
 impl RunCounts {
-    pub(super) fn totals(&self) -> &RunTotals {
-        &self.totals
-    }
-
     /// Counts a complete item.
     pub(super) fn count(&mut self, item: &Item) {
         match item.kind {
