@@ -4,6 +4,7 @@
 //! and is followed at once by a complete one, two records without a line feed between them, runs of NUL.
 //! Complete records are recovered, and the rest is kept as damage to be reported.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::str::Utf8Chunk;
 use std::sync::Arc;
@@ -40,19 +41,17 @@ pub enum LineReading {
     Oversized(u64),
 }
 
-/// The parts of a damaged line, in order. A line may contain very many records, so each is parsed only when the iterator reaches it.
+/// The parts of a damaged line, in order: records, and the damage between them. A line may contain very many records, so each is parsed
+/// only when the iterator reaches it.
 #[derive(Clone, Debug)]
 pub struct LineParts {
     text: String,
-    found: Vec<PartSpan>,
-}
-
-/// The position of a part.
-#[derive(Clone, Debug)]
-struct PartSpan {
-    span: Range<usize>,
-    /// For damage, whether it is the beginning of a record; `None` for a record.
-    incomplete: Option<bool>,
+    /// The ranges of the records that the iterator hasn't returned yet.
+    records: VecDeque<Range<usize>>,
+    /// The end of the last part that was returned, and of the blanks after it if it is a record.
+    at: usize,
+    /// Whether the damage after the last record is the beginning of a record.
+    incomplete: bool,
 }
 
 impl LineParts {
@@ -63,8 +62,7 @@ impl LineParts {
 
     /// The records that the iterator hasn't returned yet.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
-        let records = self.found.iter().rev().filter(|found| found.incomplete.is_none());
-        records.filter_map(|found| Some(Record::read(&self.text[found.span.clone()]).ok()?.0))
+        self.records.iter().filter_map(|span| Some(Record::read(&self.text[span.clone()]).ok()?.0))
     }
 }
 
@@ -72,15 +70,18 @@ impl Iterator for LineParts {
     type Item = LinePart;
 
     fn next(&mut self) -> Option<LinePart> {
-        let PartSpan { span, incomplete } = self.found.pop()?;
-        if let Some(incomplete) = incomplete {
+        let end = self.records.front().map_or(self.text.len(), |record| record.start);
+        let damage = &self.text[std::mem::replace(&mut self.at, end)..end];
+        if !damage.trim().is_empty() {
             // Often the whole line is damage: avoid a copy.
-            let is_all = span == (0..self.text.len());
-            let text = if is_all { std::mem::take(&mut self.text) } else { self.text[span].to_owned() };
-            return Some(LinePart::Damage { text, incomplete });
+            let is_all = damage.len() == self.text.len();
+            let text = if is_all { std::mem::take(&mut self.text) } else { damage.to_owned() };
+            self.at = self.at.min(self.text.len());
+            return Some(LinePart::Damage { text, incomplete: self.incomplete && self.records.is_empty() });
         }
-        let (record, _) = Record::read(&self.text[span]).ok()?;
-        Some(LinePart::Record(record))
+        let span = self.records.pop_front()?;
+        self.at = span.end + blanks(&self.text[span.end..]);
+        Some(LinePart::Record(Record::read(&self.text[span]).ok()?.0))
     }
 }
 
@@ -152,7 +153,7 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
     if text.as_bytes().trim_ascii().is_empty() {
         return LineReading::Text(text);
     }
-    let mut found = Vec::new();
+    let mut records = VecDeque::new();
     // In a log, a timestamp may precede the record.
     let start = stamp(&text);
     let mut at = start;
@@ -166,9 +167,8 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
         let read = match Record::read(&text[next..]) {
             Ok((record, used)) => {
                 if is_boundary && is_container(&record) || claim(record.root()) {
-                    push_damage(&mut found, &text, damage_from..next, false);
                     let end = next + used;
-                    found.push(PartSpan { span: next..end, incomplete: None });
+                    records.push_back(next..end);
                     damage_from = end + blanks(&text[end..]);
                     at = damage_from;
                     incomplete = false;
@@ -182,12 +182,10 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
         };
         budget = budget.saturating_sub(read);
     }
-    if found.is_empty() && !looks_like_json(&text) {
+    if records.is_empty() && !looks_like_json(&text) {
         return LineReading::Text(text);
     }
-    push_damage(&mut found, &text, damage_from..text.len(), incomplete);
-    found.reverse();
-    LineReading::Parts(LineParts { text, found })
+    LineReading::Parts(LineParts { text, records, at: 0, incomplete })
 }
 
 /// Returns the offset after an RFC 3339 timestamp and a tab or blank at the start of a log line, or 0 if there is none.
@@ -237,12 +235,6 @@ fn is_container(record: &Record) -> bool {
 
 fn blanks(text: &str) -> usize {
     text.len() - text.trim_start_matches([' ', '\t', '\r', '\n']).len()
-}
-
-fn push_damage(found: &mut Vec<PartSpan>, text: &str, span: Range<usize>, incomplete: bool) {
-    if !text[span.clone()].trim().is_empty() {
-        found.push(PartSpan { span, incomplete: Some(incomplete) });
-    }
 }
 
 /// Whether a text was meant to be a record: it begins or ends like one, or consists of NUL bytes that a crash left.
