@@ -92,8 +92,8 @@ impl Document {
 
     /// The updates that a sink at `revision` lacks, in the order of revisions; from 0 they are the whole document.
     pub fn since(&self, revision: u64) -> Vec<Update> {
-        let news = self.updates.values().filter(|update| update.revision > revision);
-        let mut updates: Vec<Update> = news.cloned().collect();
+        let is_new = |update: &&Update| update.revision > revision;
+        let mut updates: Vec<_> = self.updates.values().filter(is_new).cloned().collect();
         // The sort is stable: within a revision, dropped entries are first, and others stay in the order in which they were first shown.
         updates.sort_by_key(|update| (update.revision, update.entry().is_some()));
         updates
@@ -115,16 +115,13 @@ impl Document {
         let mut left = inside.remove(&None).unwrap_or_default();
         while let Some(entry) = left.pop() {
             left.extend(inside.remove(&Some(&entry.id)).unwrap_or_default());
-            let is_under = self.call_of(entry).is_some();
-            match nodes.last_mut() {
-                Some(call)
-                    if is_under && call.result.is_none() && Some(&call.entry.id) == entry.call.as_ref() =>
-                {
-                    call.result = Some(Box::new(entry.clone()));
-                }
-                _ => {
-                    let relation = if is_under { Relation::Below } else { Relation::Own };
-                    nodes.push(Node { relation, ..Node::from(entry.clone()) });
+            let call = self.call_of(entry);
+            let mut node = Node::from(entry.clone());
+            match nodes.last_mut().filter(|last| call == Some(&last.entry.id) && last.result.is_none()) {
+                Some(last) => last.result = Some(node.entry),
+                None => {
+                    node.relation = call.map_or(Relation::Own, |_| Relation::Below);
+                    nodes.push(node);
                 }
             }
         }

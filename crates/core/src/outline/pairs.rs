@@ -158,11 +158,10 @@ impl Pairing {
 
     /// Puts a result under its call, if that waits in the same queue; otherwise returns it.
     fn pair(&mut self, node: Node, bytes: usize) -> Option<Node> {
-        let entry = &node.entry;
-        let is_beside = |call: &&Id| self.calls.get(*call) == Some(&entry.parent);
-        let Some(call) = entry.call.as_ref().filter(is_beside) else { return Some(node) };
-        let gathers = self.gathers;
-        let Some((waiting, queue_bytes)) = self.awaiting_result(call) else { return Some(node) };
+        let (entry, gathers) = (&node.entry, self.gathers);
+        let call = entry.call.as_ref().filter(|call| self.calls.get(*call) == Some(&entry.parent));
+        let waiting = call.and_then(|call| self.awaiting_result(call));
+        let Some((waiting, queue_bytes)) = waiting else { return Some(node) };
         waiting.bytes += bytes;
         *queue_bytes += bytes;
         let may_run = gathers && waiting.node.entry.action == Some(Action::Delegate);
