@@ -155,7 +155,7 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
     }
     let mut records = VecDeque::new();
     // In a log, a timestamp may precede the record.
-    let start = stamp(&text);
+    let start = stamp(&text).unwrap_or(0);
     let mut at = start;
     let mut damage_from = 0;
     // Each attempt at a false start may read far: their sum is limited, so that the time stays linear.
@@ -188,30 +188,24 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
     LineReading::Parts(LineParts { text, records, at: 0, incomplete })
 }
 
-/// Returns the offset after an RFC 3339 timestamp and a tab or blank at the start of a log line, or 0 if there is none.
-fn stamp(text: &str) -> usize {
-    const FORM: &[u8] = b"0000-00-00T00:00:00";
-    let is_digit = |byte: &u8| byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    let fits = |(byte, form): (&u8, &u8)| {
-        if *form == b'0' { is_digit(byte) } else { byte.eq_ignore_ascii_case(form) }
+/// Returns the offset after an RFC 3339 timestamp and a tab or blank at the start of a log line, if there is one.
+fn stamp(text: &str) -> Option<usize> {
+    const FORM: &str = "0000-00-00T00:00:00";
+    let (time, rest) = text.split_at_checked(FORM.len())?;
+    let fits = |(byte, form): (u8, u8)| {
+        if form == b'0' { byte.is_ascii_digit() } else { byte.eq_ignore_ascii_case(&form) }
     };
-    if bytes.len() < FORM.len() || !bytes.iter().zip(FORM).all(fits) {
-        return 0;
+    if !time.bytes().zip(FORM.bytes()).all(fits) {
+        return None;
     }
-    let mut rest = &bytes[FORM.len()..];
-    if let [b'.', fraction @ ..] = rest {
-        rest = &fraction[fraction.iter().take_while(|byte| is_digit(byte)).count()..];
-    }
-    rest = match rest {
-        [b'Z' | b'z', rest @ ..] => rest,
-        [b'+' | b'-', zone @ ..] if zone.len() > 5 && zone[2] == b':' => &zone[5..],
-        _ => return 0,
+    let fraction = rest.strip_prefix('.');
+    let rest = fraction.map_or(rest, |digits| digits.trim_start_matches(|ch: char| ch.is_ascii_digit()));
+    let rest = if let Some(zone) = rest.strip_prefix(['+', '-']) {
+        zone.get(5..).filter(|_| zone.as_bytes()[2] == b':')?
+    } else {
+        rest.strip_prefix(['Z', 'z'])?
     };
-    match rest {
-        [b'\t' | b' ', rest @ ..] => bytes.len() - rest.len(),
-        _ => 0,
-    }
+    Some(text.len() - rest.strip_prefix(['\t', ' '])?.len())
 }
 
 /// Returns the offset at which the next record may begin: right at `boundary`, the end of the last record, else at a brace and a quote.
