@@ -135,7 +135,7 @@ impl OpenCalls {
 
     /// Forgets the older half of the calls without a result: half at a time, to keep this cheap.
     fn forget(&mut self) {
-        self.sort();
+        self.calls.sort_by_key(|_, call| call.turn);
         let half = self.calls.len().div_ceil(2);
         for (_, call) in self.calls.drain(..half) {
             self.bytes -= call.bytes;
@@ -145,7 +145,7 @@ impl OpenCalls {
 
     /// The notice about the calls without a result: it names the first and counts the rest.
     pub(super) fn notice(&mut self, line: u64) -> Item {
-        self.sort();
+        self.calls.sort_by_key(|_, call| call.turn);
         let mut notice = Item::warning("open-calls", "open-calls", line);
         let listed = || self.unanswered().take(LISTED_CALLS);
         let name = |call: &Item| format!("{} {}", call.tool.as_deref().unwrap_or("?"), call.id);
@@ -158,11 +158,6 @@ impl OpenCalls {
         let ids = listed().map(|call| Fact::Text(call.id.to_string())).collect();
         notice.data.extend([("calls", Fact::List(ids)), ("count", Fact::Int(count.cast_signed()))]);
         notice
-    }
-
-    /// Sorts the calls in the order in which they came.
-    fn sort(&mut self) {
-        self.calls.sort_by_key(|_, call| call.turn);
     }
 }
 
