@@ -179,7 +179,7 @@ pub type TitleOf<'a> = &'a mut dyn FnMut(&Id) -> Option<Line>;
 /// Turns entries into the parts of a document, as they come.
 #[derive(Debug, Default)]
 pub struct Outline {
-    pairs: Option<Pairing>,
+    pairs: Pairing,
     end: NodePlacement,
 }
 
@@ -215,10 +215,8 @@ struct SubagentStart {
 impl Outline {
     /// An outline without entries.
     pub fn new(options: OutlineOptions) -> Self {
-        Self {
-            pairs: options.pairs.then(|| Pairing::new(options.gathers())),
-            end: NodePlacement { options, ..NodePlacement::default() },
-        }
+        let end = NodePlacement { options, ..NodePlacement::default() };
+        Self { pairs: Pairing::new(options), end }
     }
 
     /// Adds the next entry, in the order of completion, and appends the parts that it completes to `parts`.
@@ -229,7 +227,6 @@ impl Outline {
         parts: &mut Vec<DocumentPart>,
     ) {
         let (Self { pairs, end }, mut node) = (self, Node::from(entry));
-        let Some(pairs) = pairs else { return end.node(node, title_of, parts) };
         // When the result is emitted, its call may be forgotten.
         let call = node.entry.call.as_ref().filter(|_| pairs.is_apart_from_call(&node.entry));
         if let Some(title) = call.and_then(&mut *title_of) {
@@ -245,9 +242,10 @@ impl Outline {
         title_of: TitleOf<'_>,
         parts: &mut Vec<DocumentPart>,
     ) {
-        match self.pairs {
-            None => self.end.place(Node::from(entry), parts),
-            Some(_) => self.push(entry, title_of, parts),
+        if self.end.options.pairs {
+            self.push(entry, title_of, parts);
+        } else {
+            self.end.place(Node::from(entry), parts);
         }
     }
 
@@ -259,7 +257,7 @@ impl Outline {
     ) -> Vec<Node> {
         let mut end = self.end.clone();
         let mut parts = Vec::new();
-        let waiting = self.pairs.iter().flat_map(Pairing::waiting).cloned();
+        let waiting = self.pairs.waiting().into_iter().cloned();
         for node in waiting.chain(growing.into_iter().map(Node::from)) {
             end.node(node, title_of, &mut parts);
         }
@@ -298,9 +296,7 @@ impl Outline {
     /// Ends the document: appends everything that waits to `parts`.
     pub fn end(&mut self, title_of: TitleOf<'_>, parts: &mut Vec<DocumentPart>) {
         let Self { pairs, end } = self;
-        if let Some(pairs) = pairs {
-            pairs.end(&mut |node| end.node(node, title_of, parts));
-        }
+        pairs.end(&mut |node| end.node(node, title_of, parts));
         end.finish(parts);
     }
 }

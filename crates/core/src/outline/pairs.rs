@@ -17,7 +17,7 @@ use crate::entry::{Entry, text_size};
 use crate::item::{Action, Id, Kind};
 use crate::session::Map;
 
-use super::Node;
+use super::{Node, OutlineOptions};
 
 /// How many entries of one parent may wait.
 const MAX_ENTRIES: usize = 256;
@@ -33,6 +33,8 @@ const MAX_QUEUES: usize = 64;
 /// The entries that wait, by the call that they are inside of.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
+    /// Whether calls wait for their results.
+    pairs: bool,
     /// Whether the entries inside of a call wait with it for its result.
     gathers: bool,
     /// Whether all entries are being emitted.
@@ -68,9 +70,9 @@ type Emit<'a> = &'a mut dyn FnMut(Node);
 
 #[expect(clippy::ref_option, reason = "what an entry is inside of is the key of a map, and is cloned as one")]
 impl Pairing {
-    /// No entries yet. `gathers`: whether the entries inside of a call wait with it.
-    pub(super) fn new(gathers: bool) -> Self {
-        Self { gathers, ..Self::default() }
+    /// No entries yet.
+    pub(super) fn new(options: OutlineOptions) -> Self {
+        Self { pairs: options.pairs, gathers: options.gathers(), ..Self::default() }
     }
 
     /// Whether an entry is a result that would have to wait apart from its call.
@@ -82,7 +84,8 @@ impl Pairing {
     /// Adds the next entry, in the order of completion.
     pub(super) fn push(&mut self, node: Node, emit: Emit<'_>) {
         let entry = &node.entry;
-        let waits = entry.kind == Kind::Call && (self.gathers || entry.action != Some(Action::Delegate));
+        let may_wait = self.pairs && (self.gathers || entry.action != Some(Action::Delegate));
+        let waits = may_wait && entry.kind == Kind::Call;
         if self.queues.is_empty() && !waits {
             return emit(node);
         }
