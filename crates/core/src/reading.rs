@@ -166,7 +166,7 @@ fn recover(text: String, scanned: usize, claim: impl Fn(Value<'_>) -> bool) -> L
         let is_boundary = next == damage_from || next == start;
         let read = match Record::read(&text[next..]) {
             Ok((record, used)) => {
-                if is_boundary && is_container(&record) || claim(record.root()) {
+                if is_boundary || claim(record.root()) {
                     let end = next + used;
                     records.push_back(next..end);
                     damage_from = end + blanks(&text[end..]);
@@ -210,21 +210,13 @@ fn stamp(text: &str) -> Option<usize> {
 
 /// Returns the offset at which the next record may begin: right at `boundary`, the end of the last record, else at a brace and a quote.
 fn next_start(text: &str, at: usize, boundary: usize) -> Option<usize> {
+    let is_boundary = at == boundary;
+    let at = if is_boundary && at == 0 { blanks(text) } else { at };
     let rest = text.get(at..)?;
-    if at == boundary {
-        let blank = blanks(rest);
-        if at == 0 && blank > 0 {
-            return next_start(text, blank, blank);
-        }
-        if rest.starts_with(['{', '[']) {
-            return Some(at);
-        }
+    if is_boundary && rest.starts_with(['{', '[']) {
+        return Some(at);
     }
     memchr::memmem::find(rest.as_bytes(), b"{\"").map(|offset| at + offset)
-}
-
-fn is_container(record: &Record) -> bool {
-    record.text().trim_start().starts_with(['{', '['])
 }
 
 fn blanks(text: &str) -> usize {
