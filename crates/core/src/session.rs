@@ -182,7 +182,7 @@ impl Session {
     pub fn depth(&self, parent: Option<&Id>) -> u16 {
         match parent {
             None => 0,
-            Some(id) => self.inside.get(id).map_or(1, |inside| inside.depth.max(1)),
+            Some(id) => self.inside.get(id).map_or(1, |inside| inside.depth),
         }
     }
 

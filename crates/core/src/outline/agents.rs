@@ -34,8 +34,8 @@ pub struct Subagent {
 /// The sub-agents that have appeared, by the calls that started them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AgentNumbers {
+    /// The oldest first, so the last has the highest number.
     known: Map<Id, Arc<Subagent>>,
-    last: u32,
 }
 
 impl AgentNumbers {
@@ -71,8 +71,7 @@ impl AgentNumbers {
         if self.known.len() == MAX_AGENTS {
             self.known.shift_remove_index(0);
         }
-        self.last = self.last.saturating_add(1);
-        let number = self.last;
+        let number = self.known.last().map_or(0, |(_, last)| last.number).saturating_add(1);
         let name = name(&title).map(|name| {
             let is_taken = self.known.values().any(|other| other.name.as_ref() == Some(&name));
             if is_taken { Text::clean_owned(format!("{} #{number}", &*name)) } else { name }
