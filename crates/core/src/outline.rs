@@ -397,7 +397,7 @@ impl NodePlacement {
         self.part(DocumentPart::Node(node), parts);
     }
 
-    /// Emits a part, or holds it back if the next one may become part of it.
+    /// Emits a part, or holds it back if the next one may join it.
     fn part(&mut self, part: DocumentPart, parts: &mut Vec<DocumentPart>) {
         let options = self.options;
         match part {
@@ -418,7 +418,7 @@ impl NodePlacement {
         let entry = &node.entry;
         let depth = depth(entry);
         let is_inside = depth == 0 || self.inside.last() == entry.parent.as_ref();
-        if self.inside.len() != depth || !is_inside {
+        if !(is_inside && self.inside.len() == depth) {
             let path = self.path(entry);
             let same = path.iter().zip(&self.inside).take_while(|(one, other)| one == other).count();
             self.unnest(same, parts);
@@ -443,7 +443,7 @@ impl NodePlacement {
         }
     }
 
-    /// The calls that an entry of this depth is inside of, the outermost first. A call that is no longer known is replaced by that of the
+    /// The calls that an entry is inside of, the outermost first. A call that is no longer known is replaced by that of the
     /// open nest at its depth.
     fn path(&self, entry: &Entry) -> Vec<Id> {
         let Some(parent) = &entry.parent else { return Vec::new() };
