@@ -216,9 +216,9 @@ impl Pairing {
             chain.push(call);
         }
         for call in chain.iter().rev() {
-            while let Some(outer) = self.calls.get(call).cloned() {
-                self.emit_front(&outer, emit);
-            }
+            while let Some(outer) = self.calls.get(call).cloned()
+                && self.emit_front(&outer, emit)
+            {}
         }
     }
 
