@@ -16,7 +16,6 @@ mod change_context;
 mod decode;
 mod detect;
 mod format;
-mod further_output;
 mod growing;
 mod head;
 mod heading;
@@ -26,6 +25,7 @@ mod result_of_call;
 mod session;
 mod start;
 mod step;
+mod text_sink;
 mod titles;
 mod update;
 mod write;
@@ -50,12 +50,12 @@ pub use growing::GROWING_TEXT;
 pub use open::{OpenAgent, OpenNodes};
 pub use pace::LivePace;
 pub use session::SessionStage;
-pub use step::{InputCount, Step};
+pub use step::Step;
 
 use change_context::ChangeContext;
-use format::{EntryStage, FormatStage};
-use further_output::FurtherOutput;
+use format::{EntryStage, FormatStage, OutputSetup};
 use start::Start;
+use text_sink::TextSink;
 
 /// The kind of output that a pipeline produces.
 pub enum Output {
@@ -168,40 +168,32 @@ pub struct Pipeline {
 impl Pipeline {
     /// Creates a pipeline.
     pub fn new(setup: Setup) -> Self {
-        let Setup {
-            dialects,
-            presentation,
+        let Setup { presentation, max_line, budget, is_whole, holds_head, .. } = setup;
+        let may_wait = is_whole || setup.shows_open;
+        let options = OutputSetup { presentation, budget, is_whole, may_wait, holds_head };
+        let main = EntryStage::new(setup.profile, setup.output, options, None);
+        let mut outputs = vec![FormatStage::new(main)];
+        let mut settles: Vec<_> = setup.settle.map(|settle| (0, settle)).into_iter().collect();
+        for Sink { profile, output, settle, take, take_head } in setup.also {
+            settles.extend(settle.map(|settle| (outputs.len(), settle)));
+            let options = OutputSetup { may_wait: is_whole, holds_head: take_head.is_some(), ..options };
+            let sink = TextSink::new(take, take_head);
+            outputs.push(FormatStage::new(EntryStage::new(profile, output, options, Some(sink))));
+        }
+        let dialect = setup.dialect.as_deref();
+        let decode = DecodeStage::new(
+            setup.dialects,
+            setup.dialect_plugins,
             dialect,
-            dialect_plugins,
+            setup.subagents,
             max_line,
             budget,
-            profile,
-            output,
-            is_whole,
-            shows_open,
-            subagents,
-            settle,
-            holds_head,
-            also,
-        } = setup;
-        let may_wait = is_whole || shows_open;
-        let main = EntryStage::new(profile, output, presentation, may_wait, holds_head, is_whole, budget);
-        let mut settles: Vec<_> = settle.map(|settle| (0, settle)).into_iter().collect();
-        let mut others = Vec::new();
-        for (number, sink) in (1..).zip(also) {
-            let Sink { profile, output, settle, take, take_head } = sink;
-            let holds_head = take_head.is_some();
-            let stage =
-                EntryStage::new(profile, output, presentation, is_whole, holds_head, is_whole, budget);
-            settles.extend(settle.map(|settle| (number, settle)));
-            others.push(FurtherOutput::new(FormatStage::new(stage), take, take_head));
-        }
-        let dialect = dialect.as_deref();
+        );
         Self {
             framer: Framer::new(max_line),
             start: Start::new(dialect, settles),
-            decode: DecodeStage::new(dialects, dialect_plugins, dialect, subagents, max_line, budget),
-            session: SessionStage::new(budget, FormatStage::new(main), others),
+            decode,
+            session: SessionStage::new(budget, outputs),
         }
     }
 
@@ -262,13 +254,13 @@ impl Pipeline {
     /// The facts about the whole run, once the input has ended, if the writer of the main output wants them
     /// ([`crate::writer::Wants::head`]).
     pub fn document_head(&self) -> Option<&DocumentHead> {
-        self.session.main.entries.writer.document_head()
+        self.session.main().writer.head.as_deref()
     }
 
     /// Writes the head of the document, which belongs before all text of the main output, if the writer has one and
     /// [`Setup::holds_head`] is set. Call it once, after [`Self::finish`].
     pub fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.session.main.entries.writer.head(out)
+        self.session.main_mut().writer.head(out)
     }
 
     /// Returns the changes since the last call, in the order in which each entry first changed.
@@ -283,18 +275,18 @@ impl Pipeline {
 
     /// Like [`Self::take_updates`], of any output: 0 is the main one, 1 the first of [`Setup::also`].
     pub fn take_updates_of(&mut self, output: usize) -> Vec<Update> {
-        let (stage, session) = self.session.output(output);
-        stage.map(|stage| stage.take_updates(session)).unwrap_or_default()
+        let SessionStage { session, outputs, .. } = &mut self.session;
+        outputs.get_mut(output).map(|output| output.take_updates(session)).unwrap_or_default()
     }
 
     /// Like [`Self::take_updates`], without the growing items: cheap enough to be called after every read.
     pub fn take_finished(&mut self) -> Vec<Update> {
-        self.session.main.entries.take_finished()
+        self.session.main_mut().take_finished()
     }
 
     /// Whether something has grown since the last [`Self::take_updates`].
     pub fn has_grown(&self) -> bool {
-        self.session.main.has_grown()
+        self.session.outputs[0].has_grown()
     }
 
     /// Continues with the profile and the output of another setup, from the next event on. Text that was written remains; the session,
@@ -303,43 +295,45 @@ impl Pipeline {
     /// outputs don't change.
     pub fn replace(&mut self, setup: Setup, writer: bool, out: &mut dyn Write) -> fmt::Result {
         let Setup { profile, output, .. } = setup;
-        let SessionStage { session, main, .. } = &mut self.session;
-        main.replace(profile, output, writer, &mut ChangeContext { session, out })
+        let SessionStage { session, outputs, .. } = &mut self.session;
+        outputs[0].replace(profile, output, writer, &mut ChangeContext { session, out })
     }
 
     /// The nodes of the main output that aren't final, in the order in which they would be written: entries that wait for others, and
     /// growing items in their current state; and the running sub-agents, each with the title of its call. For an output with a writer
     /// and [`Setup::shows_open`].
     pub fn open_nodes(&mut self) -> OpenNodes {
-        let SessionStage { session, main, .. } = &mut self.session;
-        main.open_nodes(session)
+        let SessionStage { session, outputs, .. } = &mut self.session;
+        outputs[0].open_nodes(session)
     }
 
     /// Writes nodes as they would follow the text of the main output, and leaves the writer's state unchanged: see
     /// [`LiveWriter::preview`](crate::writer::LiveWriter::preview).
     pub fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
-        self.session.main.entries.writer.preview(nodes, rows, out)
+        self.session.main_mut().writer.live().map_or(Ok(()), |live| live.preview(nodes, rows, out))
     }
 
     /// Sets the width, in columns, at which the main output wraps rows from here on, if it wraps them.
     pub fn set_width(&mut self, columns: usize) {
-        self.session.main.entries.writer.set_width(columns);
+        if let Some(live) = self.session.main_mut().writer.live() {
+            live.set_width(columns);
+        }
     }
 
     /// The revision: the number of lines applied so far, plus one once the input has ended. The entries shown at a given revision are
     /// the same in every process, at any pace.
     pub fn revision(&self) -> u64 {
-        self.session.main.entries.revision()
+        self.session.main().revision()
     }
 
     /// The counts of the main output so far.
     pub fn report(&self) -> &Report {
-        &self.session.main.entries.report
+        &self.session.main().report
     }
 
     /// The counts of each further output so far, in the order of [`Setup::also`].
     pub fn other_reports(&self) -> impl Iterator<Item = &Report> {
-        self.session.others.iter().map(|other| &other.stage.entries.report)
+        self.session.outputs[1..].iter().map(|output| &output.entries.report)
     }
 
     /// All items so far, and the facts of the run.

@@ -1,7 +1,5 @@
 //! Decodes lines into steps. Nothing here depends on the session or its outputs, so it can run ahead on another thread.
 
-use std::sync::Arc;
-
 use crate::budget::Budget;
 use crate::dialect::{DialectPlugin, Dialects, Input};
 use crate::event::Event;
@@ -11,7 +9,7 @@ use crate::json::{self, Record};
 use crate::reading::{LinePart, LineReading};
 
 use super::detect::{ChosenDialect, Detection};
-use super::step::{InputCount, Step};
+use super::step::Step;
 
 /// Notices about damaged records that are shown; further ones are counted.
 pub(super) const SHOWN_DAMAGE: u64 = 20;
@@ -80,7 +78,7 @@ impl DecodeStage {
             frames,
             |value| dialects.is_event(value),
             |line, reading| {
-                each(Step::Count(InputCount::Line(line)));
+                each(Step::Count(|report| report.lines += 1));
                 self.read(line, reading, None, each);
             },
         );
@@ -105,9 +103,7 @@ impl DecodeStage {
         if let Some(dialect) = &mut self.dialect {
             dialect.decoder.end(&mut events);
         }
-        for event in events {
-            each(Step::Event(event));
-        }
+        events.into_iter().map(Step::Event).for_each(each);
     }
 
     /// Emits the steps of a line. `parent`: the call whose sub-agent's file the line is from, if any.
@@ -119,24 +115,21 @@ impl DecodeStage {
         each: &mut dyn FnMut(Step),
     ) {
         match reading {
-            LineReading::Blank => each(Step::Count(InputCount::Blank)),
+            LineReading::Blank => each(Step::Count(|report| report.blank_lines += 1)),
             LineReading::Record(record) => self.record(line, &record, parent, each),
             LineReading::Text(text) => raw(line, text, parent, each),
             LineReading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
                 LinePart::Record(record) => self.record(line, &record, parent, each),
                 LinePart::Damage { text, incomplete } => {
-                    let mut notice = self.damage(line, index, text, incomplete);
-                    move_inside(&mut notice, parent);
-                    each(Step::Count(InputCount::Damaged));
-                    each(Step::put(notice));
+                    each(Step::Count(|report| report.damaged += 1));
+                    each(Step::put(self.damage(line, index, text, incomplete), parent));
                 }
             }),
             LineReading::Oversized(size) => {
                 let mut notice = Item::warning(format!("line-{line}"), "oversized", line);
                 notice.data.push(("bytes", Fact::Int(size.cast_signed())));
-                move_inside(&mut notice, parent);
-                each(Step::Count(InputCount::Oversized));
-                each(Step::put(notice));
+                each(Step::Count(|report| report.oversized += 1));
+                each(Step::put(notice, parent));
             }
         }
     }
@@ -156,28 +149,25 @@ impl DecodeStage {
     }
 
     fn record(&mut self, line: u64, record: &Record, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
-        let (root, shows_minor) = (record.root(), self.shows_minor);
-        let Some(ChosenDialect { name, claim, is_counted, .. }) = &mut self.dialect else {
+        let root = record.root();
+        let Some(ChosenDialect { name, claim, .. }) = &mut self.dialect else {
             if let Some(program) = (self.detection.dialects.recognise)(root) {
-                each(Step::Count(InputCount::Foreign(program)));
+                each(Step::Foreign(program));
             }
             return raw(line, record.text().to_owned(), parent, each);
         };
         let is_stream = root.kind() == json::ValueKind::Array && claim.is_none_or(|claim| claim(root));
-        if !std::mem::replace(is_counted, true) {
-            each(Step::Count(InputCount::Dialect(Arc::clone(name))));
+        if let Some(name) = name.take() {
+            each(Step::Dialect(name));
         }
+        let input = Input { record, value: root, line, parent, shows_minor: self.shows_minor };
         if is_stream {
-            for value in root.items() {
-                self.decode(Input { record, value, line, parent, shows_minor }, each);
-            }
+            root.items().for_each(|value| self.decode(Input { value, ..input }, each));
         } else {
-            self.decode(Input { record, value: root, line, parent, shows_minor }, each);
+            self.decode(input, each);
         }
         if record.is_cut() {
-            let mut cut = Item::warning(format!("line-{line}/cut"), "cut", line);
-            move_inside(&mut cut, parent);
-            each(Step::put(cut));
+            each(Step::put(Item::warning(format!("line-{line}/cut"), "cut", line), parent));
         }
     }
 
@@ -188,11 +178,9 @@ impl DecodeStage {
         let mut events = std::mem::take(&mut self.events);
         dialect.decoder.decode(input, &mut events);
         let Input { record, value, line, .. } = input;
-        if self.nesting == 0
-            && dialect.ends_with_outcome.is_some_and(|ends_with_outcome| ends_with_outcome(value))
-        {
+        if self.nesting == 0 && dialect.ends_with_outcome.is_some_and(|is_so| is_so(value)) {
             dialect.ends_with_outcome = None;
-            each(Step::Count(InputCount::AwaitsOutcome));
+            each(Step::Count(|report| report.awaits_outcome = true));
         }
         each(Step::Record(line, record.clone(), value.node()));
         for event in events.drain(..) {
@@ -230,18 +218,11 @@ impl DecodeStage {
 fn raw(line: u64, text: String, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
     let mut item = Item::new(format!("line-{line}"), Kind::Unknown, line);
     item.data.push(("raw", Fact::Bool(true)));
-    let is_blank = text.trim().is_empty();
+    each(Step::Count(if text.trim().is_empty() {
+        |report| report.blank_lines += 1
+    } else {
+        |report| report.raw_lines += 1
+    }));
     item.text = Content::Own(text);
-    move_inside(&mut item, parent);
-    each(Step::Count(if is_blank { InputCount::Blank } else { InputCount::Raw }));
-    each(Step::put(item));
-}
-
-/// Makes an item named after its line a child of `parent`, if there is one, and its id unique: the input has a line of that
-/// number, too.
-fn move_inside(item: &mut Item, parent: Option<&Id>) {
-    if let Some(parent) = parent {
-        item.id = Id::below(parent.as_str(), item.id.as_str());
-        item.parent = Some(parent.clone());
-    }
+    each(Step::put(item, parent));
 }

@@ -9,32 +9,30 @@ use crate::reading::LineReading;
 
 /// The dialect of the input, detected or configured.
 pub(super) struct ChosenDialect {
-    pub(super) name: Arc<str>,
+    /// Its name, until a step has reported it.
+    pub(super) name: Option<Arc<str>>,
     /// Whether an array is a list of its events. `None` for a dialect plugin: then every array is one.
     pub(super) claim: Option<fn(Value<'_>) -> bool>,
     /// See [`Dialect::ends_with_outcome`]. `None` for a dialect plugin, and once the input is known to end with an outcome.
     pub(super) ends_with_outcome: Option<fn(Value<'_>) -> bool>,
     pub(super) decoder: Box<dyn Decoder>,
-    /// Whether the step that reports the dialect was emitted.
-    pub(super) is_counted: bool,
 }
 
 impl ChosenDialect {
     /// The built-in dialect of this row.
     fn known(dialect: &'static Dialect, budget: Budget) -> Self {
         Self {
-            name: dialect.name.into(),
+            name: Some(dialect.name.into()),
             claim: Some(dialect.claim),
             ends_with_outcome: Some(dialect.ends_with_outcome),
             decoder: (dialect.decoder)(budget),
-            is_counted: false,
         }
     }
 }
 
 impl From<DialectPlugin> for ChosenDialect {
     fn from(DialectPlugin { name, decoder }: DialectPlugin) -> Self {
-        Self { name, claim: None, ends_with_outcome: None, decoder, is_counted: false }
+        Self { name: Some(name), claim: None, ends_with_outcome: None, decoder }
     }
 }
 

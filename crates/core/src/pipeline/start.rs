@@ -11,7 +11,7 @@ use crate::session::Facts;
 
 use super::decode::DecodeStage;
 use super::session::SessionStage;
-use super::step::{InputCount, Step};
+use super::step::Step;
 use super::{Settle, Settled, StreamStart};
 
 /// How many lines may be held back that no dialect has claimed.
@@ -76,7 +76,8 @@ impl Start {
             frames,
             |value| dialects.is_event(value),
             |line, reading| {
-                self.step(Step::Count(InputCount::Line(line)), session, out);
+                self.line = line;
+                self.step(Step::Count(|report| report.lines += 1), session, out);
                 let is_raw = !matches!(reading, LineReading::Record(_) | LineReading::Parts(_));
                 // Raw text is held back only if earlier lines are.
                 if decode.dialect.is_some() || is_raw && self.lines.is_empty() {
@@ -110,10 +111,9 @@ impl Start {
             return session.take(step, out);
         }
         match &step {
-            Step::Count(InputCount::Line(line)) => self.line = *line,
-            Step::Count(InputCount::Dialect(name)) => self.dialect = Some(Arc::clone(name)),
+            Step::Dialect(name) => self.dialect = Some(Arc::clone(name)),
             Step::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
-            Step::Event(_) | Step::Count(_) | Step::Record(..) => {}
+            _ => {}
         }
         self.step_bytes += step.size();
         self.steps.push(step);
@@ -130,9 +130,7 @@ impl Start {
             Settled::Keep => false,
             Settled::Use(choices) => {
                 let (profile, output) = *choices;
-                if let (Some(stage), _) = session.output(*number) {
-                    stage.settle(profile, output);
-                }
+                session.outputs[*number].settle(profile, output);
                 false
             }
         });

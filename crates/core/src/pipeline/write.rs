@@ -1,13 +1,18 @@
 //! Writes the parts of a document: the writer of one output.
 
 use std::fmt::{self, Write};
+use std::mem;
 
-use crate::outline::{DocumentHead, DocumentPart, Node};
-use crate::writer::{HeadWriter, Writer};
+use crate::outline::{DocumentHead, DocumentPart};
+use crate::writer::{HeadWriter, LiveWriter, Writer};
+
+use super::text_sink::TextSink;
 
 /// Writes one output.
 pub(super) struct OutputWriter {
-    pub(super) writer: Option<Box<dyn Writer>>,
+    writer: Option<Box<dyn Writer>>,
+    /// The sink of a further output. The main one is written to what the caller passes.
+    pub(super) sink: Option<TextSink>,
     is_begun: bool,
     /// Whether the head is written apart, for a sink that puts it before the text. Once the document has begun: only if the writer
     /// holds it back.
@@ -20,8 +25,8 @@ pub(super) struct OutputWriter {
 
 impl OutputWriter {
     /// `holds_head`: whether the sink puts a head before the text.
-    pub(super) fn new(writer: Option<Box<dyn Writer>>, holds_head: bool) -> Self {
-        Self { writer, is_begun: false, holds_head, head: None, written: Ok(()) }
+    pub(super) fn new(writer: Option<Box<dyn Writer>>, sink: Option<TextSink>, holds_head: bool) -> Self {
+        Self { writer, sink, is_begun: false, holds_head, head: None, written: Ok(()) }
     }
 
     /// Continues with another writer, in the middle of the document.
@@ -33,48 +38,40 @@ impl OutputWriter {
 
     /// Writes a part of the document.
     pub(super) fn part(&mut self, part: &DocumentPart, out: &mut dyn Write) {
-        if self.written.is_ok() {
-            self.written = self.begun(out).and_then(|writer| writer.map_or(Ok(()), |it| part.write(it, out)));
-        }
+        self.write(out, |writer, out| part.write(writer, out));
     }
 
     /// Writes the line of an item.
     pub(super) fn item(&mut self, line: &str, out: &mut dyn Write) {
         if self.written.is_ok() {
-            self.written = out.write_str(line);
+            self.written = receiver(&mut self.sink, out).write_str(line);
         }
     }
 
-    /// Writes the end of the document.
-    pub(super) fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
-        self.begun(out)?.map_or(Ok(()), |writer| writer.end(out))
+    /// Writes the end of the document, and passes its head to the sink of a further output.
+    pub(super) fn end(&mut self, out: &mut dyn Write) {
+        self.write(out, |writer, out| writer.end(out));
+        if let Some(mut take_head) = self.sink.as_mut().and_then(TextSink::end) {
+            let mut head = String::new();
+            // Writing to a string can't fail.
+            let _ = self.head(&mut head);
+            // The head is the last piece, so it doesn't matter whether more is wanted.
+            let _ = take_head(&head);
+        }
     }
 
     /// See [`super::Pipeline::head`].
     pub(super) fn head(&mut self, out: &mut dyn Write) -> fmt::Result {
-        let writer = self.writer.as_deref_mut().filter(|_| std::mem::take(&mut self.holds_head));
+        let writer = self.writer.as_deref_mut().filter(|_| mem::take(&mut self.holds_head));
         match (writer.and_then(Writer::head), &self.head) {
             (Some(writer), Some(head)) => writer.write_head(head, out),
             _ => Ok(()),
         }
     }
 
-    /// See [`super::Pipeline::document_head`].
-    pub(super) fn document_head(&self) -> Option<&DocumentHead> {
-        self.head.as_deref()
-    }
-
-    /// See [`super::Pipeline::preview`].
-    pub(super) fn preview(&mut self, nodes: &[Node], rows: usize, out: &mut dyn Write) -> fmt::Result {
-        let live = self.writer.as_deref_mut().and_then(Writer::live);
-        live.map_or(Ok(()), |live| live.preview(nodes, rows, out))
-    }
-
-    /// See [`super::Pipeline::set_width`].
-    pub(super) fn set_width(&mut self, columns: usize) {
-        if let Some(live) = self.writer.as_deref_mut().and_then(Writer::live) {
-            live.set_width(columns);
-        }
+    /// The part of the writer that previews nodes, if it has one.
+    pub(super) fn live(&mut self) -> Option<&mut dyn LiveWriter> {
+        self.writer.as_deref_mut().and_then(Writer::live)
     }
 
     /// Whether writing has failed since [`Self::take_written`].
@@ -84,16 +81,29 @@ impl OutputWriter {
 
     /// Takes the result of writing since the last call.
     pub(super) fn take_written(&mut self) -> fmt::Result {
-        std::mem::replace(&mut self.written, Ok(()))
+        mem::replace(&mut self.written, Ok(()))
     }
 
-    /// The writer, after it has written the beginning of the document.
-    fn begun(&mut self, out: &mut dyn Write) -> Result<Option<&mut dyn Writer>, fmt::Error> {
-        let Some(writer) = self.writer.as_deref_mut() else { return Ok(None) };
-        if !std::mem::replace(&mut self.is_begun, true) {
+    /// Calls `write` with the writer and what receives the text, after the beginning of the document is written.
+    fn write(
+        &mut self,
+        out: &mut dyn Write,
+        write: impl FnOnce(&mut dyn Writer, &mut dyn Write) -> fmt::Result,
+    ) {
+        let (Some(writer), Ok(())) = (self.writer.as_deref_mut(), self.written) else { return };
+        let out = receiver(&mut self.sink, out);
+        if !mem::replace(&mut self.is_begun, true) {
             self.holds_head = self.holds_head && writer.head().map(HeadWriter::hold).is_some();
-            writer.begin(out)?;
+            self.written = writer.begin(out);
         }
-        Ok(Some(writer))
+        self.written = self.written.and_then(|()| write(writer, out));
+    }
+}
+
+/// What receives the text: the sink, if there is one.
+fn receiver<'a>(sink: &'a mut Option<TextSink>, out: &'a mut dyn Write) -> &'a mut dyn Write {
+    match sink {
+        Some(sink) => sink,
+        None => out,
     }
 }

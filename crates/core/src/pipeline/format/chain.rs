@@ -245,6 +245,10 @@ impl FormatterChain {
 
     /// Passes an observation to the formatters, and returns the blocks that they show in response.
     pub(super) fn observe(&mut self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
+        // Without plugins there are none, and this is called for each item.
+        if self.formatters.is_empty() {
+            return Vec::new();
+        }
         let observers = self.formatters.iter().filter_map(|formatter| formatter.observer());
         let blocks = observers.flat_map(|observer| observer.observe(observation, session)).collect();
         self.note_failures();

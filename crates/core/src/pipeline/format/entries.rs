@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
 use crate::formatter::{Observation, PluginFormatter, Presentation};
-use crate::item::{Fact, FactRef, Id, Item, Kind};
+use crate::item::{Fact, Id, Item, Kind};
 use crate::outline::{DocumentPart, Nest, Outline, OutlineOptions, TitleOf};
 use crate::pipeline::Output;
 use crate::pipeline::change_context::ChangeContext;
@@ -16,6 +16,7 @@ use crate::pipeline::growing::TextEnd;
 use crate::pipeline::head::HeadNotes;
 use crate::pipeline::heading::WaitingHeading;
 use crate::pipeline::result_of_call::self_contained;
+use crate::pipeline::text_sink::TextSink;
 use crate::pipeline::update::PendingUpdates;
 use crate::pipeline::write::OutputWriter;
 use crate::profile::{Pairs, Profile};
@@ -27,17 +28,29 @@ use crate::writer::Order;
 use super::chain::{FormatterChain, OutputKind};
 use super::whole_records::ReplacedRecord;
 
+/// The parts of a setup that stay the same if the profile and the output are replaced.
+#[derive(Clone, Copy)]
+pub(in super::super) struct OutputSetup {
+    /// The built-in presentation.
+    pub(in super::super) presentation: Presentation,
+    /// Limits how many calls are remembered until their results come, for a sink that takes updates.
+    pub(in super::super) budget: Budget,
+    /// Whether a heading may wait for the name of the model: the whole input is available.
+    pub(in super::super) is_whole: bool,
+    /// Whether a call may wait for its result: the whole input is available, or open entries are previewed.
+    pub(in super::super) may_wait: bool,
+    /// Whether the sink puts the document's head before its text.
+    pub(in super::super) holds_head: bool,
+}
+
 /// Makes an entry for each item and passes it on, either to the outline and the writer or to a sink that takes updates.
 pub(in super::super) struct EntryStage {
+    setup: OutputSetup,
     pub(in super::super) chain: FormatterChain,
-    /// Whether a call may wait for its result: the whole input is available, or open entries are previewed.
-    may_wait: bool,
     pub(in super::super) outline: Outline,
     /// Parts of the document that are about to be written.
     parts: Vec<DocumentPart>,
     pub(in super::super) writer: OutputWriter,
-    /// Whether a heading may wait for the name of the model.
-    headings_wait: bool,
     /// The heading that is waiting for the name of the model, if any.
     heading: Option<Box<WaitingHeading>>,
     /// The session of the last item that has one.
@@ -54,51 +67,42 @@ pub(in super::super) struct EntryStage {
 }
 
 impl EntryStage {
-    /// The stage before the first item. `may_wait`: whether a call may wait for its result. `is_head_wanted`: whether the sink puts the
-    /// document's head before its text. `headings_wait`: whether a heading may wait for the name of the model.
+    /// The stage before the first item. `sink`: that of a further output.
     pub(in super::super) fn new(
         profile: Profile,
         output: Output,
-        presentation: Presentation,
-        may_wait: bool,
-        is_head_wanted: bool,
-        headings_wait: bool,
-        budget: Budget,
+        setup: OutputSetup,
+        sink: Option<TextSink>,
     ) -> Self {
         let (output_kind, formatters, writer) = OutputKind::of(output);
+        let wants_head = matches!(output_kind, OutputKind::Writer(wants) if wants.head);
         Self {
-            may_wait,
-            outline: Outline::new(shape(&profile, output_kind, may_wait)),
+            setup,
+            outline: Outline::new(shape(&profile, output_kind, setup.may_wait)),
             parts: Vec::new(),
-            writer: OutputWriter::new(writer, is_head_wanted),
-            chain: FormatterChain::new(profile, output_kind, formatters, presentation),
-            headings_wait,
+            writer: OutputWriter::new(writer, sink, setup.holds_head),
+            chain: FormatterChain::new(profile, output_kind, formatters, setup.presentation),
             heading: None,
             last_session: None,
-            head: head_of(output_kind),
+            head: wants_head.then(Box::default),
             report: Report::default(),
             has_begun: false,
             growing_texts: Map::default(),
-            updates: PendingUpdates::new(budget),
+            updates: PendingUpdates::new(setup.budget),
         }
     }
 
-    /// Replaces the profile and the output, before anything is written.
+    /// Starts over with another profile and output, before the first item.
     pub(super) fn settle(&mut self, profile: Profile, output: Output) {
-        let (output_kind, formatters, writer) = OutputKind::of(output);
-        self.head = head_of(output_kind);
-        self.outline = Outline::new(shape(&profile, output_kind, self.may_wait));
-        self.chain = FormatterChain::new(profile, output_kind, formatters, self.chain.presentation);
-        self.writer.writer = writer;
+        *self = Self::new(profile, output, self.setup, self.writer.sink.take());
     }
 
     /// Shows a record of a reply that still grows, if the output takes updates.
     pub(super) fn early_record(&mut self, record: &Item, session: &Session) {
-        if !matches!(self.chain.output_kind, OutputKind::Updates) {
-            return;
-        }
         // It is counted once its reply is complete.
-        if let Ok(entry) = self.chain.uncounted(|chain| chain.entry(record, session)) {
+        if let OutputKind::Updates = self.chain.output_kind
+            && let Ok(entry) = self.chain.uncounted(|chain| chain.entry(record, session))
+        {
             self.updates.put_growing(entry);
         }
     }
@@ -192,51 +196,42 @@ impl EntryStage {
         replaced: Option<&mut ReplacedRecord>,
         context: &mut ChangeContext<'_>,
     ) -> Result<(), &'static str> {
-        let mut after = if self.chain.formatters.is_empty() {
-            Vec::new()
-        } else {
-            self.chain.observe(Observation::Complete(item), context.session)
-        };
+        let mut after = self.chain.observe(Observation::Complete(item), context.session);
         let is_replaced = replaced.is_some();
         let entry = match replaced {
             Some(replaced) => replaced.entry(item, &mut self.chain, context.session),
             None => self.chain.entry(item, context.session),
         };
-        let outcome = match entry {
-            Ok(mut entry) => {
-                if is_elided(&entry.view.body) {
-                    *self.report.elided.entry(item.kind).or_default() += 1;
-                }
-                let change = if is_replaced { None } else { self.session_change(item, context.session) };
-                if let Some(change) = change {
-                    self.show(change, context);
-                }
-                if self.heading.is_some() && context.session.facts().model.is_some() {
-                    self.show_heading(context);
-                }
-                if after.is_empty() && !is_replaced && self.waits_for_model(item, &entry, context.session) {
-                    self.heading = Some(Box::new(WaitingHeading::new(item)));
-                    return Ok(());
-                }
-                if !after.is_empty() {
-                    if let Some(redactor) = &mut self.chain.redactor {
-                        redactor.blocks(&mut after);
-                    }
-                    entry.view.body.append(&mut after);
-                }
-                self.show(entry, context);
-                Ok(())
-            }
+        let mut entry = match entry {
+            Ok(entry) => entry,
             Err(rule) => {
                 self.updates.hide(&item.id);
                 if item.parent.is_none() && self.chain.profile.filter.is_answer_alone() {
                     self.outlined(context, |outline, _, parts| outline.pass_over(item.kind, parts));
                 }
-                Err(rule)
+                self.aside("after", Some(item), after, context);
+                return Err(rule);
             }
         };
-        self.aside("after", Some(item), after, context);
-        outcome
+        if any_block(&entry.view.body, |block| matches!(block, Block::Elided { .. })) {
+            *self.report.elided.entry(item.kind).or_default() += 1;
+        }
+        if !is_replaced && let Some(change) = self.session_change(item, context.session) {
+            self.show(change, context);
+        }
+        if self.heading.is_some() && context.session.facts().model.is_some() {
+            self.show_heading(context);
+        }
+        if after.is_empty() && !is_replaced && self.waits_for_model(item, &entry, context.session) {
+            self.heading = Some(Box::new(WaitingHeading::new(item)));
+            return Ok(());
+        }
+        if !after.is_empty() {
+            self.chain.redactor.iter_mut().for_each(|redactor| redactor.blocks(&mut after));
+            entry.view.body.append(&mut after);
+        }
+        self.show(entry, context);
+        Ok(())
     }
 
     /// Lets the formatters observe the beginning, once.
@@ -285,7 +280,7 @@ impl EntryStage {
 
     /// Whether an entry is the heading of a session whose model isn't known yet, and may wait for it.
     fn waits_for_model(&self, item: &Item, entry: &Entry, session: &Session) -> bool {
-        self.headings_wait
+        self.setup.is_whole
             && entry.view.is_heading()
             && self.heading.is_none()
             && matches!(self.chain.output_kind, OutputKind::Writer(_))
@@ -356,17 +351,13 @@ impl EntryStage {
         }
         let left_out = outline.take_left_out();
         if left_out > 0 {
-            self.count_left_out(left_out);
+            // These replies were counted as shown.
+            let Report { shown, hidden, .. } = &mut self.report;
+            let replies = shown.entry(Kind::Reply).or_default();
+            *replies = replies.saturating_sub(left_out);
+            shown.retain(|_, count| *count > 0);
+            *hidden.entry("filter".to_owned()).or_default() += left_out;
         }
-    }
-
-    /// Counts replies as hidden that were counted as shown before the outline left them out.
-    fn count_left_out(&mut self, replies: u64) {
-        if let Some(shown) = self.report.shown.get_mut(&Kind::Reply) {
-            *shown = shown.saturating_sub(replies);
-        }
-        self.report.shown.retain(|_, shown| *shown > 0);
-        *self.report.hidden.entry("filter".to_owned()).or_default() += replies;
     }
 
     /// Shows blocks that can't be added to the entry of an item, as a separate entry: at the beginning, at the end, or after a
@@ -386,9 +377,7 @@ impl EntryStage {
             return;
         }
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
-        if let Some(redactor) = &mut self.chain.redactor {
-            redactor.view(&mut view);
-        }
+        self.chain.redactor.iter_mut().for_each(|redactor| redactor.view(&mut view));
         let entry = Entry {
             parent: item.and_then(|item| item.parent.clone()),
             place: item.map_or(0, |item| item.place),
@@ -404,8 +393,7 @@ impl EntryStage {
             return None;
         }
         let before = self.last_session.replace(now.clone())?;
-        let is_heading = item.fact("event").and_then(FactRef::str).as_deref() == Some("session");
-        if before == *now || is_heading {
+        if before == *now || item.is_event("session") {
             return None;
         }
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
@@ -428,30 +416,26 @@ impl EntryStage {
         context: &mut ChangeContext<'_>,
     ) -> fmt::Result {
         self.chain.set_profile(profile);
-        let (output_kind, new, writer) = OutputKind::of(output);
-        if let OutputKind::Items = output_kind {
-            return Ok(());
+        let (output_kind, formatters, writer) = OutputKind::of(output);
+        match (self.chain.output_kind, output_kind) {
+            (OutputKind::Writer(_), OutputKind::Writer(_)) | (OutputKind::Updates, OutputKind::Updates) => {}
+            _ => return Ok(()),
         }
         if self.has_begun {
-            let mut memories = self
-                .chain
-                .formatters
-                .iter()
-                .filter_map(|before| before.plugins())
-                .map(PluginFormatter::memory);
-            for plugins in new.iter().filter_map(|formatter| formatter.plugins()) {
-                plugins.resume(memories.next().flatten(), context.session);
+            let before = self.chain.formatters.iter().filter_map(|formatter| formatter.plugins());
+            let mut memories = before.map(PluginFormatter::memory);
+            for new in formatters.iter().filter_map(|formatter| formatter.plugins()) {
+                new.resume(memories.next().flatten(), context.session);
             }
         }
-        if std::mem::discriminant(&output_kind) != std::mem::discriminant(&self.chain.output_kind) {
-            return Ok(());
+        self.chain.formatters = formatters;
+        match writer.filter(|_| is_writer_replaced) {
+            Some(writer) => {
+                self.chain.output_kind = output_kind;
+                self.writer.replace(writer, context.out)
+            }
+            None => Ok(()),
         }
-        self.chain.formatters = new;
-        if !is_writer_replaced {
-            return Ok(());
-        }
-        self.chain.output_kind = output_kind;
-        writer.map_or(Ok(()), |writer| self.writer.replace(writer, context.out))
     }
 
     pub(super) fn end(&mut self, context: &mut ChangeContext<'_>) {
@@ -465,16 +449,11 @@ impl EntryStage {
             // What is masked in it was counted with the items.
             let complete =
                 |chain: &mut FormatterChain| head.complete(context.session, chain.redactor.as_mut());
-            let head = self.chain.uncounted(complete);
-            self.writer.head = Some(Box::new(head));
+            self.writer.head = Some(Box::new(self.chain.uncounted(complete)));
         }
         self.updates.is_ended = true;
+        self.writer.end(context.out);
     }
-}
-
-/// Collects the head of the document, if the output wants one.
-fn head_of(output_kind: OutputKind) -> Option<Box<HeadNotes>> {
-    matches!(output_kind, OutputKind::Writer(wants) if wants.head).then(Box::default)
 }
 
 /// The options of the outline, for this profile and this output.
@@ -506,9 +485,4 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
         redactor.ids_of(&mut node.entry);
         node.result.iter_mut().for_each(|result| redactor.ids_of(result));
     }
-}
-
-/// Whether a limit left something out.
-fn is_elided(blocks: &[Block]) -> bool {
-    any_block(blocks, |block| matches!(block, Block::Elided { .. }))
 }
