@@ -167,8 +167,9 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Creates a pipeline.
-    pub fn new(setup: Setup) -> Self {
-        let Setup { presentation, max_line, budget, is_whole, holds_head, .. } = setup;
+    pub fn new(mut setup: Setup) -> Self {
+        let decode = DecodeStage::new(&mut setup);
+        let Setup { presentation, budget, is_whole, holds_head, .. } = setup;
         let may_wait = is_whole || setup.shows_open;
         let options = OutputSetup { presentation, budget, is_whole, may_wait, holds_head };
         let main = EntryStage::new(setup.profile, setup.output, options, None);
@@ -180,18 +181,9 @@ impl Pipeline {
             let sink = TextSink::new(take, take_head);
             outputs.push(FormatStage::new(EntryStage::new(profile, output, options, Some(sink))));
         }
-        let dialect = setup.dialect.as_deref();
-        let decode = DecodeStage::new(
-            setup.dialects,
-            setup.dialect_plugins,
-            dialect,
-            setup.subagents,
-            max_line,
-            budget,
-        );
         Self {
-            framer: Framer::new(max_line),
-            start: Start::new(dialect, settles),
+            framer: Framer::new(setup.max_line),
+            start: Start::new(setup.dialect.as_deref(), settles),
             decode,
             session: SessionStage::new(budget, outputs),
         }
@@ -294,9 +286,8 @@ impl Pipeline {
     /// impossible for one that writes a document as a whole. If the kind of output differs, only the profile is replaced. Further
     /// outputs don't change.
     pub fn replace(&mut self, setup: Setup, writer: bool, out: &mut dyn Write) -> fmt::Result {
-        let Setup { profile, output, .. } = setup;
         let SessionStage { session, outputs, .. } = &mut self.session;
-        outputs[0].replace(profile, output, writer, &mut ChangeContext { session, out })
+        outputs[0].replace(setup.profile, setup.output, writer, &mut ChangeContext { session, out })
     }
 
     /// The nodes of the main output that aren't final, in the order in which they would be written: entries that wait for others, and

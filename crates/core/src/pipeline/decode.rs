@@ -1,13 +1,15 @@
 //! Decodes lines into steps. Nothing here depends on the session or its outputs, so it can run ahead on another thread.
 
-use crate::budget::Budget;
-use crate::dialect::{DialectPlugin, Dialects, Input};
+use std::mem;
+
+use crate::dialect::{Dialects, Input};
 use crate::event::Event;
 use crate::frame::{Framer, Frames};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
 use crate::json::{self, Record};
 use crate::reading::{LinePart, LineReading};
 
+use super::Setup;
 use super::detect::{ChosenDialect, Detection};
 use super::step::Step;
 
@@ -43,22 +45,16 @@ pub struct DecodeStage {
 }
 
 impl DecodeStage {
-    /// The stage before the first line. `dialect`: the configured dialect, if any.
-    pub(super) fn new(
-        dialects: Dialects,
-        plugins: Vec<DialectPlugin>,
-        dialect: Option<&str>,
-        subagents: Option<Subagents>,
-        max_line: usize,
-        budget: Budget,
-    ) -> Self {
-        let mut detection = Detection::new(dialects, plugins, budget);
-        let dialect = dialect.and_then(|name| detection.named(name));
+    /// The stage before the first line. Takes what it needs from the setup.
+    pub(super) fn new(setup: &mut Setup) -> Self {
+        let plugins = mem::take(&mut setup.dialect_plugins);
+        let mut detection = Detection::new(setup.dialects, plugins, setup.budget);
+        let dialect = setup.dialect.as_deref().and_then(|name| detection.named(name));
         Self {
             detection,
             dialect,
-            subagents,
-            max_line,
+            subagents: setup.subagents.take(),
+            max_line: setup.max_line,
             nesting: 0,
             damaged: 0,
             shows_minor: true,
@@ -68,32 +64,24 @@ impl DecodeStage {
 
     /// Whether a dialect plugin decodes the input. A Lua VM must stay on the thread that created it.
     pub fn has_plugin(&self) -> bool {
-        self.dialect.as_ref().is_some_and(|dialect| dialect.claim.is_none())
+        self.dialect.as_ref().is_some_and(|dialect| dialect.row.is_none())
     }
 
     /// Decodes the next frames of the input, and passes each resulting step to `each`.
     pub fn take(&mut self, frames: Frames<'_>, each: &mut dyn FnMut(Step)) {
-        let dialects = self.detection.dialects;
-        LineReading::each(
-            frames,
-            |value| dialects.is_event(value),
-            |line, reading| {
-                each(Step::Count(|report| report.lines += 1));
-                self.read(line, reading, None, each);
-            },
-        );
+        each_line(frames, self.detection.dialects, |line, reading| {
+            each(Step::Count(|report| report.lines += 1));
+            self.read(line, reading, None, each);
+        });
     }
 
     /// Decodes frames of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
     /// file and of the input may be interleaved in any order.
     pub(super) fn take_inside(&mut self, call: &Id, frames: Frames<'_>, each: &mut dyn FnMut(Step)) {
-        let dialects = self.detection.dialects;
         self.nesting += 1;
-        LineReading::each(
-            frames,
-            |value| dialects.is_event(value),
-            |line, reading| self.read(line, reading, Some(call), each),
-        );
+        each_line(frames, self.detection.dialects, |line, reading| {
+            self.read(line, reading, Some(call), each);
+        });
         self.nesting -= 1;
     }
 
@@ -150,13 +138,14 @@ impl DecodeStage {
 
     fn record(&mut self, line: u64, record: &Record, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
         let root = record.root();
-        let Some(ChosenDialect { name, claim, .. }) = &mut self.dialect else {
+        let Some(ChosenDialect { name, row, .. }) = &mut self.dialect else {
             if let Some(program) = (self.detection.dialects.recognise)(root) {
                 each(Step::Foreign(program));
             }
             return raw(line, record.text().to_owned(), parent, each);
         };
-        let is_stream = root.kind() == json::ValueKind::Array && claim.is_none_or(|claim| claim(root));
+        // To a dialect plugin, every array is a list of its events.
+        let is_stream = root.kind() == json::ValueKind::Array && row.is_none_or(|row| (row.claim)(root));
         if let Some(name) = name.take() {
             each(Step::Dialect(name));
         }
@@ -175,11 +164,12 @@ impl DecodeStage {
     fn decode(&mut self, input: Input<'_>, each: &mut dyn FnMut(Step)) {
         let Some(dialect) = &mut self.dialect else { return };
         // Decoding a sub-agent's file in the middle of this record must not reuse the same buffer.
-        let mut events = std::mem::take(&mut self.events);
+        let mut events = mem::take(&mut self.events);
         dialect.decoder.decode(input, &mut events);
         let Input { record, value, line, .. } = input;
-        if self.nesting == 0 && dialect.ends_with_outcome.is_some_and(|is_so| is_so(value)) {
-            dialect.ends_with_outcome = None;
+        let row = dialect.row.filter(|_| self.nesting == 0 && !dialect.awaits_outcome);
+        if row.is_some_and(|row| (row.ends_with_outcome)(value)) {
+            dialect.awaits_outcome = true;
             each(Step::Count(|report| report.awaits_outcome = true));
         }
         each(Step::Record(line, record.clone(), value.node()));
@@ -212,6 +202,11 @@ impl DecodeStage {
         }
         framer.finish(|frames| self.take_inside(call, frames, each));
     }
+}
+
+/// Reads frames, and passes each with the number of its line to `each`.
+pub(super) fn each_line(frames: Frames<'_>, dialects: Dialects, each: impl FnMut(u64, LineReading)) {
+    LineReading::each(frames, |value| dialects.is_event(value), each);
 }
 
 /// Emits a line as raw text: it is no record, or no dialect claimed it.

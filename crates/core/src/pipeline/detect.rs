@@ -4,35 +4,31 @@ use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects};
-use crate::json::{Record, Value};
+use crate::json::Record;
 use crate::reading::LineReading;
 
 /// The dialect of the input, detected or configured.
 pub(super) struct ChosenDialect {
     /// Its name, until a step has reported it.
     pub(super) name: Option<Arc<str>>,
-    /// Whether an array is a list of its events. `None` for a dialect plugin: then every array is one.
-    pub(super) claim: Option<fn(Value<'_>) -> bool>,
-    /// See [`Dialect::ends_with_outcome`]. `None` for a dialect plugin, and once the input is known to end with an outcome.
-    pub(super) ends_with_outcome: Option<fn(Value<'_>) -> bool>,
+    /// Its row; `None` for a dialect plugin.
+    pub(super) row: Option<&'static Dialect>,
     pub(super) decoder: Box<dyn Decoder>,
+    /// Whether the input is known to have a form that ends with an outcome.
+    pub(super) awaits_outcome: bool,
 }
 
 impl ChosenDialect {
     /// The built-in dialect of this row.
-    fn known(dialect: &'static Dialect, budget: Budget) -> Self {
-        Self {
-            name: Some(dialect.name.into()),
-            claim: Some(dialect.claim),
-            ends_with_outcome: Some(dialect.ends_with_outcome),
-            decoder: (dialect.decoder)(budget),
-        }
+    fn known(row: &'static Dialect, budget: Budget) -> Self {
+        let (name, decoder) = (row.name.into(), (row.decoder)(budget));
+        Self { name: Some(name), row: Some(row), decoder, awaits_outcome: false }
     }
 }
 
 impl From<DialectPlugin> for ChosenDialect {
     fn from(DialectPlugin { name, decoder }: DialectPlugin) -> Self {
-        Self { name: Some(name), claim: None, ends_with_outcome: None, decoder }
+        Self { name: Some(name), row: None, decoder, awaits_outcome: false }
     }
 }
 

@@ -22,6 +22,7 @@ use chain::OutputKind;
 use record_trees::RecordTrees;
 use whole_records::ReplacedRecord;
 
+pub(super) use chain::EntryResult;
 pub(super) use entries::{EntryStage, OutputSetup};
 
 /// One output, from items to text. It decides how an item is shown: by a formatter that replaces the whole record, in a tree of

@@ -6,14 +6,14 @@
 //!
 //! The cost depends on the length of that end, not on the length of the text: what was left out is scanned only once.
 
-use crate::entry::{Block, Entry};
+use crate::entry::Block;
 use crate::fence::Fence;
 use crate::item::{Content, Does, Fact, Item, Kind};
 use crate::json::{Record, left_out};
 use crate::redact::Redactor;
 use crate::session::Session;
 
-use super::format::EntryStage;
+use super::format::{EntryResult, EntryStage};
 
 /// How many bytes of a growing text are formatted at most. Of a longer text only the end is, from the start of a line if there is one
 /// nearby. The end is cut to three quarters of this and grows again until it is too long.
@@ -55,14 +55,18 @@ impl TextEnd {
             None => start = (start..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len()),
         }
         let passed = &text[self.start..start];
-        let is_at_line = self.start == 0 || text.as_bytes()[self.start - 1] == b'\n';
-        let lines = passed.split_inclusive('\n').skip(usize::from(!is_at_line));
+        let lines = passed.split_inclusive('\n').skip(usize::from(!self.is_at_line()));
         for line in lines.filter(|line| line.ends_with('\n')) {
             self.fence.pass(line.trim_end());
         }
         self.lines += memchr::memchr_iter(b'\n', passed.as_bytes()).count() as u64;
         self.start = start;
         self.before = text.as_bytes()[start.saturating_sub(MEMORY)..start].to_vec();
+    }
+
+    /// Whether it begins at the beginning of a line.
+    fn is_at_line(&self) -> bool {
+        self.before.last().is_none_or(|byte| *byte == b'\n')
     }
 }
 
@@ -80,48 +84,37 @@ fn begun_again(fence: &str) -> String {
 
 impl EntryStage {
     /// Formats an item that still grows. Nothing is counted, because how often this happens depends on the pace: the complete item is
-    /// counted. The error is the rule that hides the item.
-    pub(super) fn growing_entry(
-        &mut self,
-        item: &Item,
-        session: &Session,
-    ) -> Result<Box<Entry>, &'static str> {
-        let mut elided = None;
-        let shown = match &item.text {
-            Content::Own(text) if item.kind != Kind::Call => Some(self.end_of(item, text, &mut elided)),
-            _ => None,
+    /// counted.
+    pub(super) fn growing_entry(&mut self, item: &Item, session: &Session) -> EntryResult {
+        let (shown, elided) = match &item.text {
+            Content::Own(text) if item.kind != Kind::Call => self.end_of(item, text),
+            _ => (None, None),
         };
         self.chain.uncounted(|chain| {
-            let shown = match (&mut chain.redactor, shown) {
-                (Some(redactor), shown) => Some(settled(item, shown, redactor).ok_or("growing")?),
-                (None, shown) => shown,
+            let shown = match &mut chain.redactor {
+                Some(redactor) => Some(settled(item, shown, redactor).ok_or("growing")?),
+                None => shown,
             };
             let mut entry = chain.entry(shown.as_ref().unwrap_or(item), session)?;
-            if let Some(elided) = elided {
-                entry.view.body.insert(0, elided);
-            }
+            entry.view.body.splice(0..0, elided);
             Ok(entry)
         })
     }
 
-    /// The item with only the end of its text, as far as that may be shown.
-    fn end_of(&mut self, item: &Item, text: &str, elided: &mut Option<Block>) -> Item {
+    /// The item with only the end of its text, as far as that may be shown, and the block that stands for the rest, if there is any.
+    fn end_of(&mut self, item: &Item, text: &str) -> (Option<Item>, Option<Block>) {
         if self.growing_texts.len() >= MAX_TAILS && !self.growing_texts.contains_key(&item.id) {
             self.growing_texts.clear();
         }
         let end = self.growing_texts.entry(item.id.clone()).or_default();
         end.advance(text);
-        if end.start > 0 {
-            *elided = Some(Block::Elided { lines: end.lines, bytes: end.start as u64 });
-        }
-        let is_at_line = end.start == 0 || text.as_bytes()[end.start - 1] == b'\n';
+        let rest = &text[end.start..];
         let settled = match &self.chain.redactor {
-            None => text[end.start..].to_owned(),
-            // A line whose beginning is missing can't be checked for secrets.
+            None => rest.to_owned(),
             Some(redactor) => {
-                let line = text[end.start..].find('\n').map(|line| end.start + line + 1);
-                let start = if is_at_line { Some(end.start) } else { line };
-                start.map(|start| redactor.settled(text, start).into_string()).unwrap_or_default()
+                // A line whose beginning is missing can't be checked for secrets.
+                let line = if end.is_at_line() { Some(0) } else { rest.find('\n').map(|line| line + 1) };
+                line.map(|line| redactor.settled(text, end.start + line).into_string()).unwrap_or_default()
             }
         };
         let is_markdown = matches!(item.kind, Kind::Reply | Kind::Thinking | Kind::Prompt | Kind::Plan);
@@ -129,42 +122,36 @@ impl EntryStage {
             Some(fence) if is_markdown && !settled.is_empty() => format!("{}\n{settled}", begun_again(fence)),
             _ => settled,
         };
-        Item { text: Content::Own(shown), ..item.copy_without_text() }
+        let elided = Block::Elided { lines: end.lines, bytes: end.start as u64 };
+        let shown = Item { text: Content::Own(shown), ..item.copy_without_text() };
+        (Some(shown), Some(elided).filter(|_| end.start > 0))
     }
 }
 
 /// The part of a growing item that may be shown if secrets are masked; `None` if none may. `shown`: the item with the part of its text
 /// that may be shown, if its text was streamed.
 fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<Item> {
-    let is_no_text = |(_, fact): &(&str, Fact)| matches!(fact, Fact::Bool(_) | Fact::Int(_) | Fact::Float(_));
-    match (item.kind, shown) {
+    let is_streamed = || matches!(item.text, Content::Own(_)) || item.fact("partial").is_some();
+    let mut shown = match (item.kind, shown) {
         // A plan is replaced as a whole, so each state of it is complete.
-        (Kind::Plan, None) => Some(item.clone()),
-        (Kind::Call, _) => {
-            let is_streamed = matches!(item.text, Content::Own(_)) || item.fact("partial").is_some();
-            if !is_streamed {
-                return Some(item.clone());
-            }
-            let mut item = item.copy_without_text();
-            let json = without_cut(&item).and_then(|input| redactor.settled_input(&input));
-            // Its nodes belong to the original record.
-            item.growing = Some(Box::default());
-            item.data.retain(is_no_text);
-            item.does = item.does.filter(|does| matches!(does, Does::Input(_)));
-            (item.at, item.block, item.input) = (None, None, None);
-            item.record = json.and_then(|json| Record::from_line(json).ok());
-            item.input = item.record.as_ref().map(|record| record.root().node());
-            Some(item)
-        }
-        (_, Some(shown)) if matches!(&shown.text, Content::Own(text) if text.is_empty()) => None,
-        // Texts in its record may be incomplete.
-        (_, Some(mut shown)) => {
-            shown.data.retain(is_no_text);
-            (shown.record, shown.at, shown.block, shown.input) = (None, None, None, None);
-            Some(shown)
-        }
-        (_, None) => None,
+        (Kind::Plan, None) => return Some(item.clone()),
+        (Kind::Call, _) if !is_streamed() => return Some(item.clone()),
+        (Kind::Call, _) => item.copy_without_text(),
+        (_, Some(shown)) if !shown.text().is_empty() => shown,
+        _ => return None,
+    };
+    // Texts in its record may be incomplete.
+    shown.data.retain(|(_, fact)| matches!(fact, Fact::Bool(_) | Fact::Int(_) | Fact::Float(_)));
+    (shown.record, shown.at, shown.block, shown.input) = (None, None, None, None);
+    if item.kind == Kind::Call {
+        let json = without_cut(item).and_then(|input| redactor.settled_input(&input));
+        shown.record = json.and_then(|json| Record::from_line(json).ok());
+        shown.input = shown.record.as_ref().map(|record| record.root().node());
+        shown.does = shown.does.filter(|does| matches!(does, Does::Input(_)));
+        // Its nodes belong to the original record.
+        shown.growing = Some(Box::default());
     }
+    Some(shown)
 }
 
 /// A call's input as JSON. A string whose beginning is left out is replaced by a note that says so: a secret may have begun there.

@@ -14,8 +14,6 @@ pub(super) struct HeadNotes {
     head: DocumentHead,
     /// The first heading of the last reply.
     heading: Option<String>,
-    /// The cost in US dollars and the duration in milliseconds from a notice at the end of a history, which has no outcomes.
-    stated: (Option<f64>, Option<u64>),
 }
 
 impl HeadNotes {
@@ -36,25 +34,23 @@ impl HeadNotes {
     /// Notes a complete item.
     pub(super) fn note(&mut self, item: &Item) {
         let head = &mut self.head;
-        if let Some(at) = item.at() {
-            head.begun = Some(head.begun.map_or(at, |begun| begun.min(at)));
-            head.ended = Some(head.ended.map_or(at, |ended| ended.max(at)));
-        }
-        if item.kind == Kind::Notice && item.parent.is_none() && item.fact("cost_usd").is_some() {
-            let (cost, took) = (item.fact("cost_usd"), item.fact("duration_ms"));
-            let cost = cost.and_then(FactRef::float).filter(|cost| *cost >= 0.0);
-            self.stated = (cost, took.and_then(FactRef::count));
+        let at = item.at();
+        head.begun = head.begun.into_iter().chain(at).min();
+        head.ended = head.ended.max(at);
+        // A history has no outcomes, but may state its figures at its end.
+        if let (Kind::Notice, None, Some(cost)) = (item.kind, &item.parent, item.fact("cost_usd")) {
+            head.cost = cost.float().filter(|cost| *cost >= 0.0);
+            head.duration_ms = item.fact("duration_ms").and_then(FactRef::count);
         }
     }
 
     /// Completes the head with the facts and totals of the session at its end.
     pub(super) fn complete(self, session: &Session, redactor: Option<&mut Redactor>) -> DocumentHead {
         let (facts, totals, mut head) = (session.facts(), session.totals(), self.head);
-        let (stated_cost, stated_ms) = self.stated;
         head.prompts = totals.prompts;
         head.turns = totals.turns.unwrap_or(0);
-        head.duration_ms = totals.duration_ms.or(stated_ms);
-        head.cost = totals.cost_usd.or(stated_cost);
+        head.duration_ms = totals.duration_ms.or(head.duration_ms);
+        head.cost = totals.cost_usd.or(head.cost);
         head.model.clone_from(&facts.model);
         head.folder = facts.cwd.clone().map(home);
         if let Some(redactor) = redactor {

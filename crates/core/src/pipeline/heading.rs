@@ -26,14 +26,10 @@ impl WaitingHeading {
         Self { item: item.clone(), entries: Vec::new(), bytes: 0 }
     }
 
-    /// Holds the next entry back.
-    pub(super) fn push(&mut self, entry: Box<Entry>, is_aside: bool) {
+    /// Holds the next entry back. Returns whether the limit is exceeded.
+    pub(super) fn push(&mut self, entry: Box<Entry>, is_aside: bool) -> bool {
         self.bytes += text_size(&entry.view.body);
         self.entries.push((entry, is_aside));
-    }
-
-    /// Whether the limit is exceeded.
-    pub(super) fn is_full(&self) -> bool {
         self.entries.len() > MAX_ENTRIES || self.bytes > MAX_BYTES
     }
 }

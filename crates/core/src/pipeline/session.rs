@@ -1,6 +1,7 @@
 //! Applies steps to the session and writes the outputs. Each step is written completely before the next is applied.
 
 use std::fmt::{self, Write};
+use std::mem;
 use std::sync::Arc;
 
 use crate::budget::Budget;
@@ -48,7 +49,7 @@ impl SessionStage {
     /// Applies the next step, and writes everything that it completes to `out`. [`Self::written`] returns
     /// whether writing failed; after a failure only the other outputs continue.
     pub fn take(&mut self, step: Step, out: &mut dyn Write) {
-        if self.outputs.len() > 1 || !self.main().writer.has_failed() {
+        if self.outputs.len() > 1 || self.main().writer.written.is_ok() {
             self.apply(step, out);
         }
     }
@@ -57,7 +58,7 @@ impl SessionStage {
     pub fn written(&mut self) -> fmt::Result {
         let sinks = self.outputs.iter_mut().filter_map(|output| output.entries.writer.sink.as_mut());
         sinks.for_each(TextSink::pass_on);
-        self.main_mut().writer.take_written()
+        mem::replace(&mut self.main_mut().writer.written, Ok(()))
     }
 
     /// Ends the session after the last step, and writes everything that is still open.

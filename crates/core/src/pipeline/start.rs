@@ -9,7 +9,7 @@ use crate::frame::Frames;
 use crate::reading::LineReading;
 use crate::session::Facts;
 
-use super::decode::DecodeStage;
+use super::decode::{DecodeStage, each_line};
 use super::session::SessionStage;
 use super::step::Step;
 use super::{Settle, Settled, StreamStart};
@@ -71,29 +71,24 @@ impl Start {
         if self.is_over(decode) {
             return decode.take(frames, &mut |step| session.take(step, out));
         }
-        let dialects = decode.detection.dialects;
-        LineReading::each(
-            frames,
-            |value| dialects.is_event(value),
-            |line, reading| {
-                self.line = line;
-                self.step(Step::Count(|report| report.lines += 1), session, out);
-                let is_raw = !matches!(reading, LineReading::Record(_) | LineReading::Parts(_));
-                // Raw text is held back only if earlier lines are.
-                if decode.dialect.is_some() || is_raw && self.lines.is_empty() {
-                    return decode.read(line, reading, None, &mut |step| self.step(step, session, out));
-                }
-                decode.dialect = decode.detection.claiming(&reading);
-                self.line_bytes += size(&reading);
-                self.lines.push((line, reading));
-                if decode.dialect.is_some()
-                    || self.lines.len() > MAX_UNCLAIMED_LINES
-                    || self.line_bytes > MAX_UNCLAIMED_BYTES
-                {
-                    self.decode(decode, session, out);
-                }
-            },
-        );
+        each_line(frames, decode.detection.dialects, |line, reading| {
+            self.line = line;
+            self.step(Step::Count(|report| report.lines += 1), session, out);
+            let is_raw = !matches!(reading, LineReading::Record(_) | LineReading::Parts(_));
+            // Raw text is held back only if earlier lines are.
+            if decode.dialect.is_some() || is_raw && self.lines.is_empty() {
+                return decode.read(line, reading, None, &mut |step| self.step(step, session, out));
+            }
+            decode.dialect = decode.detection.claiming(&reading);
+            self.line_bytes += size(&reading);
+            self.lines.push((line, reading));
+            if decode.dialect.is_some()
+                || self.lines.len() > MAX_UNCLAIMED_LINES
+                || self.line_bytes > MAX_UNCLAIMED_BYTES
+            {
+                self.decode(decode, session, out);
+            }
+        });
     }
 
     /// Decodes the lines that are held back. Without a dialect they pass through as text, and plugins can't claim the input any more.

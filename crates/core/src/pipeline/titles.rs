@@ -54,8 +54,7 @@ impl CallTitles {
                 differing => break differing,
             }
         };
-        let text = |line: &Option<(Role, &str)>| line.as_ref().map_or("", |line| line.1).to_owned();
-        let [line, other_line] = [text(&differing.0), text(&differing.1)];
+        let [line, other_line] = [differing.0, differing.1].map(|line| line.map_or("", |(_, text)| text));
         let same = line.bytes().zip(other_line.bytes()).take_while(|(byte, other)| byte == other).count();
         for (call, line) in [(one.0, differing.0), (other.0, differing.1)] {
             let Some(shown) = self.shown.iter_mut().rev().find(|shown| shown.call == *call) else { continue };

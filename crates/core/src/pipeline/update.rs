@@ -27,7 +27,14 @@ pub(super) struct PendingUpdates {
     growing: IndexSet<Id>,
     /// The other changes.
     changes: IndexMap<Id, EntryChange>,
-    calls: AwaitedCalls,
+    /// The complete calls that are shown, each until its result comes, oldest first.
+    calls: Map<Id, Box<Entry>>,
+    /// The approximate size of these calls, in bytes.
+    call_bytes: usize,
+    /// Limits how many these are, and their size. If there are more, the older half is forgotten, and never shown as answered.
+    budget: Budget,
+    /// The hashes of calls that weren't shown as complete when their results came.
+    early: VecDeque<u64>,
     /// Whether the input has ended.
     pub(super) is_ended: bool,
 }
@@ -35,7 +42,7 @@ pub(super) struct PendingUpdates {
 impl PendingUpdates {
     /// No changes. The budget limits how many calls are remembered until their results come.
     pub(super) fn new(budget: Budget) -> Self {
-        Self { calls: AwaitedCalls { budget, ..AwaitedCalls::default() }, ..Self::default() }
+        Self { budget, ..Self::default() }
     }
 
     /// Notes that an open item has changed. Returns whether this is its first change since updates were taken.
@@ -47,7 +54,7 @@ impl PendingUpdates {
     pub(super) fn take_back(&mut self, id: &Id) {
         self.grown.shift_remove(id);
         self.growing.swap_remove(id);
-        self.calls.forget(id);
+        self.forget(id);
         self.changes.insert(id.clone(), EntryChange::Drop(id.clone()));
     }
 
@@ -62,77 +69,57 @@ impl PendingUpdates {
     pub(super) fn put(&mut self, entry: Box<Entry>) {
         self.grown.shift_remove(&entry.id);
         self.growing.swap_remove(&entry.id);
-        let answered = (entry.kind == Kind::Call).then(|| self.calls.show(&entry));
+        if self.is_answered(&entry) == Some(false) {
+            self.remember(entry.clone());
+        }
         let partial = entry.status == Status::Open;
-        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial, answered });
+        self.show(entry, partial);
     }
 
     /// Shows the entry of an item that still grows, or of a part of one, such as a record or a passage.
     pub(super) fn put_growing(&mut self, entry: Box<Entry>) {
-        let answered = (entry.kind == Kind::Call).then(|| self.calls.is_answered(&entry.id));
         self.growing.insert(entry.id.clone());
-        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial: true, answered });
+        self.show(entry, true);
     }
 
-    /// Shows a call as answered, if it is shown: its result has come.
+    fn show(&mut self, entry: Box<Entry>, partial: bool) {
+        let answered = self.is_answered(&entry);
+        self.changes.insert(entry.id.clone(), EntryChange::Put { entry, partial, answered });
+    }
+
+    /// On a call: whether its result came before the call was complete.
+    fn is_answered(&self, entry: &Entry) -> Option<bool> {
+        (entry.kind == Kind::Call).then(|| self.early.contains(&entry.id.hash()))
+    }
+
+    /// Notes that the result of a call has come. Shows the call as answered, if it is shown.
     pub(super) fn answer(&mut self, call: &Id) {
-        if let Some(entry) = self.calls.answer(call) {
+        if let Some(entry) = self.forget(call) {
             let change = EntryChange::Put { entry, partial: false, answered: Some(true) };
             self.changes.insert(call.clone(), change);
+            return;
         }
+        if self.early.len() == MAX_EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back(call.hash());
     }
-}
 
-/// The complete calls that are shown, until their results come.
-#[derive(Default)]
-struct AwaitedCalls {
-    /// Limits how many there are, and how many bytes their entries take. If there are more, the older half is forgotten, and never shown
-    /// as answered.
-    budget: Budget,
-    /// The entry of each, oldest first.
-    shown: Map<Id, Box<Entry>>,
-    bytes: usize,
-    /// The hashes of calls that weren't shown as complete when their results came.
-    early: VecDeque<u64>,
-}
-
-impl AwaitedCalls {
-    /// Notes that a call is shown. Returns whether its result has come already.
-    fn show(&mut self, call: &Entry) -> bool {
-        if self.is_answered(&call.id) {
-            return true;
-        }
+    /// Remembers a call until its result comes.
+    fn remember(&mut self, call: Box<Entry>) {
         self.forget(&call.id);
-        self.bytes += size(call);
-        self.shown.insert(call.id.clone(), Box::new(call.clone()));
+        self.call_bytes += size(&call);
+        self.calls.insert(call.id.clone(), call);
         let Budget { calls, call_bytes, .. } = self.budget;
-        while self.shown.len() > calls || self.bytes > call_bytes && self.shown.len() > 1 {
-            let half = self.shown.len().div_ceil(2);
-            self.bytes -= self.shown.drain(..half).map(|(_, call)| size(&call)).sum::<usize>();
+        while self.calls.len() > calls || self.call_bytes > call_bytes && self.calls.len() > 1 {
+            let half = self.calls.len().div_ceil(2);
+            self.call_bytes -= self.calls.drain(..half).map(|(_, call)| size(&call)).sum::<usize>();
         }
-        false
-    }
-
-    /// Whether the result of a call came before the call was complete.
-    fn is_answered(&self, call: &Id) -> bool {
-        self.early.contains(&call.hash())
-    }
-
-    /// Notes that the result of a call has come. Returns the entry of the call, if it is shown.
-    fn answer(&mut self, call: &Id) -> Option<Box<Entry>> {
-        let shown = self.forget(call);
-        if shown.is_none() {
-            if self.early.len() == MAX_EARLY {
-                self.early.pop_front();
-            }
-            self.early.push_back(call.hash());
-        }
-        shown
     }
 
     fn forget(&mut self, call: &Id) -> Option<Box<Entry>> {
-        let shown = self.shown.shift_remove(call)?;
-        self.bytes -= size(&shown);
+        let shown = self.calls.shift_remove(call)?;
+        self.call_bytes -= size(&shown);
         Some(shown)
     }
 }

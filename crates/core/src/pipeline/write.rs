@@ -20,7 +20,7 @@ pub(super) struct OutputWriter {
     /// The facts for the head, once they are known.
     pub(super) head: Option<Box<DocumentHead>>,
     /// The result of writing since it was last taken. After a failure nothing more is written.
-    written: fmt::Result,
+    pub(super) written: fmt::Result,
 }
 
 impl OutputWriter {
@@ -72,16 +72,6 @@ impl OutputWriter {
     /// The part of the writer that previews nodes, if it has one.
     pub(super) fn live(&mut self) -> Option<&mut dyn LiveWriter> {
         self.writer.as_deref_mut().and_then(Writer::live)
-    }
-
-    /// Whether writing has failed since [`Self::take_written`].
-    pub(super) fn has_failed(&self) -> bool {
-        self.written.is_err()
-    }
-
-    /// Takes the result of writing since the last call.
-    pub(super) fn take_written(&mut self) -> fmt::Result {
-        mem::replace(&mut self.written, Ok(()))
     }
 
     /// Calls `write` with the writer and what receives the text, after the beginning of the document is written.

@@ -42,6 +42,12 @@ impl OutputKind {
 /// Formatters, in the order in which they are called.
 pub(super) type Formatters = Vec<Box<dyn Formatter>>;
 
+/// The rule that hides an item.
+pub(super) type HidingRule = &'static str;
+
+/// The entry of an item, unless a rule hides it.
+pub(in super::super) type EntryResult = Result<Box<Entry>, HidingRule>;
+
 /// The formatters of an output. Makes entries of their views.
 pub(in super::super) struct FormatterChain {
     pub(super) profile: Profile,
@@ -82,10 +88,9 @@ impl FormatterChain {
 
     /// Replaces the profile.
     pub(super) fn set_profile(&mut self, profile: Profile) {
-        self.standard = (self.presentation.formatter)(&profile);
-        self.redactor = Redactor::new(&profile.redaction);
-        self.profile = profile;
-        self.titles = CallTitles::default();
+        let failures = mem::take(&mut self.failures);
+        let formatters = mem::take(&mut self.formatters);
+        *self = Self { failures, ..Self::new(profile, self.output_kind, formatters, self.presentation) };
     }
 
     /// Whether it may show items of minor importance: a plugin or the profile may, or the output isn't text.
@@ -101,16 +106,12 @@ impl FormatterChain {
             && self.formatters.iter().any(|formatter| formatter.frames().is_some())
     }
 
-    pub(super) fn admits(&self, item: &Item) -> Result<(), &'static str> {
+    pub(super) fn admits(&self, item: &Item) -> Result<(), HidingRule> {
         if self.profile.filter.admits(item) { Ok(()) } else { Err("filter") }
     }
 
-    /// Formats an item, and clips the entry to the limits. The error is the rule that hides the item.
-    pub(in super::super) fn entry(
-        &mut self,
-        item: &Item,
-        session: &Session,
-    ) -> Result<Box<Entry>, &'static str> {
+    /// Formats an item, and clips the entry to the limits.
+    pub(in super::super) fn entry(&mut self, item: &Item, session: &Session) -> EntryResult {
         self.admits(item)?;
         let view = self.view(item, session).ok_or(item.kind.name())?;
         if view.is_empty() {
@@ -162,14 +163,8 @@ impl FormatterChain {
 
     /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        match self.verdict(item, session) {
-            Some(Verdict::Show(view)) => Some(view),
-            Some(_) => None,
-            None => match self.standard.format(item, session) {
-                Ok(Verdict::Show(view)) => Some(view),
-                _ => None,
-            },
-        }
+        let verdict = self.verdict(item, session).or_else(|| self.standard.format(item, session).ok());
+        if let Some(Verdict::Show(view)) = verdict { Some(view) } else { None }
     }
 
     /// The verdict of the formatters before the standard one; `None` if all of them pass.
@@ -217,10 +212,10 @@ impl FormatterChain {
         if entry.kind != Kind::Call || entry.view.title.is_empty() {
             return;
         }
-        let same = self.titles.remember(entry);
-        let Some(same) = same.as_ref().and_then(|call| session.call(call)) else { return };
-        let other = self.uncounted(|chain| chain.masked(same, session));
-        if let Some(other) = other {
+        if let Some(same) = self.titles.remember(entry)
+            && let Some(same) = session.call(&same)
+            && let Some(other) = self.uncounted(|chain| chain.masked(same, session))
+        {
             self.titles.distinguish((&entry.id, &entry.view.body), (&same.id, &other.body));
         }
     }
@@ -264,9 +259,7 @@ impl FormatterChain {
     }
 
     fn set_counting(&mut self, is_counting: bool) -> bool {
-        if let Some(redactor) = &mut self.redactor {
-            redactor.set_counting(is_counting);
-        }
+        self.redactor.iter_mut().for_each(|redactor| redactor.set_counting(is_counting));
         mem::replace(&mut self.is_counting, is_counting)
     }
 }

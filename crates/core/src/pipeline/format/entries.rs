@@ -25,7 +25,7 @@ use crate::report::{Report, count};
 use crate::session::{Map, Session, SessionId};
 use crate::writer::Order;
 
-use super::chain::{FormatterChain, OutputKind};
+use super::chain::{FormatterChain, HidingRule, OutputKind};
 use super::whole_records::ReplacedRecord;
 
 /// The parts of a setup that stay the same if the profile and the output are replaced.
@@ -166,8 +166,8 @@ impl EntryStage {
         self.report.items += 1;
     }
 
-    /// Counts an item. The error is the rule that hides it.
-    pub(super) fn count_item(&mut self, kind: Kind, outcome: Result<(), &'static str>) {
+    /// Counts an item.
+    pub(super) fn count_item(&mut self, kind: Kind, outcome: Result<(), HidingRule>) {
         match outcome {
             Ok(()) => *self.report.shown.entry(kind).or_default() += 1,
             Err(rule) => count(&mut self.report.hidden, rule),
@@ -178,24 +178,21 @@ impl EntryStage {
     /// Counts the failures and the masked secrets of an item, each kind once, however often it occurred.
     #[inline]
     pub(super) fn count_once(&mut self) {
-        if self.chain.failures.is_empty() && self.chain.redactor.is_none() {
-            return;
-        }
         while let Some(failure) = self.chain.failures.pop_first() {
             count(&mut self.report.failures, &failure);
         }
-        for name in self.chain.redactor.iter_mut().flat_map(|redactor| redactor.take_counts().into_keys()) {
-            count(&mut self.report.redacted, &name);
+        if let Some(redactor) = &mut self.chain.redactor {
+            redactor.take_counts().keys().for_each(|name| count(&mut self.report.redacted, name));
         }
     }
 
-    /// Shows a complete item as an entry. The error is the rule that hides it.
+    /// Shows a complete item as an entry.
     fn show_item(
         &mut self,
         item: &Item,
         replaced: Option<&mut ReplacedRecord>,
         context: &mut ChangeContext<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), HidingRule> {
         let mut after = self.chain.observe(Observation::Complete(item), context.session);
         let is_replaced = replaced.is_some();
         let entry = match replaced {
@@ -243,8 +240,8 @@ impl EntryStage {
         }
     }
 
-    /// Writes an item as a line of JSON. The error is the rule that hides it.
-    pub(super) fn write(&mut self, item: &Item, context: &mut ChangeContext<'_>) -> Result<(), &'static str> {
+    /// Writes an item as a line of JSON.
+    pub(super) fn write(&mut self, item: &Item, context: &mut ChangeContext<'_>) -> Result<(), HidingRule> {
         self.chain.admits(item)?;
         // Blank lines, and damaged records that are only counted, have no line here.
         let is_blank_line = item.kind == Kind::Unknown && item.is_blank();
@@ -304,8 +301,7 @@ impl EntryStage {
     /// Passes an entry to the outline or to the updates. `is_aside`: whether it belongs to no item.
     fn emit(&mut self, entry: Box<Entry>, is_aside: bool, context: &mut ChangeContext<'_>) {
         if let Some(waiting) = &mut self.heading {
-            waiting.push(entry, is_aside);
-            if waiting.is_full() {
+            if waiting.push(entry, is_aside) {
                 self.show_heading(context);
             }
             return;
@@ -340,13 +336,9 @@ impl EntryStage {
     ) {
         let Self { chain, outline, parts, writer, .. } = self;
         work(outline, &mut |call| chain.title_of(call, context.session), parts);
-        // Masked last: the outline needs the ids to relate entries.
-        if let Some(redactor) = &mut chain.redactor {
-            for part in &mut *parts {
-                mask(part, redactor);
-            }
-        }
-        for part in parts.drain(..) {
+        for mut part in parts.drain(..) {
+            // Masked last: the outline needs the ids to relate entries.
+            chain.redactor.iter_mut().for_each(|redactor| mask(&mut part, redactor));
             writer.part(&part, context.out);
         }
         let left_out = outline.take_left_out();
@@ -369,9 +361,6 @@ impl EntryStage {
         body: Vec<Block>,
         context: &mut ChangeContext<'_>,
     ) {
-        if body.is_empty() {
-            return;
-        }
         let mut view = View::of(body);
         if view.is_empty() {
             return;
@@ -389,13 +378,10 @@ impl EntryStage {
     /// The entry that reports a change of session, if an item belongs to another session than the last one. It isn't an item.
     pub(super) fn session_change(&mut self, item: &Item, session: &Session) -> Option<Box<Entry>> {
         let now = item.session.as_ref()?;
-        if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now)) {
+        if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now) || before == now) {
             return None;
         }
-        let before = self.last_session.replace(now.clone())?;
-        if before == *now || item.is_event("session") {
-            return None;
-        }
+        self.last_session.replace(now.clone()).filter(|_| !item.is_event("session"))?;
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
         notice.session = Some(now.clone());
         notice.data.extend([
@@ -429,13 +415,9 @@ impl EntryStage {
             }
         }
         self.chain.formatters = formatters;
-        match writer.filter(|_| is_writer_replaced) {
-            Some(writer) => {
-                self.chain.output_kind = output_kind;
-                self.writer.replace(writer, context.out)
-            }
-            None => Ok(()),
-        }
+        let Some(writer) = writer.filter(|_| is_writer_replaced) else { return Ok(()) };
+        self.chain.output_kind = output_kind;
+        self.writer.replace(writer, context.out)
     }
 
     pub(super) fn end(&mut self, context: &mut ChangeContext<'_>) {
