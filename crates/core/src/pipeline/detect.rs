@@ -18,20 +18,6 @@ pub(super) struct ChosenDialect {
     pub(super) awaits_outcome: bool,
 }
 
-impl ChosenDialect {
-    /// The built-in dialect of this row.
-    fn known(row: &'static Dialect, budget: Budget) -> Self {
-        let (name, decoder) = (row.name.into(), (row.decoder)(budget));
-        Self { name: Some(name), row: Some(row), decoder, awaits_outcome: false }
-    }
-}
-
-impl From<DialectPlugin> for ChosenDialect {
-    fn from(DialectPlugin { name, decoder }: DialectPlugin) -> Self {
-        Self { name: Some(name), row: None, decoder, awaits_outcome: false }
-    }
-}
-
 /// Detects the dialect.
 pub(super) struct Detection {
     budget: Budget,
@@ -51,9 +37,9 @@ impl Detection {
     /// The dialect of this name, if any. A plugin takes precedence over a built-in dialect, a later plugin over an earlier one.
     pub(super) fn named(&mut self, name: &str) -> Option<ChosenDialect> {
         if let Some(plugin) = self.plugins.iter().rposition(|plugin| &*plugin.name == name) {
-            return Some(self.plugins.swap_remove(plugin).into());
+            return Some(self.plugin(plugin));
         }
-        Some(ChosenDialect::known(self.dialects.find(name)?, self.budget))
+        Some(self.built_in(self.dialects.find(name)?))
     }
 
     /// Returns the dialect that claims the input, given this line and those before it.
@@ -79,10 +65,22 @@ impl Detection {
             let surest = weights.enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
             let enough = if known.is_some() { CLAIM } else { 0.0 };
             if let Some((index, _)) = surest.filter(|(_, weight)| *weight > enough) {
-                return Some(self.plugins.swap_remove(index).into());
+                return Some(self.plugin(index));
             }
         }
-        known.map(|known| ChosenDialect::known(known, self.budget))
+        known.map(|known| self.built_in(known))
+    }
+
+    /// The dialect plugin at this index.
+    fn plugin(&mut self, index: usize) -> ChosenDialect {
+        let DialectPlugin { name, decoder } = self.plugins.swap_remove(index);
+        ChosenDialect { name: Some(name), row: None, decoder, awaits_outcome: false }
+    }
+
+    /// The built-in dialect of a row.
+    fn built_in(&self, row: &'static Dialect) -> ChosenDialect {
+        let decoder = (row.decoder)(self.budget);
+        ChosenDialect { name: Some(row.name.into()), row: Some(row), decoder, awaits_outcome: false }
     }
 
     /// Drops the plugins: they can't claim the input any more.

@@ -140,7 +140,7 @@ fn settled(item: &Item, shown: Option<Item>, redactor: &mut Redactor) -> Option<
         (_, Some(shown)) if !shown.text().is_empty() => shown,
         _ => return None,
     };
-    // Texts in its record may be incomplete.
+    // Texts in its facts and its record may be incomplete.
     shown.data.retain(|(_, fact)| matches!(fact, Fact::Bool(_) | Fact::Int(_) | Fact::Float(_)));
     (shown.record, shown.at, shown.block, shown.input) = (None, None, None, None);
     if item.kind == Kind::Call {

@@ -118,6 +118,7 @@ impl SessionStage {
     }
 
     /// Calls `work` for each output.
+    #[inline]
     fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &mut ChangeContext<'_>)) {
         show(&mut self.outputs, &self.session, out, work);
     }

@@ -163,8 +163,8 @@ impl FormatterChain {
 
     /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        let verdict = self.verdict(item, session).or_else(|| self.standard.format(item, session).ok());
-        if let Some(Verdict::Show(view)) = verdict { Some(view) } else { None }
+        let verdict = self.verdict(item, session).map_or_else(|| self.standard.format(item, session), Ok);
+        if let Ok(Verdict::Show(view)) = verdict { Some(view) } else { None }
     }
 
     /// The verdict of the formatters before the standard one; `None` if all of them pass.
