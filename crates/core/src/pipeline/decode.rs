@@ -45,7 +45,7 @@ pub struct DecodeStage {
 }
 
 impl DecodeStage {
-    /// The stage before the first line. Takes what it needs from the setup.
+    /// The stage before the first line. Takes the dialect plugins and the finder of sub-agents' files out of the setup.
     pub(super) fn new(setup: &mut Setup) -> Self {
         let plugins = mem::take(&mut setup.dialect_plugins);
         let mut detection = Detection::new(setup.dialects, plugins, setup.budget);
@@ -166,13 +166,12 @@ impl DecodeStage {
         // Decoding a sub-agent's file in the middle of this record must not reuse the same buffer.
         let mut events = mem::take(&mut self.events);
         dialect.decoder.decode(input, &mut events);
-        let Input { record, value, line, .. } = input;
         let row = dialect.row.filter(|_| self.nesting == 0 && !dialect.awaits_outcome);
-        if row.is_some_and(|row| (row.ends_with_outcome)(value)) {
+        if row.is_some_and(|row| (row.ends_with_outcome)(input.value)) {
             dialect.awaits_outcome = true;
             each(Step::Count(|report| report.awaits_outcome = true));
         }
-        each(Step::Record(line, record.clone(), value.node()));
+        each(Step::Record(input.line, input.record.clone(), input.value.node()));
         for event in events.drain(..) {
             let subagent = self.subagent(&event);
             each(Step::Event(event));

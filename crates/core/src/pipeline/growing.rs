@@ -41,8 +41,7 @@ pub(super) struct TextEnd {
 impl TextEnd {
     /// Moves forward to the end of `text`. Starts over if `text` isn't the previous text or a continuation of it.
     fn advance(&mut self, text: &str) {
-        let is_same = text.as_bytes().get(..self.start).is_some_and(|begin| begin.ends_with(&self.before));
-        if !is_same || !text.is_char_boundary(self.start) {
+        if !text.get(..self.start).is_some_and(|begin| begin.as_bytes().ends_with(&self.before)) {
             *self = Self::default();
         }
         if text.len() - self.start <= GROWING_TEXT {

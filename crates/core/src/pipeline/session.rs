@@ -102,9 +102,9 @@ impl SessionStage {
                 self.each(out, |output, context| output.begin_record(line, &record, node, context));
             }
             Step::Count(count) => self.count(out, count),
-            Step::Foreign(program) => self.count(out, |report| {
-                report.foreign.get_or_insert(program);
-            }),
+            Step::Foreign(program) => {
+                self.count(out, |report| report.foreign = report.foreign.or(Some(program)));
+            }
             Step::Dialect(name) => self.count(out, |report| report.dialect = Some(Arc::clone(&name))),
         }
     }

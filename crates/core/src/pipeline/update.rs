@@ -154,17 +154,17 @@ impl EntryStage {
     /// See [`super::Pipeline::take_finished`].
     pub(super) fn take_finished(&mut self) -> Vec<Update> {
         let revision = self.revision();
-        let mut changes = std::mem::take(&mut self.updates.changes);
-        if let Some(redactor) = &mut self.chain.redactor {
-            // Masked last: until here ids relate entries.
-            for change in changes.values_mut() {
-                match change {
-                    EntryChange::Put { entry, .. } => redactor.ids_of(entry),
-                    EntryChange::Drop(id) => redactor.id(id),
-                }
+        let changes = std::mem::take(&mut self.updates.changes).into_values();
+        // Masked last: until here ids relate entries.
+        let masked = changes.map(|mut change| {
+            match (&mut self.chain.redactor, &mut change) {
+                (Some(redactor), EntryChange::Put { entry, .. }) => redactor.ids_of(entry),
+                (Some(redactor), EntryChange::Drop(id)) => redactor.id(id),
+                (None, _) => {}
             }
-        }
-        changes.into_values().map(|change| Update { revision, change }).collect()
+            Update { revision, change }
+        });
+        masked.collect()
     }
 
     /// See [`super::Pipeline::revision`].

@@ -361,6 +361,10 @@ impl EntryStage {
         body: Vec<Block>,
         context: &mut ChangeContext<'_>,
     ) {
+        // This is called for each hidden item, nearly always without blocks.
+        if body.is_empty() {
+            return;
+        }
         let mut view = View::of(body);
         if view.is_empty() {
             return;
