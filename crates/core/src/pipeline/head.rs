@@ -38,7 +38,10 @@ impl HeadNotes {
         head.begun = head.begun.into_iter().chain(at).min();
         head.ended = head.ended.max(at);
         // A history has no outcomes, but may state its figures at its end.
-        if let (Kind::Notice, None, Some(cost)) = (item.kind, &item.parent, item.fact("cost_usd")) {
+        if item.kind == Kind::Notice
+            && item.parent.is_none()
+            && let Some(cost) = item.fact("cost_usd")
+        {
             head.cost = cost.float().filter(|cost| *cost >= 0.0);
             head.duration_ms = item.fact("duration_ms").and_then(FactRef::count);
         }
