@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,11 +11,13 @@ use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 use serde_json::{Value, json};
 use streamfmt::Engine;
 use streamfmt::core::entry::{Block, Entry};
-use streamfmt::core::item::Kind;
+use streamfmt::core::formatter::{Accumulator, FormatError, Formatter, PluginFormatter, Verdict};
+use streamfmt::core::item::{Item, Kind};
 use streamfmt::core::outline::Document;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::profile::DrawnRecords;
 use streamfmt::core::records::{RecordField, RecordParent, RecordSchema, RecordType};
+use streamfmt::core::session::Session;
 use streamfmt::writers::WRITERS;
 
 const PLAN: &str = r#"Two lists, since the data can move first.
@@ -302,6 +305,71 @@ fn a_tree_that_grows_is_previewed_on_a_terminal() {
     }
     pipeline.finish(&mut text).unwrap();
     assert_eq!(text, written("text", &whole("m", PLAN)));
+}
+
+/// A formatter whose accumulator accepts all records and can't show them.
+struct NoView;
+
+impl Formatter for NoView {
+    fn name(&self) -> &'static str {
+        "no view"
+    }
+
+    fn format(&self, _: &Item, _: &Session) -> Result<Verdict, FormatError> {
+        Ok(Verdict::Pass)
+    }
+
+    fn plugins(&self) -> Option<&dyn PluginFormatter> {
+        Some(self)
+    }
+}
+
+impl PluginFormatter for NoView {
+    fn take_failures(&self) -> Vec<FormatError> {
+        Vec::new()
+    }
+
+    fn resume(&self, _: Option<Box<dyn Any>>, _: &Session) {}
+
+    fn accumulator(&self, _: &str) -> Option<Box<dyn Accumulator>> {
+        Some(Box::new(Self))
+    }
+}
+
+impl Accumulator for NoView {
+    fn add(&mut self, _: &Item, _: &Session) -> Result<bool, FormatError> {
+        Ok(true)
+    }
+
+    fn view(&mut self, _: &Session) -> Result<Verdict, FormatError> {
+        Err(FormatError { message: "no view".to_owned() })
+    }
+
+    fn json(&mut self) -> Result<Option<String>, FormatError> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn a_fault_of_a_previewed_tree_is_counted_once_the_tree_is_shown() {
+    let engine = Engine::builder().dialect("claude").writer("text").profile("default").build().unwrap();
+    let mut setup = Setup { shows_open: true, ..engine.setup() };
+    setup.profile.records = Some(DrawnRecords::Accumulator("all".to_owned()));
+    if let Output::Entries { formatters, .. } = &mut setup.output {
+        formatters.push(Box::new(NoView));
+    }
+    let (mut pipeline, mut text) = (Pipeline::new(setup), String::new());
+    let mut lines = streamed("m", PLAN, 10);
+    lines.push(whole("n", "Another reply, at which failures are counted."));
+    for line in lines {
+        pipeline.push(line.as_bytes(), &mut text).unwrap();
+        pipeline.open_nodes();
+    }
+    assert!(text.contains("Another reply") && pipeline.report().failures.is_empty(), "{text}");
+    pipeline.push(whole("m", PLAN).as_bytes(), &mut text).unwrap();
+    pipeline.finish(&mut text).unwrap();
+    assert!(text.contains("Seed library"), "{text}");
+    assert_eq!(pipeline.report().failures.values().sum::<u64>(), 1);
 }
 
 #[test]

@@ -348,6 +348,21 @@ fn if_the_state_has_no_view_the_records_are_shown() {
 }
 
 #[test]
+fn a_view_that_fails_in_a_preview_is_not_counted() {
+    let engine = engine(&bodies(BEGIN, ADD, "error('no')"), "text");
+    let (mut pipeline, mut text) =
+        (Pipeline::new(Setup { shows_open: true, ..drawn(&engine) }), String::new());
+    let mut lines = streamed("m", REPLY, 9);
+    lines.push(whole("n", "Another reply, at which failures are counted.", None));
+    for line in lines {
+        pipeline.push(line.as_bytes(), &mut text).unwrap();
+        pipeline.open_nodes();
+    }
+    assert!(text.contains("Another reply") && !text.contains("vote"), "{text}");
+    assert_eq!((engine.journal().failures(), pipeline.report().failures.len()), (3, 0));
+}
+
+#[test]
 fn a_hidden_view_is_dropped_and_may_return() {
     let view = "if state.Bo == 'coffee' then return false end return 'Bo: ' .. (state.Bo or '?')";
     let source = bodies(BEGIN, ADD, view);
