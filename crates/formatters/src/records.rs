@@ -36,7 +36,7 @@ pub(crate) fn node_view(tree: &RecordTree, node: &TreeNode) -> Option<View> {
     }
     push_note(&mut view.title, Text::clean_owned(about));
     let parent_field = kind.parent.as_ref().and_then(|parent| parent.field.as_deref());
-    if let Some(field) = parent_field.filter(|_| node.parent.is_some()) {
+    if let Some(field) = parent_field.filter(|_| node.parent().is_some()) {
         take(record, field, &mut known);
     }
     let text = kind.text.as_ref().and_then(|field| take(record, field, &mut known)).map(shown);

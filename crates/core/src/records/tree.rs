@@ -1,13 +1,13 @@
 //! A tree that grows record by record.
 
-use std::collections::VecDeque;
+use std::iter::successors;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::item::Id;
-use crate::json::Record;
+use crate::json::{Record, Value};
 
 use super::schema::RecordSchema;
 
@@ -17,7 +17,7 @@ pub(super) const MAX_NODES: usize = 250_000;
 pub(super) const MAX_BYTES: usize = 64 << 20;
 /// The longest record that becomes a node, in bytes.
 pub const MAX_RECORD: usize = 1 << 20;
-/// How many ancestors are searched for a cycle.
+/// The most nodes on a path that is searched for a cycle.
 const MAX_LEVEL: usize = 1_000;
 /// How many nodes may be visited in all to move nodes to other parents. Past that, such records are rejected.
 const MAX_MOVES: usize = 1_000_000;
@@ -51,57 +51,56 @@ pub struct TreeNode {
     pub record: Record,
     /// The number of its type in the schema.
     pub kind: usize,
-    /// Its parent, by number.
-    pub parent: Option<usize>,
     /// Its place among its siblings. At the top, it is the place of its first record.
     pub place: u32,
     /// How many nodes are above it; `None` while its parent is missing.
     pub level: Option<u16>,
     /// How often its record was replaced.
     pub updates: u32,
+    parent: NodeParent,
     children: Vec<usize>,
     /// How many places were assigned to children.
     places: u32,
-    /// The key of the missing parent.
-    waits_for: Option<NodeKey>,
 }
 
 impl TreeNode {
-    /// A node without a parent or level.
+    /// A node at the top that has no level yet.
     fn new(id: &Id, place: u32, kind: usize, record: &Record) -> Self {
         Self {
             id: id.clone(),
             record: record.clone(),
             kind,
-            parent: None,
             place,
             level: None,
             updates: 0,
+            parent: NodeParent::None,
             children: Vec::new(),
             places: 0,
-            waits_for: None,
         }
     }
+
+    /// Its parent, by number; `None` if it is at the top or its parent is missing.
+    pub fn parent(&self) -> Option<usize> {
+        if let NodeParent::Node(parent) = self.parent { Some(parent) } else { None }
+    }
+}
+
+/// The parent of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum NodeParent {
+    /// None: the node is at the top.
+    #[default]
+    None,
+    /// The node of this number.
+    Node(usize),
+    /// The node that will have this key, if it ever comes.
+    Missing(NodeKey),
 }
 
 /// The number of a type, and the id of a node of that type. The empty id means the first node of the type.
 type NodeKey = (usize, Box<str>);
 /// A map by such keys.
 type ByKey<T> = IndexMap<NodeKey, T, FixedState>;
-
-/// A record that was added to a tree.
-#[derive(Clone, Debug)]
-pub(crate) struct LoggedRecord {
-    pub(crate) id: Id,
-    pub(crate) place: u32,
-    pub(crate) record: Record,
-}
-
-impl LoggedRecord {
-    pub(crate) fn new(id: &Id, place: u32, record: &Record) -> Self {
-        Self { id: id.clone(), place, record: record.clone() }
-    }
-}
 
 /// A tree of records.
 #[derive(Debug, Default)]
@@ -115,7 +114,6 @@ pub struct RecordTree {
     top: Vec<usize>,
     /// The nodes that changed since [`Self::take_changed`].
     changed: IndexSet<usize>,
-    log: Vec<LoggedRecord>,
     bytes: usize,
     /// How many nodes were visited to move nodes to other parents.
     moves: usize,
@@ -138,31 +136,21 @@ impl RecordTree {
         self.is_complete
     }
 
-    /// Whether it has no nodes.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     /// The node of this number, if it exists.
     pub fn node(&self, number: usize) -> Option<&TreeNode> {
         self.nodes.get(number)
     }
 
-    /// The records that were added, in the order in which they came.
-    pub(crate) fn log(&self) -> &[LoggedRecord] {
-        &self.log
-    }
-
-    /// The numbers of the nodes that have changed since the last call and whose parents have come, parents first.
-    pub fn take_changed(&mut self) -> Vec<usize> {
+    /// The numbers of the nodes that have changed since the last call and whose parents have come, parents first, each with its level.
+    pub fn take_changed(&mut self) -> Vec<(usize, u16)> {
         let changed = std::mem::take(&mut self.changed).into_iter();
-        changed.filter(|number| self.nodes[*number].level.is_some()).collect()
+        changed.filter_map(|number| Some((number, self.nodes[number].level?))).collect()
     }
 
     /// Adds the next record. `id`, `place`: the id of the record's item, and the place of the node if it is at the top.
     pub fn add(&mut self, id: &Id, place: u32, record: &Record) -> Result<PlacedRecord, RecordMisfit> {
         let value = record.root();
-        let name = value.get("type").and_then(crate::json::Value::decode).ok_or(RecordMisfit::Foreign)?;
+        let name = value.get("type").and_then(Value::decode).ok_or(RecordMisfit::Foreign)?;
         let schema = Arc::clone(&self.schema);
         if schema.is_end(&name) {
             if self.is_complete || self.nodes.is_empty() {
@@ -170,7 +158,6 @@ impl RecordTree {
             }
             self.is_complete = true;
             self.changed.extend(self.top.first());
-            self.log.push(LoggedRecord::new(id, place, record));
             return Ok(PlacedRecord::End);
         }
         let number = schema.type_of(&name).ok_or(RecordMisfit::Foreign)?;
@@ -185,13 +172,11 @@ impl RecordTree {
             return Err(RecordMisfit::Wrong("the tree is too large for more".to_owned()));
         }
         let is_only = kind.id.is_none() && kind.parent.is_none();
-        let key = match kind.id_of(value) {
-            Some(own) => Some((number, own.into())),
-            None if is_only => Some((number, "".into())),
-            None => None,
-        };
-        let parent = kind.parent_of(value).map(|(kind, id)| {
-            (schema.type_of(kind).unwrap_or(number), id.unwrap_or_default().into_boxed_str())
+        let own = kind.id_of(value).or_else(|| is_only.then(String::new));
+        let key = own.map(|own| (number, own.into_boxed_str()));
+        let parent = kind.parent_of(value).map_or(NodeParent::None, |(kind, id)| {
+            let key = (schema.type_of(kind).unwrap_or(number), id.unwrap_or_default().into_boxed_str());
+            self.by_key.get(&key).copied().map_or_else(|| NodeParent::Missing(key), NodeParent::Node)
         });
         let known = key.as_ref().and_then(|key| self.by_key.get(key).copied());
         let placed = if let Some(known) = known {
@@ -202,42 +187,31 @@ impl RecordTree {
             PlacedRecord::Node
         };
         self.bytes += record.text().len();
-        self.log.push(LoggedRecord::new(id, place, record));
         Ok(placed)
     }
 
     /// Adds the next record to a tree of a single node, which represents all of its records.
     pub(crate) fn add_to_one(&mut self, id: &Id, place: u32, record: &Record) -> PlacedRecord {
-        self.log.push(LoggedRecord::new(id, place, record));
-        if self.is_empty() {
-            self.insert(TreeNode::new(id, place, 0, record), None, None);
+        if self.nodes.is_empty() {
+            self.insert(TreeNode::new(id, place, 0, record), None, NodeParent::None);
             return PlacedRecord::Node;
         }
         self.changed.insert(0);
         PlacedRecord::Again
     }
 
-    fn insert(&mut self, node: TreeNode, key: Option<NodeKey>, parent: Option<NodeKey>) {
+    fn insert(&mut self, node: TreeNode, key: Option<NodeKey>, parent: NodeParent) {
         let (new, kind) = (self.nodes.len(), node.kind);
         self.nodes.push(node);
-        match parent {
-            None => {
-                self.top.push(new);
-                self.show(new, 0);
-            }
-            Some(parent) => self.attach(new, parent),
-        }
+        self.attach(new, parent);
         let Some(key) = key else { return };
         // Records that refer to their parent only by its type are below the first node of that type.
         let of_type = (kind, "".into());
-        self.by_key.entry(of_type.clone()).or_insert(new);
-        let waiting = self.waiting.swap_remove(&of_type).unwrap_or_default();
-        let own =
-            if key == of_type { Vec::new() } else { self.waiting.swap_remove(&key).unwrap_or_default() };
+        let children = [&of_type, &key].map(|key| self.waiting.swap_remove(key).unwrap_or_default());
+        self.by_key.entry(of_type).or_insert(new);
         self.by_key.insert(key, new);
-        for child in waiting.into_iter().chain(own) {
-            self.nodes[child].waits_for = None;
-            self.attach_to(child, new);
+        for child in children.into_iter().flatten() {
+            self.attach(child, NodeParent::Node(new));
         }
     }
 
@@ -246,33 +220,26 @@ impl RecordTree {
         &mut self,
         known: usize,
         place: u32,
-        parent: Option<NodeKey>,
+        parent: NodeParent,
         record: &Record,
     ) -> Result<(), RecordMisfit> {
-        let now = parent.as_ref().and_then(|key| self.by_key.get(key).copied());
-        let node = &self.nodes[known];
-        let is_same = match &node.waits_for {
-            Some(key) => parent.as_ref() == Some(key),
-            None => node.parent == now && (now.is_some() || parent.is_none()),
-        };
+        let above = if let NodeParent::Node(above) = parent { Some(above) } else { None };
         let is_shown = |number: usize| self.nodes[number].level.is_some();
         // A shown node stays where it is until its new parent is shown.
-        if !is_same && (!is_shown(known) || now.is_some_and(is_shown)) {
-            if now.is_some_and(|now| self.is_below(now, known)) {
+        let may_move = !is_shown(known) || above.is_some_and(is_shown);
+        if may_move && self.nodes[known].parent != parent {
+            if above.is_some_and(|above| self.is_below(above, known)) {
                 return Err(RecordMisfit::Wrong("its parent is below it".to_owned()));
             }
             if self.moves > MAX_MOVES {
                 return Err(RecordMisfit::Wrong("too many records went to other parents".to_owned()));
             }
             self.detach(known);
-            if let Some(parent) = parent {
-                self.attach(known, parent);
-            } else {
+            if parent == NodeParent::None {
                 // It wasn't shown before, so it comes last.
                 self.nodes[known].place = place;
-                self.top.push(known);
-                self.show(known, 0);
             }
+            self.attach(known, parent);
         }
         let node = &mut self.nodes[known];
         node.record = record.clone();
@@ -281,63 +248,54 @@ impl RecordTree {
         Ok(())
     }
 
-    /// Puts a node below the one with this key, or lets it wait until that comes.
-    fn attach(&mut self, child: usize, parent: NodeKey) {
-        if let Some(parent) = self.by_key.get(&parent).copied() {
-            self.attach_to(child, parent);
-        } else {
-            self.nodes[child].waits_for = Some(parent.clone());
-            self.waiting.entry(parent).or_default().push(child);
-        }
-    }
-
-    fn attach_to(&mut self, child: usize, parent: usize) {
+    /// Puts a node below its parent, or lets it wait until that comes.
+    fn attach(&mut self, child: usize, mut parent: NodeParent) {
         // Hostile records may name each other as parents: they wait forever.
-        if !self.nodes[child].children.is_empty() && self.is_below(parent, child) {
-            return self.wait_forever(child);
+        if let NodeParent::Node(above) = parent
+            && !self.nodes[child].children.is_empty()
+            && self.is_below(above, child)
+        {
+            parent = NodeParent::Missing((usize::MAX, Box::default()));
         }
-        let above = &mut self.nodes[parent];
-        let (place, level) = (above.places, above.level);
-        above.places += 1;
-        above.children.push(child);
-        let node = &mut self.nodes[child];
-        (node.parent, node.place) = (Some(parent), place);
+        self.siblings_below(&parent).push(child);
+        let level = match parent {
+            NodeParent::None => Some(0),
+            NodeParent::Node(above) => {
+                let above = &mut self.nodes[above];
+                let (place, level) = (above.places, above.level);
+                above.places += 1;
+                self.nodes[child].place = place;
+                level.map(|level| level.saturating_add(1))
+            }
+            NodeParent::Missing(_) => None,
+        };
+        self.nodes[child].parent = parent;
         if let Some(level) = level {
-            self.show(child, level.saturating_add(1));
+            self.show(child, level);
         }
-    }
-
-    fn wait_forever(&mut self, child: usize) {
-        let nobody = (usize::MAX, Box::default());
-        self.nodes[child].waits_for = Some(nobody.clone());
-        self.waiting.entry(nobody).or_default().push(child);
     }
 
     fn detach(&mut self, node: usize) {
-        let TreeNode { parent, waits_for, .. } = &mut self.nodes[node];
-        let (parent, key) = (parent.take(), waits_for.take());
-        let siblings = match (parent, &key) {
-            (Some(parent), _) => Some(&mut self.nodes[parent].children),
-            (None, Some(key)) => self.waiting.get_mut(key),
-            (None, None) => Some(&mut self.top),
-        };
-        if let Some(siblings) = siblings {
-            self.moves += siblings.len();
-            siblings.retain(|sibling| *sibling != node);
+        let parent = std::mem::take(&mut self.nodes[node].parent);
+        let siblings = self.siblings_below(&parent);
+        let count = siblings.len();
+        siblings.retain(|sibling| *sibling != node);
+        self.moves += count;
+    }
+
+    /// The nodes with this parent.
+    fn siblings_below(&mut self, parent: &NodeParent) -> &mut Vec<usize> {
+        match parent {
+            NodeParent::None => &mut self.top,
+            NodeParent::Node(above) => &mut self.nodes[*above].children,
+            NodeParent::Missing(key) => self.waiting.entry(key.clone()).or_default(),
         }
     }
 
     /// Whether a node is `above`, or below it. Assumed if the node has too many ancestors.
     fn is_below(&self, node: usize, above: usize) -> bool {
-        let mut at = Some(node);
-        for _ in 0..MAX_LEVEL {
-            match at {
-                None => return false,
-                Some(at) if at == above => return true,
-                Some(here) => at = self.nodes[here].parent,
-            }
-        }
-        true
+        let mut from_node = successors(Some(node), |at| self.nodes[*at].parent());
+        from_node.by_ref().take(MAX_LEVEL - 1).any(|at| at == above) || from_node.next().is_some()
     }
 
     /// Sets the level of a node and of all nodes below it, and marks them as changed.
@@ -358,52 +316,47 @@ impl RecordTree {
     /// The numbers of the nodes in tree order, parents first, each with its level. Nodes whose parents never came are at the end, at
     /// level 0.
     pub fn walk(&self) -> impl Iterator<Item = (usize, u16)> {
-        let mut waiting: Vec<usize> = self.waiting.values().flatten().copied().collect();
-        waiting.sort_unstable();
-        let mut left: Vec<(usize, u16)> =
-            self.top.iter().chain(&waiting).rev().map(|node| (*node, 0)).collect();
+        let roots = self.top.iter().copied().chain(self.lost());
+        let mut left: Vec<(usize, u16)> = roots.map(|node| (node, 0)).collect();
+        left.reverse();
         std::iter::from_fn(move || {
             let (node, level) = left.pop()?;
-            left.extend(
-                self.nodes[node].children.iter().rev().map(|child| (*child, level.saturating_add(1))),
-            );
+            let children = self.nodes[node].children.iter().rev();
+            left.extend(children.map(|child| (*child, level.saturating_add(1))));
             Some((node, level))
         })
     }
 
+    /// The nodes that wait for their parents, in the order in which they came.
+    fn lost(&self) -> impl Iterator<Item = usize> {
+        let is_lost = |node: &TreeNode| matches!(node.parent, NodeParent::Missing(_));
+        (0..).zip(&self.nodes).filter(move |(_, node)| is_lost(node)).map(|(number, _)| number)
+    }
+
     /// How many nodes have a parent that never came. The nodes below them aren't counted.
     pub fn orphans(&self) -> usize {
-        self.waiting.values().map(Vec::len).sum()
+        self.lost().count()
     }
 
     /// The last node added, with up to `before` nodes before it and `behind` nodes after it in tree order. Also returns whether there are
     /// other nodes before and after these.
     pub fn around_last(&self, before: usize, behind: usize) -> (Vec<usize>, bool, bool) {
-        let last = self.nodes.len().checked_sub(1);
-        let shown = |number: &usize| self.nodes[*number].level.is_some();
-        let Some(last) = last.filter(shown).or_else(|| self.top.last().copied()) else {
+        let last = self.nodes.len().checked_sub(1).filter(|last| self.nodes[*last].level.is_some());
+        let Some(last) = last.or_else(|| self.top.last().copied()) else {
             return (Vec::new(), false, false);
         };
-        let mut found = VecDeque::from([last]);
-        let mut at = last;
-        while let Some(previous) = self.previous(at).filter(|_| found.len() <= before) {
-            found.push_front(previous);
-            at = previous;
-        }
-        let has_before = self.previous(at).is_some();
-        let mut at = last;
-        for _ in 0..behind {
-            let Some(next) = self.following(at) else { break };
-            found.push_back(next);
-            at = next;
-        }
-        let has_behind = self.following(at).is_some();
-        (found.into(), has_before, has_behind)
+        let from_last = successors(Some(last), |at| self.previous(*at));
+        let mut found: Vec<usize> = from_last.take(before + 1).collect();
+        found.reverse();
+        let has_before = self.previous(found[0]).is_some();
+        found.extend(successors(self.following(last), |at| self.following(*at)).take(behind));
+        let has_behind = found.last().is_some_and(|at| self.following(*at).is_some());
+        (found, has_before, has_behind)
     }
 
     /// The siblings of a node, and its index among them.
     fn siblings(&self, node: usize) -> (&[usize], usize) {
-        let siblings = self.nodes[node].parent.map_or(&self.top, |parent| &self.nodes[parent].children);
+        let siblings = self.nodes[node].parent().map_or(&self.top, |parent| &self.nodes[parent].children);
         // The places of nodes that moved away stay free, so the index may be lower than the place.
         let place = self.nodes[node].place as usize;
         let at = siblings.partition_point(|sibling| (self.nodes[*sibling].place as usize) < place);
@@ -413,55 +366,43 @@ impl RecordTree {
     /// The node before one in tree order.
     fn previous(&self, node: usize) -> Option<usize> {
         let (siblings, at) = self.siblings(node);
-        let Some(before) = at.checked_sub(1) else { return self.nodes[node].parent };
-        let mut last = *siblings.get(before)?;
-        while let Some(child) = self.nodes[last].children.last() {
-            last = *child;
-        }
-        Some(last)
+        let Some(before) = at.checked_sub(1) else { return self.nodes[node].parent() };
+        successors(siblings.get(before).copied(), |at| self.nodes[*at].children.last().copied()).last()
     }
 
     /// The node after one in tree order.
     fn following(&self, node: usize) -> Option<usize> {
-        if let Some(child) = self.nodes[node].children.first() {
-            return Some(*child);
-        }
-        let mut node = node;
-        loop {
+        let next_sibling = |node| {
             let (siblings, at) = self.siblings(node);
-            if let Some(next) = siblings.get(at + 1) {
-                return Some(*next);
-            }
-            node = self.nodes[node].parent?;
-        }
+            siblings.get(at + 1).copied()
+        };
+        let mut with_ancestors = successors(Some(node), |at| self.nodes[*at].parent());
+        self.nodes[node].children.first().copied().or_else(|| with_ancestors.find_map(next_sibling))
     }
 
     /// The whole tree as JSON: a list of the nodes at the top. Each node is an object with its `record`, and `children` if it has any.
     pub fn json(&self) -> String {
         let mut out = String::from("[");
-        let mut open: Vec<usize> = Vec::new();
+        // The nodes that aren't closed yet, each with what closes it.
+        let mut open: Vec<(usize, &str)> = Vec::new();
         for (number, _) in self.walk() {
             let node = &self.nodes[number];
-            // Close the open nodes that this one isn't below.
-            let mut is_first = out.ends_with('[');
-            while let Some(last) = open.last().copied().filter(|last| node.parent != Some(*last)) {
-                out.push_str(if self.nodes[last].children.is_empty() { "}" } else { "]}" });
-                open.pop();
-                is_first = false;
+            while let Some((_, end)) = open.pop_if(|(last, _)| node.parent() != Some(*last)) {
+                out.push_str(end);
             }
-            if !is_first {
+            if !out.ends_with('[') {
                 out.push(',');
             }
             out.push_str("{\"record\":");
             out.push_str(node.record.text());
-            if !node.children.is_empty() {
+            if node.children.is_empty() {
+                open.push((number, "}"));
+            } else {
                 out.push_str(",\"children\":[");
+                open.push((number, "]}"));
             }
-            open.push(number);
         }
-        while let Some(last) = open.pop() {
-            out.push_str(if self.nodes[last].children.is_empty() { "}" } else { "]}" });
-        }
+        out.extend(open.into_iter().rev().map(|(_, end)| end));
         out.push(']');
         out
     }

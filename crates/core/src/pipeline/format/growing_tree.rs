@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::entry::{Block, View};
 use crate::formatter::{Accumulator, FormatError, Formatter, Presentation, Verdict};
 use crate::item::{Id, Item};
+use crate::json::Record;
 use crate::profile::DrawnRecords;
 use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
 use crate::session::Session;
@@ -12,6 +13,13 @@ use crate::text::Text;
 
 /// How many records one accumulator gets at most.
 const MAX_RECORDS: usize = 250_000;
+
+/// A record that was added to a tree.
+pub(super) struct LoggedRecord {
+    pub(super) id: Id,
+    pub(super) place: u32,
+    pub(super) record: Record,
+}
 
 /// A tree of the records of a thread.
 pub(super) struct GrowingTree {
@@ -22,6 +30,8 @@ pub(super) struct GrowingTree {
     pub(super) thread: Option<Id>,
     /// The line number of its first record.
     pub(super) line: u64,
+    /// The records that were added, in the order in which they came.
+    pub(super) log: Vec<LoggedRecord>,
 }
 
 impl GrowingTree {
@@ -35,27 +45,30 @@ impl GrowingTree {
                 (RecordTree::default(), Some(accumulator))
             }
         };
-        Some(Self { tree, accumulator, thread: first.parent.clone(), line: first.line })
+        Some(Self { tree, accumulator, thread: first.parent.clone(), line: first.line, log: Vec::new() })
     }
 
     /// Adds the next record.
     pub(super) fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, RecordMisfit> {
-        let Self { tree, accumulator, .. } = self;
-        let record = &item.record.as_ref().ok_or(RecordMisfit::Foreign)?.detached();
-        let Some(accumulator) = accumulator else { return tree.add(&item.id, item.place, record) };
-        if tree.log().len() == MAX_RECORDS {
-            return Err(RecordMisfit::Wrong("there are too many".to_owned()));
-        }
-        match accumulator.add(item, session) {
-            Ok(true) => Ok(tree.add_to_one(&item.id, item.place, record)),
-            Ok(false) => Err(RecordMisfit::Foreign),
-            Err(error) => Err(RecordMisfit::Wrong(error.message)),
-        }
+        let record = item.record.as_ref().ok_or(RecordMisfit::Foreign)?.detached();
+        let placed = match &mut self.accumulator {
+            None => self.tree.add(&item.id, item.place, &record)?,
+            Some(_) if self.log.len() == MAX_RECORDS => {
+                return Err(RecordMisfit::Wrong("there are too many".to_owned()));
+            }
+            Some(accumulator) => match accumulator.add(item, session) {
+                Ok(true) => self.tree.add_to_one(&item.id, item.place, &record),
+                Ok(false) => return Err(RecordMisfit::Foreign),
+                Err(error) => return Err(RecordMisfit::Wrong(error.message)),
+            },
+        };
+        self.log.push(LoggedRecord { id: item.id.clone(), place: item.place, record });
+        Ok(placed)
     }
 
     /// The records as JSON, shown if the accumulator shows nothing: no record may be lost.
     fn plain(&self) -> View {
-        let lines: Vec<&str> = self.tree.log().iter().map(|logged| logged.record.text()).collect();
+        let lines: Vec<&str> = self.log.iter().map(|logged| logged.record.text()).collect();
         let (text, lang) = (Text::clean(&lines.join("\n")), Some(Text::own("json")));
         View::of(vec![Block::Code { text, lang, start: None, role: "result.text".into() }])
     }

@@ -115,7 +115,7 @@ impl RecordTrees {
     ) {
         let before = self.threads.swap_remove(&thread.cloned()).unwrap_or_default();
         for shown in &before {
-            for logged in shown.tree.log().iter().filter(|logged| !is_left_out(&logged.id)) {
+            for logged in shown.log.iter().filter(|logged| !is_left_out(&logged.id)) {
                 let mut item = Item::new(logged.id.clone(), Kind::Record, shown.line);
                 (item.parent, item.place) = (thread.cloned(), logged.place);
                 item.record = Some(logged.record.clone());
@@ -297,7 +297,7 @@ impl RecordTrees {
 
     /// Takes back a record that was shown while its reply grew: the complete reply doesn't have it, or the reply was dropped.
     pub(super) fn take_back(&mut self, id: &Id, stage: &mut EntryStage, session: &Session) {
-        let is_in = |shown: &GrowingTree| shown.tree.log().iter().any(|logged| logged.id == *id);
+        let is_in = |shown: &GrowingTree| shown.log.iter().any(|logged| logged.id == *id);
         let thread = self.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
         if let Some((thread, _)) = thread {
             let thread = thread.clone();
@@ -441,8 +441,7 @@ impl GrowingTree {
         if !matches!(stage.chain.output_kind, OutputKind::Updates) {
             return;
         }
-        for number in changed {
-            let level = self.tree.node(number).and_then(|node| node.level).unwrap_or(0);
+        for (number, level) in changed {
             match stage.chain.node_entry(self, number, level, session) {
                 Ok(entry) => stage.updates.put(entry),
                 // What the accumulator showed before no longer holds.
@@ -511,7 +510,7 @@ impl FormatterChain {
         }
         // A writer that shows sub-agents must know whose tree it is; it draws the tree by levels.
         let is_drawn = matches!(self.output_kind, OutputKind::Writer(wants) if wants.agents || wants.nests);
-        if let Some(parent) = node.parent.filter(|_| !is_drawn).and_then(|parent| shown.tree.node(parent)) {
+        if let Some(parent) = node.parent().filter(|_| !is_drawn).and_then(|parent| shown.tree.node(parent)) {
             entry.parent = Some(parent.id.clone());
         }
         Ok(entry)
