@@ -20,7 +20,7 @@ pub use prompt::{examples, instructions};
 pub use schema::{RecordField, RecordParent, RecordSchema, RecordType, SchemaProblem};
 pub use tree::{MAX_RECORD, PlacedRecord, RecordMisfit, RecordTree, TreeNode};
 
-pub(crate) use find::{FoundRecord, RecordFinder};
+pub(crate) use find::RecordFinder;
 
 #[cfg(test)]
 mod tests;

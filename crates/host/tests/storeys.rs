@@ -257,7 +257,9 @@ fn makers() -> Vec<PathBuf> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let core = crates.join("core/src");
     let mut paths = vec![core.join("session.rs"), core.join("pipeline.rs")];
-    for folder in [core.join("session"), core.join("pipeline"), crates.join("dialects/src")] {
+    for folder in
+        [core.join("session"), core.join("records"), core.join("pipeline"), crates.join("dialects/src")]
+    {
         sources(&folder, &mut paths);
     }
     paths

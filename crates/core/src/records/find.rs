@@ -1,32 +1,25 @@
-//! Finds records in a growing text. Each line is examined once, when it is complete.
+//! Finds records in the text of a reply, which may grow. Each line is examined once, when it is complete.
 
 use std::ops::Range;
 
 use crate::fence::Fence;
+use crate::item::{Fact, Id, Item, Kind};
 use crate::json::Record;
 
-/// Finds the records in a text, and remembers how much was searched.
+/// Finds the records in the text of a reply, and remembers how much was searched.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordFinder {
     /// The start of the first line that wasn't examined.
     at: usize,
     fence: Fence,
-}
-
-/// A line that is a record.
-#[derive(Debug)]
-pub(crate) struct FoundRecord {
-    pub(crate) record: Record,
-    /// The range of the line in the text, including its line feed.
-    pub(crate) line: Range<usize>,
-    /// Whether it is in a code block.
-    pub(crate) is_fenced: bool,
+    /// How many records were found.
+    found: usize,
 }
 
 impl RecordFinder {
-    /// The next record in the text, which must be the same as in the last call, or have grown. `is_whole`: whether the text is complete,
-    /// so that its last line needs no line feed.
-    pub(crate) fn next(&mut self, text: &str, is_whole: bool) -> Option<FoundRecord> {
+    /// The item of the next record in the text of a reply, and the range of its line, including its line feed. The text must be the same
+    /// as in the last call, or have grown. `is_whole`: whether it is complete, so that its last line needs no line feed.
+    pub(crate) fn next(&mut self, reply: &Item, text: &str, is_whole: bool) -> Option<(Item, Range<usize>)> {
         loop {
             let rest = text.get(self.at..).filter(|rest| !rest.is_empty())?;
             let length = match memchr::memchr(b'\n', rest.as_bytes()) {
@@ -38,12 +31,25 @@ impl RecordFinder {
             self.at = line.end;
             let written = rest[..length].trim_end();
             match record_of(written) {
-                Some(record) => {
-                    return Some(FoundRecord { record, line, is_fenced: self.fence.open().is_some() });
-                }
+                Some(record) => return Some((self.item(reply, record), line)),
                 None => drop(self.fence.pass(written)),
             }
         }
+    }
+
+    /// Makes the item of the next record of a reply.
+    fn item(&mut self, reply: &Item, record: Record) -> Item {
+        self.found += 1;
+        let id = Id::below(reply.id.as_str(), &format!("record-{}", self.found));
+        let mut item = Item::new(id, Kind::Record, reply.line);
+        item.parent.clone_from(&reply.parent);
+        item.session.clone_from(&reply.session);
+        item.data.push(("value", Fact::Node(record.root().node())));
+        if self.fence.open().is_some() {
+            item.data.push(("fenced", Fact::Bool(true)));
+        }
+        item.record = Some(record);
+        item
     }
 }
 
@@ -66,8 +72,12 @@ mod tests {
         "First.\n{\"type\":\"a\"}\n```json\n  {\"type\":\"b\"}\r\n{\"type\":1}\n{\n```\n{\"type\":\"c\"}";
 
     fn found(finder: &mut RecordFinder, text: &str, is_whole: bool) -> Vec<(String, Range<usize>, bool)> {
-        std::iter::from_fn(|| finder.next(text, is_whole))
-            .map(|found| (found.record.text().to_owned(), found.line, found.is_fenced))
+        let reply = Item::new("m", Kind::Reply, 1);
+        std::iter::from_fn(|| finder.next(&reply, text, is_whole))
+            .map(|(item, line)| {
+                let record = item.record.as_ref().map(Record::text).unwrap_or_default();
+                (format!("{} {record}", item.id), line, item.fact("fenced").is_some())
+            })
             .collect()
     }
 
@@ -75,7 +85,9 @@ mod tests {
     fn the_same_is_found_however_the_text_grows() {
         let whole = found(&mut RecordFinder::default(), TEXT, true);
         let texts: Vec<&str> = whole.iter().map(|(text, ..)| text.as_str()).collect();
-        assert_eq!(texts, ["{\"type\":\"a\"}", "{\"type\":\"b\"}", "{\"type\":\"c\"}"]);
+        let expected =
+            ["m/record-1 {\"type\":\"a\"}", "m/record-2 {\"type\":\"b\"}", "m/record-3 {\"type\":\"c\"}"];
+        assert_eq!(texts, expected);
         assert_eq!(whole.iter().map(|(.., is_fenced)| *is_fenced).collect::<Vec<_>>(), [false, true, false]);
         assert_eq!(&TEXT[whole[1].1.clone()], "  {\"type\":\"b\"}\r\n");
         let mut finder = RecordFinder::default();
