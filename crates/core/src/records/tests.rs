@@ -191,9 +191,11 @@ fn nodes_that_name_each_other_have_no_place() {
 #[test]
 fn the_nodes_around_the_last_are_found() {
     let tree = tree_of(&plan(), PLAN.into_iter().take(5));
-    assert_eq!(tree.around_last(2, 5), (vec![1, 3, 4, 2], true, false));
-    assert_eq!(tree.around_last(9, 0), (vec![0, 1, 3, 4], false, true));
-    assert_eq!(RecordTree::new(plan()).around_last(1, 1), (vec![], false, false));
+    assert_eq!(tree.around_last(9, 5), [(0, false), (1, false), (3, false), (4, false), (2, false)]);
+    assert_eq!(tree.around_last(2, 5), [(0, true), (1, false), (3, false), (4, false), (2, false)]);
+    assert_eq!(tree.around_last(9, 0), [(0, false), (1, false), (3, false), (4, true)]);
+    assert_eq!(tree.around_last(0, 0), [(0, true), (4, true)]);
+    assert_eq!(RecordTree::new(plan()).around_last(1, 1), []);
 }
 
 /// Were any step quadratic, this would take minutes.

@@ -179,11 +179,12 @@ impl RecordTree {
             self.by_key.get(&key).copied().map_or_else(|| NodeParent::Missing(key), NodeParent::Node)
         });
         let known = key.as_ref().and_then(|key| self.by_key.get(key).copied());
+        let node = TreeNode::new(id, place, number, record);
         let placed = if let Some(known) = known {
-            self.replace(known, place, parent, record)?;
+            self.replace(known, node, parent)?;
             PlacedRecord::Again
         } else {
-            self.insert(TreeNode::new(id, place, number, record), key, parent);
+            self.insert(node, key, parent);
             PlacedRecord::Node
         };
         self.bytes += record.text().len();
@@ -215,14 +216,8 @@ impl RecordTree {
         }
     }
 
-    /// Replaces the record of a node, and moves the node if it has another parent now.
-    fn replace(
-        &mut self,
-        known: usize,
-        place: u32,
-        parent: NodeParent,
-        record: &Record,
-    ) -> Result<(), RecordMisfit> {
+    /// Replaces the record of a node by that of a new one, and moves the node if it has another parent now.
+    fn replace(&mut self, known: usize, new: TreeNode, parent: NodeParent) -> Result<(), RecordMisfit> {
         let above = if let NodeParent::Node(above) = parent { Some(above) } else { None };
         let is_shown = |number: usize| self.nodes[number].level.is_some();
         // A shown node stays where it is until its new parent is shown.
@@ -237,12 +232,12 @@ impl RecordTree {
             self.detach(known);
             if parent == NodeParent::None {
                 // It wasn't shown before, so it comes last.
-                self.nodes[known].place = place;
+                self.nodes[known].place = new.place;
             }
             self.attach(known, parent);
         }
         let node = &mut self.nodes[known];
-        node.record = record.clone();
+        node.record = new.record;
         node.updates = node.updates.saturating_add(1);
         self.changed.insert(known);
         Ok(())
@@ -338,20 +333,19 @@ impl RecordTree {
         self.lost().count()
     }
 
-    /// The last node added, with up to `before` nodes before it and `behind` nodes after it in tree order. Also returns whether there are
-    /// other nodes before and after these.
-    pub fn around_last(&self, before: usize, behind: usize) -> (Vec<usize>, bool, bool) {
+    /// The nodes that a preview shows, in tree order, each with whether nodes after it are left out: the last node added, up to `before`
+    /// nodes before it and `behind` after it, and the first node of all.
+    pub fn around_last(&self, before: usize, behind: usize) -> Vec<(usize, bool)> {
         let last = self.nodes.len().checked_sub(1).filter(|last| self.nodes[*last].level.is_some());
-        let Some(last) = last.or_else(|| self.top.last().copied()) else {
-            return (Vec::new(), false, false);
-        };
-        let from_last = successors(Some(last), |at| self.previous(*at));
-        let mut found: Vec<usize> = from_last.take(before + 1).collect();
-        found.reverse();
-        let has_before = self.previous(found[0]).is_some();
-        found.extend(successors(self.following(last), |at| self.following(*at)).take(behind));
-        let has_behind = found.last().is_some_and(|at| self.following(*at).is_some());
-        (found, has_before, has_behind)
+        let Some(last) = last.or_else(|| self.top.last().copied()) else { return Vec::new() };
+        let mut up = successors(Some(last), |at| self.previous(*at));
+        let mut down = successors(self.following(last), |at| self.following(*at));
+        let mut shown: Vec<usize> = up.by_ref().take(before + 1).collect();
+        shown.reverse();
+        shown.extend(down.by_ref().take(behind));
+        let root = up.next().map(|_| (0, true)).filter(|(root, _)| !shown.contains(root));
+        let end = shown.pop().map(|end| (end, down.next().is_some()));
+        root.into_iter().chain(shown.into_iter().map(|node| (node, false))).chain(end).collect()
     }
 
     /// The siblings of a node, and its index among them.

@@ -163,12 +163,28 @@ impl FormatterChain {
 
     /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        let verdict = self.verdict(item, session).map_or_else(|| self.standard.format(item, session), Ok);
-        if let Ok(Verdict::Show(view)) = verdict { Some(view) } else { None }
+        self.view_or(item, session, |chain| match chain.standard.format(item, session) {
+            Ok(Verdict::Show(view)) => Some(view),
+            _ => None,
+        })
+    }
+
+    /// Like [`Self::view`], with another last formatter than the standard one.
+    pub(super) fn view_or(
+        &mut self,
+        item: &Item,
+        session: &Session,
+        last: impl FnOnce(&mut Self) -> Option<View>,
+    ) -> Option<View> {
+        match self.verdict(item, session) {
+            Some(Verdict::Show(view)) => Some(view),
+            Some(_) => None,
+            None => last(self),
+        }
     }
 
     /// The verdict of the formatters before the standard one; `None` if all of them pass.
-    pub(super) fn verdict(&mut self, item: &Item, session: &Session) -> Option<Verdict> {
+    fn verdict(&mut self, item: &Item, session: &Session) -> Option<Verdict> {
         // Without plugins there are none, and this is called for each item.
         if self.formatters.is_empty() {
             return None;

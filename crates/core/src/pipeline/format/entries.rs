@@ -97,10 +97,15 @@ impl EntryStage {
         *self = Self::new(profile, output, self.setup, self.writer.sink.take());
     }
 
+    /// Whether the output takes updates.
+    pub(super) fn takes_updates(&self) -> bool {
+        matches!(self.chain.output_kind, OutputKind::Updates)
+    }
+
     /// Shows a record of a reply that still grows, if the output takes updates.
     pub(super) fn early_record(&mut self, record: &Item, session: &Session) {
         // It is counted once its reply is complete.
-        if let OutputKind::Updates = self.chain.output_kind
+        if self.takes_updates()
             && let Ok(entry) = self.chain.uncounted(|chain| chain.entry(record, session))
         {
             self.updates.put_growing(entry);
@@ -109,7 +114,7 @@ impl EntryStage {
 
     /// Notes that an open item has grown.
     pub(super) fn grow(&mut self, id: &Id, session: &Session) {
-        if let OutputKind::Updates = self.chain.output_kind
+        if self.takes_updates()
             && self.updates.grow(id)
             && let (Some(redactor), Some(item)) = (&mut self.chain.redactor, session.open_item(id))
         {
@@ -121,7 +126,7 @@ impl EntryStage {
     /// Takes back what was shown of an item, if anything was.
     pub(super) fn take_back(&mut self, id: &Id) {
         self.growing_texts.swap_remove(id);
-        if let OutputKind::Updates = self.chain.output_kind {
+        if self.takes_updates() {
             self.updates.take_back(id);
         }
     }
@@ -213,8 +218,8 @@ impl EntryStage {
         if any_block(&entry.view.body, |block| matches!(block, Block::Elided { .. })) {
             *self.report.elided.entry(item.kind).or_default() += 1;
         }
-        if !is_replaced && let Some(change) = self.session_change(item, context.session) {
-            self.show(change, context);
+        if !is_replaced {
+            self.show_session_change(item, context);
         }
         if self.heading.is_some() && context.session.facts().model.is_some() {
             self.show_heading(context);
@@ -379,22 +384,25 @@ impl EntryStage {
         self.emit(Box::new(entry), true, context);
     }
 
-    /// The entry that reports a change of session, if an item belongs to another session than the last one. It isn't an item.
-    pub(super) fn session_change(&mut self, item: &Item, session: &Session) -> Option<Box<Entry>> {
-        let now = item.session.as_ref()?;
+    /// Shows an entry that reports a change of session, if an item belongs to another session than the last one. The entry isn't an item.
+    pub(super) fn show_session_change(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
+        let Some(now) = &item.session else { return };
         if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now) || before == now) {
-            return None;
+            return;
         }
-        self.last_session.replace(now.clone()).filter(|_| !item.is_event("session"))?;
+        if self.last_session.replace(now.clone()).is_none() || item.is_event("session") {
+            return;
+        }
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);
         notice.session = Some(now.clone());
         notice.data.extend([
             ("event", Fact::Text("session-change".to_owned())),
             ("session", Fact::Text((**now).to_owned())),
         ]);
-        let mut entry = self.chain.entry(&notice, session).ok()?;
-        (entry.parent, entry.place) = (item.parent.clone(), item.place);
-        Some(entry)
+        if let Ok(mut entry) = self.chain.entry(&notice, context.session) {
+            (entry.parent, entry.place) = (item.parent.clone(), item.place);
+            self.show(entry, context);
+        }
     }
 
     /// See [`Pipeline::replace`](crate::pipeline::Pipeline::replace).

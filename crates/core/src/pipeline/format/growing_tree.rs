@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::entry::{Block, View};
-use crate::formatter::{Accumulator, FormatError, Formatter, Presentation, Verdict};
-use crate::item::{Id, Item};
+use crate::formatter::{Accumulator, FormatError, Formatter};
+use crate::item::{Id, Item, Kind};
 use crate::json::Record;
 use crate::profile::DrawnRecords;
 use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
@@ -26,26 +26,39 @@ pub(super) struct GrowingTree {
     /// With an accumulator, the tree is a single node, whose view covers all records.
     pub(super) tree: RecordTree,
     pub(super) accumulator: Option<Box<dyn Accumulator>>,
+    /// The id of its first record.
+    pub(super) root: Id,
     /// The call of the sub-agent that writes it; `None` for the main thread.
-    pub(super) thread: Option<Id>,
+    thread: Option<Id>,
     /// The line number of its first record.
-    pub(super) line: u64,
+    line: u64,
     /// The records that were added, in the order in which they came.
     pub(super) log: Vec<LoggedRecord>,
 }
 
 impl GrowingTree {
-    /// An empty tree in the thread of a record, which is its first; `None` if no formatter has the accumulator.
-    pub(super) fn new(drawn: &DrawnRecords, first: &Item, formatters: &[Box<dyn Formatter>]) -> Option<Self> {
-        let (tree, accumulator) = match drawn {
+    /// An empty tree for the records that are drawn, in the thread of a record, which is its first; `None` if no formatter has the
+    /// accumulator.
+    pub(super) fn new(
+        drawn: Option<&DrawnRecords>,
+        first: &Item,
+        formatters: &[Box<dyn Formatter>],
+    ) -> Option<Self> {
+        let accumulator_of = |name| formatters.iter().find_map(|each| each.plugins()?.accumulator(name));
+        let (tree, accumulator) = match drawn? {
             DrawnRecords::Schema(schema) => (RecordTree::new(Arc::clone(schema)), None),
-            DrawnRecords::Accumulator(name) => {
-                let mut formatters = formatters.iter();
-                let accumulator = formatters.find_map(|formatter| formatter.plugins()?.accumulator(name))?;
-                (RecordTree::default(), Some(accumulator))
-            }
+            DrawnRecords::Accumulator(name) => (RecordTree::default(), Some(accumulator_of(name)?)),
         };
-        Some(Self { tree, accumulator, thread: first.parent.clone(), line: first.line, log: Vec::new() })
+        let (root, thread) = (first.id.clone(), first.parent.clone());
+        Some(Self { tree, accumulator, root, thread, line: first.line, log: Vec::new() })
+    }
+
+    /// An item in the thread of the tree: a record that was added, a node, or the whole tree.
+    pub(super) fn item(&self, id: &Id, place: u32, record: Option<&Record>) -> Item {
+        let mut item = Item::new(id.clone(), Kind::Record, self.line);
+        item.parent.clone_from(&self.thread);
+        (item.place, item.record) = (place, record.cloned());
+        item
     }
 
     /// Adds the next record.
@@ -67,38 +80,20 @@ impl GrowingTree {
     }
 
     /// The records as JSON, shown if the accumulator shows nothing: no record may be lost.
-    fn plain(&self) -> View {
+    pub(super) fn plain(&self) -> View {
         let lines: Vec<&str> = self.log.iter().map(|logged| logged.record.text()).collect();
         let (text, lang) = (Text::clean(&lines.join("\n")), Some(Text::own("json")));
         View::of(vec![Block::Code { text, lang, start: None, role: "result.text".into() }])
     }
 
-    /// Whether the end that the schema requires is missing. With an accumulator, the tree may end at any record.
-    pub(super) fn is_cut_short(&self) -> bool {
-        !self.tree.is_complete() && self.tree.schema().end.is_some()
+    /// The end that the schema requires, if it is missing. With an accumulator, the tree may end at any record.
+    pub(super) fn missing_end(&self) -> Option<&str> {
+        self.tree.schema().end.as_deref().filter(|_| !self.tree.is_complete())
     }
 
     /// The ids of all nodes.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id> + '_ {
         self.tree.walk().filter_map(|(number, _)| Some(self.tree.node(number)?.id.clone()))
-    }
-
-    /// The view of a node, `None` if it is hidden, and the error of the accumulator.
-    pub(super) fn view(
-        &mut self,
-        number: usize,
-        presentation: Presentation,
-        session: &Session,
-    ) -> (Option<View>, Option<FormatError>) {
-        let Some(accumulator) = &mut self.accumulator else {
-            return (self.tree.node(number).and_then(|node| (presentation.node)(&self.tree, node)), None);
-        };
-        match accumulator.view(session) {
-            Ok(Verdict::Show(view)) => (Some(view), None),
-            Ok(Verdict::Hide) => (None, None),
-            Ok(Verdict::Pass) => (Some(self.plain()), None),
-            Err(error) => (Some(self.plain()), Some(error)),
-        }
     }
 
     /// The whole tree as JSON; `None` if the accumulator has none.
@@ -110,17 +105,14 @@ impl GrowingTree {
     }
 
     /// The faults to report at the end of the tree.
-    pub(super) fn faults(&self) -> Vec<String> {
-        let mut faults = Vec::new();
-        match self.tree.orphans() {
-            0 => {}
-            1 => faults.push("a record names a parent that never came".to_owned()),
-            lost => faults.push(format!("{lost} records name parents that never came")),
-        }
-        let schema = self.tree.schema();
-        if let (false, Some(end)) = (self.tree.is_complete(), &schema.end) {
-            faults.push(format!("the {} isn't complete: there is no `{end}`", schema.name));
-        }
-        faults
+    pub(super) fn faults(&self) -> impl Iterator<Item = String> {
+        let orphans = match self.tree.orphans() {
+            0 => None,
+            1 => Some("a record names a parent that never came".to_owned()),
+            lost => Some(format!("{lost} records name parents that never came")),
+        };
+        let name = &self.tree.schema().name;
+        let end = self.missing_end().map(|end| format!("the {name} isn't complete: there is no `{end}`"));
+        orphans.into_iter().chain(end)
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct ReplyPassages {
     records: u32,
     /// The place of the last of them.
     place: u32,
-    /// The passages that were shown while it grew.
-    pub(super) shown: Vec<Item>,
+    /// The passages before it that aren't final: of a growing reply those that are shown, of a complete one those that are held back.
+    pub(super) pending: Vec<Item>,
     /// The records that were found while it grew, and where each was placed.
     pub(super) known: Map<Id, (Record, Result<PlacedRecord, RecordMisfit>)>,
 }
@@ -28,42 +28,34 @@ pub(super) struct ReplyPassages {
 impl ReplyPassages {
     /// Returns the passage before a record that is in a tree, unless it is blank, and continues after the record. `line`: the range of its
     /// line in the text of the reply.
-    pub(super) fn before(
-        &mut self,
-        record: &Item,
-        line: &Range<usize>,
-        reply: &Item,
-        text: &str,
-    ) -> Option<Item> {
+    pub(super) fn before(&mut self, record: &Item, line: &Range<usize>, reply: &Item) -> Option<Item> {
+        let text = reply.text();
         let prose = text.get(self.at..line.start).unwrap_or_default();
-        let prose = between_records(prose, &mut self.fence, true);
-        let passage = prose.map(|prose| self.item(reply, prose));
-        self.at = line.end;
+        let passage = between_records(prose, &mut self.fence, true).map(|prose| self.item(reply, prose));
+        (self.at, self.place) = (line.end, record.place);
         self.records = self.records.saturating_add(1);
-        self.place = record.place;
         passage
     }
 
     /// Returns the passage after the last record. In a growing text, the last line is left out while it may become a record.
-    pub(super) fn rest(&self, text: &str, is_growing: bool) -> Option<String> {
+    pub(super) fn rest(&self, reply: &Item, is_growing: bool) -> Option<String> {
+        let text = reply.text();
         let mut prose = text.get(self.at..).unwrap_or_default();
-        if !is_growing && self.at == 0 {
-            // There was no record.
-            return Some(text.to_owned());
-        }
         if is_growing {
             let last = prose.rfind('\n').map_or(0, |feed| feed + 1);
             if prose[last..].trim_start().starts_with('{') {
                 prose = &prose[..last];
             }
+        } else if self.at == 0 {
+            // There was no record.
+            return Some(text.into_owned());
         }
         between_records(prose, &mut self.fence.clone(), is_growing)
     }
 
-    /// Makes the item that shows a passage.
+    /// Makes the item that shows the passage after the last record.
     pub(super) fn item(&self, reply: &Item, text: String) -> Item {
-        let mut item = reply.copy_without_text();
-        item.text = Content::Own(text);
+        let mut item = Item { text: Content::Own(text), ..reply.copy_without_text() };
         if self.records > 0 {
             item.id = Id::below(reply.id.as_str(), &format!("prose-{}", self.records));
             item.place = self.place;
@@ -80,12 +72,11 @@ fn between_records(prose: &str, fence: &mut Fence, is_followed: bool) -> Option<
     let mut begun = fence.open().map(str::to_owned);
     for line in prose.split_inclusive('\n') {
         let written = line.trim_end();
-        let was_open = fence.open().is_some();
         if fence.pass(written) {
-            if !was_open {
-                begun = Some(written.to_owned());
-            } else if begun.take().is_none() {
-                out.push_str(line);
+            match fence.open() {
+                Some(first) => begun = Some(first.to_owned()),
+                None if begun.take().is_none() => out.push_str(line),
+                None => {}
             }
             continue;
         }
@@ -93,8 +84,7 @@ fn between_records(prose: &str, fence: &mut Fence, is_followed: bool) -> Option<
             continue;
         }
         if let Some(begun) = begun.take() {
-            out.push_str(&begun);
-            out.push('\n');
+            out.extend([&begun, "\n"]);
         }
         out.push_str(line);
     }
