@@ -18,7 +18,7 @@ mod tree;
 pub use check::{Flaw, RecordCheck, check};
 pub use prompt::{examples, instructions};
 pub use schema::{RecordField, RecordParent, RecordSchema, RecordType, SchemaProblem};
-pub use tree::{MAX_RECORD, PlacedRecord, RecordMisfit, RecordTree, TreeNode};
+pub use tree::{MAX_RECORD, PlacedRecord, Placement, RecordMisfit, RecordTree, TreeNode};
 
 pub(crate) use find::RecordFinder;
 

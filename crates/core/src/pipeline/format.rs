@@ -66,10 +66,7 @@ impl FormatStage {
             }
             SessionChange::Repeated(item) => {
                 self.entries.report.repeated += 1;
-                let Self { entries, replaced: Some(replaced), .. } = self else { return };
-                if let Ok(entry) = replaced.entry_again(item, &mut entries.chain, context.session) {
-                    entries.show(entry, context);
-                }
+                self.show_repeated(item, context);
             }
             SessionChange::Grew(id) => {
                 if self.replaced.is_none() {
@@ -86,7 +83,7 @@ impl FormatStage {
                 self.entries.take_back(id);
             }
             SessionChange::Record { item, reply, line, is_early: true } => {
-                if self.draws_records() {
+                if self.draws_trees() {
                     self.grow_tree(item, reply, line, context.session);
                 } else if self.replaced.is_none() {
                     self.entries.early_record(item, context.session);
@@ -109,7 +106,7 @@ impl FormatStage {
 
     /// Shows a complete item.
     fn item(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
-        if item.kind == Kind::Record && self.draws_records() {
+        if item.kind == Kind::Record && self.adds_records() {
             self.own_record(item, context);
         } else {
             self.entries.item(item, self.replaced.as_deref_mut(), context);
@@ -130,8 +127,7 @@ impl FormatStage {
         self.end_record(context);
         if self.entries.chain.reads_frames() {
             self.entries.begin(context);
-            let replaced = ReplacedRecord::of(line, record, node, &mut self.entries.chain, context.session);
-            self.replaced = replaced.map(Box::new);
+            self.replace_record(line, record, node, context.session);
         }
     }
 

@@ -42,6 +42,9 @@ pub enum PlacedRecord {
     End,
 }
 
+/// What became of a record.
+pub type Placement = Result<PlacedRecord, RecordMisfit>;
+
 /// A node of a tree.
 #[derive(Clone, Debug)]
 pub struct TreeNode {
@@ -148,7 +151,7 @@ impl RecordTree {
     }
 
     /// Adds the next record. `id`, `place`: the id of the record's item, and the place of the node if it is at the top.
-    pub fn add(&mut self, id: &Id, place: u32, record: &Record) -> Result<PlacedRecord, RecordMisfit> {
+    pub fn add(&mut self, id: &Id, place: u32, record: &Record) -> Placement {
         let value = record.root();
         let name = value.get("type").and_then(Value::decode).ok_or(RecordMisfit::Foreign)?;
         let schema = Arc::clone(&self.schema);

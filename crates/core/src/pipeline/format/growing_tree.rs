@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::entry::{Block, View};
-use crate::formatter::{Accumulator, FormatError, Formatter};
+use crate::formatter::{Accumulator, Formatter};
 use crate::item::{Id, Item, Kind};
 use crate::json::Record;
 use crate::profile::DrawnRecords;
-use crate::records::{PlacedRecord, RecordMisfit, RecordTree};
+use crate::records::{Placement, RecordMisfit, RecordTree};
 use crate::session::Session;
 use crate::text::Text;
 
@@ -62,7 +62,7 @@ impl GrowingTree {
     }
 
     /// Adds the next record.
-    pub(super) fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, RecordMisfit> {
+    pub(super) fn add(&mut self, item: &Item, session: &Session) -> Placement {
         let record = item.record.as_ref().ok_or(RecordMisfit::Foreign)?.detached();
         let placed = match &mut self.accumulator {
             None => self.tree.add(&item.id, item.place, &record)?,
@@ -94,14 +94,6 @@ impl GrowingTree {
     /// The ids of all nodes.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id> + '_ {
         self.tree.walk().filter_map(|(number, _)| Some(self.tree.node(number)?.id.clone()))
-    }
-
-    /// The whole tree as JSON; `None` if the accumulator has none.
-    pub(super) fn json(&mut self) -> Result<Option<String>, FormatError> {
-        match &mut self.accumulator {
-            None => Ok(Some(self.tree.json())),
-            Some(accumulator) => accumulator.json(),
-        }
     }
 
     /// The faults to report at the end of the tree.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::fence::Fence;
 use crate::item::{Content, Id, Item};
 use crate::json::Record;
-use crate::records::{PlacedRecord, RecordMisfit};
+use crate::records::Placement;
 use crate::session::Map;
 
 /// The passages of a reply: the prose before, between and after its records.
@@ -22,7 +22,7 @@ pub(super) struct ReplyPassages {
     /// The passages before it that aren't final: of a growing reply those that are shown, of a complete one those that are held back.
     pub(super) pending: Vec<Item>,
     /// The records that were found while it grew, and where each was placed.
-    pub(super) known: Map<Id, (Record, Result<PlacedRecord, RecordMisfit>)>,
+    pub(super) known: Map<Id, (Record, Placement)>,
 }
 
 impl ReplyPassages {

@@ -18,7 +18,7 @@ use crate::item::{Content, Fact, Id, Item, Kind, Status};
 use crate::json::Record;
 use crate::pipeline::change_context::ChangeContext;
 use crate::profile::DrawnRecords;
-use crate::records::{PlacedRecord, RecordMisfit};
+use crate::records::{PlacedRecord, Placement, RecordMisfit};
 use crate::session::{Map, Session};
 
 use super::FormatStage;
@@ -78,17 +78,18 @@ impl FormatStage {
         }
     }
 
-    fn writes_items(&self) -> bool {
-        matches!(self.entries.chain.output_kind, OutputKind::Items)
-    }
-
-    /// Whether records are drawn, and no formatter has replaced the current one.
-    pub(super) fn draws_records(&self) -> bool {
+    /// Whether records are added to trees, and no formatter has replaced the current one.
+    pub(super) fn adds_records(&self) -> bool {
         self.trees.drawn.is_some() && self.replaced.is_none()
     }
 
+    /// Whether trees are shown in place of the lines of their records. In an output of items, they follow their records.
+    pub(super) fn draws_trees(&self) -> bool {
+        self.adds_records() && !matches!(self.entries.chain.output_kind, OutputKind::Items)
+    }
+
     /// Adds a record to the tree of its thread.
-    fn add(&mut self, item: &Item, session: &Session) -> Result<PlacedRecord, RecordMisfit> {
+    fn add(&mut self, item: &Item, session: &Session) -> Placement {
         let (RecordTrees { drawn, threads, .. }, chain) = (&mut self.trees, &mut self.entries.chain);
         if threads.len() >= MAX_THREADS && !threads.contains_key(&item.parent) {
             return Err(RecordMisfit::Wrong("there are too many trees".to_owned()));
@@ -129,11 +130,7 @@ impl FormatStage {
 
     /// Begins a complete reply, if it is shown in passages. Returns whether it is.
     pub(super) fn begin_passages(&mut self, reply: &Item, context: &mut ChangeContext<'_>) -> bool {
-        let is_taken = self.draws_records()
-            && reply.kind == Kind::Reply
-            && !self.writes_items()
-            && reply.text_holds('{');
-        if !is_taken {
+        if !self.draws_trees() || reply.kind != Kind::Reply || !reply.text_holds('{') {
             return false;
         }
         let after = self.entries.begin_apart(reply, context);
@@ -156,7 +153,7 @@ impl FormatStage {
     pub(super) fn grow_tree(&mut self, item: &Item, id: &Id, line: &Range<usize>, session: &Session) {
         let growing = &self.trees.growing;
         let is_full = growing.len() >= MAX_REPLIES && !growing.contains_key(id);
-        let Some(reply) = session.open_item(id).filter(|_| !is_full && !self.writes_items()) else { return };
+        let Some(reply) = session.open_item(id).filter(|_| !is_full) else { return };
         let placed = self.add(item, session);
         let passages = self.trees.growing.entry(id.clone()).or_default();
         if placed.is_ok()
@@ -209,7 +206,7 @@ impl FormatStage {
     /// Adds a record outside of passages: in an output of items, or a record that isn't part of a reply shown in passages.
     pub(super) fn own_record(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
         let placed = self.add(item, context.session);
-        if placed.is_ok() && !self.writes_items() {
+        if placed.is_ok() && self.draws_trees() {
             let after = self.entries.begin_apart(item, context);
             self.entries.count_item(item.kind, is_own_node(&placed));
             self.entries.aside("after", Some(item), after, context);
@@ -220,12 +217,7 @@ impl FormatStage {
     }
 
     /// Reports why a record fits in no tree, and writes the tree that a record has ended. A record that doesn't fit stays in the prose.
-    fn placed(
-        &mut self,
-        item: &Item,
-        placed: &Result<PlacedRecord, RecordMisfit>,
-        context: &mut ChangeContext<'_>,
-    ) {
+    fn placed(&mut self, item: &Item, placed: &Placement, context: &mut ChangeContext<'_>) {
         if let Err(RecordMisfit::Wrong(reason)) = placed {
             self.trees.misfits += 1;
             if self.trees.misfits <= SHOWN_MISFITS {
@@ -339,7 +331,9 @@ impl FormatStage {
     fn end_tree(&mut self, thread: &Option<Id>, context: &mut ChangeContext<'_>) {
         let (stage, threads) = (&mut self.entries, &mut self.trees.threads);
         let Some(trees) = threads.get_mut(thread) else { return };
-        trees.iter_mut().for_each(|tree| stage.put_changed(tree, context.session));
+        for tree in &mut *trees {
+            stage.put_changed(tree, context.session);
+        }
         let first = trees.pop_front();
         if trees.is_empty() {
             threads.shift_remove(thread);
@@ -360,7 +354,7 @@ impl FormatStage {
 }
 
 /// Whether a record is shown as a separate node. The error is the rule that hides it.
-fn is_own_node(placed: &Result<PlacedRecord, RecordMisfit>) -> Result<(), &'static str> {
+fn is_own_node(placed: &Placement) -> Result<(), &'static str> {
     if *placed == Ok(PlacedRecord::Node) { Ok(()) } else { Err("record") }
 }
 
@@ -429,7 +423,11 @@ impl FormatterChain {
     /// Makes an item of a whole tree, with the tree as JSON.
     fn tree_item(&mut self, tree: &mut GrowingTree) -> Item {
         let place = tree.tree.node(0).map_or(0, |node| node.place);
-        let json = tree.json().unwrap_or_else(|error| {
+        let json = match &mut tree.accumulator {
+            None => Ok(Some(tree.tree.json())),
+            Some(accumulator) => accumulator.json(),
+        };
+        let json = json.unwrap_or_else(|error| {
             self.failures.insert(error.message);
             None
         });
@@ -476,15 +474,15 @@ impl FormatterChain {
         let Some(accumulator) = &mut tree.accumulator else {
             return (self.presentation.node)(&tree.tree, tree.tree.node(number)?);
         };
-        let verdict = accumulator.view(session);
+        let verdict = accumulator.view(session).unwrap_or_else(|error| {
+            self.failures.extend(self.is_counting.then_some(error.message));
+            Verdict::Pass
+        });
         self.note_failures();
         match verdict {
-            Ok(Verdict::Show(view)) => return Some(view),
-            Ok(Verdict::Hide) => return None,
-            Ok(Verdict::Pass) => {}
-            Err(error) if self.is_counting => drop(self.failures.insert(error.message)),
-            Err(_) => {}
+            Verdict::Show(view) => Some(view),
+            Verdict::Hide => None,
+            Verdict::Pass => Some(tree.plain()),
         }
-        Some(tree.plain())
     }
 }

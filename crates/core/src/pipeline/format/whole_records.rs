@@ -4,8 +4,10 @@ use crate::entry::{Entry, View};
 use crate::formatter::Verdict;
 use crate::item::{Item, Kind};
 use crate::json::Record;
+use crate::pipeline::change_context::ChangeContext;
 use crate::session::Session;
 
+use super::FormatStage;
 use super::chain::FormatterChain;
 
 /// A record that a formatter shows in place of its items.
@@ -20,22 +22,20 @@ pub(super) struct ReplacedRecord {
     has_items: bool,
 }
 
-impl ReplacedRecord {
+impl FormatStage {
     /// Asks the formatters whether they show a record in place of its items.
-    pub(super) fn of(
-        line: u64,
-        record: &Record,
-        node: u32,
-        chain: &mut FormatterChain,
-        session: &Session,
-    ) -> Option<Self> {
+    pub(super) fn replace_record(&mut self, line: u64, record: &Record, node: u32, session: &Session) {
         let mut frame = Item::new(format!("line-{line}/frame"), Kind::Unknown, line);
         // An element of an array becomes a separate record.
-        frame.record = Some(if node == record.root().node() {
-            record.clone()
+        frame.record = if node == record.root().node() {
+            Some(record.clone())
         } else {
-            Record::from_line(record.value(node).raw().to_owned()).ok()?
-        });
+            Record::from_line(record.value(node).raw().to_owned()).ok()
+        };
+        if frame.record.is_none() {
+            return;
+        }
+        let chain = &mut self.entries.chain;
         let view =
             chain.formatters.iter().find_map(|formatter| match formatter.frames()?.frame(&frame, session) {
                 Ok(Verdict::Show(view)) => Some(Some(view)),
@@ -43,9 +43,21 @@ impl ReplacedRecord {
                 Ok(Verdict::Pass) | Err(_) => None,
             });
         chain.note_failures();
-        Some(Self { frame, record: record.clone(), view: view?, has_items: false })
+        let replaced = |view| ReplacedRecord { frame, record: record.clone(), view, has_items: false };
+        self.replaced = view.map(replaced).map(Box::new);
     }
 
+    /// Shows the view of the current record for an item that came again, if no other item has shown it. The entry has the id of the record.
+    pub(super) fn show_repeated(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
+        let Some(replaced) = &mut self.replaced else { return };
+        let item = Item { id: replaced.frame.id.clone(), ..item.clone() };
+        if let Ok(entry) = replaced.entry(&item, &mut self.entries.chain, context.session) {
+            self.entries.show(entry, context);
+        }
+    }
+}
+
+impl ReplacedRecord {
     /// The entry of an item: the first admitted item of the record shows the record. The error is the rule that hides the item.
     pub(super) fn entry(
         &mut self,
@@ -58,17 +70,6 @@ impl ReplacedRecord {
         chain.admits(item)?;
         let view = self.view.take_if(|_| is_of_record).ok_or(item.kind.name())?;
         Ok(chain.entry_of(item, view, session))
-    }
-
-    /// Like [`Self::entry`], for a repeated item: the entry has the id of the record.
-    pub(super) fn entry_again(
-        &mut self,
-        item: &Item,
-        chain: &mut FormatterChain,
-        session: &Session,
-    ) -> Result<Box<Entry>, &'static str> {
-        let item = Item { id: self.frame.id.clone(), ..item.clone() };
-        self.entry(&item, chain, session)
     }
 
     /// The entry of the record at its end, if no item was made of it.
