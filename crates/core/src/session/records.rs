@@ -1,6 +1,7 @@
 //! Finds the records in the lines of replies.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::text_hash::content_of;
 use super::{Session, SessionChange, TakeChange};
@@ -18,20 +19,20 @@ pub(super) struct EarlyRecords {
 impl Session {
     /// Finds the records in the newly completed lines of an open reply.
     pub(super) fn find_early_records(&mut self, key: &Id, each: TakeChange<'_>) {
-        let Some(id) = self.open.get(key).map(|reply| reply.id.clone()) else { return };
-        let mut early = self.records.swap_remove(&id).unwrap_or_default();
-        let mut next = |session: &Self| {
-            let reply = session.open.get(key)?;
-            early.finder.next(reply, &reply.text(), false)
-        };
-        while let Some((mut item, line)) = next(self) {
+        let Some(id) = self.open_item(key).map(|reply| reply.id.clone()) else { return };
+        while let Some((mut item, line)) = self.next_early_record(key) {
             if self.assign_id(&mut item).is_some() {
                 item.place = self.next_place(item.parent.as_ref());
                 each(self, SessionChange::Record { item: &item, reply: &id, line, is_early: true });
             }
-            early.found.push((item.id, item.place));
+            self.records.entry(id.clone()).or_default().found.push((item.id, item.place));
         }
-        self.records.insert(id, early);
+    }
+
+    /// The next record in the completed lines of an open reply, and the range of its line.
+    fn next_early_record(&mut self, key: &Id) -> Option<(Item, Range<usize>)> {
+        let reply = self.open.get(key)?;
+        self.records.entry(reply.id.clone()).or_default().finder.next(reply, &reply.text(), false)
     }
 
     /// Reports the records of a complete reply. Takes back those that were found while it grew and that it doesn't have.

@@ -172,7 +172,7 @@ impl FormatStage {
 
     /// Adds a record of the complete reply, or shows it, if no reply is shown in passages.
     pub(super) fn record(&mut self, item: &Item, line: &Range<usize>, context: &mut ChangeContext<'_>) {
-        let Some(mut reply) = self.trees.complete.take() else { return self.item(item, context) };
+        let Some(reply) = &mut self.trees.complete else { return self.item(item, context) };
         let after = self.entries.begin_apart(item, context);
         let is_same = |before: &Record| item.record.as_ref().is_some_and(|now| now.text() == before.text());
         let placed = match reply.before.known.swap_remove(&item.id) {
@@ -186,7 +186,9 @@ impl FormatStage {
             }
             None => self.add(item, context.session),
         };
-        if placed.is_ok() {
+        if placed.is_ok()
+            && let Some(reply) = &mut self.trees.complete
+        {
             let passage = reply.passages.before(item, line, &reply.item);
             reply.passages.pending.extend(passage);
             if !std::mem::replace(&mut reply.is_in_tree, true) {
@@ -195,11 +197,12 @@ impl FormatStage {
         }
         self.entries.count_item(item.kind, is_own_node(&placed));
         self.placed(item, &placed, context);
-        if placed == Ok(PlacedRecord::End) {
+        if placed == Ok(PlacedRecord::End)
+            && let Some(reply) = &mut self.trees.complete
+        {
             reply.is_in_tree = false;
             reply.show_pending(&mut self.entries, context);
         }
-        self.trees.complete = Some(reply);
         self.entries.aside("after", Some(item), after, context);
     }
 
