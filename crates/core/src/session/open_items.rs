@@ -60,15 +60,14 @@ impl OpenItem {
         let mut so_far = item.copy_without_text();
         so_far.data.retain(|(name, _)| *name != "partial");
         so_far.data.push(("partial", Fact::Bool(true)));
-        so_far.growing = Some(Box::default());
-        if let Some((input, readable)) = input.as_ref().and_then(|input| Some((input, input.readable(text)?)))
+        let mut growing = Some(GrowingInput::default());
+        if let Some(input) = input
+            && let Some(readable) = input.readable(text)
         {
             let first = so_far.take_input(readable.record);
-            so_far.growing = (!input.is_whole()).then(|| {
-                let open = readable.open.map(|node| node + first);
-                let cuts = readable.cuts.into_iter().map(|(node, cut)| (node + first, cut)).collect();
-                Box::new(GrowingInput { open, cuts })
-            });
+            let open = readable.open.map(|node| node + first);
+            let cuts = readable.cuts.into_iter().map(|(node, cut)| (node + first, cut)).collect();
+            growing = (!input.is_whole()).then_some(GrowingInput { open, cuts });
         } else if let (true, Ok((nothing, _))) = (text.is_empty(), Record::read("{}")) {
             so_far.take_input(nothing);
         } else {
@@ -79,6 +78,7 @@ impl OpenItem {
                 _ => [&left_out(start), "\n", &text[start..]].concat(),
             });
         }
+        so_far.growing = growing.map(Box::new);
         Cow::Owned(so_far)
     }
 
