@@ -7,19 +7,12 @@ use crate::formatter::{Accumulator, Formatter};
 use crate::item::{Id, Item, Kind};
 use crate::json::Record;
 use crate::profile::DrawnRecords;
-use crate::records::{Placement, RecordMisfit, RecordTree};
+use crate::records::{Placement, RecordMisfit, RecordTree, TreeNode};
 use crate::session::Session;
 use crate::text::Text;
 
 /// How many records one accumulator gets at most.
 const MAX_RECORDS: usize = 250_000;
-
-/// A record that was added to a tree.
-pub(super) struct LoggedRecord {
-    pub(super) id: Id,
-    pub(super) place: u32,
-    pub(super) record: Record,
-}
 
 /// A tree of the records of a thread.
 pub(super) struct GrowingTree {
@@ -32,8 +25,8 @@ pub(super) struct GrowingTree {
     thread: Option<Id>,
     /// The line number of its first record.
     line: u64,
-    /// The records that were added, in the order in which they came.
-    pub(super) log: Vec<LoggedRecord>,
+    /// The id, the place and the JSON of each record that was added, in the order in which they came.
+    pub(super) log: Vec<(Id, u32, Record)>,
 }
 
 impl GrowingTree {
@@ -75,13 +68,13 @@ impl GrowingTree {
                 Err(error) => return Err(RecordMisfit::Wrong(error.message)),
             },
         };
-        self.log.push(LoggedRecord { id: item.id.clone(), place: item.place, record });
+        self.log.push((item.id.clone(), item.place, record));
         Ok(placed)
     }
 
     /// The records as JSON, shown if the accumulator shows nothing: no record may be lost.
     pub(super) fn plain(&self) -> View {
-        let lines: Vec<&str> = self.log.iter().map(|logged| logged.record.text()).collect();
+        let lines: Vec<&str> = self.log.iter().map(|(.., record)| record.text()).collect();
         let (text, lang) = (Text::clean(&lines.join("\n")), Some(Text::own("json")));
         View::of(vec![Block::Code { text, lang, start: None, role: "result.text".into() }])
     }
@@ -91,9 +84,9 @@ impl GrowingTree {
         self.tree.schema().end.as_deref().filter(|_| !self.tree.is_complete())
     }
 
-    /// The ids of all nodes.
-    pub(super) fn ids(&self) -> impl Iterator<Item = Id> + '_ {
-        self.tree.walk().filter_map(|(number, _)| Some(self.tree.node(number)?.id.clone()))
+    /// All nodes, in tree order.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &TreeNode> {
+        self.tree.walk().filter_map(|(number, _)| self.tree.node(number))
     }
 
     /// The faults to report at the end of the tree.

@@ -19,7 +19,7 @@ pub(super) struct ReplyPassages {
     records: u32,
     /// The place of the last of them.
     place: u32,
-    /// The passages before it that aren't final: of a growing reply those that are shown, of a complete one those that are held back.
+    /// The passages so far that aren't final: of a growing reply those that are shown, of a complete one those that are held back.
     pub(super) pending: Vec<Item>,
     /// The records that were found while it grew, and where each was placed.
     pub(super) known: Map<Id, (Record, Placement)>,

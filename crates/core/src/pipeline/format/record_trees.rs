@@ -116,13 +116,13 @@ impl FormatStage {
     fn rebuild(&mut self, thread: &Option<Id>, is_left_out: impl Fn(&Id) -> bool, session: &Session) {
         let before = self.trees.threads.swap_remove(thread).unwrap_or_default();
         for tree in &before {
-            for logged in tree.log.iter().filter(|logged| !is_left_out(&logged.id)) {
-                let item = tree.item(&logged.id, logged.place, Some(&logged.record));
+            for (id, place, record) in tree.log.iter().filter(|(id, ..)| !is_left_out(id)) {
+                let item = tree.item(id, *place, Some(record));
                 // A record that no longer fits was shown, and is taken back below.
                 drop(self.add(&item, session));
             }
         }
-        before.iter().flat_map(GrowingTree::ids).for_each(|id| self.entries.take_back(&id));
+        before.iter().flat_map(GrowingTree::nodes).for_each(|node| self.entries.take_back(&node.id));
         for tree in self.trees.threads.get_mut(thread).into_iter().flatten() {
             self.entries.put_changed(tree, session);
         }
@@ -255,7 +255,7 @@ impl FormatStage {
 
     /// Takes back a record that was shown while its reply grew: the complete reply doesn't have it, or the reply was dropped.
     pub(super) fn take_back_record(&mut self, id: &Id, session: &Session) {
-        let is_in = |tree: &GrowingTree| tree.log.iter().any(|logged| logged.id == *id);
+        let is_in = |tree: &GrowingTree| tree.log.iter().any(|(logged, ..)| logged == id);
         let thread = self.trees.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
         if let Some(thread) = thread.map(|(thread, _)| thread.clone()) {
             self.rebuild(&thread, |known| known == id, session);
