@@ -40,7 +40,7 @@ pub use self::headline::{headline, is_heading, unmarked};
 use self::agents::AgentNumbers;
 use self::answer::HeldReplies;
 use self::pairs::Pairing;
-use self::tail::Tail;
+use self::tail::DocumentTail;
 
 /// How many calls that started sub-agents are remembered.
 const MAX_STARTS: usize = 256;
@@ -197,7 +197,7 @@ struct NodePlacement {
     starts: Map<Id, SubagentStart>,
     agents: AgentNumbers,
     replies: HeldReplies,
-    tail: Tail,
+    tail: DocumentTail,
     /// Outcomes so far.
     turns: usize,
     /// How many replies were left out since [`Outline::take_left_out`].

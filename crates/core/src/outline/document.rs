@@ -117,12 +117,12 @@ impl Document {
             left.extend(inside.remove(&Some(&entry.id)).unwrap_or_default());
             let call = self.call_of(entry);
             let mut node = Node::from(entry.clone());
-            match nodes.last_mut().filter(|last| call == Some(&last.entry.id) && last.result.is_none()) {
-                Some(last) => last.result = Some(node.entry),
-                None => {
-                    node.relation = call.map_or(Relation::Own, |_| Relation::Below);
-                    nodes.push(node);
-                }
+            let is_it = |last: &&mut Node| call == Some(&last.entry.id) && last.result.is_none();
+            if let Some(last) = nodes.last_mut().filter(is_it) {
+                last.result = Some(node.entry);
+            } else {
+                node.relation = call.map_or(Relation::Own, |_| Relation::Below);
+                nodes.push(node);
             }
         }
         nodes

@@ -15,12 +15,12 @@ const MAX_BYTES: usize = 1 << 20;
 /// The end of the document so far: consecutive notices, which more notices may join, or a call, which becomes the beginning of a nest
 /// if the next entry is inside of it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tail {
+pub(super) struct DocumentTail {
     nodes: Vec<Node>,
     bytes: usize,
 }
 
-impl Tail {
+impl DocumentTail {
     /// Holds back a notice or a call, and emits the nodes before it unless they are notices that it joins.
     pub(super) fn push(&mut self, node: Node, parts: &mut Vec<DocumentPart>) {
         let bytes = text_size(&node.entry.view.body);
@@ -35,6 +35,10 @@ impl Tail {
 
     /// Emits the nodes that are held back.
     pub(super) fn release(&mut self, parts: &mut Vec<DocumentPart>) {
+        // This is called for each part, mostly without nodes.
+        if self.nodes.is_empty() {
+            return;
+        }
         let Self { nodes, .. } = std::mem::take(self);
         if nodes.len() < MIN_NODES {
             parts.extend(nodes.into_iter().map(DocumentPart::Node));
