@@ -159,7 +159,7 @@ impl Session {
 
     /// An item that may still grow.
     pub fn open_item(&self, id: &Id) -> Option<&Item> {
-        self.open.get(id).map(|open| &**open)
+        self.open.get(id).map(|open| &*open.item)
     }
 
     /// An item that may still grow, as formatters see it: a call whose input is being written has the part of the input that can be
@@ -201,8 +201,8 @@ impl Session {
             Event::Append { id, text } => {
                 if let Some(open) = self.open.get_mut(&id) {
                     open.append(&text);
-                    let may_have_records = open.kind == Kind::Reply
-                        && (text.contains(['{', '}']) || self.records.contains_key(&open.id));
+                    let may_have_records = open.item.kind == Kind::Reply
+                        && (text.contains(['{', '}']) || self.records.contains_key(&open.item.id));
                     each(self, SessionChange::Grew(id.clone()));
                     if may_have_records {
                         self.find_early_records(&id, &mut each);
@@ -218,7 +218,7 @@ impl Session {
             }
             Event::Drop(id) => {
                 if let Some(open) = self.open.shift_remove(&id) {
-                    let early = self.records.swap_remove(&open.id).unwrap_or_default();
+                    let early = self.records.swap_remove(&open.item.id).unwrap_or_default();
                     for (id, _) in early.found {
                         each(self, SessionChange::Retracted(id));
                     }
@@ -263,9 +263,9 @@ impl Session {
             }
             return;
         };
-        item.line = open.as_ref().map_or(item.line, |open| open.line);
-        item.place = match open.filter(|open| open.parent == item.parent) {
-            Some(open) => open.place,
+        item.line = open.as_ref().map_or(item.line, |open| open.item.line);
+        item.place = match open.filter(|open| open.item.parent == item.parent) {
+            Some(open) => open.item.place,
             None => self.next_place(item.parent.as_ref()),
         };
         if is_hidden {

@@ -1,7 +1,6 @@
 //! Items that may still grow.
 
 use std::borrow::Cow;
-use std::ops::Deref;
 
 use super::text_hash::trimmed_text;
 use crate::item::{Content, Does, Fact, GrowingInput, Id, Item, Kind, Status};
@@ -10,20 +9,13 @@ use crate::json::{PartialJson, Record, Value, ValueKind, left_out};
 /// The longest field of a growing input, in bytes of JSON. Of a longer field formatters get only the end.
 pub const MAX_GROWING_FIELD: usize = 16 << 10;
 
-/// An item that may still grow. It reads like the item as far as it has come.
+/// An item that may still grow.
 #[derive(Debug)]
 pub(super) struct OpenItem {
+    /// The item as far as it has come.
     pub(super) item: Box<Item>,
     /// For a growing call, the index of the incomplete JSON in its text.
     input: Option<PartialJson>,
-}
-
-impl Deref for OpenItem {
-    type Target = Item;
-
-    fn deref(&self) -> &Item {
-        &self.item
-    }
 }
 
 impl OpenItem {
@@ -35,14 +27,14 @@ impl OpenItem {
 
     /// Parses the new part of the JSON in the text of a call.
     fn read_input(&mut self) {
-        if let (Kind::Call, Content::Own(text)) = (self.kind, &self.item.text) {
+        if let (Kind::Call, Content::Own(text)) = (self.item.kind, &self.item.text) {
             self.input.get_or_insert_with(|| PartialJson::new(MAX_GROWING_FIELD)).read(text);
         }
     }
 
     /// The size of the text that was streamed, in bytes.
     pub(super) fn size(&self) -> usize {
-        match &self.text {
+        match &self.item.text {
             Content::Own(text) => text.len(),
             _ => 0,
         }

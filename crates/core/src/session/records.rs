@@ -31,7 +31,7 @@ impl Session {
 
     /// The next record in the completed lines of an open reply, and the range of its line.
     fn next_early_record(&mut self, key: &Id) -> Option<(Item, Range<usize>)> {
-        let reply = self.open.get(key)?;
+        let reply = &self.open.get(key)?.item;
         self.records.entry(reply.id.clone()).or_default().finder.next(reply, &reply.text(), false)
     }
 
