@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
@@ -307,8 +308,9 @@ fn a_tree_that_grows_is_previewed_on_a_terminal() {
     assert_eq!(text, written("text", &whole("m", PLAN)));
 }
 
-/// A formatter whose accumulator accepts all records and can't show them.
-struct NoView;
+/// A formatter whose accumulator accepts all records and can't show them. It counts them.
+#[derive(Clone, Default)]
+struct NoView(Arc<AtomicUsize>);
 
 impl Formatter for NoView {
     fn name(&self) -> &'static str {
@@ -332,12 +334,13 @@ impl PluginFormatter for NoView {
     fn resume(&self, _: Option<Box<dyn Any>>, _: &Session) {}
 
     fn accumulator(&self, _: &str) -> Option<Box<dyn Accumulator>> {
-        Some(Box::new(Self))
+        Some(Box::new(self.clone()))
     }
 }
 
 impl Accumulator for NoView {
     fn add(&mut self, _: &Item, _: &Session) -> Result<bool, FormatError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
         Ok(true)
     }
 
@@ -356,7 +359,7 @@ fn a_fault_of_a_previewed_tree_is_counted_once_the_tree_is_shown() {
     let mut setup = Setup { shows_open: true, ..engine.setup() };
     setup.profile.records = Some(DrawnRecords::Accumulator("all".to_owned()));
     if let Output::Entries { formatters, .. } = &mut setup.output {
-        formatters.push(Box::new(NoView));
+        formatters.push(Box::new(NoView::default()));
     }
     let (mut pipeline, mut text) = (Pipeline::new(setup), String::new());
     let mut lines = streamed("m", PLAN, 10);
@@ -370,6 +373,39 @@ fn a_fault_of_a_previewed_tree_is_counted_once_the_tree_is_shown() {
     pipeline.finish(&mut text).unwrap();
     assert!(text.contains("Seed library"), "{text}");
     assert_eq!(pipeline.report().failures.values().sum::<u64>(), 1);
+}
+
+#[test]
+fn nothing_stays_of_a_reply_that_is_dropped() {
+    let mut lines = vec![whole("before", "Before it.\n")];
+    lines.extend(streamed("m", &format!("{PLAN}\nIt goes on"), 10));
+    let shown = folded(&lines);
+    assert!(shown.get(&"m/0/prose-7".into()).is_some(), "prose after the last record");
+    // Another message begins, and this one was never complete.
+    lines.extend(streamed("n", "Another one.\n", 10));
+    lines.push(whole("n", "Another one.\n"));
+    let rest = folded(&lines);
+    let ids: Vec<_> = rest.entries().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(ids, ["before/0", "n/0"]);
+}
+
+#[test]
+fn records_of_a_dropped_reply_are_taken_back_together() {
+    let engine = Engine::builder().dialect("claude").writer("text").profile("default").build().unwrap();
+    let mut setup = engine.setup();
+    setup.profile.records = Some(DrawnRecords::Accumulator("all".to_owned()));
+    let added = NoView::default();
+    setup.output = Output::Updates { formatters: vec![Box::new(added.clone())] };
+    let (mut pipeline, mut text) = (Pipeline::new(setup), String::new());
+    let records = "{\"type\": \"vote\"}\n".repeat(50);
+    let lines =
+        [whole("before", &records), streamed("m", &records, 500).concat(), streamed("n", "New.", 9).concat()];
+    for line in lines {
+        pipeline.push(line.as_bytes(), &mut text).unwrap();
+    }
+    pipeline.finish(&mut text).unwrap();
+    // Each record once, and those that stay once more.
+    assert_eq!(added.0.load(Ordering::Relaxed), 150);
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(super) struct ReplyPassages {
     pub(super) pending: Vec<Item>,
     /// The records that were found while it grew, and where each was placed.
     pub(super) known: Map<Id, (Record, Placement)>,
+    /// Whether those of them that aren't in the complete reply were taken back.
+    pub(super) is_taken_back: bool,
 }
 
 impl ReplyPassages {

@@ -12,6 +12,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use indexmap::IndexSet;
+
 use crate::entry::{Block, Entry, Line, View};
 use crate::formatter::{Observation, Verdict};
 use crate::item::{Content, Fact, Id, Item, Kind, Status};
@@ -180,6 +182,7 @@ impl FormatStage {
             Some(_) => {
                 // From here on the text differs from the one that grew.
                 let others = std::mem::take(&mut reply.before.known);
+                reply.before.is_taken_back = true;
                 let is_of_reply = |id: &Id| *id == item.id || others.contains_key(id);
                 self.rebuild(&item.parent, is_of_reply, context.session);
                 self.add(item, context.session)
@@ -253,12 +256,25 @@ impl FormatStage {
         self.entries.aside("after", Some(&item), after, context);
     }
 
-    /// Takes back a record that was shown while its reply grew: the complete reply doesn't have it, or the reply was dropped.
+    /// Takes back a record that was shown while its reply grew: the complete reply doesn't have it, or the reply was dropped. All other
+    /// records that were only in the growing reply are taken back with it, since rebuilding the trees for each would take quadratic time.
     pub(super) fn take_back_record(&mut self, id: &Id, session: &Session) {
-        let is_in = |tree: &GrowingTree| tree.log.iter().any(|(logged, ..)| logged == id);
-        let thread = self.trees.threads.iter().find(|(_, trees)| trees.iter().any(is_in));
+        let RecordTrees { growing, complete, threads, .. } = &mut self.trees;
+        let reply = match complete {
+            Some(reply) => Some(&mut reply.before),
+            None => growing.values_mut().find(|reply| reply.known.contains_key(id)),
+        };
+        let mut left_out = IndexSet::from([id.clone()]);
+        if let Some(reply) = reply {
+            if std::mem::replace(&mut reply.is_taken_back, true) {
+                return;
+            }
+            left_out.extend(reply.known.keys().cloned());
+        }
+        let is_in = |tree: &GrowingTree| tree.log.iter().any(|(logged, ..)| left_out.contains(logged));
+        let thread = threads.iter().find(|(_, trees)| trees.iter().any(is_in));
         if let Some(thread) = thread.map(|(thread, _)| thread.clone()) {
-            self.rebuild(&thread, |known| known == id, session);
+            self.rebuild(&thread, |logged| left_out.contains(logged), session);
         }
     }
 
@@ -266,6 +282,9 @@ impl FormatStage {
     pub(super) fn forget_passages(&mut self, reply: &Id) {
         let passages = self.trees.growing.swap_remove(reply).unwrap_or_default();
         passages.pending.iter().for_each(|passage| self.entries.take_back(&passage.id));
+        // The prose after the last record is shown with an id of its own.
+        let last = passages.item(&Item::new(reply.clone(), Kind::Reply, 0), String::new());
+        self.entries.updates.hide(&last.id);
     }
 
     /// The part of a growing item that is shown: for a reply, if records are drawn, the prose after the last of them.
