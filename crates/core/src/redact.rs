@@ -139,7 +139,7 @@ impl Redactor {
         std::mem::take(&mut self.noted.found)
     }
 
-    /// Sets whether what is masked from here on is counted.
+    /// Sets whether masked texts are counted.
     pub(crate) fn set_counting(&mut self, is_counting: bool) {
         self.noted.is_counting = is_counting;
     }

@@ -100,7 +100,8 @@ impl EntryStage {
         })
     }
 
-    /// The item with only the end of its text, as far as that may be shown, and the block that stands for the rest, if there is any.
+    /// Cuts an item to the end of its text, as far as that may be shown. Also returns the block that stands for the beginning, if that is
+    /// left out.
     fn end_of(&mut self, item: &Item, text: &str) -> (Option<Item>, Option<Block>) {
         if self.growing_texts.len() >= MAX_TAILS && !self.growing_texts.contains_key(&item.id) {
             self.growing_texts.clear();

@@ -67,7 +67,7 @@ impl SessionStage {
         let Report { lines, damaged, .. } = self.main().report;
         let Self { session, outputs, .. } = self;
         session.end(lines, |session, change| {
-            show(outputs, session, out, |output, context| output.take(&change, context));
+            each_output(outputs, session, out, |output, context| output.take(&change, context));
         });
         if damaged > SHOWN_DAMAGE {
             let mut notice = Item::warning("damaged", "damaged", lines);
@@ -95,7 +95,7 @@ impl SessionStage {
             Step::Event(event) => {
                 let Self { session, outputs, .. } = self;
                 session.apply(event, |session, change| {
-                    show(outputs, session, out, |output, context| output.take(&change, context));
+                    each_output(outputs, session, out, |output, context| output.take(&change, context));
                 });
             }
             Step::Record(line, record, node) => {
@@ -120,13 +120,13 @@ impl SessionStage {
     /// Calls `work` for each output.
     #[inline]
     fn each(&mut self, out: &mut dyn Write, work: impl Fn(&mut FormatStage, &mut ChangeContext<'_>)) {
-        show(&mut self.outputs, &self.session, out, work);
+        each_output(&mut self.outputs, &self.session, out, work);
     }
 }
 
-/// Calls `work` for each output.
+/// Calls `work` for each output. The session is borrowed while it passes a change on, so this isn't a method.
 #[inline]
-fn show(
+fn each_output(
     outputs: &mut [FormatStage],
     session: &Session,
     out: &mut dyn Write,

@@ -274,6 +274,7 @@ impl FormatterChain {
         result
     }
 
+    /// Sets whether failures and masked secrets are counted. Returns whether they were.
     fn set_counting(&mut self, is_counting: bool) -> bool {
         self.redactor.iter_mut().for_each(|redactor| redactor.set_counting(is_counting));
         mem::replace(&mut self.is_counting, is_counting)

@@ -440,7 +440,7 @@ impl EntryStage {
         }
         self.outlined(context, Outline::end);
         if let Some(head) = self.head.take() {
-            // What is masked in it was counted with the items.
+            // Its texts were masked and counted before, in the items.
             let complete =
                 |chain: &mut FormatterChain| head.complete(context.session, chain.redactor.as_mut());
             self.writer.head = Some(Box::new(self.chain.uncounted(complete)));
