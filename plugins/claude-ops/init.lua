@@ -1,8 +1,8 @@
 -- Lines for the log of a dashboard: calls with their input as it is written, results in short, a last line with
 -- what the run cost. On a page the same log has badges.
 --
--- Each record of the stream is formatted by itself, and read as one of fixed types: one with a value of another type
--- is written as it is. Lengths are counted in bytes.
+-- Each record of the stream is formatted by itself, and read as one of fixed types. Of the types that have output, a record
+-- with a value of another type is written as it is. Lengths are counted in bytes.
 
 local INPUT, RESULT = 200, 300
 local SUMMARY, PAGE_RESULT = 120, 2000
@@ -113,14 +113,14 @@ local function fits_blocks(content)
 	return true
 end
 
--- Whether a record is of the types that are expected.
+-- Whether a record is of the types that are expected. A content may be one text instead of blocks.
 local function fits(frame)
 	if not is_object(frame) then
 		return false
 	end
 	local message = frame.message
 	local fits_message = raw_at(frame, "message") == nil
-		or is_object(message) and (raw_at(message, "content") == nil or fits_blocks(message.content))
+		or is_object(message) and (fits_text(message, "content") or fits_blocks(message.content))
 	return fits_message
 		and fits_text(frame, "type")
 		and fits_text(frame, "subtype")
@@ -133,8 +133,11 @@ end
 
 -- The blocks of a record's message.
 local function blocks_of(frame)
-	local content = raw_at(frame, "message") and frame.message.content
-	return if is_list(content) then content else {}
+	local message = raw_at(frame, "message") and frame.message
+	if not message or raw_at(message, "content") == nil then
+		return {}
+	end
+	return if is_list(message.content) then message.content else { { type = "text", text = message.content } }
 end
 
 local function text_of_content(block)
@@ -237,10 +240,10 @@ local function of_outcome(frame)
 	return line(`--- session {state} (turns={turns}, cost=${cost}, duration={duration}ms) ---`)
 end
 
--- What is said of the records of a type.
+-- The output for the records of a type. All other types have none.
 local SAYS = {
-	system = function(frame)
-		return if frame.subtype == "init" then { line("--- session started ---") } else {}
+	system = function()
+		return { line("--- session started ---") }
 	end,
 	assistant = function(frame)
 		local pieces = {}
@@ -290,13 +293,21 @@ local function say(pieces, ctx)
 	return answer
 end
 
+-- Whether a record has no output, whatever its values are.
+local function is_silent(frame)
+	if not is_object(frame) or not fits_text(frame, "type") then
+		return false
+	end
+	local is_other = fits_text(frame, "subtype") and frame.subtype ~= "init"
+	return if frame.type == "system" then is_other else SAYS[frame.type or ""] == nil
+end
+
 sf.view("frame", function(item, ctx)
 	local frame = item.frame
-	if not fits(frame) then
-		return frame ~= nil and say({ line(item.raw) }, ctx)
+	if frame == nil or is_silent(frame) then
+		return false
 	end
-	local says = SAYS[frame.type]
-	return says ~= nil and say(says(frame), ctx)
+	return say(if fits(frame) then SAYS[frame.type](frame) else { line(item.raw) }, ctx)
 end)
 
 -- A line that is no JSON, or a part of one, passes through; the time in front of a line of a log doesn't.
