@@ -235,6 +235,11 @@ impl Pipeline {
         self.session.requires_outcome = true;
     }
 
+    /// Doesn't report calls without a result at the end: for an excerpt, such as one line, whose results may be elsewhere.
+    pub fn allow_open_calls(&mut self) {
+        self.session.allows_open_calls = true;
+    }
+
     /// Ends the input, and writes everything that is still open.
     pub fn finish(&mut self, out: &mut dyn Write) -> fmt::Result {
         let Self { framer, start, decode, session } = self;

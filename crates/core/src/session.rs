@@ -191,6 +191,11 @@ impl Session {
         self.calls.count()
     }
 
+    /// Forgets the calls that have no result yet, so that [`Self::end`] doesn't report them.
+    pub fn forget_calls(&mut self) {
+        self.calls = OpenCalls::default();
+    }
+
     /// Applies an event, and passes each change to `each`.
     pub fn apply(&mut self, event: Event, mut each: impl FnMut(&Self, SessionChange<'_>)) {
         match event {

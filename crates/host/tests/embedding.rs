@@ -314,6 +314,34 @@ fn a_profile_may_be_a_text_that_extends_others() {
     assert!(text.contains("● sh ") && !text.contains("✓ done"), "{text}");
 }
 
+/// The line comes from the middle of a stream: its result may follow.
+#[test]
+fn a_call_of_a_lone_line_isnt_reported_to_have_no_result() {
+    let engine = Engine::builder().dialect("claude").writer("text").build().unwrap();
+    let block =
+        |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#);
+    let line = |blocks: &[String]| {
+        format!(r#"{{"type":"assistant","message":{{"content":[{}]}}}}"#, blocks.join(","))
+    };
+    let (single, two) = (line(&[block("t")]), line(&[block("t"), block("u")]));
+    assert_eq!(engine.format_line(&single), "● Bash ls\n");
+    assert_eq!(engine.format_line(&two), "● Bash ls\n● Bash ls\n");
+    let items = Engine::builder().dialect("claude").writer("items").build().unwrap();
+    assert_eq!(items.format_line(&two).lines().count(), 2);
+    let codex = Engine::builder().dialect("codex").writer("text").build().unwrap();
+    let started = r#"{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\"]}","call_id":"c"}}"#;
+    assert!(codex.format_line(started).ends_with(" ls\n"), "{}", codex.format_line(started));
+    // An excerpt that is pushed in pieces asks for the same.
+    let mut pipeline = streamfmt::Pipeline::new(engine.setup());
+    pipeline.allow_open_calls();
+    let mut text = String::new();
+    pipeline.push(single.as_bytes(), &mut text).unwrap();
+    pipeline.finish(&mut text).unwrap();
+    assert_eq!(text, "● Bash ls\n");
+    // At the end of an input it is reported.
+    assert!(text_of(&engine, single.as_bytes()).contains("1 call has no result"));
+}
+
 /// A log pane shows the end of what it was given, and keeps no more than twice that.
 #[test]
 fn a_log_pane_keeps_the_last_50_000_characters() {

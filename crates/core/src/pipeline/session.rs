@@ -23,12 +23,15 @@ pub struct SessionStage {
     pub(super) outputs: Vec<FormatStage>,
     /// Whether a missing outcome is reported at the end.
     pub(super) requires_outcome: bool,
+    /// Whether calls without a result aren't reported at the end.
+    pub(super) allows_open_calls: bool,
 }
 
 impl SessionStage {
     /// The stage before the first step.
     pub(super) fn new(budget: Budget, outputs: Vec<FormatStage>) -> Self {
-        Self { session: Session::new(budget), outputs, requires_outcome: false }
+        let session = Session::new(budget);
+        Self { session, outputs, requires_outcome: false, allows_open_calls: false }
     }
 
     /// The main output.
@@ -66,6 +69,9 @@ impl SessionStage {
         self.each(out, FormatStage::end_record);
         let Report { lines, damaged, .. } = self.main().report;
         let Self { session, outputs, .. } = self;
+        if self.allows_open_calls {
+            session.forget_calls();
+        }
         session.end(lines, |session, change| {
             each_output(outputs, session, out, |output, context| output.take(&change, context));
         });

@@ -18,8 +18,8 @@ const CHUNK: usize = 64 * 1024;
 impl Engine {
     /// One line of a stream, formatted by itself; empty if it shows nothing.
     ///
-    /// Lines before it don't count: push the lines of a session into one [`Pipeline`] instead. Choose the
-    /// [dialect](crate::Builder::dialect), since it can't be detected from every line.
+    /// Lines before it don't count, and nothing is expected after it: a call isn't reported to have no result. Push the lines of a
+    /// session into one [`Pipeline`] instead. Choose the [dialect](crate::Builder::dialect), since it can't be detected from every line.
     ///
     /// ```
     /// let engine = streamfmt::Engine::builder().dialect("claude").writer("text").build()?;
@@ -31,7 +31,10 @@ impl Engine {
     pub fn format_line(&self, line: &str) -> String {
         let mut text = String::new();
         // Neither writing to a string nor reading from memory can fail.
-        let _ = self.format(line.as_bytes(), &mut text);
+        let spool = self.spool();
+        let mut pipeline = pipeline(self.setup(), spool.as_ref());
+        pipeline.allow_open_calls();
+        let _ = format(pipeline, spool, line.as_bytes(), &mut text);
         text
     }
 
@@ -58,7 +61,8 @@ impl Engine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn format(&self, input: impl Read, out: &mut dyn Write) -> io::Result<()> {
-        format(self.setup(), self.spool(), input, out)
+        let spool = self.spool();
+        format(pipeline(self.setup(), spool.as_ref()), spool, input, out)
     }
 
     /// Formats a file like [`Engine::format`]. For a history, it also reads the files of the sub-agents and shows them below
@@ -80,7 +84,8 @@ impl Engine {
         let file = File::open(path).map_err(|error| named(path, &error))?;
         let subagents = Some(subagents(path.to_owned(), Vec::new()));
         let setup = Setup { subagents, is_whole: true, ..self.setup() };
-        format(setup, self.spool(), NamedInput { file, path }, out)
+        let spool = self.spool();
+        format(pipeline(setup, spool.as_ref()), spool, NamedInput { file, path }, out)
     }
 }
 
@@ -111,8 +116,17 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-fn format(setup: Setup, spool: Option<Spool>, input: impl Read, out: &mut dyn Write) -> io::Result<()> {
-    let mut pipeline = Pipeline::new(Setup { holds_head: spool.is_some(), ..setup });
+/// A pipeline whose text goes to `spool`, if there is one.
+fn pipeline(setup: Setup, spool: Option<&Spool>) -> Pipeline {
+    Pipeline::new(Setup { holds_head: spool.is_some(), ..setup })
+}
+
+fn format(
+    mut pipeline: Pipeline,
+    spool: Option<Spool>,
+    input: impl Read,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let Some(mut spool) = spool else { return read(&mut pipeline, input, out) };
     let mut written = read(&mut pipeline, input, &mut spool);
     if written.is_ok() {
