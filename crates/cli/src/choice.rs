@@ -39,6 +39,7 @@ impl SettingsChoice {
         let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
         let mut builder = Engine::builder()
             .names_options(true)
+            .defer_plugins(true)
             .folders(folders())
             .no_project(self.no_project)
             .strict(self.strict_config);

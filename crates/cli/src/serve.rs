@@ -81,7 +81,8 @@ struct ServeChoices {
 
 /// Reads that table. A wrong value in it is an error: serving without it could expose data that the user meant to hide.
 fn settings(folders: &Folders) -> Result<ServeChoices, u8> {
-    let engine = choice::build(Engine::builder().folders(folders.clone()).no_project(true))?;
+    let engine =
+        choice::build(Engine::builder().defer_plugins(true).folders(folders.clone()).no_project(true))?;
     let serve = engine.config().serve();
     let mut is_wrong = false;
     let mut wrong = |named: &Named, why: &str| {

@@ -74,11 +74,11 @@ impl ThemeArgs {
 
 /// Returns the themes of this run.
 fn themes() -> Result<Themes, u8> {
-    let engine =
-        Engine::builder().names_options(true).folders(folders::folders()).build().map_err(|problems| {
-            print_problems(&problems);
-            USAGE
-        })?;
+    let builder = Engine::builder().names_options(true).defer_plugins(true).folders(folders::folders());
+    let engine = builder.build().map_err(|problems| {
+        print_problems(&problems);
+        USAGE
+    })?;
     Ok(engine.themes().clone())
 }
 
@@ -179,6 +179,7 @@ fn preview(names: &[String], color: When, width: Option<usize>) -> Result<u8, u8
     for name in names {
         let engine = Engine::builder()
             .names_options(true)
+            .defer_plugins(true)
             .folders(folders::folders())
             .looks(looks.clone())
             .theme(name)

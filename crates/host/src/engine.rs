@@ -277,7 +277,8 @@ impl Engine {
         self.chosen.looks.width
     }
 
-    /// Problems in settings files, whose values were ignored, and names of groups that may be misspelled.
+    /// Problems in settings files, whose values were ignored; plugins that can't be loaded, and are left out; and names of groups that may
+    /// be misspelled.
     pub fn warnings(&self) -> &Problems {
         &self.warnings
     }

@@ -7,6 +7,8 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[cfg(feature = "lua")]
+use streamfmt::Folders;
 use streamfmt::dialect::{Decoder, Input};
 use streamfmt::entry::{Block, Line, View};
 use streamfmt::event::Event;
@@ -340,6 +342,57 @@ fn a_call_of_a_lone_line_isnt_reported_to_have_no_result() {
     assert_eq!(text, "● Bash ls\n");
     // At the end of an input it is reported.
     assert!(text_of(&engine, single.as_bytes()).contains("1 call has no result"));
+}
+
+#[cfg(feature = "lua")]
+#[test]
+fn a_script_that_does_not_load_is_a_warning_or_an_error() {
+    const GOOD: &str = "sf.tool('Bash', { label = 'sh' })";
+    for (script, message) in [
+        ("sf.tool('Bash', {\n", "bad.lua:2:"),
+        ("local x = nil\nx.y = 1", "bad.lua:2:1: "),
+        ("sf.tool('Bash', { lable = 'sh' })", "bad.lua:1:1: "),
+        ("while true do end", "bad.lua"),
+        ("error('no')", "bad.lua:1:1: no"),
+    ] {
+        let builder = || Engine::builder().script("good.lua", GOOD).script("bad.lua", script).writer("text");
+        let engine = builder().dialect("claude").build().unwrap();
+        let warnings = engine.warnings().to_string();
+        assert!(warnings.starts_with(message), "{message}: {warnings}");
+        assert_eq!(engine.warnings().0.len(), 1, "{warnings}");
+        assert_eq!(engine.journal().failures(), 0, "nothing has run yet");
+        // The others still work, and the journal has the failure of each run.
+        assert!(text_of(&engine, &sample()).contains("● sh "));
+        assert_eq!(engine.journal().take().len(), 1);
+        let error = builder().strict(true).build().map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, warnings);
+        assert!(Engine::builder().script("good.lua", GOOD).strict(true).build().is_ok());
+        let deferred = builder().strict(true).defer_plugins(true).build().unwrap();
+        assert!(deferred.warnings().0.is_empty());
+        text_of(&deferred, &sample());
+        assert_eq!(deferred.journal().failures(), 1);
+    }
+}
+
+/// A plugin that can't even be read fails in the same way as one that doesn't load.
+#[cfg(feature = "lua")]
+#[test]
+fn a_plugin_that_cannot_be_read_is_a_warning_or_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("plugin.toml"), "name = 5\n").unwrap();
+    let builder = || Engine::builder().plugin(folder.path()).writer("text");
+    let engine = builder().build().unwrap();
+    let warnings = engine.warnings().to_string();
+    assert!(warnings.contains("plugin.toml"), "{warnings}");
+    assert_eq!(builder().strict(true).build().map(|_| ()).unwrap_err().to_string(), warnings);
+    // Also one of the user's settings.
+    let config = folder.path().join("config");
+    fs::create_dir(&config).unwrap();
+    fs::write(config.join("init.lua"), "error('not today')").unwrap();
+    let folders = || Folders { config: Some(config.clone()), ..Folders::default() };
+    let engine = Engine::builder().folders(folders()).build().unwrap();
+    assert!(engine.warnings().to_string().ends_with("init.lua:1:1: not today"), "{}", engine.warnings());
+    assert!(Engine::builder().folders(folders()).strict(true).build().is_err());
 }
 
 /// A log pane shows the end of what it was given, and keeps no more than twice that.

@@ -116,7 +116,8 @@ impl DriftArgs {
     }
 
     fn engine(&self) -> Result<Engine, u8> {
-        let mut builder = Engine::builder().names_options(true).profile(&self.profile).writer("json");
+        let builder = Engine::builder().names_options(true).defer_plugins(true);
+        let mut builder = builder.profile(&self.profile).writer("json");
         if let Some(dialect) = self.recordings.iter().find_map(|path| dialect_of(&beginning(path))) {
             builder = builder.dialect(dialect);
         }

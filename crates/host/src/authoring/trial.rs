@@ -23,7 +23,8 @@ const INPUT: &str = r#"{"command":"ls","description":"List files","file_path":"/
 
 /// The mistakes that a trial finds in a plugin, given the `hooks` that it registers.
 pub(crate) fn faults(pack: &Pack, hooks: &[Hook]) -> Vec<Problem> {
-    let Ok(engine) = Engine::builder().dialect("claude").pack(pack.clone()).build() else {
+    let Ok(engine) = Engine::builder().defer_plugins(true).dialect("claude").pack(pack.clone()).build()
+    else {
         return Vec::new();
     };
     // Each part has its own run, because a function that fails repeatedly is disabled for the rest of a run.

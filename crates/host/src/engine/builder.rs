@@ -76,6 +76,7 @@ struct PluginRequests {
     requested: Vec<PluginRequest>,
     inline_errors: bool,
     without_native: bool,
+    is_deferred: bool,
 }
 
 impl Builder {
@@ -140,7 +141,7 @@ impl Builder {
         self
     }
 
-    /// Makes problems in settings files errors.
+    /// Makes problems in settings files errors, and plugins that can't be loaded.
     pub fn strict(mut self, on: bool) -> Self {
         self.sources.is_strict = on;
         self
@@ -253,6 +254,13 @@ impl Builder {
     /// ends it.
     pub fn native(mut self, on: bool) -> Self {
         self.plugins.without_native = !on;
+        self
+    }
+
+    /// Loads plugins only with each pipeline, and not in [`Builder::build`] to check them: the build is faster, and a plugin that can't be
+    /// loaded is reported only in the [journal](super::Engine::journal), even with [`Builder::strict`]. For programs that show the journal.
+    pub fn defer_plugins(mut self, on: bool) -> Self {
+        self.plugins.is_deferred = on;
         self
     }
 

@@ -92,6 +92,7 @@ impl Engines {
         };
         let mut builder = Engine::builder()
             .names_options(true)
+            .defer_plugins(true)
             .profile(profile)
             .writer(writer)
             .ascii(formatting.ascii)

@@ -172,6 +172,16 @@ impl Journal {
         self.inner().fresh.drain(..).collect()
     }
 
+    /// The failures among the messages that [`Self::take`] would return, as problems of the setup.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let inner = self.inner();
+        let failures = inner.fresh.iter().filter_map(|message| match message {
+            PluginMessage::Warning(warning) => Some(warning.problem()),
+            PluginMessage::Printed(..) => None,
+        });
+        failures.collect()
+    }
+
     /// The number of failures.
     pub fn failures(&self) -> u64 {
         self.inner().failures

@@ -50,8 +50,8 @@ impl KnownLooks {
         if let Some((_, names)) = names.as_ref().filter(|(read, _)| read.elapsed() < FRESH) {
             return names.clone();
         }
-        let engine =
-            Engine::builder().folders(self.folders.clone()).no_project(true).profile("default").build();
+        let engine = Engine::builder().defer_plugins(true).folders(self.folders.clone()).no_project(true);
+        let engine = engine.profile("default").build();
         let Ok(engine) = engine else { return vec!["default".to_owned(), USUAL.to_owned()] };
         let profiles = engine.config().profiles().into_iter();
         let mut found: Vec<String> = profiles
@@ -85,7 +85,8 @@ impl KnownLooks {
     fn read(&self, profile: &str, masks: bool) -> Result<SessionLook, Problems> {
         let files = Files::default();
         let builder = || {
-            let mut builder = Engine::builder().folders(self.folders.clone()).no_project(true);
+            let mut builder =
+                Engine::builder().defer_plugins(true).folders(self.folders.clone()).no_project(true);
             if masks {
                 builder = builder.redact(&Redaction::everything());
             }

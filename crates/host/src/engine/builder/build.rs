@@ -29,8 +29,9 @@ struct BuildInputs<'a> {
 }
 
 impl Builder {
-    /// Reads and checks all choices. The error holds all problems of choices for this run; wrong values in settings files are ignored, and
-    /// returned by [`Engine::warnings`].
+    /// Reads and checks all choices. The error holds all problems of choices for this run. Wrong values in settings files are ignored,
+    /// and plugins that can't be loaded are left out: [`Engine::warnings`] returns these problems, or they are errors, too, with
+    /// [`Builder::strict`].
     pub fn build(self) -> Result<Engine, Problems> {
         let names_options = self.sources.names_options;
         let mut built = self.read();
@@ -59,6 +60,9 @@ impl Builder {
         let chosen = choices.profiles.into_iter().find_map(&mut make);
         let by_stream = choices.by_stream.into_iter();
         let by_stream = by_stream.filter_map(|(switch, choice)| Some((switch, make(choice)?))).collect();
+        if !self.plugins.is_deferred {
+            found.warnings.0.extend(journal.problems());
+        }
         if self.sources.is_strict {
             let warnings = std::mem::take(&mut found.warnings);
             found.errors.0.extend(warnings.0);
@@ -208,6 +212,9 @@ impl Builder {
             left_out = natives.map(|active| active.pack.name.clone()).collect();
         }
         let chosen: Vec<Chosen> = plugins.iter().map(Active::chosen).collect();
+        if !self.plugins.is_deferred {
+            found.warnings.0.extend(Plugins::problems(&chosen));
+        }
         // If something is unknown, the cause may be a plugin that can't be loaded.
         let with_plugins = |problems: Vec<Problem>| Plugins::problems(&chosen).into_iter().chain(problems);
         let accumulators = || Some(Plugins::names(&chosen).accumulators);
