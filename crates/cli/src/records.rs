@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use streamfmt::Files;
 use streamfmt::core::frame::{Framer, Frames};
-use streamfmt::core::records::{Flaw, MAX_RECORD, RecordCheck, RecordSchema, instructions};
-use streamfmt::settings::records;
+use streamfmt::records::{self, Flaw, MAX_RECORD, RecordCheck, RecordSchema, instructions};
 use streamfmt::writer::ci::parted;
 
 use crate::exit_code::{OK, RUN_FAILED, USAGE};

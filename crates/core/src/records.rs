@@ -6,8 +6,9 @@
 //!                    lines
 //! ```
 //!
-//! A [`RecordSchema`] defines the types of records, and which field of each refers to its parent. A [`RecordTree`] adds them to the tree
-//! as they come. [`check`] compares a file with a schema, and [`instructions`] returns a prompt that asks a model for such records.
+//! A [`RecordFinder`] finds records in a text as it grows. A [`RecordSchema`] defines the types of records, and which field of each refers
+//! to its parent. A [`RecordTree`] adds them to the tree as they come. [`check`] compares a text with a schema, and [`instructions`]
+//! returns a prompt that asks a model for such records.
 
 mod check;
 mod find;
@@ -16,11 +17,10 @@ mod schema;
 mod tree;
 
 pub use check::{Flaw, RecordCheck, check};
+pub use find::{FoundRecord, RecordFinder};
 pub use prompt::{examples, instructions};
 pub use schema::{RecordField, RecordParent, RecordSchema, RecordType, SchemaProblem};
 pub use tree::{MAX_RECORD, PlacedRecord, Placement, RecordMisfit, RecordTree, TreeNode};
-
-pub(crate) use find::RecordFinder;
 
 #[cfg(test)]
 mod tests;

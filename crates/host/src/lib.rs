@@ -65,6 +65,7 @@
 //! [`add_theme`](Builder::add_theme) register additions in Rust, through the traits [`Formatter`](formatter::Formatter),
 //! [`Decoder`](dialect::Decoder) and [`Writer`](writer::Writer). [`Builder::add_profile`] and [`Builder::script`] take a profile in TOML and
 //! a plugin in Lua as text. Files are read only if their path is named, or in the folders set by [`Builder::folders`].
+//! The [`Journal`](plugin::journal::Journal) of an engine has the failures of its plugins. [`records`] are the JSON lines in a reply.
 //!
 //! A longer page, with an example of each, is `docs/embedding.md` in the repository.
 //!
@@ -134,6 +135,11 @@ pub mod dialect {
 pub mod formatter {
     pub use streamfmt_core::formatter::*;
     pub use streamfmt_formatters::*;
+}
+/// Records: finds them in text, builds their tree, checks them against a schema, and writes the instructions for a model.
+pub mod records {
+    pub use crate::settings::records::load;
+    pub use streamfmt_core::records::*;
 }
 /// The types for writers, and the writers of the built-in formats.
 pub mod writer {

@@ -75,6 +75,8 @@ impl fmt::Display for Problem {
     }
 }
 
+impl std::error::Error for Problem {}
+
 impl FilePosition {
     fn find(source: &str, span: Range<usize>) -> Self {
         let start = boundary(source, span.start);

@@ -17,8 +17,8 @@ use streamfmt::core::item::{Item, Kind};
 use streamfmt::core::outline::Document;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::profile::DrawnRecords;
-use streamfmt::core::records::{RecordField, RecordParent, RecordSchema, RecordType};
 use streamfmt::core::session::Session;
+use streamfmt::records::{RecordField, RecordParent, RecordSchema, RecordType};
 use streamfmt::writers::WRITERS;
 
 const PLAN: &str = r#"Two lists, since the data can move first.

@@ -6,9 +6,24 @@ use crate::fence::Fence;
 use crate::item::{Fact, Id, Item, Kind};
 use crate::json::Record;
 
-/// Finds the records in the text of a reply, and remembers how much was searched.
+/// A record in a text.
+#[derive(Clone, Debug)]
+pub struct FoundRecord {
+    /// The object.
+    pub record: Record,
+    /// Its number in the text, from 1.
+    pub number: usize,
+    /// The range of its line, including the line feed.
+    pub line: Range<usize>,
+    /// Whether the line is in a fenced code block.
+    pub is_fenced: bool,
+}
+
+/// Finds the records in a text, which may grow, and remembers how much was searched: each line is examined once, when it is complete.
+///
+/// A record is a line with one JSON object that has a string as its `type`; white space around it is ignored.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RecordFinder {
+pub struct RecordFinder {
     /// The start of the first line that wasn't examined.
     at: usize,
     fence: Fence,
@@ -17,9 +32,9 @@ pub(crate) struct RecordFinder {
 }
 
 impl RecordFinder {
-    /// The item of the next record in the text of a reply, and the range of its line, including its line feed. The text must be the same
-    /// as in the last call, or have grown. `is_whole`: whether it is complete, so that its last line needs no line feed.
-    pub(crate) fn next(&mut self, reply: &Item, text: &str, is_whole: bool) -> Option<(Item, Range<usize>)> {
+    /// The next record in the text, which must be the same as in the last call, or have grown. `is_whole`: whether it is complete, so
+    /// that its last line needs no line feed.
+    pub fn next(&mut self, text: &str, is_whole: bool) -> Option<FoundRecord> {
         loop {
             let rest = text.get(self.at..).filter(|rest| !rest.is_empty())?;
             let length = match memchr::memchr(b'\n', rest.as_bytes()) {
@@ -31,25 +46,31 @@ impl RecordFinder {
             self.at = line.end;
             let written = rest[..length].trim_end();
             match record_of(written) {
-                Some(record) => return Some((self.item(reply, record), line)),
+                Some(record) => {
+                    self.found += 1;
+                    let is_fenced = self.fence.open().is_some();
+                    return Some(FoundRecord { record, number: self.found, line, is_fenced });
+                }
                 None => drop(self.fence.pass(written)),
             }
         }
     }
+}
 
-    /// Makes the item of the next record of a reply.
-    fn item(&mut self, reply: &Item, record: Record) -> Item {
-        self.found += 1;
-        let id = Id::below(reply.id.as_str(), &format!("record-{}", self.found));
+impl FoundRecord {
+    /// Its item, if it was found in the text of a reply, and the range of its line.
+    pub(crate) fn item(self, reply: &Item) -> (Item, Range<usize>) {
+        let Self { record, number, line, is_fenced } = self;
+        let id = Id::below(reply.id.as_str(), &format!("record-{number}"));
         let mut item = Item::new(id, Kind::Record, reply.line);
         item.parent.clone_from(&reply.parent);
         item.session.clone_from(&reply.session);
         item.data.push(("value", Fact::Node(record.root().node())));
-        if self.fence.open().is_some() {
+        if is_fenced {
             item.data.push(("fenced", Fact::Bool(true)));
         }
         item.record = Some(record);
-        item
+        (item, line)
     }
 }
 
@@ -73,8 +94,9 @@ mod tests {
 
     fn found(finder: &mut RecordFinder, text: &str, is_whole: bool) -> Vec<(String, Range<usize>, bool)> {
         let reply = Item::new("m", Kind::Reply, 1);
-        std::iter::from_fn(|| finder.next(&reply, text, is_whole))
-            .map(|(item, line)| {
+        std::iter::from_fn(|| finder.next(text, is_whole))
+            .map(|found| {
+                let (item, line) = found.item(&reply);
                 let record = item.record.as_ref().map(Record::text).unwrap_or_default();
                 (format!("{} {record}", item.id), line, item.fact("fenced").is_some())
             })

@@ -32,7 +32,12 @@ impl Session {
     /// The next record in the completed lines of an open reply, and the range of its line.
     fn next_early_record(&mut self, key: &Id) -> Option<(Item, Range<usize>)> {
         let reply = &self.open.get(key)?.item;
-        self.records.entry(reply.id.clone()).or_default().finder.next(reply, &reply.text(), false)
+        self.records
+            .entry(reply.id.clone())
+            .or_default()
+            .finder
+            .next(&reply.text(), false)
+            .map(|found| found.item(reply))
     }
 
     /// Reports the records of a complete reply. Takes back those that were found while it grew and that it doesn't have.
@@ -41,7 +46,8 @@ impl Session {
         let may_have_records = reply.text_holds('{');
         let text = if may_have_records { reply.text() } else { Cow::default() };
         let mut finder = RecordFinder::default();
-        while let Some((mut item, line)) = finder.next(reply, &text, true) {
+        while let Some(found) = finder.next(&text, true) {
+            let (mut item, line) = found.item(reply);
             match early.next() {
                 // The complete reply decides, whatever the record was while it grew.
                 Some((id, place)) => {
