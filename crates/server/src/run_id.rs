@@ -35,7 +35,7 @@ impl RunId {
     }
 
     fn with(started: Timestamp, mut random: u64) -> Self {
-        let time = started.to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S-");
+        let time = started.to_zoned_datetime(TimeZone::UTC).strftime("%Y%m%d-%H%M%S-");
         let mut name = time.to_string();
         for _ in 0..RANDOM {
             name.push(char::from(LETTERS[(random % 32) as usize]));

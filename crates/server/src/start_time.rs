@@ -26,7 +26,7 @@ fn from_ps(pid: u32) -> Option<u64> {
     let text = String::from_utf8(output.stdout).ok()?;
     // As in `Tue Nov 24 10:55:21 2026`.
     let time = strtime::parse("%a %b %d %H:%M:%S %Y", text.trim()).ok()?.to_datetime().ok()?;
-    time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second().try_into().ok()
+    time.to_zoned_datetime(TimeZone::UTC).ok()?.timestamp().as_second().try_into().ok()
 }
 
 #[cfg(all(test, unix))]

@@ -358,7 +358,7 @@ impl Terminal {
 
 /// Adds the date of its start to the heading of a session, before its id: `claude-opus-5 · ~/shop · 21 Nov 2026 21:05 · 0123abcd`.
 fn dated_heading(entry: &Entry, zone: &TimeZone) -> Option<Entry> {
-    let date = entry.at?.to_zoned(zone.clone()).strftime("%-d %b %Y %H:%M").to_string();
+    let date = entry.at?.to_zoned_datetime(zone.clone()).strftime("%-d %b %Y %H:%M").to_string();
     let mut entry = entry.clone();
     let title = std::mem::take(&mut entry.view.title);
     let id = title.roles().position(|role| role == Role::of("session.id")).unwrap_or(usize::MAX);
@@ -444,8 +444,9 @@ fn nest(writer: &mut RowWriter<'_>, agents: &[Option<u32>], entry: Option<&Entry
     let level = writer.level();
     if let Some(zone) = &look.timestamps {
         let at = entry.and_then(|entry| entry.at);
-        let time =
-            at.map(|at| at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()).unwrap_or_default();
+        let time = at
+            .map(|at| at.to_zoned_datetime(zone.clone()).strftime("%H:%M:%S").to_string())
+            .unwrap_or_default();
         writer.column(&[look.piece("time", &time), StyledText::blank(TIME - time.len().min(TIME))], TIME);
     }
     for number in agents {

@@ -40,7 +40,7 @@ fn log(folder: &Folder) -> Vec<u8> {
 fn quiet(folder: &Folder) -> Duration {
     let last = fs::metadata(kept(folder, ".ndjson")).unwrap().modified().unwrap();
     let ended: jiff::Timestamp = side_file(folder)["ended"].as_str().unwrap().parse().unwrap();
-    std::time::SystemTime::from(ended).duration_since(last).unwrap()
+    std::time::SystemTime::try_from(ended).unwrap().duration_since(last).unwrap()
 }
 
 #[test]

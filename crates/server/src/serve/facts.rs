@@ -108,11 +108,11 @@ fn tokens(usage: Usage) -> Option<String> {
 
 /// Returns the HTML of a time in UTC. The script shows it in the reader's zone.
 pub(super) fn time(at: Timestamp) -> String {
-    let shown = at.to_zoned(TimeZone::UTC).strftime("%-d %b %Y %H:%M UTC");
+    let shown = at.to_zoned_datetime(TimeZone::UTC).strftime("%-d %b %Y %H:%M UTC");
     format!("<time class=\"when\" datetime=\"{}\">{shown}</time>", second(at))
 }
 
 /// Formats a time to the second: `2026-11-23T22:41:03Z`.
 pub(super) fn second(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    at.to_zoned_datetime(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

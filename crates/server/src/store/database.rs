@@ -205,7 +205,7 @@ fn lock(path: &Path) -> io::Result<File> {
 
 /// Returns an unused name for a damaged database.
 fn free_name(path: &Path) -> PathBuf {
-    let time = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string();
+    let time = Timestamp::now().to_zoned_datetime(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string();
     let names = (1_u32..).map(|count| match count {
         1 => with_ending(path, &format!(".damaged-{time}")),
         _ => with_ending(path, &format!(".damaged-{time}-{count}")),
