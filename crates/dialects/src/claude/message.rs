@@ -106,6 +106,7 @@ impl Claude {
         if let Some(uuids) = builder.line.get(EnvelopeKey::Supersedes) {
             self.retract(builder, uuids);
         }
+        self.threads.hold(builder.parent.as_ref(), first, builder.out);
     }
 
     /// Retracts the items of the lines with these uuids.

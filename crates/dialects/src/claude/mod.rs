@@ -152,6 +152,7 @@ impl Decoder for Claude {
         let kind = line.kind.decode();
         let session = line.str(EnvelopeKey::Session).map(|id| self.session_of(&id.decode()));
         let parent = self.parent(&line, input);
+        let first = out.len();
         let mut builder = ItemBuilder::new(input, line, parent, session, out);
         builder.at = line.get(EnvelopeKey::Timestamp).map(Value::node);
         match &*kind {
@@ -166,6 +167,10 @@ impl Decoder for Claude {
             for key in envelope.unknown(input.value) {
                 builder.emit(Event::Unknown(format!("{kind}.{}", key.decode())));
             }
+        }
+        let goes_on = kind == "stream_event" || kind == "assistant" && builder.parent.is_none();
+        if !goes_on {
+            self.threads.release(first, builder.out);
         }
         self.session = builder.session.or_else(|| self.session.take());
     }

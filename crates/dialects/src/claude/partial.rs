@@ -4,6 +4,9 @@
 //! *before* the block's stop event. A message that breaks off is retried under another id, or not
 //! at all: its blocks are dropped when the next message of that thread begins. A message that had
 //! both `message_delta` and `message_stop` is complete even without such a line.
+//!
+//! If a line of the message comes after a block that has stopped without one, only the end of the message decides about that block. The
+//! items of the line are held back until then, so that they come after it.
 
 use smallvec::SmallVec;
 
@@ -26,6 +29,9 @@ const FEW_MESSAGES: usize = 448;
 /// The most blocks of one message that stream at the same time, or are recognised when the message is repeated.
 const MAX_BLOCKS: usize = 1_024;
 
+/// The most events that are held back for a block that is undecided.
+const MAX_HELD: usize = 64;
+
 /// The hashes of the blocks of a message. Most messages have few.
 type Hashes = SmallVec<[u64; 2]>;
 
@@ -38,8 +44,19 @@ struct Streamed {
     kind: Kind,
     /// Whether the complete message's line contained it.
     is_whole: bool,
+    /// Whether its stop event came.
+    has_stopped: bool,
+    /// Whether its item was closed although no line contained it.
+    is_closed: bool,
     /// The first half of a surrogate pair, if its last piece ended with one.
     half: Option<u16>,
+}
+
+impl Streamed {
+    /// Whether its item, if it has one, is still open.
+    fn is_open(&self) -> bool {
+        !self.is_whole && !self.is_closed
+    }
 }
 
 /// A block in the line of a complete message.
@@ -81,6 +98,8 @@ struct CurrentMessage {
     begun: usize,
     has_delta: bool,
     has_stop: bool,
+    /// The events of lines that come after an undecided block, each with the index of its block.
+    held: Vec<(i64, Event)>,
 }
 
 /// The messages of all threads.
@@ -93,6 +112,8 @@ pub(super) struct Threads {
     current: Map<u64, CurrentMessage>,
     /// Whether a stream event came since all messages were settled.
     has_streamed: bool,
+    /// Whether events of a message may be held back.
+    holds: bool,
     /// Hash of a message's id → hashes of its blocks, in order; 0 for a block that was only streamed so far.
     blocks: Map<u64, Hashes>,
 }
@@ -105,6 +126,7 @@ impl Threads {
             most_messages: budget.lines.min(MAX_MESSAGES),
             current: Map::default(),
             has_streamed: false,
+            holds: false,
             blocks: Map::default(),
         }
     }
@@ -149,8 +171,42 @@ impl Threads {
 
     /// Ends the input. Messages that had a `message_stop` are complete; the session cancels all other open items.
     pub(super) fn end(&mut self, out: &mut Vec<Event>) {
-        for current in self.current.values_mut().filter(|current| current.has_stop) {
-            current.close(Status::Done, out);
+        for current in self.current.values_mut() {
+            if current.has_stop {
+                current.close(Status::Done, out);
+            } else if !current.held.is_empty() {
+                current.close(Status::Cancelled, out);
+            }
+        }
+    }
+
+    /// Holds back the events since there were `first`, of a line of the thread's current message, if a block before them is undecided.
+    pub(super) fn hold(&mut self, parent: Option<&Id>, first: usize, out: &mut Vec<Event>) {
+        let Some(current) = self.current.get_mut(&thread(parent)).filter(|it| !it.streamed.is_empty()) else {
+            return;
+        };
+        let Some(index) = current.index_after_undecided() else { return };
+        current.held.extend(out.drain(first..).map(|event| (index, event)));
+        if current.has_delta && current.has_stop {
+            current.end_blocks(|id| Event::Close { id, status: Status::Done }, out);
+        } else if current.held.len() > MAX_HELD {
+            current.release(first, out);
+        } else {
+            self.holds = true;
+        }
+    }
+
+    /// Emits the events that are held back before those since there were `first`: the latter belong to lines that are no part of a message.
+    pub(super) fn release(&mut self, first: usize, out: &mut Vec<Event>) {
+        let is_shown = |event: &Event| {
+            matches!(event, Event::Put(_) | Event::Hidden(_) | Event::Open(_) | Event::Retract { .. })
+        };
+        if !self.holds || !out[first..].iter().any(is_shown) {
+            return;
+        }
+        self.holds = false;
+        for current in self.current.values_mut() {
+            current.release(first, out);
         }
     }
 
@@ -212,7 +268,30 @@ fn block_id(message: &Id, place: usize) -> Id {
 impl CurrentMessage {
     /// Creates a message without blocks.
     fn at(message: Id, is_replay: bool) -> Self {
-        Self { message, is_replay, streamed: Vec::new(), begun: 0, has_delta: false, has_stop: false }
+        Self {
+            message,
+            is_replay,
+            streamed: Vec::new(),
+            begun: 0,
+            has_delta: false,
+            has_stop: false,
+            held: Vec::new(),
+        }
+    }
+
+    /// Returns the index of the last block that was in a line, if an earlier one has stopped without a line, or events are held back.
+    fn index_after_undecided(&self) -> Option<i64> {
+        let last = self.streamed.iter().rposition(|streamed| streamed.is_whole)?;
+        let is_undecided = |streamed: &Streamed| streamed.is_open() && streamed.has_stopped;
+        let waits = !self.held.is_empty() || self.streamed[..last].iter().any(is_undecided);
+        waits.then(|| self.streamed[last].index)
+    }
+
+    /// Inserts the events that are held back before those since there were `first`.
+    fn release(&mut self, first: usize, out: &mut Vec<Event>) {
+        if !self.held.is_empty() {
+            out.splice(first..first, self.held.drain(..).map(|(_, event)| event));
+        }
     }
 
     /// Ends the message: closes its blocks if it is complete, otherwise drops them.
@@ -220,15 +299,28 @@ impl CurrentMessage {
         if self.has_delta && self.has_stop {
             return self.close(Status::Done, out);
         }
-        for streamed in self.streamed.drain(..).filter(|streamed| !streamed.is_whole) {
-            out.extend(streamed.id.map(Event::Drop));
-        }
+        self.end_blocks(Event::Drop, out);
+        self.streamed.clear();
     }
 
     fn close(&mut self, status: Status, out: &mut Vec<Event>) {
-        for streamed in self.streamed.drain(..).filter(|streamed| !streamed.is_whole) {
-            out.extend(streamed.id.map(|id| Event::Close { id, status }));
+        self.end_blocks(|id| Event::Close { id, status }, out);
+        self.streamed.clear();
+    }
+
+    /// Ends the open blocks with an event for each, and emits the events that are held back between them, each in its place.
+    fn end_blocks(&mut self, end: impl Fn(Id) -> Event, out: &mut Vec<Event>) {
+        let mut held = self.held.drain(..).peekable();
+        for streamed in &mut self.streamed {
+            while let Some((_, event)) = held.next_if(|(index, _)| *index < streamed.index) {
+                out.push(event);
+            }
+            if streamed.is_open() {
+                streamed.is_closed = true;
+                out.extend(streamed.id.clone().map(&end));
+            }
         }
+        out.extend(held.map(|(_, event)| event));
     }
 
     /// Returns the id of the streamed block that corresponds to this complete one, and marks it as complete.
@@ -244,11 +336,12 @@ impl CurrentMessage {
     /// Adds a block that begins. If there are too many, the older ones are cancelled.
     fn begin(&mut self, index: i64, kind: Kind, out: &mut Vec<Event>) {
         if self.streamed.len() >= MAX_BLOCKS {
-            let older = self.streamed.drain(..MAX_BLOCKS / 2).filter(|streamed| !streamed.is_whole);
+            let older = self.streamed.drain(..MAX_BLOCKS / 2).filter(Streamed::is_open);
             let status = Status::Cancelled;
             out.extend(older.filter_map(|streamed| streamed.id).map(|id| Event::Close { id, status }));
         }
-        self.streamed.push(Streamed { index, id: None, kind, is_whole: false, half: None });
+        let [is_whole, has_stopped, is_closed] = [false; 3];
+        self.streamed.push(Streamed { index, id: None, kind, is_whole, has_stopped, is_closed, half: None });
     }
 
     /// Returns the latest block with this index.
@@ -295,12 +388,19 @@ impl Claude {
                 {
                     let given_up = current
                         .streamed
-                        .extract_if(.., |streamed| streamed.index >= from && !streamed.is_whole);
+                        .extract_if(.., |streamed| streamed.index >= from && streamed.is_open());
                     builder.out.extend(given_up.filter_map(|streamed| streamed.id).map(Event::Drop));
+                }
+                if current.has_delta && !current.held.is_empty() {
+                    current.end_blocks(|id| Event::Close { id, status: Status::Done }, builder.out);
                 }
             }
             "content_block_stop" => {
-                let half = self.current(builder).block(index).and_then(|block| block.half.take());
+                let block = self.current(builder).block(index);
+                let half = block.and_then(|block| {
+                    block.has_stopped = true;
+                    block.half.take()
+                });
                 if half.is_some() {
                     self.append(builder, index, LONE);
                 }
@@ -375,7 +475,7 @@ impl Claude {
     fn append(&mut self, builder: &mut ClaudeItemBuilder<'_>, index: i64, text: &str) {
         let current = self.current(builder);
         let id = match current.block(index) {
-            Some(block) if block.is_whole => return,
+            Some(block) if !block.is_open() => return,
             Some(block) => block.id.clone(),
             None => return,
         };
