@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::fs::{self, File};
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -19,12 +19,14 @@ use crate::message::{one_line, print, print_journal, print_problems, reason, unw
 const NEWS: u8 = 1;
 /// The version of the JSON output.
 const SCHEMA: u32 = 1;
+/// The most folders inside of each other that are searched for recordings.
+const DEEPEST: usize = 16;
 /// The number of bytes of a recording that are read to detect its dialect.
 const BEGINNING: u64 = 256 * 1024;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct DriftArgs {
-    /// Recorded sessions
+    /// Recorded sessions, or folders of them: the files `*.jsonl` and `*.ndjson` in them
     #[arg(value_name = "RECORDING", required = true)]
     recordings: Vec<PathBuf>,
 
@@ -51,8 +53,11 @@ pub(super) struct DriftArgs {
 
 impl DriftArgs {
     pub(super) fn run(&self) -> Result<u8, u8> {
-        let is_written =
-            |path: &FilePlace| self.recordings.iter().any(|input| FilePlace::of(input).is_same(path));
+        let recordings = self.files().map_err(|message| {
+            print(&message);
+            USAGE
+        })?;
+        let is_written = |path: &FilePlace| recordings.iter().any(|input| FilePlace::of(input).is_same(path));
         if let (true, Some(path)) = (self.write_baseline, &self.baseline)
             && is_written(&FilePlace::of(path))
         {
@@ -63,10 +68,10 @@ impl DriftArgs {
             print(&message);
             USAGE
         })?;
-        let engine = self.engine()?;
+        let engine = self.engine(&recordings)?;
         let journal = engine.journal().clone();
         let mut finder = Finder::new(engine);
-        for path in &self.recordings {
+        for path in &recordings {
             let before = finder.events;
             let read = File::open(path)
                 .and_then(|file| finder.read(&path.display().to_string(), BufReader::new(file)));
@@ -105,6 +110,27 @@ impl DriftArgs {
         page.end(if baseline.is_some() && !news.is_empty() { NEWS } else { OK })
     }
 
+    /// The files to read, those of a folder in the order of their names.
+    fn files(&self) -> Result<Vec<PathBuf>, String> {
+        let mut files = Vec::new();
+        for path in &self.recordings {
+            if !path.is_dir() {
+                files.push(path.clone());
+                continue;
+            }
+            let before = files.len();
+            add_recordings(path, DEEPEST, &mut files)
+                .map_err(|error| format!("can't read {}: {}", path.display(), reason(&error)))?;
+            if files.len() == before {
+                return Err(format!(
+                    "{}: no recording (*.jsonl, *.ndjson) is in this folder",
+                    path.display()
+                ));
+            }
+        }
+        Ok(files)
+    }
+
     /// The baseline, if there is one. A file that is to be written may be missing.
     fn read_baseline(&self) -> Result<Option<Baseline>, String> {
         let Some(path) = self.baseline.as_deref().filter(|_| !self.write_baseline) else { return Ok(None) };
@@ -115,10 +141,10 @@ impl DriftArgs {
         Baseline::parse(&name.to_string(), &text).map(Some).map_err(|wrong| wrong.to_string())
     }
 
-    fn engine(&self) -> Result<Engine, u8> {
+    fn engine(&self, recordings: &[PathBuf]) -> Result<Engine, u8> {
         let builder = Engine::builder().names_options(true).defer_plugins(true);
         let mut builder = builder.profile(&self.profile).writer("json");
-        if let Some(dialect) = self.recordings.iter().find_map(|path| dialect_of(&beginning(path))) {
+        if let Some(dialect) = recordings.iter().find_map(|path| dialect_of(&beginning(path))) {
             builder = builder.dialect(dialect);
         }
         for path in &self.plugin {
@@ -129,6 +155,25 @@ impl DriftArgs {
             USAGE
         })
     }
+}
+
+/// Adds the recordings in a folder and in the folders below it, to this depth. Links to folders aren't followed.
+fn add_recordings(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            if depth > 0 {
+                add_recordings(&path, depth - 1, files)?;
+            }
+        } else if path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson")
+            && path.is_file()
+        {
+            files.push(path);
+        }
+    }
+    Ok(())
 }
 
 /// The beginning of a file; empty if it can't be read, which is reported later.
@@ -146,14 +191,18 @@ fn print_text(
     page: &mut StdoutPage,
 ) -> std::fmt::Result {
     let folder = common_folder(news);
-    for (what, heading) in [
-        (What::Type, "line types that are unknown or not shown"),
-        (What::Subtype, "subtypes that are unknown or not shown"),
-        (What::Block, "blocks that are not shown"),
-        (What::Tool, "tools without a formatter of their own"),
-        (What::Field, "fields that are unknown or not shown"),
+    for (is_unknown, what, heading) in [
+        (true, What::Type, "line types that are unknown"),
+        (true, What::Subtype, "subtypes that are unknown"),
+        (true, What::Field, "fields that are unknown"),
+        (false, What::Type, "line types that are known and not shown"),
+        (false, What::Subtype, "subtypes that are known and not shown"),
+        (false, What::Block, "blocks that are not shown"),
+        (false, What::Tool, "tools without a formatter of their own"),
+        (false, What::Field, "fields that are known or ignored, and not shown"),
     ] {
-        let found: Vec<&DriftFound> = news.iter().filter(|one| one.what == what).copied().collect();
+        let is_listed = |one: &&&DriftFound| one.what == what && one.is_unknown == is_unknown;
+        let found: Vec<&DriftFound> = news.iter().filter(is_listed).copied().collect();
         if found.is_empty() {
             continue;
         }
@@ -172,9 +221,10 @@ fn print_text(
             writeln!(page, "  {}:{}", one_line(file), first.line)?;
         }
     }
-    let what = if has_baseline { "new" } else { "not shown" };
+    let what = if has_baseline { "new" } else { "found" };
     let s = if finder.lines == 1 { "" } else { "s" };
-    write!(page, "{} line{s} read, {} {what}", finder.lines, news.len())?;
+    let unknown = news.iter().filter(|one| one.is_unknown).count();
+    write!(page, "{} line{s} read, {} {what}, {unknown} of them unknown", finder.lines, news.len())?;
     if has_baseline { writeln!(page, ", {known} known") } else { writeln!(page) }
 }
 
@@ -198,9 +248,12 @@ fn common_folder(found: &[&DriftFound]) -> String {
 fn print_json(news: &[&DriftFound], known: usize, lines: u64, page: &mut StdoutPage) -> std::fmt::Result {
     let found: Vec<_> = news
         .iter()
-        .map(|DriftFound { what, name, count, file, line, sample }| {
+        .map(|DriftFound { what, name, is_unknown, count, file, line, sample }| {
             let mut one =
                 json!({ "what": what.name(), "name": name, "count": count, "file": file, "line": line });
+            if *is_unknown {
+                one["unknown"] = true.into();
+            }
             if let Some(sample) = sample {
                 one["sample"] = sample.as_str().into();
             }

@@ -51,6 +51,8 @@ pub struct DriftFound {
     pub what: What,
     /// Its qualified name: `assistant.message.content[tool_use].caller`.
     pub name: String,
+    /// Whether the dialect doesn't know it. Anything else is known, and not shown.
+    pub is_unknown: bool,
     /// The number of lines that contain it.
     pub count: u64,
     /// The recording of its first occurrence.
@@ -138,6 +140,7 @@ impl Drift {
             .map(|((what, name), known)| DriftFound {
                 what: *what,
                 name: name.clone(),
+                is_unknown: known.is_unknown,
                 count: known.count,
                 file: self.files[known.first.0].clone(),
                 line: known.first.1,
