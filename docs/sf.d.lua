@@ -467,6 +467,7 @@ function sf.sorted(table) end
 
 ---Typed facts; absent if unknown. docs/facts.md lists the items that have them.
 ---@class sf.Data
+---@field action? string What was done: `created`, …; absent if the session only belongs to it.
 ---@field added? number Number of added lines, if the change is known line by line.
 ---@field after? number Tokens after the compaction.
 ---@field again? boolean True if the call already has a result.
@@ -507,7 +508,7 @@ function sf.sorted(table) end
 ---@field duration_ms? number Milliseconds from start to end; for an outcome, of its turn.
 ---@field echo? boolean True if another item reports the same.
 ---@field edit_mode? string The change to the cell: `replace`, `insert`, `delete`.
----@field error? string The reason for the retry.
+---@field error? string The reason for the retry. For a limit: the code of the error.
 ---@field errors? any[] The errors that the agent's program reported.
 ---@field event? string The type of event.
 ---@field exit? number The exit code of a hook or a failed command.
@@ -528,6 +529,7 @@ function sf.sorted(table) end
 ---@field level? string Severity: `info`, `warning` or `error`.
 ---@field lines? number Number of lines read or found.
 ---@field listed? boolean True if the text is a summary line, then one path per line.
+---@field lost? string[] What was not saved, as named in the stream.
 ---@field matches? number|any[] Number of matches, or the list of them.
 ---@field minor? boolean True if it is of minor importance: the detail `compact` omits it.
 ---@field mode? string The kind of search: `files_with_matches`, `content`, `count`. For a session: its permission mode.
@@ -539,6 +541,7 @@ function sf.sorted(table) end
 ---@field name? string Name of the hook.
 ---@field new_source? string The new source of a cell.
 ---@field note? string A note of the agent's program on the exit code.
+---@field number? number|string The number of the pull request.
 ---@field of? number Maximum number of attempts.
 ---@field old_source? string The previous source of a cell.
 ---@field original? string The file before the change.
@@ -550,17 +553,19 @@ function sf.sorted(table) end
 ---@field path? string The file or folder; in output for programs also if the call failed or its result doesn't name it.
 ---@field persisted? string The file that contains the whole output.
 ---@field plan? string The plan's text.
----@field problems? any[] The errors that are meant for people, if not all are.
+---@field problems? any[] The errors that are meant for people, if not all are. For a session: what could not be loaded, as texts.
 ---@field prompts? number Number of prompts.
 ---@field query? string The search query.
 ---@field quiet? boolean Deprecated: the same as `minor`.
 ---@field raw? boolean True if the line wasn't an event.
----@field reason? string Why the run ended, or why something was denied.
+---@field reason? string Why the run ended, or why something was denied or not saved. For a limit: why no more may be used than it allows.
 ---@field redacted? boolean True if its text is withheld.
 ---@field removed? number Number of removed lines, if the change is known line by line.
 ---@field repeated? boolean True if the text is the same as that of the last reply.
+---@field repo? string The repository of the pull request.
 ---@field resets_at? number The time when the limit is reset, in seconds since 1970.
 ---@field say? string Deprecated: the same as `words`.
+---@field scope? string Whose limit it is, if it isn't the user's own.
 ---@field server? string The MCP server.
 ---@field server_side? boolean True if the tool ran on the API's servers.
 ---@field servers? table[] The session's MCP servers.
@@ -594,7 +599,7 @@ function sf.sorted(table) end
 ---@field truncated? boolean True if there are more results.
 ---@field turn? table Figures of this turn alone, since the previous outcome; they can be summed over all outcomes.
 ---@field turns? number Number of the model's responses since the prompt. Claude Code up to 1.0 counts all messages so far.
----@field type? string The kind of file: `text`, `image`, `notebook`, `pdf`, `parts`, `unchanged`. Elsewhere the type as named in the stream; for an unknown item, the unknown type.
+---@field type? string The kind of file: `text`, `image`, `notebook`, `pdf`, `parts`, `unchanged`. Elsewhere the type as named in the stream; for an item that isn't interpreted, its type.
 ---@field url? string The URL. For a sub-agent that runs elsewhere: where it can be watched.
 ---@field usage? table Tokens. From Claude Code: of the turn; from Codex: over all turns so far. Inside `turn`: of the turn.
 ---@field user_modified? boolean True if the user edited the proposed change or plan.

@@ -142,7 +142,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true, help_heading = "Input and output")]
     pub(crate) tail: Option<usize>,
 
-    /// Exit with 1 if the run in the input ended in an error or without a result, or if no known agent wrote it
+    /// Exit with 1 if the run in the input ended in an error or without a result, if the agent could not save all of its
+    /// session, or if no known agent wrote it
     #[arg(long, help_heading = "Input and output")]
     pub(crate) fail: bool,
 

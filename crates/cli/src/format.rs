@@ -222,7 +222,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         // A command that `run` starts needn't be an agent.
         let is_unclaimed = report.events == 0 && !source.goes_on();
         let lacks_outcome = report.lacks_outcome() && !input.is_in_progress();
-        self.counts.unsuccessful += u64::from(report.failed || lacks_outcome || is_unclaimed);
+        self.counts.unsuccessful += u64::from(report.failed || report.lost || lacks_outcome || is_unclaimed);
         let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
         if report.events == 0 && (report.lines > report.blank_lines || !is_empty_by_choice) {
             let hint = input.named_agent().map(|name| format!(" (if it starts {name}, use --agent {name})"));
@@ -256,6 +256,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
     /// Whether further inputs needn't be read.
     pub(crate) fn is_over(&self) -> bool {
         self.signals.caught().is_some() || !self.outputs.take_bytes()
+    }
+
+    /// Whether an agent could not save all that it should keep of its session.
+    pub(crate) fn has_lost_writes(&self) -> bool {
+        self.counts.total.lost
     }
 
     /// Ends the run and returns its exit code.

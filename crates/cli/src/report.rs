@@ -30,6 +30,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         failures,
         open_calls,
         failed,
+        lost,
         ended,
         // Of one input alone.
         awaits_outcome: _,
@@ -47,6 +48,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     total.dropped += dropped;
     total.open_calls += open_calls;
     total.failed |= failed;
+    total.lost |= lost;
     total.ended = *ended;
     add_names(&mut total.shown, shown);
     add_names(&mut total.hidden, hidden);
@@ -101,6 +103,9 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
     }
     if report.failed {
         lines.push("the run ended in an error".to_owned());
+    }
+    if report.lost {
+        lines.push("the agent could not save all of the session".to_owned());
     }
     lines
 }

@@ -80,6 +80,10 @@ pub struct Facts {
     pub session: Option<Text>,
     /// The id of the session that it continues.
     pub resumes: Option<Text>,
+    /// The title that a person chose for the session, else the one that the agent made.
+    pub title: Option<Text>,
+    /// The URL of the last pull request that the session made, or belongs to.
+    pub pull_request: Option<Text>,
     /// The permission mode.
     pub mode: Option<Text>,
     /// The last plan file that was written.
@@ -114,6 +118,8 @@ impl Facts {
             (&mut self.cwd, news.cwd),
             (&mut self.session, news.session),
             (&mut self.resumes, news.resumes),
+            (&mut self.title, news.title),
+            (&mut self.pull_request, news.pull_request),
             (&mut self.mode, news.mode),
             (&mut self.plan_file, news.plan_file),
             (&mut self.skill, news.skill),

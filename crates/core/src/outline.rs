@@ -34,7 +34,7 @@ pub use self::agents::Subagent;
 pub use self::document::{Document, EntryChange, Update};
 pub use self::group::Group;
 pub use self::head::DocumentHead;
-pub(crate) use self::headline::heading;
+pub(crate) use self::headline::{heading, one_line};
 pub use self::headline::{headline, is_heading, unmarked};
 
 use self::agents::AgentNumbers;

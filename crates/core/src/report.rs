@@ -53,6 +53,8 @@ pub struct Report {
     pub open_calls: u64,
     /// Whether the last run ended with an error.
     pub failed: bool,
+    /// Whether the agent could not save all that it should keep of the session.
+    pub lost: bool,
     /// Whether the last run has ended: its outcome has come, and no activity of the agent after it.
     pub ended: bool,
     /// Whether the input has a form that ends with an outcome: a stream, not a history.

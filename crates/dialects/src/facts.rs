@@ -59,6 +59,28 @@ pub(super) fn leveled(mut notice: Item, level: &str) -> Item {
     notice
 }
 
+/// Whether a value of a type that isn't interpreted reports a failure: a field `error`, `failed` or `lost` that isn't empty, or a level
+/// above `info`.
+pub(super) fn reports_failure(value: Value<'_>) -> bool {
+    let [error, failed, lost, level] = value.get_all(["error", "failed", "lost", "level"]);
+    let is_severe = |level: Value<'_>| {
+        level.str().is_some_and(|level| ["warning", "warn", "error"].iter().any(|name| level.is(name)))
+    };
+    [error, failed, lost].into_iter().flatten().any(has_content) || level.is_some_and(is_severe)
+}
+
+/// Whether a value is neither `null`, `false` or 0, nor empty.
+fn has_content(value: Value<'_>) -> bool {
+    match value.kind() {
+        json::ValueKind::Null | json::ValueKind::False => false,
+        json::ValueKind::True => true,
+        json::ValueKind::Number => value.float() != Some(0.0),
+        json::ValueKind::String => value.str().is_some_and(|text| !text.is_blank()),
+        json::ValueKind::Array => value.items().next().is_some(),
+        json::ValueKind::Object => value.entries().next().is_some(),
+    }
+}
+
 /// Adds the content of a result block to an item: its texts, its images, its search hits, and any other parts.
 pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
     let Some(body) = content else { return };

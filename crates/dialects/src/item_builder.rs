@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::facts::minor;
+use crate::facts::{leveled, minor, reports_failure};
 use streamfmt_core::dialect::Input;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
@@ -135,12 +135,31 @@ impl<'a, L> ItemBuilder<'a, L> {
     }
 
     /// Handles a value of a type that the decoder doesn't interpret. A type in `known` is only counted, as by
-    /// [`bookkeeping`](Self::bookkeeping). Any other becomes an unknown item, named `prefix` followed by the type.
+    /// [`bookkeeping`](Self::bookkeeping), unless the value reports a failure. Any other becomes an unknown item, named `prefix`
+    /// followed by the type.
     pub(super) fn rest(&mut self, prefix: &str, kind: &str, known: &Names, value: Value<'_>) {
         match known.find(kind) {
-            Some(known) => self.bookkeeping(known),
+            Some(known) if !reports_failure(value) => self.bookkeeping(known),
+            Some(known) => self.report([prefix, known].concat(), value),
             None => self.unknown([prefix, kind].concat(), value),
         }
+    }
+
+    /// Emits a notice for a value of a known type that no formatter interprets: minor, unless the value reports a failure.
+    pub(super) fn report(&mut self, name: String, value: Value<'_>) {
+        let is_failure = reports_failure(value);
+        if !is_failure && !self.input.shows_minor {
+            return self.put_hidden(Content::None);
+        }
+        let notice = self.report_item(name, value);
+        self.put(if is_failure { leveled(notice, "warning") } else { minor(notice) });
+    }
+
+    /// Returns the notice for a value of a known type that no formatter interprets.
+    pub(super) fn report_item(&mut self, name: String, value: Value<'_>) -> Item {
+        let mut notice = self.notice("report", Content::None);
+        notice.data.extend([("type", Fact::Text(name)), ("value", Fact::Node(value.node()))]);
+        notice
     }
 
     /// Emits an item for a value of an unknown type, which is shown verbatim.
@@ -150,12 +169,13 @@ impl<'a, L> ItemBuilder<'a, L> {
         self.put(item);
     }
 
-    /// Reports a value of an unknown type, and returns an item for it with this id. The caller emits the item.
+    /// Reports a value of an unknown type, and returns an item for it with this id: a warning if the value reports a failure. The caller
+    /// emits the item.
     pub(super) fn unknown_item(&mut self, id: Id, name: String, value: Value<'_>) -> Item {
         let mut item = self.item(id, Kind::Unknown);
         item.data.extend([("type", Fact::Text(name.clone())), ("value", Fact::Node(value.node()))]);
         self.emit(Event::Unknown(name));
-        item
+        if reports_failure(value) { leveled(item, "warning") } else { item }
     }
 }
 

@@ -123,6 +123,16 @@ pub(super) fn is_short(text: &str) -> bool {
     text.len() <= SHORT && !text.contains('\n')
 }
 
+/// Returns a value on one line, if it is short: the fields of an object, or of the objects in a list.
+pub(super) fn brief_value(value: Value<'_>) -> Option<Text> {
+    if value.kind() == ValueKind::Array {
+        let parts = value.items().filter_map(|part| short(part).or_else(|| brief(part)));
+        let parts: Vec<String> = parts.map(Text::into_string).collect();
+        return Some(Text::clean_owned(parts.join("; ")));
+    }
+    short(value).or_else(|| brief(value)).or_else(|| inline(value))
+}
+
 /// Returns the fields of an object on one short line: a single text without its key, otherwise a list of `key: value`.
 fn brief(value: Value<'_>) -> Option<Text> {
     if value.raw().len() > 2 * SHORT {

@@ -28,13 +28,15 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     if &*event == "totals" {
         return Some(outcome::totals(context));
     }
-    let level = context.fact("level").and_then(FactRef::str);
-    let (mark, role) = match level.as_deref() {
-        _ if context.item.error => ("error", "notice.error"),
-        Some("error") => ("error", "notice.error"),
-        Some("warning") => ("warning", "notice.warning"),
-        _ => ("notice", "notice.info"),
-    };
+    if !context.full && context.is("minor") && matches!(&*event, "report" | "turn") {
+        return None;
+    }
+    if &*event == "report" {
+        let kind = context.text("type").unwrap_or_default();
+        let name = kind.rsplit('/').next().unwrap_or_default().replace(['_', '-'], " ");
+        return Some(uninterpreted(context, Text::clean_owned(name)));
+    }
+    let (mark, role) = mark(context);
     let mut view = View::titled(mark, Line::default());
     let known = words(context, &event);
     let phrase = context.text("words").filter(|_| !context.full);
@@ -99,6 +101,74 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     Some(view)
 }
 
+/// Returns the mark and the role of a notice, by its level.
+fn mark(context: ItemContext<'_>) -> (&'static str, &'static str) {
+    match context.fact("level").and_then(FactRef::str).as_deref() {
+        _ if context.item.error => ("error", "notice.error"),
+        Some("error") => ("error", "notice.error"),
+        Some("warning") => ("warning", "notice.warning"),
+        _ => ("notice", "notice.info"),
+    }
+}
+
+/// Returns the view of an item whose type isn't interpreted: its name with all that the event contains, or only its first words.
+pub(super) fn uninterpreted(context: ItemContext<'_>, name: Text) -> View {
+    let (mark, role) = mark(context);
+    let [name_role, text_role] = if mark == "notice" { ["unknown"; 2] } else { [role, role] };
+    let mut view = View::titled(mark, Line::of(name_role, name));
+    let text = context.item.clean_text();
+    let value = context.fact("value");
+    if !text.is_empty() {
+        view.body.push(Block::text("unknown", text.trimmed_end()));
+    } else if let (true, Some(FactRef::Json(value))) = (context.whole, value) {
+        view.body.push(Block::text("unknown", generic::laid_out(value, context.is_cut())));
+    } else if let Some(words) = value.and_then(|event| {
+        let status = || event.text_at("status").filter(|_| mark != "notice");
+        first_words(event).or_else(status)
+    }) {
+        view.title.push("notice.note", Text::own("·"));
+        view.title.push(text_role, words);
+    }
+    view
+}
+
+/// The longest line that is shown beside the name of an event, in characters.
+const LONG_WORDS: usize = 300;
+
+/// Returns the probable message of an event of an unknown type: the first line of the first text under one of the usual names.
+fn first_words(event: FactRef<'_>) -> Option<Text> {
+    let error = event.get("error");
+    let inside = [error, event.get("item"), event.get("message")].into_iter().flatten();
+    let text = ["text", "message", "content"].iter().find_map(|name| words_at(event, name));
+    let text = text.or_else(|| {
+        let mut inside =
+            inside.flat_map(|part| ["formatted", "message", "text", "content"].map(|name| (part, name)));
+        inside.find_map(|(part, name)| words_at(part, name))
+    });
+    let others = ["error", "reason", "summary", "description"];
+    let text = text.or_else(|| others.iter().find_map(|name| words_at(event, name)));
+    text.or_else(|| {
+        let values = ["error", "failed", "lost"].iter().filter_map(|name| event.get(name)?.value());
+        values.filter_map(generic::brief_value).find_map(|value| first_line(&value))
+    })
+}
+
+/// Returns the first line of a text, or of the first text in a list, as messages have them.
+fn words_at(event: FactRef<'_>, name: &str) -> Option<Text> {
+    let value = event.get(name)?;
+    let of_parts = || value.list().into_iter().find_map(|part| part.text_at("text"));
+    first_line(&value.text().or_else(of_parts)?)
+}
+
+/// Returns the first line that isn't blank. A long one is cut, visibly.
+fn first_line(text: &str) -> Option<Text> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(match line.char_indices().nth(LONG_WORDS) {
+        Some((end, _)) => Text::clean_owned(format!("{}…", line[..end].trim_end())),
+        None => Text::clean(line),
+    })
+}
+
 /// Returns the view of a session: `claude-opus-4-5 · ~/shop-api · 0123abcd`.
 fn session(context: ItemContext<'_>) -> View {
     let facts = context.session.facts();
@@ -129,6 +199,9 @@ fn session(context: ItemContext<'_>) -> View {
         if !line.is_empty() {
             view.body.push(Block::line(line));
         }
+    }
+    for problem in context.list("problems").into_iter().filter_map(FactRef::text) {
+        view.body.push(Block::line(Line::of("notice.warning", problem)));
     }
     if !context.whole {
         let servers = context.list("servers");
@@ -256,6 +329,7 @@ fn is_in_words(event: &str) -> bool {
     IN_FACTS.contains(&event)
         || matches!(event, "session-change" | "cut" | "denied" | "task" | "damaged" | "oversized" | "foreign")
         || matches!(event, "open-calls" | "count" | "fallback" | "no-outcome")
+        || event == "turn"
 }
 
 /// Whether the text of a task's notice includes its final state: `Background command "Build" completed (exit code 0)`. The text of some
@@ -301,7 +375,7 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
                 status.filter(|status| !error.as_ref().is_some_and(|error| error.starts_with(&**status)));
             dotted(&phrase, [status, error])
         }
-        "compaction" if !context.item.text().is_empty() => {
+        "compaction" if context.item.error || !context.item.text().is_empty() => {
             "the conversation could not be compacted".to_owned()
         }
         "compaction" => match (context.count("before"), context.count("after")) {
@@ -340,7 +414,18 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             let used = context.fact("utilization").and_then(FactRef::float);
             let used = used.map(|used| format!("{:.0}% used", used * 100.0));
             let end = context.fact("resets_at").and_then(FactRef::int).and_then(figures::moment);
-            dotted("rate limit", [kind, status, used, end.map(|end| format!("resets {end}"))])
+            let end = end.map(|end| format!("resets {end}"));
+            let [scope, error] = ["scope", "error"].map(|name| Some(text(name)?.replace('_', " ")));
+            // While the limit allows more, the reason is only that of a setting.
+            let reason = text("reason").filter(|_| context.full || context.item.error);
+            let reason = reason.map(|reason| reason.replace('_', " "));
+            dotted("rate limit", [kind, status, used, end, scope, error, reason])
+        }
+        "turn" => format!("the turn took {}", &*figures::duration(context.count("duration_ms")?)),
+        "pull-request" => {
+            let number = text("number").map(|number| format!(" #{}", &*number)).unwrap_or_default();
+            let action = text("action").map(|action| format!(" {}", &*action)).unwrap_or_default();
+            dotted(&format!("pull request{number}{action}"), [text("url")])
         }
         "denied" => {
             let note = [text("tool"), text("reason")].into_iter().flatten().map(Text::into_string);

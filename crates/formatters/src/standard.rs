@@ -1,10 +1,9 @@
 //! The last formatter of the chain, which decides about every item.
 
 use crate::context::{ItemContext, images};
-use crate::{calls, generic, notices, outcome, results, tools};
+use crate::{calls, notices, outcome, results, tools};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
-use streamfmt_core::item::FactRef;
 use streamfmt_core::item::{Item, Kind, Status};
 use streamfmt_core::profile::{Detail, Filter, Profile, Selector};
 use streamfmt_core::session::Session;
@@ -182,28 +181,9 @@ fn record(item: &Item) -> View {
 }
 
 fn unknown(context: ItemContext<'_>) -> View {
-    let text = context.item.clean_text();
     if context.is("raw") {
-        return View::of(vec![Block::text("unknown", text.trimmed_end())]);
+        return View::of(vec![Block::text("unknown", context.item.clean_text().trimmed_end())]);
     }
     let kind = context.text("type").filter(|kind| !kind.trim().is_empty());
-    let mut view = View::titled("notice", Line::of("unknown", kind.unwrap_or(Text::own("unknown"))));
-    if !text.is_empty() {
-        view.body.push(Block::text("unknown", text.trimmed_end()));
-    } else if let (true, Some(FactRef::Json(value))) = (context.whole, context.fact("value")) {
-        view.body.push(Block::text("unknown", generic::laid_out(value, context.is_cut())));
-    } else if let Some(words) = context.fact("value").and_then(words_of) {
-        view.title.push("notice.note", Text::own("·"));
-        view.title.push("unknown", words);
-    }
-    view
-}
-
-/// Returns the probable message of an event of an unknown type: the first text under one of the usual keys, if it is short.
-fn words_of(event: FactRef<'_>) -> Option<Text> {
-    let names = ["message", "content", "text", "summary", "error", "reason", "description"];
-    names
-        .iter()
-        .find_map(|name| event.text_at(name))
-        .filter(|text| !text.is_empty() && generic::is_short(text))
+    notices::uninterpreted(context, kind.unwrap_or(Text::own("unknown")))
 }

@@ -15,7 +15,7 @@ pub(super) struct FormatCounts {
     pub(super) bytes: u64,
     /// Inputs that were begun.
     pub(super) begun: usize,
-    /// Inputs whose run ended in an error or without a result, or that no dialect claimed.
+    /// Inputs whose run ended in an error, without a result or with a session that isn't saved, or that no dialect claimed.
     pub(super) unsuccessful: u64,
     pub(super) has_unread_input: bool,
     /// Whether a signal arrived before a file was read to its end. A pipe ends with the signal, so it is whole.

@@ -118,13 +118,16 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     // The run continues whatever happens to the display.
     let shown = panic::catch_unwind(AssertUnwindSafe(|| {
         run.format_open(&InputSource::Agent { name, named }, &mut source);
-        let figures = run.take_figures();
-        (run.finish(), figures)
+        let (figures, has_lost) = (run.take_figures(), run.has_lost_writes());
+        (run.finish(), figures, has_lost)
     }));
-    let (shown, figures) = shown.unwrap_or((INTERNAL, None));
+    let (shown, figures, has_lost) = shown.unwrap_or((INTERNAL, None, false));
     let OpenInput::Recorded(input) = source else { return Ok(shown) };
     let end = input.finish();
     row.finish(figures);
+    if has_lost && end.is_log_whole {
+        print("the agent could not save all of its session, but the log of this run is whole");
+    }
     if let Some(log) = end.log.as_ref().filter(|_| !is_quiet || end.status != RunStatus::Done) {
         print(&format!("kept in {}", log.display()));
     }

@@ -8,7 +8,7 @@ use crate::text::Text;
 /// ([`crate::writer::HeadWriter`]). Figures include items that a filter hides, except where noted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentHead {
-    /// The title of the document, one line: the first prompt shown, else the first heading of the last reply, else the folder.
+    /// The title of the document, one line: the title of the session ([`crate::event::Facts::title`]), else the first prompt shown, else the first heading of the last reply, else the folder.
     pub title: Option<String>,
     /// The model that answered last.
     pub model: Option<Text>,

@@ -33,7 +33,7 @@ pub fn unmarked(line: &str) -> String {
 }
 
 /// A text without the blanks around it, cut to the longest title.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(LONG_TITLE) {
         Some((end, _)) => {

@@ -3,7 +3,7 @@
 use crate::entry::Entry;
 use crate::home::home;
 use crate::item::{FactRef, Item, Kind};
-use crate::outline::{DocumentHead, heading, headline};
+use crate::outline::{DocumentHead, heading, headline, one_line};
 use crate::redact::Redactor;
 use crate::session::Session;
 use crate::text::Text;
@@ -56,12 +56,15 @@ impl HeadNotes {
         head.cost = totals.cost_usd.or(head.cost);
         head.model.clone_from(&facts.model);
         head.folder = facts.cwd.clone().map(home);
+        let mut title = facts.title.clone();
         if let Some(redactor) = redactor {
-            for text in head.model.iter_mut().chain(&mut head.folder) {
+            for text in head.model.iter_mut().chain(&mut head.folder).chain(&mut title) {
                 *text = Text::clean_owned(redactor.text(text).into_owned());
             }
         }
-        head.title = head.title.or(self.heading).or_else(|| head.folder.as_ref().map(Text::to_string));
+        let title = title.and_then(|title| title.lines().map(one_line).find(|line| !line.is_empty()));
+        head.title =
+            title.or(head.title).or(self.heading).or_else(|| head.folder.as_ref().map(Text::to_string));
         head
     }
 }

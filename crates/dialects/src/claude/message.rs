@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::calls::CallState;
 use crate::fact;
-use crate::facts::{echoed, image, leveled, minor, result_content, string};
+use crate::facts::{echoed, image, leveled, minor, nodes, result_content, string};
 use crate::tool::{add_server, mcp};
 use streamfmt_core::event::{Event, Facts, Usage};
 use streamfmt_core::hash::hash;
@@ -168,6 +168,12 @@ impl Claude {
             _ if kind.ends_with("_tool_result") || kind == "tool_result" => {
                 // The API ran the tool itself.
                 self.result(builder, block, block.call_id(), None, Ok((None, Some(Deed::Fetch))));
+            }
+            "fallback" => {
+                let mut notice = builder.notice("fallback", Content::None);
+                let models = ["from", "to"].map(|end| (end, block.value.get(end).and_then(model_of)));
+                notice.data.extend(nodes(models));
+                builder.put(leveled(notice, "warning"));
             }
             "text" => {
                 // A text of a wrong type is shown as unknown, a missing one is ignored.
@@ -460,6 +466,11 @@ fn synthetic(builder: &mut ClaudeItemBuilder<'_>, text: Content) -> Item {
     notice.status = if is_error { Status::Failed } else { Status::Done };
     let is_failure = is_error || marker::FAILURES.iter().any(|sentence| words.starts_with(sentence));
     leveled(notice, if is_failure { "error" } else { "info" })
+}
+
+/// Returns the name of a model: `{"model": "…"}`, or only the name.
+fn model_of(end: Value<'_>) -> Option<Value<'_>> {
+    Some(end.get("model").unwrap_or(end)).filter(|model| model.str().is_some())
 }
 
 /// Returns the type of a block, or `?` if it has none.

@@ -10,6 +10,7 @@ mod edit;
 mod for_the_model;
 mod histories;
 mod items_by_line;
+mod known_lines;
 mod launch;
 mod line;
 mod marker;
@@ -27,15 +28,14 @@ pub(super) mod wrapped;
 use std::sync::Arc;
 
 use crate::calls::Calls;
-use crate::facts::{leveled, minor, nodes, string};
+use crate::facts::{echoed, leveled, minor, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
 use crate::tool::key;
 use streamfmt_core::budget::Budget;
 use streamfmt_core::dialect::{Decoder, Input};
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Fact, Id, Item, Kind, NamedPart};
+use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, Kind, NamedPart};
 use streamfmt_core::json::{self, Value};
-use streamfmt_core::names::Names;
 use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
 
@@ -45,6 +45,7 @@ pub(super) use line::Envelope;
 pub(super) use sidechain::SIDE_FILES;
 
 use items_by_line::ItemsByLine;
+use known_lines::{COUNTED, IN_FULL};
 use line::{ClaudeLine, EnvelopeKey};
 use marker::UserString;
 use message::{echo, marked_notice};
@@ -131,6 +132,10 @@ struct AnnouncedFacts {
     session: Option<SessionId>,
     cwd: Option<SessionId>,
     model: Option<SessionId>,
+    /// Whether a person chose the title.
+    has_chosen_title: bool,
+    /// The URL of the last pull request.
+    pull_request: Option<Box<str>>,
     /// Whether a notice of a session was emitted.
     announced: bool,
     /// Whether outcomes count the messages of the whole conversation as turns. Versions up to 1.0 do, which don't report their version.
@@ -261,8 +266,9 @@ impl Claude {
                 leveled(notice, "warning")
             }
             "summary" => builder.notice("title", content(value, "summary")),
-            "custom-title" => return builder.put_minor("title", content(value, "customTitle"), |_| {}),
-            "ai-title" => return builder.put_minor("title", content(value, "aiTitle"), |_| {}),
+            "custom-title" => return self.title(builder, "customTitle", TitleSource::Person),
+            "ai-title" => return self.title(builder, "aiTitle", TitleSource::Agent),
+            "pr-link" => return self.pull_request(builder, LINK),
             "prompt_suggestion" => {
                 return builder.put_minor("suggestion", content(value, "suggestion"), |_| {});
             }
@@ -279,9 +285,41 @@ impl Claude {
                 self.totals = Some(notice);
                 return builder.bookkeeping("cost-state");
             }
-            _ => return builder.rest("", kind, &BOOKKEEPING, value),
+            "tool_progress" if value.get("subagent_retry").is_some_and(|retry| !retry.is_null()) => {
+                retry_inside(builder, value)
+            }
+            _ if IN_FULL.has(kind) => return builder.report(kind.to_owned(), value),
+            _ => return builder.rest("", kind, &COUNTED, value),
         };
         builder.put(notice);
+    }
+
+    /// Decodes a title of the session. One that a person chose is never replaced by one that the agent made.
+    fn title(&mut self, builder: &mut ClaudeItemBuilder<'_>, key: &str, source: TitleSource) {
+        let title = content(builder.line.value, key);
+        let is_chosen = source == TitleSource::Person;
+        if let Some(words) =
+            builder.line.value.get(key).and_then(Value::str).filter(|words| !words.is_blank())
+            && (is_chosen || !self.known.has_chosen_title)
+        {
+            self.known.has_chosen_title = is_chosen;
+            builder.facts(Facts { title: Some(Text::from_json(words)), ..Facts::default() });
+        }
+        builder.put_minor("title", title, |_| {});
+    }
+
+    /// Decodes a pull request of the session. Histories repeat it.
+    fn pull_request(&mut self, builder: &mut ClaudeItemBuilder<'_>, parts: &'static [NamedPart]) {
+        let value = builder.line.value;
+        let mut notice = builder.notice("pull-request", Content::None);
+        notice.data.read(value, parts);
+        let Some(url) = notice.fact("url").and_then(FactRef::text) else {
+            return builder.unknown("pull request".into(), value);
+        };
+        let is_again = self.known.pull_request.as_deref() == Some(&*url) && notice.fact("action").is_none();
+        self.known.pull_request = Some((&*url).into());
+        builder.facts(Facts { pull_request: Some(url), ..Facts::default() });
+        builder.put(if is_again { echoed(notice) } else { notice });
     }
 
     fn rate_limit(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
@@ -335,9 +373,11 @@ impl Claude {
             notice.data.read(attachment, TURNS);
             return builder.put(leveled(notice, "warning"));
         }
+        let diagnostics = (kind == "diagnostics").then(|| Content::Own(diagnostics(attachment)));
         let told = ["content", "stderr", "message", "stopReason"].map(|key| content(attachment, key));
         let blocking = attachment.get("blockingError").map(|error| content(error, "blockingError"));
-        let text = told.into_iter().chain(blocking).find(|text| !matches!(text, Content::None));
+        let text =
+            told.into_iter().chain(blocking).chain(diagnostics).find(|text| !matches!(text, Content::None));
         let text = text.unwrap_or(Content::None);
         let event = if kind.starts_with("hook_") { "hook" } else { "attachment" };
         let is_failure = matches!(
@@ -356,7 +396,50 @@ impl Claude {
     }
 }
 
+/// Who chose a title.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TitleSource {
+    Person,
+    Agent,
+}
+
+/// Returns the messages of the diagnostics in an attachment, a line for each with its place: `src/cart.ts:8: …`.
+fn diagnostics(attachment: Value<'_>) -> String {
+    let mut lines = Vec::new();
+    for file in attachment.get("files").into_iter().flat_map(Value::items) {
+        let uri = file.get("uri").and_then(Value::decode).unwrap_or_default();
+        let path = uri.strip_prefix("file://").unwrap_or(&uri);
+        for diagnostic in file.get("diagnostics").into_iter().flat_map(Value::items) {
+            let Some(message) = diagnostic.get("message").and_then(Value::decode) else { continue };
+            let line = diagnostic.get("range").and_then(|range| range.get("start")?.get("line")?.int());
+            // Lines are counted from 0.
+            let line = line.map(|line| format!(":{}", line.saturating_add(1))).unwrap_or_default();
+            lines.push(format!("{path}{line}: {message}"));
+        }
+    }
+    lines.join("\n")
+}
+
+/// Returns the notice that a sub-agent tries its request again.
+fn retry_inside(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
+    let mut notice = builder.notice("retry", Content::None);
+    notice.data.read(value, PROGRESS);
+    if let Some(retry) = value.get("subagent_retry") {
+        notice.data.read(retry, RETRY_INSIDE);
+    }
+    leveled(notice, "warning")
+}
+
 /// The facts of notices that are fields of their lines.
+const LINK: &[NamedPart] = &[key("prUrl", "url"), key("prNumber", "number"), key("prRepository", "repo")];
+const PROGRESS: &[NamedPart] = &[key("tool_use_id", "call")];
+const RETRY_INSIDE: &[NamedPart] = &[
+    key("attempt", "attempt"),
+    key("max_retries", "of"),
+    key("retry_delay_ms", "delay_ms"),
+    key("error_status", "status"),
+    key("error_category", "error"),
+];
 const CONTROL: &[NamedPart] =
     &[key("subtype", "subtype"), key("tool_name", "tool"), key("tool_use_id", "call"), key("input", "input")];
 const TURNS: &[NamedPart] = &[key("turnCount", "turns")];
@@ -370,6 +453,9 @@ const LIMIT: &[NamedPart] = &[
     key("rateLimitType", "type"),
     key("resetsAt", "resets_at"),
     key("utilization", "utilization"),
+    key("limitScope", "scope"),
+    key("errorCode", "error"),
+    key("overageDisabledReason", "reason"),
 ];
 const ATTACHMENT: &[NamedPart] =
     &[key("type", "type"), key("hookName", "name"), key("hookEvent", "hook_event"), key("exitCode", "exit")];
@@ -380,16 +466,6 @@ fn error_of_response(value: Value<'_>) -> Option<Value<'_>> {
     response.get("subtype")?.str().filter(|subtype| subtype.is("error"))?;
     response.get("error")
 }
-
-/// Types that repeat other lines, or don't belong to the conversation. Sorted.
-static BOOKKEEPING: Names = Names::of(
-    "active_goal agent-name api-request api-request-blob api-request-resumed api-request-shape \
-     artifact-autoreact-ledger atis-latch auth_status autocompact_state bridge-session \
-     command_lifecycle content-replacement control_cancel_request control_response file-history-delta \
-     file-history-snapshot frame-link history-suppression host-row hybrid-organization keep_alive \
-     last-prompt launched mode permission-mode pr-link progress queue-operation relocated repl-mode \
-     resume-head-vouch started tag tool_progress tools-used worktree-state",
-);
 
 #[cfg(test)]
 mod tests {
@@ -412,10 +488,5 @@ mod tests {
         let is = |name: &str| notice.fact(name).and_then(FactRef::bool) == Some(true);
         assert!(is("minor") && is("echo"));
         assert!(matches!(&events(line, false)[..], [Event::Hidden(notice)] if notice.data.is_empty()));
-    }
-
-    #[test]
-    fn bookkeeping_is_sorted() {
-        assert!(BOOKKEEPING.all().is_sorted());
     }
 }

@@ -1,27 +1,18 @@
 //! `system` lines: reports of the program about itself.
 
 use crate::calls::Calls;
-use crate::facts::{echoed, filled, leveled, minor, nodes, string};
+use crate::facts::{echoed, filled, leveled, minor, nodes, push_list, reports_failure, string};
 use crate::tool::key;
 use streamfmt_core::event::Facts;
-use streamfmt_core::item::{Content, Fact, Id, Item, NamedPart};
+use streamfmt_core::item::{Content, Fact, Id, Item, NamedPart, Status};
 use streamfmt_core::json::{self, Str, Value};
-use streamfmt_core::names::Names;
 use streamfmt_core::text::Text;
 
+use super::known_lines::{COUNTED_OF_SYSTEM, IN_FULL_OF_SYSTEM};
 use super::line::EnvelopeKey;
 use super::marker::{self, UserString};
 use super::message::{echo, marked_notice};
-use super::{Claude, ClaudeItemBuilder, content};
-
-/// Subtypes of interim reports, whose content other lines have, too. Sorted.
-static TRANSIENT: Names = Names::of(
-    "background_tasks_changed bridge_state bridge_status commands_changed control_request_progress \
-     elicitation_complete file_snapshot files_persisted hook_progress hook_started memory_recall \
-     memory_saved permission_check_status post_turn_summary session_state_changed shell_cwd \
-     task_progress task_started task_summary task_updated thinking_tokens turn_duration turn_starting \
-     worker_shutting_down",
-);
+use super::{Claude, ClaudeItemBuilder, TitleSource, content};
 
 /// The facts of notices that are fields of their lines.
 const MODE: &[NamedPart] = &[key("permissionMode", "mode")];
@@ -36,6 +27,10 @@ const REFUSAL: &[NamedPart] = &[
     key("api_refusal_category", "category"),
     key("api_refusal_explanation", "explanation"),
 ];
+const REFUSAL_OF_HISTORY: &[NamedPart] =
+    &[key("apiRefusalCategory", "category"), key("apiRefusalExplanation", "explanation")];
+const PUBLISHED: &[NamedPart] =
+    &[key("url", "url"), key("identifier", "number"), key("repo", "repo"), key("action", "action")];
 const HOOK: &[NamedPart] = &[
     key("hook_name", "name"),
     key("hook_event", "hook_event"),
@@ -44,6 +39,8 @@ const HOOK: &[NamedPart] = &[
     key("stdout", "stdout"),
     key("stderr", "stderr"),
 ];
+const TURN: &[NamedPart] = &[key("durationMs", "duration_ms")];
+const WRITES_LOST: &[NamedPart] = &[key("error_code", "reason"), key("lost", "lost")];
 const TASK: &[NamedPart] = &[
     key("task_id", "task"),
     key("tool_use_id", "call"),
@@ -109,8 +106,36 @@ impl Claude {
             "away_summary" | "scheduled_task_fire" | "agents_killed" | "permission_retry" => {
                 builder.notice("info", content(value, "content"))
             }
+            "api_refusal" => {
+                let mut notice = builder.notice("refusal", Content::None);
+                notice.data.read(value, REFUSAL_OF_HISTORY);
+                leveled(notice, "warning")
+            }
+            "code_change_published" => return self.pull_request(builder, PUBLISHED),
+            "session_title_changed" => return self.title(builder, "title", TitleSource::Person),
+            "session_writes_lost" => writes_lost(builder, value),
+            "task_updated" if value.get("patch").is_some_and(reports_failure) => task_failure(builder, value),
+            "task_progress" if filled(value.get("summary")).is_some() => {
+                let summary = content(value, "summary");
+                return builder.put_minor("task", summary, |notice| notice.data.read(value, TASK));
+            }
+            "task_started" if filled(value.get("tool_use_id")).is_none() => {
+                return builder.report("system/task_started".into(), value);
+            }
+            "turn_duration" => {
+                return builder.put_minor("turn", Content::None, |notice| notice.data.read(value, TURN));
+            }
+            "error" => leveled(builder.report_item("system/error".into(), value), "error"),
+            "plugin_install"
+                if value.get("status").and_then(Value::str).is_some_and(|it| it.is("failed")) =>
+            {
+                leveled(builder.report_item("system/plugin_install".into(), value), "warning")
+            }
             "" => return builder.unknown("system".into(), value),
-            subtype => return builder.rest("system/", subtype, &TRANSIENT, value),
+            subtype if IN_FULL_OF_SYSTEM.has(subtype) => {
+                return builder.report(["system/", subtype].concat(), value);
+            }
+            subtype => return builder.rest("system/", subtype, &COUNTED_OF_SYSTEM, value),
         };
         builder.put(notice);
     }
@@ -144,6 +169,7 @@ impl Claude {
         let names = ["model", "cwd", "mode", "version", "tools", "servers"];
         let present = names.into_iter().zip(fields.map(|field| field.filter(|field| !field.is_null())));
         notice.data.extend(nodes(present));
+        push_list(&mut notice, "problems", problems(value));
         notice.data.push(("value", Fact::Node(value.node())));
         builder.put(notice);
     }
@@ -169,13 +195,68 @@ fn status(builder: &mut ClaudeItemBuilder<'_>) {
         let mut notice = builder.notice("mode", Content::None);
         notice.data.read(value, MODE);
         builder.facts(Facts { mode: Some(mode), ..Facts::default() });
-        return builder.put(notice);
+        builder.put(notice);
     }
-    if present("compact_error").is_some() {
-        let notice = builder.notice("compaction", content(value, "compact_error"));
-        return builder.put(leveled(notice, "error"));
+    let has_failed = present("compact_result").and_then(Value::str).is_some_and(|result| result.is("failed"));
+    if has_failed || present("compact_error").is_some() {
+        let mut notice = builder.notice("compaction", content(value, "compact_error"));
+        notice.status = Status::Failed;
+        builder.put(leveled(notice, "error"));
+    } else if present("permissionMode").is_none() {
+        builder.rest("system/", "status", &COUNTED_OF_SYSTEM, value);
     }
-    builder.bookkeeping("status");
+}
+
+/// Returns what the program reports about plugins and servers that it could not load.
+fn problems(init: Value<'_>) -> Vec<Fact> {
+    let [plugins, servers] = init.get_all(["plugin_errors", "mcp_server_errors"]);
+    let all = [("plugin", plugins), ("MCP server", servers)];
+    let problems = all.into_iter().flat_map(|(what, errors)| {
+        errors.into_iter().flat_map(Value::items).filter_map(move |error| {
+            let text = |keys: &[&str]| {
+                keys.iter().find_map(|key| error.get(key)?.decode()).filter(|text| !text.trim().is_empty())
+            };
+            let name = text(&["plugin", "name", "server"]).unwrap_or_default();
+            let words = text(&["message", "error", "type"]).or_else(|| error.decode())?;
+            Some(Fact::Text(format!("{}: {words}", [what, &*name].join(" ").trim_end())))
+        })
+    });
+    problems.collect()
+}
+
+/// Returns the failure of a program that could not save everything that it should keep.
+fn writes_lost(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
+    let words = value.get("lost").into_iter().flat_map(Value::items).filter_map(Value::decode);
+    let lost: Vec<_> = words
+        .map(|what| match &*what {
+            "transcript" => "lines of the session's transcript".to_owned(),
+            "global_config" => "changes of its settings".to_owned(),
+            what => what.replace('_', " "),
+        })
+        .collect();
+    let lost = if lost.is_empty() { "all that it should keep".to_owned() } else { lost.join(" and ") };
+    let why = value.get("error_code").and_then(Value::decode).unwrap_or_default();
+    let why = match &*why {
+        "" => String::new(),
+        "ENOSPC" => ": the disk was full (ENOSPC)".to_owned(),
+        "EDQUOT" => ": the disk quota was used up (EDQUOT)".to_owned(),
+        code => format!(": {code}"),
+    };
+    let message = value.get("message").and_then(Value::decode).map(|message| format!(": {message}"));
+    let text = format!("Claude Code could not save {lost}{}", message.unwrap_or(why));
+    let mut notice = builder.notice("writes-lost", Content::Own(text));
+    notice.data.read(value, WRITES_LOST);
+    notice.status = Status::Failed;
+    leveled(notice, "error")
+}
+
+/// Returns the notice for the failure of a task in the background.
+fn task_failure(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
+    let patch = value.get("patch").unwrap_or(value);
+    let mut notice = builder.notice("task", content(patch, "error"));
+    notice.data.read(value, &TASK[..2]);
+    notice.data.read(patch, &TASK[2..3]);
+    leveled(notice, "warning")
 }
 
 fn compaction(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
@@ -204,14 +285,28 @@ fn retry(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) -> Item {
     let reason = value
         .get("error")
         .filter(|error| error.kind() == json::ValueKind::String)
-        // The message contains the JSON of the API response.
-        .or_else(|| error?.get("formatted").or_else(|| error?.get("message")));
+        .or_else(|| filled(error?.get("formatted")))
+        .or_else(|| innermost_message(error?));
     let mut notice = builder.notice("retry", Content::None);
     let facts = [("attempt", attempt), ("of", most), ("status", status)];
     notice.data.extend(facts.into_iter().filter_map(|(name, number)| Some((name, Fact::Int(number?)))));
     notice.data.extend(delay.map(|delay| ("delay_ms", Fact::Float(delay.round()))));
     notice.data.extend(nodes([("error", reason)]));
     leveled(notice, "warning")
+}
+
+/// Returns the message of an error. That of the API's response, inside of it, comes first: the outer one contains its JSON.
+fn innermost_message(error: Value<'_>) -> Option<Value<'_>> {
+    /// The levels of errors: the program's, the response's, and the API's own.
+    const LEVELS: usize = 3;
+    let mut message = None;
+    let mut error = Some(error);
+    for _ in 0..LEVELS {
+        let Some(inner) = error else { break };
+        message = filled(inner.get("message")).or(message);
+        error = inner.get("error");
+    }
+    message
 }
 
 fn hook(builder: &mut ClaudeItemBuilder<'_>, value: Value<'_>) {
@@ -240,14 +335,4 @@ fn echo_of_result(notice: Item, value: Value<'_>, calls: &Calls) -> Item {
     let call = value.get("tool_use_id").and_then(Value::decode);
     let is_awaited = call.is_some_and(|call| calls.awaits(&Id::from(&*call)));
     if is_awaited { echoed(notice) } else { notice }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::TRANSIENT;
-
-    #[test]
-    fn transient_subtypes_are_sorted() {
-        assert!(TRANSIENT.all().is_sorted());
-    }
 }
