@@ -40,4 +40,17 @@ mod tests {
     fn names_that_are_counted_are_sorted() {
         assert!(COUNTED.all().is_sorted() && COUNTED_OF_SYSTEM.all().is_sorted());
     }
+
+    #[test]
+    fn each_name_is_listed_with_its_source() {
+        let listed = include_str!("../../../../tests/names/claude.ndjson");
+        for (prefix, names) in
+            [("", &COUNTED), ("", &IN_FULL), ("system/", &COUNTED_OF_SYSTEM), ("system/", &IN_FULL_OF_SYSTEM)]
+        {
+            for name in names.all() {
+                let row = format!("{{\"name\": \"{prefix}{name}\", ");
+                assert!(listed.lines().any(|line| line.starts_with(&row)), "{prefix}{name}");
+            }
+        }
+    }
 }

@@ -8,7 +8,8 @@
 //! - no text of the stream begins in column 0;
 //! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays;
 //! - what is masked in the end is never shown while it grows;
-//! - every item has an id and a place of its own, and is counted once, as shown or as hidden.
+//! - every item has an id and a place of its own, and is counted once, as shown or as hidden;
+//! - what becomes of a line of a known type is listed.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
@@ -20,6 +21,7 @@ mod generated;
 #[cfg(feature = "lua")]
 mod margin;
 mod masked;
+mod names;
 #[cfg_attr(not(feature = "lua"), expect(dead_code, reason = "the laws of plugins use all of it"))]
 mod recordings;
 mod said;
