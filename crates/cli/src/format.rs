@@ -222,7 +222,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         // A command that `run` starts needn't be an agent.
         let is_unclaimed = report.events == 0 && !source.goes_on();
         let lacks_outcome = report.lacks_outcome() && !input.is_in_progress();
-        self.counts.unsuccessful += u64::from(report.failed || report.lost || lacks_outcome || is_unclaimed);
+        self.counts.unsuccessful +=
+            u64::from(report.failed || report.unsaved > 0 || lacks_outcome || is_unclaimed);
         let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
         if report.events == 0 && (report.lines > report.blank_lines || !is_empty_by_choice) {
             let hint = input.named_agent().map(|name| format!(" (if it starts {name}, use --agent {name})"));
@@ -260,7 +261,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
 
     /// Whether an agent could not save all that it should keep of its session.
     pub(crate) fn has_lost_writes(&self) -> bool {
-        self.counts.total.lost
+        self.counts.total.unsaved > 0
     }
 
     /// Ends the run and returns its exit code.

@@ -29,8 +29,8 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         redacted,
         failures,
         open_calls,
+        unsaved,
         failed,
-        lost,
         ended,
         // Of one input alone.
         awaits_outcome: _,
@@ -47,8 +47,8 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     total.repeated += repeated;
     total.dropped += dropped;
     total.open_calls += open_calls;
+    total.unsaved += unsaved;
     total.failed |= failed;
-    total.lost |= lost;
     total.ended = *ended;
     add_names(&mut total.shown, shown);
     add_names(&mut total.hidden, hidden);
@@ -104,7 +104,7 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
     if report.failed {
         lines.push("the run ended in an error".to_owned());
     }
-    if report.lost {
+    if report.unsaved > 0 {
         lines.push("the agent could not save all of the session".to_owned());
     }
     lines

@@ -51,10 +51,10 @@ pub struct Report {
     pub failures: BTreeMap<String, u64>,
     /// Calls whose result never came.
     pub open_calls: u64,
+    /// Reports of the agent that it could not save all that it should keep of the session.
+    pub unsaved: u64,
     /// Whether the last run ended with an error.
     pub failed: bool,
-    /// Whether the agent could not save all that it should keep of the session.
-    pub lost: bool,
     /// Whether the last run has ended: its outcome has come, and no activity of the agent after it.
     pub ended: bool,
     /// Whether the input has a form that ends with an outcome: a stream, not a history.

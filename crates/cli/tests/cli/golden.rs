@@ -610,12 +610,33 @@ fn drift_puts_a_new_subtree_into_one_line_and_shortens_paths() {
         reply(2).replace("\"session_id\"", "\"stats\":{\"killed\":{\"user\":3},\"done\":1},\"session_id\"");
     put(&folder, "runs/new/b.ndjson", &new);
     folder.run("golden drift runs/old/a.ndjson --baseline drift.json --write-baseline").expect(0, "");
-    let told = folder.run("golden drift runs").expect(0, "").stdout;
+    let told = folder.run("golden drift runs/old/a.ndjson runs/new/b.ndjson").expect(0, "").stdout;
     assert!(told.contains("1 × assistant.stats.*  2 fields, "), "{told}");
     assert!(told.contains("  new/b.ndjson:1\n") && !told.contains("runs/"), "{told}");
     let told = folder.run("golden drift runs/new/b.ndjson --baseline drift.json").expect(1, "").stdout;
     let line = "1 × assistant.stats.*  2 fields, done = 1  runs/new/b.ndjson:1\n";
     assert!(told.contains(line) || told.contains(&line.replace("runs/new/", "")), "{told}");
+}
+
+#[test]
+fn drift_takes_folders_and_lists_what_is_unknown_first() {
+    let folder = Folder::new();
+    let new = reply(1).replace("\"session_id\"", "\"stats\":{\"killed\":3,\"done\":1},\"session_id\"");
+    put(&folder, "runs/b/c.jsonl", &new);
+    put(&folder, "runs/a.ndjson", "{\"type\":\"whatever\",\"session_id\":\"s-1\"}\n");
+    put(&folder, "runs/notes.txt", "no recording\n");
+    put(&folder, "none/notes.txt", "no recording\n");
+    let told = folder.run("golden drift runs").expect(0, "").stdout;
+    let [unknown, known] =
+        ["fields that are unknown:\n", "fields that are known or ignored, and not shown:\n"]
+            .map(|heading| told.find(heading).unwrap());
+    assert!(told.starts_with("line types that are unknown:\n       1 × whatever  a.ndjson:1\n"), "{told}");
+    assert!(unknown < known && told[unknown..known].contains("1 × assistant.stats.*  2 fields, "), "{told}");
+    assert!(told[known..].contains("assistant.uuid") && !told[known..].contains("stats"), "{told}");
+    assert!(told.contains("2 lines read, ") && told.ends_with(", 3 of them unknown\n"), "{told}");
+    folder
+        .run("golden drift none")
+        .expect(2, "streamfmt: none: no recording (*.jsonl, *.ndjson) is in this folder\n");
 }
 
 #[test]

@@ -78,6 +78,18 @@ fn every_byte_is_kept_and_what_it_means_is_shown() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
+#[test]
+fn a_session_that_the_agent_could_not_save_fails_but_its_log_is_whole() {
+    let lost = r#"{"type":"system","subtype":"session_writes_lost","error_code":"ENOSPC","lost":["transcript"],"session_id":"s-1"}"#;
+    let folder = agents(&[("agent", &format!("cat session\necho '{lost}'"))]);
+    let told = run(&folder, "run --fail --to text -- ./agent");
+    assert!(told.stdout.ends_with("the disk was full (ENOSPC)\n"), "{}", told.stdout);
+    let sentence =
+        "streamfmt: the agent could not save all of its session, but the log of this run is whole\n";
+    assert_eq!((told.code, &*told.stderr), (Some(1), sentence));
+    assert_eq!(side_file(&folder)["status"], "done");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn the_exit_code_is_known_even_if_whoever_starts_the_program_ignores_ended_children() {

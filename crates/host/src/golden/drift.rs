@@ -135,12 +135,19 @@ impl Drift {
     /// The findings, sorted by kind and frequency.
     pub fn found(&self) -> Vec<DriftFound> {
         let is_found = |known: &Known| known.is_unknown || !known.is_shown;
+        let unknown: Vec<&str> = self
+            .known
+            .iter()
+            .filter(|((what, _), known)| *what == What::Field && known.is_unknown)
+            .map(|((_, name), _)| name.as_str())
+            .collect();
+        let is_inside_unknown = |name: &str| unknown.iter().any(|whole| parts::is_inside(name, whole));
         let found = self.known.iter().filter(|(_, known)| is_found(known));
         let mut found: Vec<DriftFound> = found
             .map(|((what, name), known)| DriftFound {
                 what: *what,
                 name: name.clone(),
-                is_unknown: known.is_unknown,
+                is_unknown: known.is_unknown || is_inside_unknown(name),
                 count: known.count,
                 file: self.files[known.first.0].clone(),
                 line: known.first.1,
@@ -152,6 +159,13 @@ impl Drift {
             found.iter().filter(|it| it.what != What::Field).map(|it| it.name.clone()).collect();
         let is_inside = |name: &str| hidden.iter().any(|whole| parts::is_inside(name, whole));
         found.retain(|it| it.what == What::Tool || !is_inside(&it.name));
+        // The fields inside of an unknown one are reported instead of it.
+        let with_fields: Vec<String> = unknown
+            .iter()
+            .filter(|whole| found.iter().any(|it| parts::is_inside(&it.name, whole)))
+            .map(|whole| (*whole).to_owned())
+            .collect();
+        found.retain(|it| it.what != What::Field || !with_fields.contains(&it.name));
         found.sort_by(|a, b| {
             (a.what, u64::MAX - a.count, &a.name).cmp(&(b.what, u64::MAX - b.count, &b.name))
         });

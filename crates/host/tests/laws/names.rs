@@ -74,10 +74,10 @@ fn check(dialect: &str, around: [&str; 2], line_of: impl Fn(&str, Value) -> Valu
         let line = line_of(name, row["line"].clone()).to_string();
         let becomes = fate(&engines, around, &line);
         let [name, from, becomes] = [name, row["from"].as_str().unwrap(), becomes].map(Value::from);
-        actual.push_str(&format!(
-            "{{\"name\": {name}, \"from\": {from}, \"becomes\": {becomes}, \"line\": {}}}\n",
-            row["line"]
-        ));
+        let line = &row["line"];
+        let row =
+            format!("{{\"name\": {name}, \"from\": {from}, \"becomes\": {becomes}, \"line\": {line}}}\n");
+        actual.push_str(&row);
     }
     if std::env::var_os("STREAMFMT_BLESS").is_some() {
         return fs::write(path, actual).unwrap();

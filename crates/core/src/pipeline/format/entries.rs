@@ -160,7 +160,7 @@ impl EntryStage {
                 self.report.ended = true;
             }
             Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Call => self.report.ended = false,
-            Kind::Notice if item.error => self.report.lost |= item.fact("lost").is_some(),
+            Kind::Notice if item.error => self.report.unsaved += u64::from(item.fact("lost").is_some()),
             _ => {}
         }
         if let Some(head) = &mut self.head {
