@@ -604,7 +604,7 @@ function sf.sorted(table) end
 ---@field usage? table Tokens. From Claude Code: of the turn; from Codex: over all turns so far. Inside `turn`: of the turn.
 ---@field user_modified? boolean True if the user edited the proposed change or plan.
 ---@field utilization? number The fraction of the limit that is used.
----@field value? any The event, unchanged. For a record: the object, unchanged.
+---@field value? any The event, unchanged. For an attachment: what is attached, if it has no text. For a record: the object, unchanged.
 ---@field version? string Version of the agent's program.
 ---@field words? string The part of the text meant for people, without the text that the agent's program added.
 ---@field [string] any

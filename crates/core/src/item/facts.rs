@@ -269,7 +269,7 @@ pub static FACTS: &[FactRow] = &[
     row("usage", Object(USAGE), &[Outcomes, Event("totals")], "Tokens. From Claude Code: of the turn; from Codex: over all turns so far. Inside `turn`: of the turn."),
     row("user_modified", Truth, &[Change, Plan], "True if the user edited the proposed change or plan."),
     row("utilization", Number, &[Event("limit")], "The fraction of the limit that is used."),
-    row("value", Any, &[Records, Event("session"), Event("report"), Unknown], "The event, unchanged. For a record: the object, unchanged."),
+    row("value", Any, &[Records, Event("session"), Event("report"), Event("attachment"), Event("hook"), Unknown], "The event, unchanged. For an attachment: what is attached, if it has no text. For a record: the object, unchanged."),
     row("version", Text, &[Event("session")], "Version of the agent's program."),
     row("words", Text, &[Prompts, Notices], "The part of the text meant for people, without the text that the agent's program added."),
 ];

@@ -392,6 +392,9 @@ impl Claude {
         }
         let mut notice = builder.notice(event, text);
         notice.data.read(attachment, ATTACHMENT);
+        if matches!(notice.text, Content::None) {
+            notice.data.push(("value", Fact::Node(attachment.node())));
+        }
         builder.put(echo(if is_failure { leveled(notice, "warning") } else { minor(notice) }));
     }
 }
