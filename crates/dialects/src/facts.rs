@@ -92,12 +92,14 @@ pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
             for part in body.items() {
                 let kind = part.get("type").and_then(Value::decode).unwrap_or_default();
                 match &*kind {
-                    "text" | "Text" | "input_text" | "output_text"
+                    "text" | "Text" | "input_text" | "inputText" | "output_text"
                         if part.get("text").is_some_and(|text| text.kind() == json::ValueKind::String) =>
                     {
                         texts.extend(part.get("text").map(Value::node));
                     }
-                    "image" | "document" | "input_image" | "local_image" => images.push(image(part)),
+                    "image" | "document" | "input_image" | "inputImage" | "local_image" => {
+                        images.push(image(part));
+                    }
                     "web_search_result" => hits.push(Fact::Node(part.node())),
                     _ if part.kind() == json::ValueKind::String => texts.push(part.node()),
                     _ => more.push(Fact::Node(part.node())),
@@ -123,7 +125,7 @@ pub(super) fn image(block: Value<'_>) -> Fact {
         facts.push(("bytes", Fact::Int(decoded_size(base64.raw()))));
         facts.push(("data", Fact::Bytes(data.node())));
     }
-    let address = block.get("image_url").unwrap_or(block);
+    let address = block.get("image_url").or(block.get("imageUrl")).unwrap_or(block);
     if let Some(url) = address.decode() {
         match url.strip_prefix("data:").and_then(|url| url.split_once(";base64,")) {
             Some((media, base64)) => {
@@ -141,7 +143,7 @@ pub(super) fn image(block: Value<'_>) -> Fact {
 }
 
 /// Returns the number of bytes that Base64 decodes to: three for four characters, less the padding.
-fn decoded_size(base64: &str) -> i64 {
+pub(super) fn decoded_size(base64: &str) -> i64 {
     let padding = base64.len() - base64.trim_end_matches('=').len();
     (base64.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()
 }

@@ -203,6 +203,20 @@ fn session(context: ItemContext<'_>) -> View {
     for problem in context.list("problems").into_iter().filter_map(FactRef::text) {
         view.body.push(Block::line(Line::of("notice.warning", problem)));
     }
+    if context.whole {
+        let mut line = Line::default();
+        for (name, fact) in [("name:", "name"), ("role:", "agent_type"), ("started by:", "parent")] {
+            add_part(&mut line, name, "session.note", context.text(fact));
+        }
+        if !line.is_empty() {
+            view.body.push(Block::line(line));
+        }
+    }
+    for (phrase, fact) in ORIGINS {
+        if let Some(id) = context.text(fact) {
+            view.body.push(Block::line(Line::of("session.note", phrase).with("session.id", id)));
+        }
+    }
     if !context.whole {
         let servers = context.list("servers");
         for (status, note) in [("failed", "that failed"), ("needs-auth", "that want a login")] {
@@ -235,6 +249,12 @@ fn session(context: ItemContext<'_>) -> View {
     }
     view
 }
+
+/// The phrases for the sessions that a session continues, and their facts.
+const ORIGINS: [(&str, &str); 2] = [
+    ("begins with the history of session", "forked_from"),
+    ("continues, from another file, session", "continues"),
+];
 
 /// Adds a property of a session to a line, after its name. Does nothing if the property is unknown.
 fn add_part(line: &mut Line, name: &'static str, role: &'static str, text: Option<Text>) {

@@ -64,8 +64,10 @@ fn fetch_call(call: &mut CallContext<'_>) -> Option<()> {
             call.title.link(url);
         }
         Some(url) => call.show("call.arg", url),
-        None => call.show_part("call.arg", "query")?,
+        None => return call.show_part("call.arg", "query").and_then(|()| prompt(call)),
     }
+    // What is looked for on the page.
+    call.show_part("call.detail", "query");
     prompt(call)
 }
 

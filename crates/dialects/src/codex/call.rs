@@ -17,6 +17,11 @@ pub(super) enum CallSource {
     Web,
     Agents,
     Image,
+    /// A tool that the program provides that runs Codex.
+    Dynamic,
+    /// A picture that the model draws.
+    Drawing,
+    Sleep,
 }
 
 impl CallSource {
@@ -28,7 +33,10 @@ impl CallSource {
             "mcp_tool_call" | "McpToolCall" => Self::Mcp,
             "web_search" | "WebSearch" => Self::Web,
             "collab_tool_call" | "CollabAgentToolCall" => Self::Agents,
-            "ImageView" => Self::Image,
+            "image_view" | "ImageView" => Self::Image,
+            "dynamic_tool_call" | "DynamicToolCall" => Self::Dynamic,
+            "image_generation" | "ImageGeneration" => Self::Drawing,
+            "sleep" | "Sleep" => Self::Sleep,
             _ => return None,
         })
     }
@@ -58,14 +66,10 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
         }
         CallSource::Web => web(&mut call, value.get("action"), value.get("query")),
         CallSource::Agents => {
-            let tool = value.get("tool").and_then(Value::decode).unwrap_or_default();
-            set_tool(&mut call, &tool);
-            let [prompt, receivers] = value.get_all(["prompt", "receiver_thread_ids"]);
-            if let Some(prompt) = prompt.filter(|prompt| prompt.str().is_some()) {
-                set_input(&mut call, prompt, vec![("prompt", Fact::Node(prompt.node()))]);
-            } else {
-                call.input = receivers.filter(|ids| ids.items().next().is_some()).map(Value::node);
-            }
+            let [tool, prompt, receivers] = value.get_all(["tool", "prompt", "receiver_thread_ids"]);
+            let prompt = prompt.filter(|prompt| prompt.str().is_some());
+            let receivers = receivers.filter(|ids| ids.items().next().is_some());
+            of_agents(&mut call, &tool.and_then(Value::decode).unwrap_or_default(), prompt, receivers);
         }
         CallSource::Image => {
             set_tool(&mut call, tools::IMAGE);
@@ -73,8 +77,39 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
                 set_input(&mut call, path, vec![("path", path_of(path))]);
             }
         }
+        CallSource::Dynamic => {
+            let [space, tool, arguments] = value.get_all(["namespace", "tool", "arguments"]);
+            let [space, tool] = [space, tool].map(|part| part.and_then(Value::decode).unwrap_or_default());
+            let between = if space.is_empty() { "" } else { "." };
+            set_tool(&mut call, &[&*space, between, &*tool].concat());
+            call.input = arguments.filter(|arguments| !arguments.is_null()).map(Value::node);
+        }
+        CallSource::Drawing => {
+            set_tool(&mut call, tools::DRAW);
+            let [prompt, newer] = value.get_all(["revised_prompt", "revisedPrompt"]);
+            call.input = filled(prompt.or(newer)).map(Value::node);
+        }
+        CallSource::Sleep => {
+            set_tool(&mut call, tools::SLEEP);
+            let [duration, newer] = value.get_all(["duration_ms", "durationMs"]);
+            call.input = duration.or(newer).map(Value::node);
+        }
     }
     call
+}
+
+/// Makes a call one of this tool, which concerns other agents.
+pub(super) fn of_agents(
+    call: &mut Item,
+    tool: &str,
+    prompt: Option<Value<'_>>,
+    receivers: Option<Value<'_>>,
+) {
+    set_tool(call, tool);
+    match prompt {
+        Some(prompt) => set_input(call, prompt, vec![("prompt", Fact::Node(prompt.node()))]),
+        None => call.input = receivers.map(Value::node),
+    }
 }
 
 /// Returns a call of a tool by its name. The input may be JSON in a string.
@@ -126,8 +161,9 @@ pub(super) fn web(call: &mut Item, action: Option<Value<'_>>, query: Option<Valu
     set_tool(call, tools::WEB);
     let [url, own, pattern] =
         action.map_or([None; 3], |action| action.get_all(["url", "query", "pattern"]).map(filled));
-    let query = own.or(filled(query));
-    let facts: Vec<_> = nodes([("url", url), ("query", query), ("prompt", pattern)]).collect();
+    // The query of a page only describes the action.
+    let query = own.or(pattern).or_else(|| filled(query).filter(|_| url.is_none()));
+    let facts: Vec<_> = nodes([("url", url), ("query", query)]).collect();
     let of = action.filter(|action| action.kind() == json::ValueKind::Object).or(query);
     if let Some(of) = of.filter(|_| !facts.is_empty()) {
         set_input(call, of, facts);

@@ -50,6 +50,24 @@ fn quoted(word: &str) -> Cow<'_, str> {
     format!("'{}'", word.replace('\'', r"'\''")).into()
 }
 
+/// Returns the position of the first line feed outside of a shell's quotes.
+pub(super) fn end_of_line(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match (quote, byte) {
+            (None, b'\n') => return Some(at),
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (Some(open), _) if open == byte => quote = None,
+            (None | Some(b'"'), b'\\') => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Splits a shell command into words. `None` if a quote isn't closed, or if there are more words than `bash -lc SCRIPT` has.
 fn words(text: &str) -> Option<Vec<String>> {
     const MOST: usize = 3;

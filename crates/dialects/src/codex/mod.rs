@@ -16,6 +16,7 @@ mod errors;
 mod histories;
 mod launch;
 mod old;
+mod reports;
 mod result;
 mod rollout;
 mod stream;
@@ -49,12 +50,13 @@ pub(super) fn claim(value: Value<'_>) -> bool {
     if value.kind() == json::ValueKind::Array {
         return value.items().next().is_some_and(claim);
     }
-    let [kind, payload, message, item, thread] =
-        value.get_all(["type", "payload", "msg", "item", "thread_id"]);
+    let [kind, payload, message, item, thread, session] =
+        value.get_all(["type", "payload", "msg", "item", "thread_id", "session_id"]);
     let is_object =
         |value: Option<Value<'_>>| value.is_some_and(|value| value.kind() == json::ValueKind::Object);
     match kind.and_then(Value::decode).as_deref() {
         Some("thread.started") => thread.is_some(),
+        Some("session.created") => session.is_some(),
         Some("turn.started" | "turn.completed" | "turn.failed") => true,
         Some("item.started" | "item.updated" | "item.completed") => is_object(item),
         Some(kind) => is_object(payload) && rollout::is_known(kind),

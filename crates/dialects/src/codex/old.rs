@@ -5,12 +5,13 @@ use data_encoding::BASE64_NOPAD;
 
 use crate::facts::{leveled, nodes, string};
 use streamfmt_core::event::{Event, Facts};
-use streamfmt_core::item::{Content, Id, Item, Kind};
+use streamfmt_core::item::{Content, Deed, Id, Kind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::names::Names;
 use streamfmt_core::text::Text;
 
-use super::call::{self, CallSource};
+use super::call::CallSource;
+use super::reports::CallReport;
 use super::{Codex, ItemBuilder, errors, result, stream, tools};
 
 /// The longest piece of Base64 output that is decoded while its command runs, in bytes.
@@ -43,7 +44,7 @@ impl Codex {
     /// Decodes an event line.
     pub(super) fn old(&mut self, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let kind = message.get("type").and_then(Value::decode).unwrap_or_default();
-        let [call_id, text, words] = message.get_all(["call_id", "message", "text"]);
+        let [text, words] = message.get_all(["message", "text"]);
         let content = text.or(words).filter(|text| text.kind() == json::ValueKind::String);
         match &*kind {
             "agent_message" | "agent_reasoning" if content.is_some() => {
@@ -57,21 +58,6 @@ impl Codex {
                     return builder.put(leveled(notice, "warning"));
                 }
                 builder.put_minor("info", string(content), |_| {});
-            }
-            "exec_command_begin" | "patch_apply_begin" | "mcp_tool_call_begin" | "web_search_begin" => {
-                let id = builder.id_of(call_id);
-                let call = begin(&kind, message, id, builder);
-                self.calls.add(&call);
-                if &*kind == "web_search_begin" {
-                    // The query is known only at the end.
-                    builder.bookkeeping("web_search_begin");
-                    builder.emit(Event::Open(Box::new(call)));
-                } else {
-                    builder.put(call);
-                }
-            }
-            "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" | "web_search_end" => {
-                self.old_end(&kind, message, builder);
             }
             "exec_command_output_delta" => self.grow(message, builder),
             "plan_update" => match message.get("plan") {
@@ -87,44 +73,40 @@ impl Codex {
                 builder.put(notice);
             }
             "token_count" => self.count_so_far(message.get("info"), builder),
-            _ => builder.rest("msg/", &kind, &BOOKKEEPING, message),
+            _ => match CallReport::of(&kind) {
+                Some(report) => self.old_report(report, message, builder),
+                None => builder.rest("msg/", &kind, &BOOKKEEPING, message),
+            },
         }
     }
 
-    fn old_end(&mut self, kind: &str, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        let id = builder.id_of(message.get("call_id"));
-        if kind == "web_search_end" {
-            let call = begin(kind, message, id.clone(), builder);
+    fn old_report(&mut self, report: CallReport, message: Value<'_>, builder: &mut ItemBuilder<'_>) {
+        let id = CallReport::id(message, builder);
+        let is_search = report.source == CallSource::Web;
+        let is_repeated = report.is_end && self.calls.get(&id).is_some() && !is_search;
+        if is_repeated {
+            builder.bookkeeping("call");
+        } else {
+            let mut call = report.call(message, id.clone(), builder);
+            if report.source == CallSource::Command && call.deed == Some(Deed::Run) {
+                call.tool = Some(tools::SHELL[0].into());
+            }
             self.calls.add(&call);
-            builder.put(call);
-        }
-        let mut item = result::of_call(&id, &self.calls, builder);
-        self.calls.mark_answered(&id);
-        let [success, answer] = message.get_all(["success", "result"]);
-        match kind {
-            "exec_command_end" => result::of_item(CallSource::Command, message, &mut item),
-            "patch_apply_end" => {
-                if success.and_then(Value::bool) == Some(false) {
-                    result::fail(&mut item);
-                }
-                result::of_item(CallSource::Patch, message, &mut item);
+            if report.is_end || !is_search {
+                builder.put(call);
+            } else {
+                // The query is known only at the end.
+                builder.bookkeeping("web_search_begin");
+                builder.emit(Event::Open(Box::new(call)));
             }
-            "mcp_tool_call_end" => {
-                let [answered, failed] = answer.map_or([None; 2], |answer| answer.get_all(["Ok", "Err"]));
-                if let Some(answered) = answered {
-                    result::mcp_answer(answered, &mut item);
-                }
-                if let Some(failed) = failed {
-                    result::fail(&mut item);
-                    item.text = string(Some(failed));
-                }
-                result::add_duration(&mut item, message.get("duration"));
-            }
-            _ => {}
         }
-        result::mark_success_if_silent(&mut item);
-        self.old.growing.take_if(|growing| *growing == item.id);
-        builder.put(item);
+        if report.is_end {
+            let mut item = result::of_call(&id, &self.calls, builder);
+            self.calls.mark_answered(&id);
+            report.finish(message, &mut item);
+            self.old.growing.take_if(|growing| *growing == item.id);
+            builder.put(item);
+        }
     }
 
     /// Appends a piece of a command's output. The end of the command, if it comes, repeats all of it.
@@ -142,23 +124,6 @@ impl Codex {
             builder.emit(Event::Open(Box::new(result)));
         }
         builder.emit(Event::Append { id, text: String::from_utf8_lossy(&piece).into_owned() });
-    }
-}
-
-/// Returns the call for a line that begins or ends one.
-fn begin(kind: &str, message: Value<'_>, id: Id, builder: &ItemBuilder<'_>) -> Item {
-    match kind {
-        "patch_apply_begin" => call::of_item(CallSource::Patch, message, id, builder),
-        "mcp_tool_call_begin" => {
-            call::of_item(CallSource::Mcp, message.get("invocation").unwrap_or(message), id, builder)
-        }
-        "exec_command_begin" => {
-            let mut call = builder.item(id, Kind::Call);
-            let [command, cwd] = message.get_all(["command", "cwd"]);
-            call::run(&mut call, tools::SHELL[0], command, cwd);
-            call
-        }
-        _ => call::of_item(CallSource::Web, message, id, builder),
     }
 }
 

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use crate::calls::{CallState, Calls};
-use crate::facts::{filled, result_content, string, strings};
-use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind, Status};
+use crate::facts::{decoded_size, filled, nodes, result_content, string, strings};
+use streamfmt_core::item::{Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Record, Value};
 use streamfmt_core::text::Text;
 
 use super::call::{CallSource, file_changes};
+use super::wrapped::{self, is_command};
 use super::{ItemBuilder, tools};
 
 /// Returns a result of a call, without content.
@@ -41,7 +42,13 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, result: &mut Item) {
     }
     add_duration(result, duration);
     match source {
-        CallSource::Command => result.text = text_of(value, ["aggregated_output", "stdout"]),
+        CallSource::Command => {
+            let [both, out, errors] = value.get_all(["aggregated_output", "stdout", "stderr"]).map(filled);
+            result.text = string(both.or(out));
+            if let Some(errors) = errors.filter(|_| both.is_none()) {
+                result.data.push(("stderr", Fact::Node(errors.node())));
+            }
+        }
         CallSource::Patch => {
             result.text = text_of(value, ["stderr", "stdout"]);
             if let Some(changes) = value.get("changes").filter(|changes| has_diffs(*changes)) {
@@ -56,9 +63,80 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, result: &mut Item) {
                 result.data.push(("hits", Fact::List(hits)));
             }
         }
-        CallSource::Image => {}
+        CallSource::Image | CallSource::Sleep => {}
+        CallSource::Dynamic => {
+            let [content, older, success] = value.get_all(["content_items", "contentItems", "success"]);
+            result_content(result, content.or(older));
+            if success.and_then(Value::bool) == Some(false) {
+                fail(result);
+            }
+        }
+        CallSource::Drawing => drawing(value, result),
+    }
+    if matches!(result.text, Content::None)
+        && let Some(error) = value.get("error").filter(|error| !error.is_null())
+    {
+        result.text = string(Some(error.get("message").unwrap_or(error)));
     }
     mark_success_if_silent(result);
+}
+
+/// Adds a picture that was drawn, or the reason why it wasn't.
+fn drawing(value: Value<'_>, result: &mut Item) {
+    let [data, path, newer, failure] = value.get_all(["result", "saved_path", "savedPath", "failure"]);
+    let path = filled(path.or(newer));
+    let mut facts: Vec<_> = nodes([("name", path)]).collect();
+    if let Some(data) = filled(data) {
+        facts.push(("media", Fact::Text("image/png".to_owned())));
+        facts.push(("bytes", Fact::Int(decoded_size(data.str().map_or("", |data| data.raw())))));
+        facts.push(("data", Fact::Bytes(data.node())));
+    }
+    if !facts.is_empty() {
+        result.data.push(("images", Fact::List(vec![Fact::Map(facts)])));
+    }
+    if let Some(failure) = failure.filter(|failure| !failure.is_null()) {
+        fail(result);
+        result.text = string(failure.get("type").or(Some(failure)));
+    }
+}
+
+/// Joins the result that the model received with that of a line about the same call. The line has facts of its own; of two outputs that begin
+/// alike, the longer one counts: either may be shortened.
+pub(super) fn joined(received: Item, reported: Item) -> Item {
+    let is_received = matches!(reported.text, Content::None) && reported.fact("images").is_none();
+    let is_agents = matches!(received.deed, Some(Deed::Delegate | Deed::Message | Deed::Read))
+        || received.tool.as_deref().is_some_and(|tool| tool == tools::CLOSE || tools::WAIT.contains(&tool));
+    let has_failed = received.error || reported.error;
+    let (mut item, other) = if is_agents { (received, reported) } else { (reported, received) };
+    if !is_agents && (is_received || is_command(&item)) {
+        let output = wrapped::output_of(&other);
+        let is_longer = |text: &str| {
+            let first = text.trim().lines().next().unwrap_or_default();
+            output.trim().starts_with(first) && output.trim().len() > text.trim().len()
+        };
+        if is_longer(&item.text()) {
+            item.text = Content::Own(output);
+        }
+    }
+    for name in ["exit", "background", "state", "denied", "stopped", "took_ms", "agent"] {
+        let known = other.fact(name).filter(|_| item.fact(name).is_none());
+        let owned = known.and_then(|fact| {
+            let text = || fact.str().map(|text| Fact::Text(text.into_owned()));
+            fact.int().map(Fact::Int).or_else(|| fact.bool().map(Fact::Bool)).or_else(text)
+        });
+        item.data.extend(owned.map(|fact| (name, fact)));
+    }
+    if item.deed == Some(Deed::Edit) {
+        // The model's patch has them.
+        item.data.retain(|(name, _)| *name != "changes");
+    }
+    if has_failed {
+        fail(&mut item);
+    }
+    if item.error || has_text(&item) {
+        item.data.retain(|(name, _)| *name != "success");
+    }
+    item
 }
 
 /// Marks a result without content and error as successful: nothing else is known of it.
@@ -126,6 +204,41 @@ pub(super) fn mcp_answer(answer: Value<'_>, result: &mut Item) {
     }
 }
 
+/// How many lines a patch adds and removes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct PatchSize {
+    added: i64,
+    removed: i64,
+}
+
+impl PatchSize {
+    /// Counts the lines of changes; `None` if they aren't known line by line.
+    pub(super) fn of(changes: FactRef<'_>) -> Option<Self> {
+        let mut size = Self::default();
+        for change in changes.list() {
+            let text = |name: &str| change.get(name).and_then(FactRef::str);
+            if let Some(diff) = text("diff") {
+                let lines = |sign: char| diff.lines().filter(|line| line.starts_with(sign)).count();
+                size.added += lines('+').try_into().unwrap_or(i64::MAX);
+                size.removed += lines('-').try_into().unwrap_or(i64::MAX);
+            } else {
+                let lines = text("content").map(|content| content.lines().count());
+                let count = if text("kind")? == "delete" { &mut size.removed } else { &mut size.added };
+                *count += lines?.try_into().unwrap_or(i64::MAX);
+            }
+        }
+        Some(size)
+    }
+
+    /// Adds the numbers to the result of the patch, if it was applied.
+    pub(super) fn add_to(self, result: &mut Item) {
+        if !result.error {
+            result.data.push(("added", Fact::Int(self.added)));
+            result.data.push(("removed", Fact::Int(self.removed)));
+        }
+    }
+}
+
 /// Adds the states or answers of the sub-agents of a call.
 fn agents(value: Value<'_>, result: &mut Item) {
     let states = value.get("agents_states").into_iter().flat_map(Value::entries);
@@ -142,7 +255,7 @@ fn agents(value: Value<'_>, result: &mut Item) {
 }
 
 /// Returns our name for the state of a sub-agent that was started.
-fn state_of(state: &str) -> &str {
+pub(super) fn state_of(state: &str) -> &str {
     if matches!(state, "pending_init" | "running") { "async_launched" } else { state }
 }
 
@@ -162,7 +275,7 @@ pub(super) fn words_of_parts(result: &Item) -> Option<Text> {
 }
 
 /// Returns a sub-agent's answer from its state: `{"status":"completed","message":"…"}` or `{"completed":"…"}`.
-fn answer(state: Value<'_>) -> Option<Value<'_>> {
+pub(super) fn answer(state: Value<'_>) -> Option<Value<'_>> {
     filled(state.get("message").or_else(|| state.entries().next().map(|(_, message)| message)))
 }
 

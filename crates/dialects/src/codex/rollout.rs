@@ -1,5 +1,6 @@
 //! Session files. They record most content twice: as the model wrote or received it (`response_item`), and as it was shown to the user
-//! (`event_msg`). Only the first record of each is emitted: calls are matched by their ids, texts by their content.
+//! (`event_msg`). Only the first record of each is emitted: calls are matched by their ids, texts by their content. Where each of two
+//! lines knows something about a result that the other doesn't, the first waits for the second.
 //!
 //! | | to 0.80 | 0.120 | 0.169 |
 //! |---|---|---|---|
@@ -9,19 +10,27 @@
 //!
 //! Many messages with the role of the user were written by the program. The user's prompts are those that were shown as prompts.
 
+mod messages;
+mod origin;
 mod shown;
 
-use crate::facts::{filled, image, minor, nodes, push_list, result_content, string};
+use crate::facts::{filled, minor, nodes, result_content, string};
 use streamfmt_core::budget::Budget;
-use streamfmt_core::event::{Event, Facts};
+use streamfmt_core::event::Event;
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
+use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::names::Names;
 use streamfmt_core::recent::Recent;
-use streamfmt_core::text::Text;
 
+use super::call::CallSource;
+use super::reports::CallReport;
+use super::result::PatchSize;
+use super::wrapped::ReportedOutput;
 use super::{Codex, ItemBuilder, call, result, tools, wrapped};
+
+use messages::read_content;
+use origin::Origin;
 
 /// The most texts that are remembered.
 const MAX_TEXTS: usize = 3_584;
@@ -43,6 +52,16 @@ pub(super) struct Rollout {
     waiting: Vec<WaitingItem>,
     /// Whether the file has shown prompts.
     has_prompts: bool,
+    /// Results that wait for another line about the same call.
+    halves: ResultHalves,
+    /// How many lines the patches that await their results add and remove.
+    patches: Vec<(Id, PatchSize)>,
+    /// Questions to the user whose answers come later, as messages.
+    questions: Vec<Id>,
+    /// The reply of this turn that may be its answer, and whether it is marked as such.
+    answer: Option<(Box<Item>, bool)>,
+    /// The sessions that this one continues.
+    origin: Origin,
     /// Scripts that call other tools and haven't ended.
     scripts: Vec<Id>,
     /// Whether the result of a call of this turn reported that the call was interrupted.
@@ -73,6 +92,11 @@ impl Rollout {
             head: None,
             waiting: Vec::new(),
             has_prompts: false,
+            halves: ResultHalves::default(),
+            patches: Vec::new(),
+            questions: Vec::new(),
+            answer: None,
+            origin: Origin::default(),
             scripts: Vec::new(),
             was_stopped: false,
             was_compacted: false,
@@ -85,6 +109,28 @@ struct WaitingItem {
     item: Box<Item>,
     /// The hash of its text, by which a shown prompt is matched. `None` if the item only waits for the head.
     key: Option<u64>,
+}
+
+/// The results that wait for another line about the same call.
+#[derive(Default)]
+struct ResultHalves {
+    waiting: Vec<ResultHalf>,
+    /// Whether the file has lines that report the ends of calls, beside those that the model received.
+    has_reports: bool,
+}
+
+impl ResultHalves {
+    /// The position of the result of this call that this side recorded.
+    fn position(&self, call: &Id, recorder: Recorder) -> Option<usize> {
+        let is_it = |half: &ResultHalf| half.recorder == recorder && half.item.call.as_ref() == Some(call);
+        self.waiting.iter().position(is_it)
+    }
+}
+
+/// A result of which another line may know more.
+struct ResultHalf {
+    item: Box<Item>,
+    recorder: Recorder,
 }
 
 /// The side that recorded a text.
@@ -151,6 +197,12 @@ impl Codex {
     pub(super) fn rollout(&mut self, kind: &str, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let at = builder.input.value.get("timestamp");
         builder.at = at.filter(|at| at.str().is_some()).map(Value::node);
+        if !self.rollout.halves.waiting.is_empty() && !is_about_result(payload) {
+            self.flush_halves(builder.out);
+        }
+        if kind != "session_meta" {
+            self.leave_start();
+        }
         match kind {
             "session_meta" => self.meta(payload, builder),
             "turn_context" => self.context(payload, builder),
@@ -161,55 +213,6 @@ impl Codex {
         }
     }
 
-    /// Decodes the first line. The session's notice is emitted when the model is known.
-    fn meta(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        self.flush_rollout(builder.out);
-        let [id, cwd, version, parent] = payload.get_all(["id", "cwd", "cli_version", "forked_from_id"]);
-        if builder.input.parent.is_some() {
-            return builder.bookkeeping("session_meta");
-        }
-        self.begin(id, builder);
-        let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
-        let facts = Facts { cwd: text(cwd), version: text(version), resumes: text(parent), ..self.facts() };
-        builder.facts(facts);
-        self.rollout.known = [None, cwd.and_then(Value::decode).map(Into::into)];
-        let mut notice = builder.notice("session", Content::None);
-        notice.data.extend(nodes([("cwd", cwd), ("version", version)]));
-        self.rollout.head = Some(Box::new(notice));
-    }
-
-    /// Decodes the settings of a turn, or, before 0.120, of each call of the model.
-    fn context(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        let fields = payload.get_all(["model", "cwd", "approval_policy"]);
-        let [model, cwd, mode] = fields.map(|field| field.and_then(Value::decode));
-        let now = [model.as_deref(), cwd.as_deref()];
-        let is_new =
-            self.rollout.known.iter().zip(now).any(|(known, now)| now.is_some() && known.as_deref() != now);
-        let clean = |text: &Option<std::borrow::Cow<'_, str>>| text.as_deref().map(Text::clean);
-        if is_new && builder.input.parent.is_none() {
-            let facts =
-                Facts { model: clean(&model), cwd: clean(&cwd), mode: clean(&mode), ..Facts::default() };
-            builder.facts(facts);
-        }
-        if is_new && self.rollout.head.is_none() && builder.input.parent.is_none() {
-            let notice = builder.notice("session", Content::None);
-            builder.put(notice);
-        } else {
-            builder.bookkeeping("turn_context");
-        }
-        if let Some(head) = &mut self.rollout.head {
-            let facts = [("model", &model), ("mode", &mode)];
-            let facts = facts
-                .into_iter()
-                .filter_map(|(name, text)| Some((name, Fact::Text(text.as_deref()?.to_owned()))));
-            head.data.extend(facts);
-        }
-        for (known, now) in self.rollout.known.iter_mut().zip(now) {
-            *known = now.map(str::to_owned).or_else(|| known.take());
-        }
-        self.flush_head(builder.out);
-    }
-
     /// Decodes a record of what the model wrote or received.
     fn response(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [kind, name, namespace, call_id, id] =
@@ -217,10 +220,10 @@ impl Codex {
         let kind = kind.and_then(Value::decode).unwrap_or_default();
         match &*kind {
             "message" => return self.message(payload, builder),
-            "additional_tools" | "ghost_snapshot" => {
+            "additional_tools" | "ghost_snapshot" | "compaction_trigger" => {
                 return builder.bookkeeping(format!("response_item/{kind}"));
             }
-            _ => self.flush_rollout(builder.out),
+            _ => self.flush_waiting(builder.out),
         }
         match &*kind {
             "reasoning" => self.reasoning(Recorder::Model, payload.get("summary"), id, builder),
@@ -250,10 +253,20 @@ impl Codex {
                 builder.put(item);
             }
             "web_search_call" => {
+                let is_new = self.is_new_search(Recorder::Model, payload);
                 let id = builder.id_of(id);
+                if !is_new {
+                    return builder.bookkeeping("call");
+                }
                 let mut call = builder.item(id, Kind::Call);
                 call::web(&mut call, payload.get("action"), None);
                 self.emit_call_and_result(call, builder);
+            }
+            "image_generation_call" => self.shown_call(CallSource::Drawing, payload, id, builder),
+            "configuration_update" => {
+                let effort = payload.get("reasoning").and_then(|reasoning| reasoning.get("effort")?.decode());
+                let words = effort.map(|effort| Content::Own(format!("reasoning effort: {effort}")));
+                builder.put_minor("configuration", words.unwrap_or(Content::None), |_| {});
             }
             "agent_message" => {
                 let [author, text] = payload.get_all(["author", "content"]);
@@ -266,46 +279,6 @@ impl Codex {
                 builder.bookkeeping(format!("response_item/{kind}"));
             }
             _ => builder.unknown(format!("response_item/{kind}"), payload),
-        }
-    }
-
-    /// Decodes a message to or from the model.
-    fn message(&mut self, payload: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        let [role, blocks, id] = payload.get_all(["role", "content", "id"]);
-        let role = role.and_then(Value::decode).unwrap_or_default();
-        let id = builder.id_of(id);
-        let mut item = builder.item(id, Kind::Reply);
-        if !read_content(&mut item, blocks) {
-            self.flush_rollout(builder.out);
-            return builder.unknown(format!("message/{role}"), payload);
-        }
-        let key = hash(&(&*role, &*item.text()));
-        if &*role == "assistant" {
-            self.flush_rollout(builder.out);
-            let is_new = self.rollout.texts.is_new(Recorder::Model, key);
-            return if is_new { builder.put(item) } else { builder.bookkeeping("response_item/message") };
-        }
-        if &*role != "user" {
-            return self.wait(as_notice(item), None, builder.out);
-        }
-        if !self.rollout.texts.is_new(Recorder::Model, key) {
-            return builder.bookkeeping("response_item/message");
-        }
-        self.wait(item, Some(key), builder.out);
-    }
-
-    /// Handles a prompt that was shown as one. It replaces the model's record of the same text, if that waits.
-    fn prompt(&mut self, mut prompt: Item, builder: &mut ItemBuilder<'_>) {
-        prompt.kind = Kind::Prompt;
-        (self.rollout.has_prompts, self.rollout.was_compacted) = (true, false);
-        let key = hash(&("user", &*prompt.text()));
-        if !self.rollout.texts.is_new(Recorder::Shown, key) {
-            self.rollout.waiting.retain(|waiting| waiting.key != Some(key));
-            builder.bookkeeping("response_item/message");
-        }
-        self.wait(prompt, None, builder.out);
-        if self.rollout.head.is_none() {
-            self.flush_rollout(builder.out);
         }
     }
 
@@ -325,14 +298,33 @@ impl Codex {
 
     /// Emits all waiting items: the conversation has continued.
     pub(super) fn flush_rollout(&mut self, out: &mut Vec<Event>) {
-        out.extend(self.rollout.head.take().map(Event::Put));
+        self.flush_halves(out);
+        self.flush_waiting(out);
+    }
+
+    /// Emits the results that waited for another line.
+    fn flush_halves(&mut self, out: &mut Vec<Event>) {
+        for half in self.rollout.halves.waiting.drain(..) {
+            if let Some(call) = &half.item.call {
+                self.calls.mark_answered(call);
+            }
+            out.push(Event::Put(half.item));
+        }
+    }
+
+    /// Emits the head, and the messages that waited.
+    fn flush_waiting(&mut self, out: &mut Vec<Event>) {
+        self.put_head(out);
         for WaitingItem { item, key } in std::mem::take(&mut self.rollout.waiting) {
             let is_made = self.rollout.has_prompts || wrapped::is_made(&item.text());
             put(
                 match key {
                     None => *item,
                     Some(_) if is_made => as_notice(*item),
-                    Some(_) => Item { kind: Kind::Prompt, ..*item },
+                    Some(_) => {
+                        self.rollout.answer = None;
+                        Item { kind: Kind::Prompt, ..*item }
+                    }
                 },
                 out,
             );
@@ -344,7 +336,14 @@ impl Codex {
         if self.rollout.has_prompts {
             return self.flush_rollout(out);
         }
-        out.extend(self.rollout.head.take().map(Event::Put));
+        self.put_head(out);
+    }
+
+    fn put_head(&mut self, out: &mut Vec<Event>) {
+        if let Some(head) = self.rollout.head.take() {
+            self.rollout.origin.has_shown_head = true;
+            out.push(Event::Put(head));
+        }
     }
 
     /// Emits the parts of the model's reasoning that weren't recorded before.
@@ -380,11 +379,14 @@ impl Codex {
         }
         self.calls.add(&call);
         self.rollout.was_compacted = false;
+        if call.tool.as_deref() == Some(tools::ASK_LATER) {
+            push_bounded(&mut self.rollout.questions, call.id.clone());
+        }
+        if let Some(size) = call.does().get("changes").and_then(PatchSize::of) {
+            push_bounded(&mut self.rollout.patches, (call.id.clone(), size));
+        }
         if call.tool.as_deref() == Some(tools::SCRIPT) {
-            if self.rollout.scripts.len() >= MAX_WAITING {
-                self.rollout.scripts.remove(0);
-            }
-            self.rollout.scripts.push(call.id.clone());
+            push_bounded(&mut self.rollout.scripts, call.id.clone());
         }
         let plan = call::points(&call).map(|points| {
             let mut plan = builder.item(Id::below(call.id.as_str(), "plan"), Kind::Plan);
@@ -417,21 +419,80 @@ impl Codex {
     fn output(&mut self, call: Option<Value<'_>>, output: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = builder.id_of(call);
         self.rollout.scripts.retain(|script| *script != id);
-        if self.calls.get(&id).is_some() && !self.calls.awaits(&id) {
+        let has_come = self.rollout.halves.position(&id, Recorder::Model).is_some();
+        if has_come || (self.calls.get(&id).is_some() && !self.calls.awaits(&id)) {
             return builder.bookkeeping("output");
         }
         let mut item = result::of_call(&id, &self.calls, builder);
         // Some versions wrap the content once more.
-        let body = output.map(|output| output.get("content").unwrap_or(output));
-        result_content(&mut item, body);
-        wrapped::add_facts(&mut item);
-        if output.and_then(|output| output.get("success")?.bool()) == Some(false) {
-            result::fail(&mut item);
+        let reported = output.filter(|output| output.kind() == json::ValueKind::Object);
+        let reported_output = reported.and_then(ReportedOutput::of);
+        let body = reported_output.as_ref().map(|reported| reported.text);
+        result_content(&mut item, body.or_else(|| reported?.get("content")).or(output));
+        let mut is_open = wrapped::add_facts(&mut item);
+        if let Some(ReportedOutput { exit, success, .. }) = reported_output {
+            is_open &= exit.is_none() && success.is_none();
+            if let Some(code) = exit.filter(|code| *code != 0 && item.fact("exit").is_none()) {
+                item.data.push(("exit", Fact::Int(code)));
+            }
+            if exit.map_or(success == Some(false), |code| code != 0) {
+                result::fail(&mut item);
+            }
+            let errors = reported.and_then(|reported| filled(reported.get("stderr")));
+            item.data.extend(nodes([("stderr", errors)]));
         }
         result::mark_success_if_silent(&mut item);
         self.rollout.was_stopped |= item.fact("stopped").is_some();
-        self.calls.mark_answered(&id);
-        builder.put(item);
+        if item.deed == Some(Deed::Ask) {
+            self.rollout.questions.retain(|question| *question != id);
+        }
+        self.put_result(&id, item, Recorder::Model, is_open || self.rollout.halves.has_reports, builder);
+    }
+
+    /// Emits a result, joined with that of another line about the call, if it waits. With `may_wait`, a result whose other line hasn't come
+    /// waits for it.
+    fn put_result(
+        &mut self,
+        call: &Id,
+        mut item: Item,
+        recorder: Recorder,
+        may_wait: bool,
+        builder: &mut ItemBuilder<'_>,
+    ) {
+        if let Some(place) = self.rollout.patches.iter().position(|(patch, _)| patch == call) {
+            let (_, size) = self.rollout.patches.remove(place);
+            size.add_to(&mut item);
+        }
+        let other = if recorder == Recorder::Model { Recorder::Shown } else { Recorder::Model };
+        let place = self.rollout.halves.position(call, other);
+        if let Some(place) = place {
+            let half = *self.rollout.halves.waiting.remove(place).item;
+            let (received, reported) = if other == Recorder::Model { (half, item) } else { (item, half) };
+            builder.bookkeeping("result");
+            self.calls.mark_answered(call);
+            return builder.put(result::joined(received, reported));
+        }
+        if !may_wait || !self.calls.awaits(call) {
+            // The results before it come first.
+            self.flush_halves(builder.out);
+            self.calls.mark_answered(call);
+            return builder.put(item);
+        }
+        if self.rollout.halves.waiting.len() >= MAX_WAITING {
+            self.flush_halves(builder.out);
+        }
+        self.rollout.halves.waiting.push(ResultHalf { item: Box::new(item), recorder });
+    }
+
+    /// Counts a record of a web search. `false` if the other side has recorded it.
+    fn is_new_search(&mut self, recorder: Recorder, payload: Value<'_>) -> bool {
+        let [action, query] = payload.get_all(["action", "query"]);
+        let own = action.map(|action| action.get_all(["query", "url", "pattern"]).map(filled));
+        // The query of a page is only a description of its action.
+        let parts =
+            own.filter(|parts| parts.iter().any(Option::is_some)).unwrap_or([filled(query), None, None]);
+        let parts = parts.map(|part| part.and_then(Value::decode).unwrap_or_default());
+        self.rollout.texts.is_new(recorder, hash(&("web", parts)))
     }
 
     /// Emits notices of a compaction and of its summary, if it has one.
@@ -448,21 +509,25 @@ impl Codex {
     }
 }
 
-/// Reads the texts and images of a message, whatever the types of its parts. `false` if it has content, but neither text nor image.
-fn read_content(item: &mut Item, blocks: Option<Value<'_>>) -> bool {
-    let Some(blocks) = blocks.filter(|blocks| !blocks.is_null()) else { return true };
-    let (mut texts, mut images, mut is_known) =
-        (Vec::new(), Vec::new(), blocks.kind() == json::ValueKind::Array);
-    for part in blocks.items() {
-        match part.get("text").unwrap_or(part) {
-            text if text.str().is_some() => texts.push(text.node()),
-            _ if part.get("image_url").is_some() || part.get("path").is_some() => images.push(image(part)),
-            _ => is_known = false,
-        }
+/// Adds an element to a list of at most [`MAX_WAITING`], the oldest of which are removed.
+fn push_bounded<T>(list: &mut Vec<T>, element: T) {
+    if list.len() >= MAX_WAITING {
+        list.remove(0);
     }
-    item.text = if texts.is_empty() { string(Some(blocks)) } else { Content::Parts(texts) };
-    push_list(item, "images", images);
-    is_known || !matches!(item.text, Content::None)
+    list.push(element);
+}
+
+/// Whether a line reports the result of a call, or nothing: the results that wait may still be joined with it.
+fn is_about_result(payload: Value<'_>) -> bool {
+    let Some(kind) = payload.get("type").and_then(Value::decode) else { return false };
+    match &*kind {
+        "function_call_output" | "custom_tool_call_output" | "token_count" => true,
+        "item_completed" => {
+            let kind = payload.get("item").and_then(|item| item.get("type")?.decode());
+            kind.is_some_and(|kind| CallSource::of_item(&kind).is_some())
+        }
+        kind => CallReport::of(kind).is_some_and(|report| report.is_end),
+    }
 }
 
 /// Turns a message that the program wrote for the model into a notice.

@@ -1,5 +1,7 @@
 //! The stream of `codex exec --json`.
 //!
+//! Versions around 0.43 begin with `session.created` instead of `thread.started`, and have `item_type` instead of an item's `type`.
+//!
 //! Lines have no timestamp. Each line about an item has its complete state, so an item that was started is repeated when it is updated or
 //! completed. An item may never complete although its turn does: quick commands in 0.120, and items that were running when the turn was
 //! interrupted. Such an item never counts as successful.
@@ -38,7 +40,7 @@ impl Codex {
     pub(super) fn stream(&mut self, kind: &str, builder: &mut ItemBuilder<'_>) {
         let value = builder.input.value;
         let phase = match kind {
-            "thread.started" => return self.thread(builder),
+            "thread.started" | "session.created" => return self.thread(builder),
             "turn.started" => return builder.bookkeeping("turn.started"),
             "turn.completed" | "turn.failed" => return self.turn_ended(kind == "turn.failed", builder),
             "error" => return errors::notice(value.get("message"), builder),
@@ -62,7 +64,8 @@ impl Codex {
     fn thread(&mut self, builder: &mut ItemBuilder<'_>) {
         self.close_open(builder.out);
         self.stream.runs += 1;
-        self.begin(builder.input.value.get("thread_id"), builder);
+        let [thread, older] = builder.input.value.get_all(["thread_id", "session_id"]);
+        self.begin(thread.or(older), builder);
         builder.facts(self.facts());
         let notice = builder.notice("session", Content::None);
         builder.put(notice);
@@ -99,9 +102,10 @@ impl Codex {
 
     fn item(&mut self, phase: Phase, value: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let id = self.id_of(value, builder);
-        let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
+        let [kind, older] = value.get_all(["type", "item_type"]);
+        let kind = kind.or(older).and_then(Value::decode).unwrap_or_default();
         let item = match &*kind {
-            "agent_message" => text_item(Kind::Reply, value.get("text"), id, builder),
+            "agent_message" | "assistant_message" => text_item(Kind::Reply, value.get("text"), id, builder),
             "reasoning" => text_item(Kind::Thinking, value.get("text"), id, builder),
             "todo_list" => value.get("items").map(|items| plan(items, id, builder)),
             "error" => text_item(Kind::Notice, value.get("message"), id, builder).map(|mut warning| {

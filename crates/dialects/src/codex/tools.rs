@@ -20,6 +20,18 @@ pub(super) const PATCH: &str = "apply_patch";
 pub(super) const WEB: &str = "web_search";
 /// Shows an image to the model.
 pub(super) const IMAGE: &str = "view_image";
+/// Draws a picture.
+pub(super) const DRAW: &str = "image_generation";
+/// Waits for some time.
+pub(super) const SLEEP: &str = "sleep";
+/// Starts a sub-agent.
+pub(super) const SPAWN: &str = "spawn_agent";
+/// Sends a message to a sub-agent.
+pub(super) const SEND: &str = "send_input";
+/// Continues a sub-agent.
+pub(super) const RESUME: &str = "resume_agent";
+/// Asks the user, and doesn't wait for the answer.
+pub(super) const ASK_LATER: &str = "request_user_input_async";
 /// Ends a sub-agent.
 pub(super) const CLOSE: &str = "close_agent";
 /// Waits for sub-agents, or, in code mode, for a script.
@@ -65,7 +77,7 @@ fn written(value: Value<'_>) -> Option<Fact> {
 }
 
 /// The known tools. A stream may contain others.
-pub(crate) static TOOLS: [(&str, Tool); 32] = [
+pub(crate) static TOOLS: [(&str, Tool); 33] = [
     row(PATCH, Deed::Edit),
     row(CLOSE, Deed::Other),
     row("create_goal", Deed::Other),
@@ -73,6 +85,7 @@ pub(crate) static TOOLS: [(&str, Tool); 32] = [
     row_of(COMMAND, Deed::Run, COMMANDS),
     row("followup_task", Deed::Message),
     row("get_goal", Deed::Other),
+    row(DRAW, Deed::Other),
     row("interrupt_agent", Deed::Other),
     row("list_agents", Deed::Other),
     row("list_mcp_resource_templates", Deed::Resource),
@@ -81,14 +94,14 @@ pub(crate) static TOOLS: [(&str, Tool); 32] = [
     row("read_mcp_resource", Deed::Resource),
     row("request_permissions", Deed::Other),
     row("request_user_input", Deed::Ask),
-    row("request_user_input_async", Deed::Ask),
-    row("resume_agent", Deed::Other),
-    row("send_input", Deed::Message),
+    row(ASK_LATER, Deed::Ask),
+    row(RESUME, Deed::Other),
+    row(SEND, Deed::Message),
     row("send_message", Deed::Message),
     row_of(SHELL[0], Deed::Run, COMMANDS),
     row_of("shell_command", Deed::Run, COMMANDS),
-    row("sleep", Deed::Other),
-    row_of("spawn_agent", Deed::Delegate, TASK),
+    row(SLEEP, Deed::Other),
+    row_of(SPAWN, Deed::Delegate, TASK),
     row("spawn_agents_on_csv", Deed::Delegate),
     row(TOOLS_SEARCH, Deed::FindTools),
     row("update_goal", Deed::Other),

@@ -127,7 +127,7 @@ fn read_lines(answer: &mut ResultContext<'_>) -> Option<View> {
                 }
             }
             let text = answer.text();
-            if text.trim().is_empty() && answer.is_empty() {
+            if text.trim().is_empty() && answer.is_empty() && !context.is("success") {
                 let start = range.and_then(|range| range.get("start")?.int());
                 answer.note(Text::own(if start.unwrap_or(1) > 1 { "no lines" } else { "empty file" }));
             }
