@@ -472,7 +472,7 @@ function sf.sorted(table) end
 ---@field after? number Tokens after the compaction.
 ---@field again? boolean True if the call already has a result.
 ---@field agent? string The sub-agent's id.
----@field agent_type? string The type of agent.
+---@field agent_type? string The type of agent; for a session: of the sub-agent whose session it is.
 ---@field annotations? table Question → {`notes`}: the user's notes on the answer.
 ---@field answer? string The answer of a sub-agent, a page or a search.
 ---@field answers? table Question → answer.
@@ -497,6 +497,7 @@ function sf.sorted(table) end
 ---@field code_text? string The text of the HTTP status.
 ---@field command? string The command of the call; only in items of output for programs.
 ---@field content? string Text of a file, or matching lines.
+---@field continues? string The session that it continues, whose history is in another file.
 ---@field cost_usd? number Cost of the run in US dollars, over all turns so far.
 ---@field count? number Number of files, pages, damaged records or calls.
 ---@field counted? boolean True if it is one of many that are counted but not shown.
@@ -516,6 +517,7 @@ function sf.sorted(table) end
 ---@field failed_calls? number Number of failed calls, including those of sub-agents; for an outcome, since the previous one.
 ---@field fenced? boolean True if the record is in a code block of its reply.
 ---@field files? any[] Paths that were found. For a command: the files that it changed, each with `filePath` and `hunks`; `changes` lists them with `path`.
+---@field forked_from? string The session whose history it repeats at its beginning.
 ---@field from? string The previous model. For a message: its sender.
 ---@field hits? any[] The hits of a web search, each with `title` and `url`.
 ---@field hook_event? string The event that triggered the hook.
@@ -538,7 +540,7 @@ function sf.sorted(table) end
 ---@field modified? string The file after the change: from the stream, or computed from the original and the change; absent if the original isn't known.
 ---@field more? any[] Parts of a result that are neither text nor picture.
 ---@field more_files? number Number of further files that the command changed.
----@field name? string Name of the hook.
+---@field name? string Name of the hook, or of the sub-agent whose session it is.
 ---@field new_source? string The new source of a cell.
 ---@field note? string A note of the agent's program on the exit code.
 ---@field number? number|string The number of the pull request.
@@ -548,6 +550,7 @@ function sf.sorted(table) end
 ---@field orphan? boolean True if its call isn't known.
 ---@field outcome? string The outcome of the hook.
 ---@field output_file? string The file that the output is written to.
+---@field parent? string The session that started the sub-agent whose session it is.
 ---@field partial? boolean True if the input is incomplete: still being written, or broken off.
 ---@field patch? table[] The change as hunks.
 ---@field path? string The file or folder; in output for programs also if the call failed or its result doesn't name it.
