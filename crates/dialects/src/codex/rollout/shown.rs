@@ -150,6 +150,7 @@ impl Codex {
             return builder.bookkeeping("web_search");
         }
         let is_known = self.calls.get(&id).is_some();
+        self.rollout.halves.has_reports |= is_known;
         if is_known {
             builder.bookkeeping("call");
         } else {
@@ -164,7 +165,6 @@ impl Codex {
         if has_result && self.is_open(&id) {
             let mut item = result::of_call(&id, &self.calls, builder);
             report.finish(payload, &mut item);
-            self.rollout.halves.has_reports |= is_known;
             self.put_result(&id, item, Recorder::Shown, is_known, builder);
         }
     }
