@@ -100,6 +100,8 @@ pub struct Session {
     counts: RunCounts,
     /// The usage of each message, by the hash of its id, oldest first.
     usages: Map<u64, Usage>,
+    /// The hash of the id of the message whose usage was counted last.
+    last_counted: Option<u64>,
     /// Items that may still grow, the oldest first, by the ids with which they were opened.
     open: Map<Id, OpenItem>,
     /// The records so far in open replies that contain braces, by the reply's id.
@@ -120,7 +122,7 @@ pub struct Session {
     unrepeated: VecDeque<u64>,
     /// The session, model, folder and mode at the last `session` notice.
     announced: Option<[Option<Text>; 4]>,
-    /// Whether the user has interrupted the run, and no reply or call has come since.
+    /// Whether the user has interrupted the run, and no outcome, reply or call has come since.
     was_interrupted: bool,
 }
 
@@ -140,6 +142,16 @@ impl Session {
     /// Tokens used so far, each message counted once.
     pub fn usage(&self) -> Usage {
         self.usage
+    }
+
+    /// The hash of the id of the message whose tokens were counted last.
+    pub fn last_counted(&self) -> Option<u64> {
+        self.last_counted
+    }
+
+    /// Whether the user has interrupted the run, and no outcome, reply or call has come since.
+    pub fn was_interrupted(&self) -> bool {
+        self.was_interrupted
     }
 
     /// The totals of the run so far, over all of its turns.
@@ -487,6 +499,7 @@ impl Session {
 
     /// Counts the usage of a message, or corrects it.
     fn count_usage(&mut self, message: &Id, usage: Usage) {
+        self.last_counted = Some(message.hash());
         let before = self.usages.insert(message.hash(), usage).unwrap_or_default();
         if self.usages.len() > MAX_USAGES * 2 {
             self.usages.drain(..MAX_USAGES);

@@ -14,10 +14,22 @@ const MAX_SESSION_ID: usize = 1024;
 pub(crate) struct StreamVerdict {
     /// Whether it is the stream of a known agent.
     pub(crate) is_known: bool,
-    /// Whether it ends with an outcome, or is of a form that needs none, such as a history.
-    pub(crate) has_ended: bool,
-    /// Whether its last outcome is an error.
-    pub(crate) has_failed: bool,
+    /// How it ends.
+    pub(crate) end: StreamEnd,
+}
+
+/// The end of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// It ends without an outcome.
+    #[default]
+    Missing,
+    /// The user interrupted the agent, and no outcome followed.
+    Interrupted,
+    /// Its last outcome is an error.
+    Failed,
+    /// It ends with another outcome, or is of a form that needs none, such as a history.
+    Done,
 }
 
 /// The facts about a run up to a position in its stream.
@@ -48,11 +60,13 @@ impl StreamFindings {
         self.is_certain = is_known && report.dialect.is_some() && bytes.last() == Some(&b'\n');
         self.is_done =
             report.ended && session.open_calls() == 0 && facts.background_tasks.unwrap_or_default() == 0;
-        self.verdict = StreamVerdict {
-            is_known,
-            has_ended: is_known && !report.lacks_outcome(),
-            has_failed: report.failed,
+        let end = match () {
+            () if is_known && !report.lacks_outcome() && report.failed => StreamEnd::Failed,
+            () if is_known && !report.lacks_outcome() => StreamEnd::Done,
+            () if session.was_interrupted() => StreamEnd::Interrupted,
+            () => StreamEnd::Missing,
         };
+        self.verdict = StreamVerdict { is_known, end };
     }
 }
 

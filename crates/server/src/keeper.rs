@@ -263,6 +263,7 @@ mod tests {
 
     use super::*;
     use crate::feed::{Channel, feed};
+    use crate::findings::StreamEnd;
     use crate::side_file::RunStatus;
 
     const STREAM: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","model":"m","cwd":"/","tools":[]}
@@ -293,8 +294,8 @@ mod tests {
 
     #[test]
     fn what_the_display_finds_is_taken_and_a_late_one_is_not_waited_for() {
-        let good = StreamVerdict { is_known: true, has_ended: true, has_failed: false };
-        let bad = StreamVerdict { has_failed: true, ..good };
+        let good = StreamVerdict { is_known: true, end: StreamEnd::Done };
+        let bad = StreamVerdict { end: StreamEnd::Failed, ..good };
         let other = STREAM.replace("\"is_error\":false", "\"is_error\":true").replace("s-1", "s-2");
         assert_eq!(kept(STREAM, Some(&other)), (bad, Some("s-2".to_owned())), "nothing else was read");
         assert_eq!(kept(STREAM, None), (good, Some("s-1".to_owned())));

@@ -18,7 +18,7 @@ use super::run_state::RunOver;
 use super::run_world::RunWorld;
 use super::{AgentOutput, RunEnd, RunLoop};
 use crate::feed::Channel;
-use crate::findings::StreamVerdict;
+use crate::findings::{StreamEnd, StreamVerdict};
 use crate::keeper::{REPORT_LINGERING, STOP};
 use crate::log::{LogEvent, RawLog};
 use crate::notice::RunNotice;
@@ -293,12 +293,13 @@ impl<W: RunWorld> RunLoop<W> {
         let is_interrupted = self.state.signal().is_some();
         let is_stopped = self.state.is_stopped_after_result();
         let is_agent = verdict.is_known || self.options.agent.is_some();
-        let has_done_well = !is_agent || verdict.has_ended && !verdict.has_failed;
+        let has_done_well = !is_agent || verdict.end == StreamEnd::Done;
         let status = match exit {
             _ if is_interrupted => RunStatus::Interrupted,
             _ if is_stopped && has_done_well => RunStatus::Done,
             AgentExit::Signal(_) if !is_stopped => RunStatus::Interrupted,
             AgentExit::Code(0) if has_done_well => RunStatus::Done,
+            _ if verdict.end == StreamEnd::Interrupted => RunStatus::Interrupted,
             _ => RunStatus::Failed,
         };
         // For a known stream, the display shows the same at its place.

@@ -246,7 +246,7 @@ impl Scripted {
         };
         let id = RunId::new(Timestamp::UNIX_EPOCH);
         let side = options.side_file(id, Timestamp::UNIX_EPOCH, &log);
-        let verdict = StreamVerdict { is_known: true, has_ended: true, has_failed: false };
+        let verdict = StreamVerdict { is_known: true, end: StreamEnd::Done };
         let run = RunLoop {
             world,
             signals: SignalLines::scripted(vec![(Signal::INT, int), (Signal::TERM, term)]),
