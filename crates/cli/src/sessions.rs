@@ -58,10 +58,12 @@ impl ListArgs {
                 StatusName::Done => SessionStatus::Done,
                 StatusName::Failed => SessionStatus::Failed,
                 StatusName::Interrupted => SessionStatus::Interrupted,
+                StatusName::Empty => SessionStatus::Empty,
             }),
             agent: self.agent.clone(),
             folder,
             most: self.number.or((is_terminal && !self.json).then_some(ROWS)),
+            with_empty: self.all,
         };
         let mut rows = store.mended(|store| store.list(&filter)).map_err(|error| refuse(&error))?;
         if self.redact {

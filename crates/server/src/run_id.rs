@@ -44,6 +44,11 @@ impl RunId {
         Self(name)
     }
 
+    /// Returns the part of an id that is its time.
+    pub(crate) fn time_of(id: &str) -> &str {
+        id.rsplit_once('-').map_or(id, |(time, _)| time)
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -13,6 +13,7 @@ mod database;
 mod figures;
 mod import;
 mod query;
+mod relatives;
 mod remove;
 mod row;
 mod runs;
@@ -27,7 +28,7 @@ use rusqlite::Connection;
 
 use crate::session_paths::SessionPaths;
 
-pub use figures::{CountedFrom, FiguresCollector, SessionFigures, SessionOutcome};
+pub use figures::{CountedFrom, CountedMessages, FiguresCollector, SessionFigures, SessionOutcome};
 pub use import::{ImportCounts, ImportStep};
 #[cfg(unix)]
 pub(crate) use query::status_now;

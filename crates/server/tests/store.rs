@@ -441,8 +441,10 @@ fn histories_of_resumed_and_forked_sessions_are_summed_and_linked() {
     let line = |kind: &str, payload: &str| {
         format!(r#"{{"timestamp":"2026-11-20T10:00:00.000Z","type":"{kind}","payload":{payload}}}"#) + "\n"
     };
+    let prompt = line("event_msg", r#"{"type":"user_message","message":"Go on"}"#);
     let meta = |more: &str| {
         line("session_meta", &format!(r#"{{{more},"cwd":"/home/dev/shop","cli_version":"0.45.0"}}"#))
+            + &prompt
     };
     let count = |input: u64, output: u64| {
         line(
@@ -604,4 +606,227 @@ fn a_damaged_side_file_is_reported_and_the_other_runs_are_listed() {
     assert_eq!(store.take_notices(), reported);
     store.reindex(|_, _| ()).unwrap();
     assert_eq!(store.take_notices(), reported);
+}
+
+/// Returns a line of a history of Claude Code.
+fn claude(session: &str, time: &str, uuid: &str, kind: &str, message: &str) -> String {
+    format!(
+        r#"{{"type":"{kind}","sessionId":"{session}","cwd":"/home/dev/shop","version":"2.1.0","uuid":"{uuid}","parentUuid":null,"isSidechain":false,"timestamp":"2026-11-20T{time}.000Z","message":{message}}}"#
+    ) + "\n"
+}
+
+/// Returns a prompt and its reply, which used as many tokens.
+fn turn(session: &str, time: &str, prompt: &str, tokens: u64) -> String {
+    let reply = format!(
+        r#"{{"id":"m-{time}","role":"assistant","model":"model-1","content":[{{"type":"text","text":"Done."}}],"usage":{{"input_tokens":{tokens},"output_tokens":1}}}}"#
+    );
+    claude(
+        session,
+        &format!("{time}:10"),
+        &format!("p-{time}"),
+        "user",
+        &format!(r#"{{"role":"user","content":"{prompt}"}}"#),
+    ) + &claude(session, &format!("{time}:15"), &format!("r-{time}"), "assistant", &reply)
+}
+
+/// Imports files one by one, in this order.
+fn imported(folder: &Path, name: &str, files: &[(&str, &str)]) -> Store {
+    let mut store = Store::open(&folder.join(name)).unwrap();
+    for (file, text) in files {
+        let path = folder.join(format!("{file}.jsonl"));
+        fs::write(&path, text).unwrap();
+        store.import(&[path], |_| ()).unwrap();
+    }
+    store
+}
+
+/// Returns the agent's id, the title, the start, the tokens and the origin of each session, the oldest first.
+fn described(store: &Store) -> Vec<[String; 5]> {
+    let rows = list(store);
+    let of_agent = |id: &String| rows.iter().find(|row| row.id == *id).unwrap().agent_session.clone();
+    let described = rows.iter().rev().map(|row| {
+        let started = row.started.strftime("%H:%M").to_string();
+        let tokens = row.tokens.map_or_else(String::new, |tokens| tokens.input.to_string());
+        let origin = row.resumes.as_ref().and_then(of_agent).unwrap_or_default();
+        [row.agent_session.clone().unwrap(), row.title.clone().unwrap(), started, tokens, origin]
+    });
+    described.collect()
+}
+
+#[test]
+fn a_fork_shows_and_counts_only_what_it_added() {
+    let base =
+        |session: &str| turn(session, "09:00", "Plan it.", 1_000) + &turn(session, "09:10", "Go on.", 500);
+    // Older forks keep the ids of the origin, newer ones write their own; a fork of a fork copies both.
+    for copied in ["s-1", "s-2"] {
+        let origin = base("s-1") + &turn("s-1", "09:30", "Publish it.", 70);
+        let fork = base(copied) + &turn("s-2", "09:20", "Try another way.", 300);
+        let third = if copied == "s-1" { fork.clone() } else { fork.replace("s-2", "s-3") };
+        let third = third + &turn("s-3", "09:25", "A third way.", 40);
+        let expected = [
+            ["s-1", "Plan it.", "09:00", "1570", ""],
+            ["s-2", "Try another way.", "09:20", "300", "s-1"],
+            ["s-3", "A third way.", "09:25", "40", "s-2"],
+        ];
+        let folder = folder();
+        let files = [("one", &*origin), ("two", &*fork), ("three", &*third)];
+        if copied == "s-2" {
+            // Nothing but time tells which one is the origin.
+            let store = imported(folder.path(), "all", &[("one", &base("s-1")), files[1], files[2]]);
+            let mut expected = expected;
+            expected[0][3] = "1500";
+            assert_eq!(described(&store), expected);
+            continue;
+        }
+        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let name = format!("{order:?}");
+            let mut store = imported(folder.path(), &name, &order.map(|at| files[at]));
+            assert_eq!(described(&store), expected, "{order:?}");
+            let paths = ["three", "one", "two"].map(|file| folder.path().join(format!("{file}.jsonl")));
+            let counts = store.import(&paths, |_| ()).unwrap();
+            assert_eq!((counts.new, counts.changed), (0, 0));
+        }
+        let mut store = Store::open(&folder.path().join("at once")).unwrap();
+        let paths = files.map(|(file, _)| folder.path().join(format!("{file}.jsonl")));
+        store.import(&paths, |_| ()).unwrap();
+        assert_eq!(described(&store), expected);
+    }
+}
+
+#[test]
+fn a_fork_that_counts_on_from_its_origin_counts_only_what_it_added() {
+    let line = |time: &str, kind: &str, payload: &str| {
+        format!(r#"{{"timestamp":"2026-11-20T{time}.000Z","type":"{kind}","payload":{payload}}}"#) + "\n"
+    };
+    let meta = |id: &str, more: &str| {
+        let payload = format!(r#"{{"id":"{id}",{more}"cwd":"/home/dev/{id}","cli_version":"0.144.0"}}"#);
+        line("09:00:00", "session_meta", &payload)
+    };
+    let turn = |time: &str, prompt: &str, sum: u64| {
+        let prompt = format!(r#"{{"type":"user_message","message":"{prompt}"}}"#);
+        let reply = r#"{"type":"agent_message","message":"Done."}"#;
+        let usage = format!(r#"{{"input_tokens":{sum},"cached_input_tokens":0,"output_tokens":1}}"#);
+        let count = format!(r#"{{"type":"token_count","info":{{"total_token_usage":{usage}}}}}"#);
+        let end = r#"{"type":"task_complete","last_agent_message":"Done."}"#;
+        let parts = [("10", &*prompt), ("15", reply), ("16", &*count), ("17", end)];
+        let lines = parts.map(|(second, payload)| line(&format!("{time}:{second}"), "event_msg", payload));
+        lines.concat()
+    };
+    let base = turn("09:01", "Plan it.", 1_000) + &turn("09:02", "Go on.", 1_500);
+    let one = meta("t-1", "") + &base + &turn("09:30", "Publish it.", 1_570);
+    // The times of a copy may be those of the fork.
+    let copied = meta("t-1", "") + &base.replace("T09:0", "T09:1");
+    let fork =
+        meta("t-2", r#""forked_from_id":"t-1","#) + &copied + &turn("09:20", "Try another way.", 1_800);
+    let third = meta("t-3", r#""forked_from_id":"t-2","#) + &fork + &turn("09:25", "A third way.", 1_840);
+    let spawned =
+        r#""source":{"subagent":{"thread_spawn":{"parent_thread_id":"t-1","agent_nickname":"Ada"}}},"#;
+    let helper = meta("t-4", spawned).replace("09:00:00", "09:39:00") + &turn("09:40", "Look it up.", 5_000);
+    let expected = [
+        ["t-1", "Plan it.", "09:00", "1570", ""],
+        ["t-2", "Try another way.", "09:20", "300", "t-1"],
+        ["t-3", "A third way.", "09:25", "40", "t-2"],
+        ["t-4", "Look it up.", "09:39", "5000", "t-1"],
+    ];
+    let files = [("one", &*one), ("two", &*fork), ("three", &*third), ("four", &*helper)];
+    let folder = folder();
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]] {
+        let store = imported(folder.path(), &format!("{order:?}"), &order.map(|at| files[at]));
+        let mut found = described(&store);
+        found.sort();
+        assert_eq!(found, expected, "{order:?}");
+        let folders: Vec<_> = list(&store).into_iter().map(|row| row.folder.unwrap()).collect();
+        assert!(["t-1", "t-2", "t-3"].iter().all(|id| folders.contains(&format!("/home/dev/{id}"))));
+    }
+}
+
+#[test]
+fn a_copy_without_anything_of_its_own_counts_nothing() {
+    let folder = folder();
+    let base = turn("s-1", "09:00", "Plan it.", 1_000);
+    let files = [("one", &*base), ("two", &base.replace("s-1", "s-2"))];
+    let store = imported(folder.path(), "store", &files);
+    let tokens: u64 = list(&store).iter().filter_map(|row| row.tokens).map(|tokens| tokens.input).sum();
+    assert_eq!((list(&store).len(), tokens), (2, 1_000));
+}
+
+#[test]
+fn sessions_in_which_nobody_asked_anything_are_left_out_and_counted() {
+    let folder = folder();
+    let side = |text: String| text.replace(r#""isSidechain":false"#, r#""isSidechain":true"#);
+    let command = |name: &str| {
+        let text = format!("<command-name>/{name}</command-name>\\n<command-args></command-args>");
+        let output = "<local-command-stdout>Bye!</local-command-stdout>";
+        let line = |text: &str, uuid: &str| {
+            claude("s-2", "11:00:00", uuid, "user", &format!(r#"{{"role":"user","content":"{text}"}}"#))
+        };
+        line(&text, "c-1") + &line(output, "c-2")
+    };
+    let empty = [
+        ("warm-up", side(turn("s-1", "10:00", "Warmup", 900))),
+        ("commands", command("exit")),
+        ("snapshot", r#"{"type":"file-history-snapshot","messageId":"m","snapshot":{}}"#.to_owned()),
+        ("summary", r#"{"type":"summary","summary":"Old title","leafUuid":"u"}"#.to_owned()),
+    ];
+    let init = r#"{"type":"system","subtype":"init","session_id":"s-4","model":"model-1","cwd":"/home/dev/shop","tools":[]}"#;
+    let mut files: Vec<(&str, &str)> = empty.iter().map(|(file, text)| (*file, &**text)).collect();
+    let asked = turn("s-3", "09:00", "Warmup for the test.", 7);
+    files.extend([("asked", &*asked), ("stream", init)]);
+    let store = imported(folder.path(), "store", &files);
+    let listed = |filter: SessionFilter| {
+        let rows = store.list(&filter).unwrap();
+        rows.iter().map(|row| row.log.as_ref().unwrap().file_stem().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(SessionFilter::default()), ["stream", "asked"]);
+    assert_eq!(listed(SessionFilter { with_empty: true, ..SessionFilter::default() }).len(), 6);
+    let only = SessionFilter { status: Some(SessionStatus::Empty), ..SessionFilter::default() };
+    assert_eq!(listed(only.clone()).len(), 4);
+    let tokens: u64 = store.list(&only).unwrap().iter().filter_map(|row| row.tokens).map(|it| it.input).sum();
+    assert_eq!(tokens, 900);
+    let FoundSession::One(last) = store.find("last~1").unwrap() else { panic!() };
+    assert_eq!(last.row.title.as_deref(), Some("Warmup for the test."));
+    assert_eq!(store.find("last~2").unwrap(), FoundSession::None);
+}
+
+#[test]
+fn histories_of_an_older_version_are_read_again() {
+    let folder = folder();
+    let path = folder.path().join("sessions.db");
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/databases/version-4.db");
+    fs::copy(kept, &path).unwrap();
+    let file = folder.path().join("history.jsonl");
+    fs::write(&file, turn("s-1", "10:00", "Warmup", 900).replace(r#"chain":false"#, r#"chain":true"#))
+        .unwrap();
+    let connection = Connection::open(&path).unwrap();
+    for (id, title, path) in [("h-1", Some("Warmup"), file.to_str().unwrap()), ("h-2", None, "/gone.jsonl")] {
+        let sql =
+            "INSERT INTO sessions (id, agent, title, status, started) VALUES (?1, 'claude', ?2, 'done', 1)";
+        connection.execute(sql, (id, title)).unwrap();
+        let sql = "INSERT INTO sources (session, path, kind, start, mtime) VALUES (?1, ?2, 'history', 0, 5)";
+        connection.execute(sql, (id, path)).unwrap();
+    }
+    drop(connection);
+    let mut store = Store::open(folder.path()).unwrap();
+    store.catch_up().unwrap();
+    let only = SessionFilter { status: Some(SessionStatus::Empty), ..SessionFilter::default() };
+    let rows = store.list(&only).unwrap();
+    assert_eq!(rows.iter().map(|row| &*row.id).collect::<Vec<_>>(), ["h-2", "h-1"]);
+    assert_eq!(rows[1].tokens.unwrap().input, 900);
+}
+
+#[test]
+fn an_interrupted_stream_is_interrupted_whatever_its_last_line_is() {
+    let folder = folder();
+    let stop = r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user for tool use]"}]},"session_id":"s-1"}"#;
+    let result = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":1,"session_id":"s-1","uuid":"u"}"#;
+    let hook = r#"{"type":"system","subtype":"status","status":null,"session_id":"s-1"}"#;
+    // If there is an outcome, it counts.
+    for (end, status) in [
+        (stop.to_owned(), SessionStatus::Interrupted),
+        (format!("{stop}\n{hook}"), SessionStatus::Interrupted),
+        (format!("{stop}\n{result}"), SessionStatus::Failed),
+    ] {
+        let store = imported(folder.path(), "store", &[("stream", &format!("{LOG}{end}\n"))]);
+        assert_eq!(list(&store)[0].status, status, "{end}");
+    }
 }

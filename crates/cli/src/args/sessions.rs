@@ -40,6 +40,10 @@ pub(crate) struct ListArgs {
     #[arg(short, value_name = "N")]
     pub(crate) number: Option<usize>,
 
+    /// Also those in which nobody asked anything
+    #[arg(long)]
+    pub(crate) all: bool,
+
     /// Only those of this status
     #[arg(long, value_name = "STATUS", value_enum)]
     pub(crate) status: Option<StatusName>,
@@ -68,6 +72,7 @@ pub(crate) enum StatusName {
     Done,
     Failed,
     Interrupted,
+    Empty,
 }
 
 /// `streamfmt sessions show`

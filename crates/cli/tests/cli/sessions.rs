@@ -185,6 +185,46 @@ fn histories_are_imported_once_and_outlive_their_files() {
 }
 
 #[test]
+fn a_history_in_which_nobody_asked_anything_is_listed_only_if_all_are() {
+    let folder = Folder::new();
+    let line = |session: &str, text: &str| {
+        format!(
+            r#"{{"type":"user","sessionId":"{session}","cwd":"/home/dev/shop","uuid":"u-{session}","parentUuid":null,"isSidechain":false,"timestamp":"2026-11-20T10:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#
+        )
+    };
+    folder.write("h/one.jsonl", line("h-1", "Ask"));
+    folder.write("h/two.jsonl", line("h-2", "<command-name>/exit</command-name>"));
+    run(&folder, "sessions import h");
+    let statuses = |options: &str| {
+        let rows = rows(&folder, options);
+        let mut statuses: Vec<_> =
+            rows.iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect();
+        statuses.sort();
+        statuses
+    };
+    assert_eq!(statuses(""), ["done"]);
+    assert_eq!(statuses("--all"), ["done", "empty"]);
+    assert_eq!(statuses("--status empty"), ["empty"]);
+    assert_eq!(details(&folder, "last")["agent_session"], "h-1");
+    let id = rows(&folder, "--status empty")[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(details(&folder, &id)["agent_session"], "h-2");
+}
+
+#[test]
+fn the_title_that_a_person_gives_a_run_comes_before_its_task() {
+    let title = r#"{"type":"system","subtype":"session_title_changed","title":"Cart rounding","session_id":"s-1","uuid":"u-5"}"#;
+    let interrupt = r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]},"session_id":"s-1","uuid":"u-6"}"#;
+    let folder = agents(&[("claude", "cat session title"), ("other", "head -n 2 session; cat stopped")]);
+    folder.write("title", format!("{title}\n"));
+    folder.write("stopped", format!("{interrupt}\n"));
+    run(&folder, "run -- ./claude -p Fix");
+    run(&folder, "run -- ./other -p Fix");
+    let listed = rows(&folder, "");
+    assert_eq!(fields(&listed[0], &["title", "status"]), [Some("First reply."), Some("interrupted")]);
+    assert_eq!(fields(&listed[1], &["title", "status"]), [Some("Cart rounding"), Some("done")]);
+}
+
+#[test]
 fn a_run_and_its_history_are_one_session() {
     let folder = agents(&[("claude", "cat session")]);
     run(&folder, "run -- ./claude -p Fix");

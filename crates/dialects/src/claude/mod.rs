@@ -228,6 +228,8 @@ impl Claude {
         };
         let id = line.str(EnvelopeKey::Session).map(json::Str::decode);
         let cwd = line.str(EnvelopeKey::Cwd).map(json::Str::decode);
+        let is_other = |known: &mut SessionId| id.as_deref().is_some_and(|id| **known != *id);
+        let before = self.known.session.take_if(is_other);
         note(&mut self.known.session, id.as_deref(), &mut news.session);
         note(&mut self.known.cwd, cwd.as_deref(), &mut news.cwd);
         note(&mut self.known.model, model, &mut news.model);
@@ -237,6 +239,11 @@ impl Claude {
         news.agent = Some(Text::own("claude"));
         news.version = line.str(EnvelopeKey::Version).map(Text::from_json);
         let is_new_session = news.session.is_some();
+        if is_new_session {
+            // A fork begins with the lines of its origin. Some versions leave the origin's id in them, others name it beside their own.
+            let origin = line.value.get("forkedFrom").and_then(|origin| origin.get("sessionId")?.str());
+            news.resumes = origin.map(Text::from_json).or_else(|| before.as_deref().map(Text::clean));
+        }
         builder.facts(news);
         if is_new_session || !self.known.announced {
             self.known.announced = true;

@@ -46,6 +46,10 @@ fn prompt(message: Value<'_>) -> Option<Cow<'_, str>> {
     content.decode().or_else(|| content.items().next()?.get("text")?.decode())
 }
 
+fn is_warm_up(line: &ClaudeLine<'_>) -> bool {
+    line.get(EnvelopeKey::Message).and_then(prompt).is_some_and(|prompt| prompt == WARM_UP)
+}
+
 /// The sidechains of a history file.
 pub(super) struct Sidechains {
     /// The most sidechain lines, and the most prompts, that are remembered.
@@ -54,7 +58,8 @@ pub(super) struct Sidechains {
     calls: Map<u64, Id>,
     /// Hash of the prompt of a call that may start a sub-agent → the call.
     prompts: Map<u64, Id>,
-    /// Whether this is a sub-agent's file, so that its lines are the main thread. `None` until the first message.
+    /// Whether this is a sub-agent's file, so that its lines are the main thread. `None` until the first message. An idle agent's file has
+    /// no main thread: nobody asked it anything.
     alone: Option<bool>,
 }
 
@@ -84,7 +89,7 @@ impl Sidechains {
 
     /// Returns the call that a sidechain's line is inside, or `None` in a sub-agent's file.
     pub(super) fn parent(&mut self, line: &ClaudeLine<'_>) -> Option<Id> {
-        if *self.alone.get_or_insert(true) {
+        if *self.alone.get_or_insert_with(|| !is_warm_up(line)) {
             return None;
         }
         let by = |key: Option<Str<'_>>| self.calls.get(&hash(key?.raw())).cloned();

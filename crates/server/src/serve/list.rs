@@ -189,6 +189,7 @@ pub(super) fn badge(status: SessionStatus) -> String {
         SessionStatus::Done => "✓",
         SessionStatus::Failed => "✗",
         SessionStatus::Interrupted => "■",
+        SessionStatus::Empty => "○",
     };
     format!("<span class=\"status {name}\"><span aria-hidden=\"true\">{sign}</span> {name}</span>")
 }

@@ -194,7 +194,7 @@ impl KnownSessions {
         Some(status_now(&self.paths, &*self.side_file(id)?))
     }
 
-    /// All sessions.
+    /// All sessions except empty ones.
     pub(super) fn all(self: &Arc<Self>) -> SessionList {
         // Reading the rows first reports damage to the database, which catching up would repair.
         let StoredSessions { rows: stored, problem, notices, .. } = self.stored();
@@ -207,6 +207,7 @@ impl KnownSessions {
         });
         let mut rows: HashMap<RunId, ServedSession> = stored
             .values()
+            .filter(|row| row.status != SessionStatus::Empty)
             .filter_map(|row| {
                 row.id.parse().ok().map(|id: RunId| (id.clone(), ServedSession::of_row(id, row)))
             })
@@ -251,8 +252,10 @@ impl KnownSessions {
         }
         stored.read = Some(Instant::now());
         let mut notices = Vec::new();
+        // An empty one has a page, too.
+        let filter = SessionFilter { with_empty: true, ..SessionFilter::default() };
         let listed = self.open().and_then(|mut store| {
-            let listed = store.mended(|store| store.list(&SessionFilter::default()));
+            let listed = store.mended(|store| store.list(&filter));
             notices = store.take_notices();
             listed
         });

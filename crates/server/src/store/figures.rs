@@ -1,11 +1,11 @@
 //! The figures of a session, read from its stream with the same decoder and the same totals as everything that is shown.
 
 mod collector;
+mod copies;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -20,6 +20,8 @@ use streamfmt::subagents;
 
 pub use collector::FiguresCollector;
 pub(super) use collector::title_of;
+pub(super) use copies::CountedElsewhere;
+pub use copies::CountedMessages;
 
 use collector::DiscardedText;
 
@@ -42,12 +44,18 @@ pub struct SessionFigures {
     pub resumes: Option<String>,
     /// The folder that the agent worked in.
     pub folder: Option<String>,
-    /// The title that the stream itself suggests.
+    /// The title that a person or the agent gave the session.
+    pub given_title: Option<String>,
+    /// Its title otherwise: the first prompt, else the first sentence of the first reply.
     pub title: Option<String>,
     /// The first time in the stream.
     pub first_at: Option<Timestamp>,
     /// The last time in the stream.
     pub last_at: Option<Timestamp>,
+    /// Whether somebody asked something, or the agent said something.
+    pub was_asked: bool,
+    /// Whether it is a stream, not a history.
+    pub is_stream: bool,
     /// Whether the most recent event was a user interrupt.
     pub was_interrupted: bool,
     /// Its outcome, if the stream reports one.
@@ -66,6 +74,10 @@ pub struct SessionFigures {
     pub counted_from: CountedFrom,
     /// Calls by tool.
     pub calls: BTreeMap<String, u64>,
+    /// The messages, by which a copy of a part of the session is recognised.
+    pub messages: CountedMessages,
+    /// The last message of the copy of another session with which it begins. The other figures leave the copy out.
+    pub copied_to: Option<u64>,
 }
 
 /// The point from which the cost, the API time and the tokens of a stream are counted.
@@ -103,17 +115,17 @@ impl SessionFigures {
     pub fn read(path: &Path, start: u64, size: Option<u64>) -> io::Result<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(start))?;
-        let mut reader = FigureReader::new(None, Vec::new());
+        let mut reader = FigureReader::new(None, CountedElsewhere::default());
         reader.read(file.take(size.unwrap_or(u64::MAX)))?;
         Ok(reader.finish())
     }
 
-    /// Reads the first `size` bytes of a history, or all of it, with the files of its sub-agents beside it. Items with times in
-    /// `elsewhere` aren't counted. Fails if the file can't be read.
-    pub fn read_history(
+    /// Reads the first `size` bytes of a history, or all of it, with the files of its sub-agents beside it. Parts that are counted
+    /// elsewhere aren't counted. Fails if the file can't be read.
+    pub(super) fn read_history(
         path: &Path,
         size: Option<u64>,
-        elsewhere: Vec<RangeInclusive<Timestamp>>,
+        elsewhere: CountedElsewhere,
     ) -> io::Result<Self> {
         let mut reader = FigureReader::new(Some(path), elsewhere);
         reader.read(File::open(path)?.take(size.unwrap_or(u64::MAX)))?;
@@ -123,7 +135,7 @@ impl SessionFigures {
     /// Reads only the first and last part of a history: enough to describe it, but without figures.
     pub fn read_ends(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
-        let mut reader = FigureReader::new(None, Vec::new());
+        let mut reader = FigureReader::new(None, CountedElsewhere::default());
         reader.read((&mut file).take(FIRST))?;
         let size = file.seek(SeekFrom::End(0))?;
         let last = size.saturating_sub(LAST).max(FIRST);
@@ -143,9 +155,13 @@ impl SessionFigures {
             resumes: figures.resumes,
             model: figures.model,
             folder: figures.folder,
+            given_title: figures.given_title,
             title: figures.title,
             first_at: figures.first_at,
             last_at: figures.last_at,
+            was_asked: figures.was_asked,
+            is_stream: figures.is_stream,
+            messages: figures.messages,
             ..Self::default()
         })
     }
@@ -158,7 +174,7 @@ struct FigureReader {
 }
 
 impl FigureReader {
-    fn new(history: Option<&Path>, elsewhere: Vec<RangeInclusive<Timestamp>>) -> Self {
+    fn new(history: Option<&Path>, elsewhere: CountedElsewhere) -> Self {
         let (collector, output) = FiguresCollector::of_file(elsewhere);
         let pipeline = Pipeline::new(Setup {
             dialects: DIALECTS,

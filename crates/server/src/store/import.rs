@@ -1,6 +1,6 @@
 //! Imports sessions that we didn't run: agents' own histories, and streams that were stored elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,9 +13,11 @@ use streamfmt::core::json::Record;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::side_files::{holds_side_files, is_side_file};
 
-use super::figures::{CountedFrom, SessionFigures, SessionOutcome};
+use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
+use super::relatives::Seniority;
 use super::row::{self, SOURCE_COLUMNS, SourceKind, SourceRow};
 use super::runs::{changed, is_gone};
+use super::schema::READ_BEFORE;
 use super::write::{self, SessionEntry};
 use super::{Store, StoreError};
 use crate::run_id::RunId;
@@ -77,10 +79,7 @@ impl Store {
             let Ok(about) = fs::metadata(file) else { continue };
             let known = self.known(file)?;
             let has_log = known.iter().any(|(_, source)| source.kind == SourceKind::Run);
-            let is_same = |source: &SourceRow| {
-                source.size == Some(about.len()) && source.mtime == Some(changed(&about)) && !source.gone
-            };
-            if has_log || known.iter().any(|(_, source)| is_same(source)) {
+            if has_log || known.iter().any(|(_, source)| is_unchanged(source, &about)) {
                 counts.unchanged += 1;
                 continue;
             }
@@ -103,14 +102,59 @@ impl Store {
                     }
                 }
             }
-            waiting.push(file);
+            waiting.push(file.clone());
         }
-        for (done, file) in waiting.iter().enumerate() {
-            each(ImportStep::Reading(done, waiting.len()));
-            self.read_history(file)?;
-        }
+        self.read_histories(waiting, |done, all| each(ImportStep::Reading(done, all)))?;
         self.mark_gone()?;
         Ok(counts)
+    }
+
+    /// Reads the histories again that an older version has read. Those that can't be read are left as they are.
+    pub(super) fn renew_histories(&mut self, each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
+        let fail = self.fail();
+        let files: Vec<PathBuf> = {
+            let sql = "SELECT DISTINCT path FROM sources WHERE kind = 'history' AND mtime = ?1 AND NOT gone";
+            let mut statement = self.connection.prepare(sql).map_err(&fail)?;
+            let paths = statement.query_map([READ_BEFORE], |row| row.get::<_, String>(0)).map_err(&fail)?;
+            paths.map(|path| path.map(PathBuf::from)).collect::<Result<_, _>>().map_err(fail)?
+        };
+        let mut readable = Vec::new();
+        for file in files {
+            if let Ok(beginning) = beginning(&file)
+                && self.still_has(&file, &beginning, &self.known(&file)?)?
+            {
+                readable.push(file);
+            }
+        }
+        self.read_histories(readable, each)
+    }
+
+    /// Reads whole files, those of origins before those of their copies, and reads copies again of which an origin was added. Calls
+    /// `each` with the number of files done and of all files.
+    fn read_histories(
+        &mut self,
+        files: Vec<PathBuf>,
+        mut each: impl FnMut(usize, usize),
+    ) -> Result<(), StoreError> {
+        let mut waiting = BTreeSet::new();
+        for file in files {
+            for (id, _) in self.known(&file)? {
+                waiting.extend(self.seniority(&id)?.map(|seniority| (seniority, id, Some(file.clone()))));
+            }
+        }
+        let (mut done, mut all) = (0, waiting.len());
+        let mut seen = HashSet::new();
+        while let Some((_, id, file)) = waiting.pop_first() {
+            each(done, all);
+            let is_again = file.is_none();
+            done += 1;
+            if !is_again || seen.insert(id.clone()) {
+                for (seniority, copy) in self.read_history(&id, file.as_deref())? {
+                    all += usize::from(waiting.insert((seniority, copy, None)));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the sessions that a file belongs to.
@@ -223,36 +267,55 @@ impl Store {
         Ok(if is_new { Added::New } else { Added::ToKnown })
     }
 
-    /// Reads a whole file, and writes the figures of its sessions from their best sources.
-    fn read_history(&mut self, file: &Path) -> Result<(), StoreError> {
-        for (id, source) in self.known(file)? {
-            // Content that is added while it is read will be read the next time.
-            let about = fs::metadata(file).map_err(|error| StoreError::File(file.to_owned(), error))?;
-            let size = about.len();
-            let sources = self.sources(&id)?;
-            let has_run = sources.iter().any(|source| source.kind == SourceKind::Run);
-            let figures = if has_run { None } else { best(file, size, &sources, &self.runs_of(&id)?) };
-            let fail = self.fail();
-            let transaction = self.connection.transaction().map_err(&fail)?;
-            if let Some(figures) = figures {
-                let started: i64 = transaction
-                    .query_row("SELECT started FROM sessions WHERE id = ?1", [&id], |row| row.get(0))
-                    .map_err(&fail)?;
-                let started = Timestamp::from_nanosecond(started.into()).unwrap_or_default();
-                let labels = BTreeMap::new();
-                let mut entry = entry(&id, started, &figures, &labels);
-                entry.ended = entry.ended.or(Some(modified(&about)));
-                write::session(&transaction, &entry).map_err(&fail)?;
-                write::figures(&transaction, &id, &figures, true).map_err(&fail)?;
-                if let Some(session) = &figures.agent_session {
-                    write::link(&transaction, session).map_err(&fail)?;
-                }
+    /// Reads a whole file of a session, or one that was read before, and writes the session's figures from its best source. Returns the
+    /// copies of the session that must be read again because of its messages.
+    fn read_history(
+        &mut self,
+        id: &str,
+        file: Option<&Path>,
+    ) -> Result<BTreeSet<(Seniority, String)>, StoreError> {
+        let sources = self.sources(id)?;
+        let is_file = |source: &&SourceRow| match file {
+            Some(file) => source.path == file,
+            None => fs::metadata(&source.path).is_ok_and(|about| is_unchanged(source, &about)),
+        };
+        let Some(source) = sources.iter().find(is_file) else { return Ok(BTreeSet::new()) };
+        let file = source.path.as_path();
+        // Content that is added while it is read will be read the next time.
+        let about = fs::metadata(file).map_err(|error| StoreError::File(file.to_owned(), error))?;
+        let size = about.len();
+        let has_run = sources.iter().any(|source| source.kind == SourceKind::Run);
+        let known = self.messages_before(id)?;
+        let before = self.messages(id)?;
+        let elsewhere = CountedElsewhere { times: self.runs_of(id)?, messages: known.all() };
+        let figures = if has_run { None } else { best(file, size, &sources, &elsewhere) };
+        let has_new = figures.as_ref().is_some_and(|figures| {
+            let now = &figures.messages.all;
+            before.is_empty() && !now.is_empty() || !now.starts_with(&before)
+        });
+        let fail = self.fail();
+        let transaction = self.connection.transaction().map_err(&fail)?;
+        if let Some(mut figures) = figures {
+            let started: i64 = transaction
+                .query_row("SELECT started FROM sessions WHERE id = ?1", [id], |row| row.get(0))
+                .map_err(&fail)?;
+            let started = Timestamp::from_nanosecond(started.into()).unwrap_or_default();
+            let own_start = figures.first_at.filter(|_| figures.copied_to.is_some());
+            figures.resumes = figures.resumes.or_else(|| known.origin(figures.copied_to?));
+            let labels = BTreeMap::new();
+            let mut entry = entry(id, own_start.unwrap_or(started), &figures, &labels);
+            entry.ended = entry.ended.or(Some(modified(&about)));
+            write::session(&transaction, &entry).map_err(&fail)?;
+            write::figures(&transaction, id, &figures, true).map_err(&fail)?;
+            if let Some(session) = &figures.agent_session {
+                write::link(&transaction, session).map_err(&fail)?;
             }
-            let read = SourceRow { size: Some(size), mtime: Some(changed(&about)), gone: false, ..source };
-            write::source(&transaction, &id, &read).map_err(&fail)?;
-            transaction.commit().map_err(fail)?;
         }
-        Ok(())
+        let read =
+            SourceRow { size: Some(size), mtime: Some(changed(&about)), gone: false, ..source.clone() };
+        write::source(&transaction, id, &read).map_err(&fail)?;
+        transaction.commit().map_err(fail)?;
+        if has_new { self.copies(id) } else { Ok(BTreeSet::new()) }
     }
 }
 
@@ -272,13 +335,13 @@ fn best(
     file: &Path,
     size: u64,
     sources: &[SourceRow],
-    runs: &[RangeInclusive<Timestamp>],
+    elsewhere: &CountedElsewhere,
 ) -> Option<SessionFigures> {
     let others = sources.iter().filter(|source| source.path != file && !is_gone(&source.path));
     let others = others.map(|source| (source.path.as_path(), None));
     let all = others.chain([(file, Some(size))]);
     let read = all.filter_map(|(path, size)| {
-        let figures = SessionFigures::read_history(path, size, runs.to_vec()).ok()?;
+        let figures = SessionFigures::read_history(path, size, elsewhere.clone()).ok()?;
         let size = size.unwrap_or_else(|| fs::metadata(path).map_or(0, |about| about.len()));
         Some(((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned())), figures))
     });
@@ -307,20 +370,27 @@ fn entry<'a>(
         parent_session: figures.resumes.as_deref(),
         agent: figures.agent.as_deref(),
         model: figures.model.as_deref(),
-        title: figures.title.as_deref(),
+        title: figures.given_title.as_deref().or(figures.title.as_deref()),
         folder: figures.folder.as_deref(),
         command: &[],
         labels,
         status: match figures.outcome {
             _ if figures.was_interrupted => "interrupted",
             Some(SessionOutcome::Error(_)) => "failed",
+            None if !figures.was_asked && !figures.is_stream => "empty",
             _ => "done",
         },
         started,
         ended: figures.last_at,
         exit: None,
         recorder: None,
+        first_message: figures.messages.first,
     }
+}
+
+/// Whether a file is as it was when it was read.
+fn is_unchanged(source: &SourceRow, about: &fs::Metadata) -> bool {
+    source.size == Some(about.len()) && source.mtime == Some(changed(about)) && !source.gone
 }
 
 fn modified(about: &fs::Metadata) -> Timestamp {

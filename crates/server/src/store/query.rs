@@ -12,7 +12,7 @@ use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
 
-/// A filter for sessions. By default, all are listed.
+/// A filter for sessions. By default, all are listed except [`SessionStatus::Empty`].
 #[derive(Clone, Debug, Default)]
 pub struct SessionFilter {
     /// Those of this status.
@@ -23,6 +23,8 @@ pub struct SessionFilter {
     pub folder: Option<PathBuf>,
     /// At most this many, the newest.
     pub most: Option<usize>,
+    /// Also those in which nobody asked anything, if no status is chosen.
+    pub with_empty: bool,
 }
 
 /// The result of searching for a session by name.
@@ -53,14 +55,18 @@ impl Store {
                 break;
             }
             let row = self.checked(row.map_err(&fail)?);
-            if filter.status.is_none_or(|status| status == row.status) {
+            let is_wanted = match filter.status {
+                Some(status) => status == row.status,
+                None => filter.with_empty || row.status != SessionStatus::Empty,
+            };
+            if is_wanted {
                 found.push(row);
             }
         }
         Ok(found)
     }
 
-    /// Finds a session: by its id or the start of it, `last`, or `last~N`, which is `N` before the last.
+    /// Finds a session: by its id or the start of it, `last`, or `last~N`, which is `N` before the last. The last one isn't empty.
     pub fn find(&self, name: &str) -> Result<FoundSession, StoreError> {
         let fail = self.fail();
         let back = match name.strip_prefix("last") {
@@ -71,7 +77,8 @@ impl Store {
         let mut found = Vec::new();
         if let Some(back) = back {
             let sql = format!(
-                "SELECT {COLUMNS} FROM sessions AS s ORDER BY s.started DESC, s.id DESC LIMIT 1 OFFSET ?1"
+                "SELECT {COLUMNS} FROM sessions AS s WHERE s.status <> 'empty' \
+                 ORDER BY s.started DESC, s.id DESC LIMIT 1 OFFSET ?1"
             );
             let row = self.connection.query_row(&sql, [back], row::session).optional().map_err(&fail)?;
             found.extend(row);

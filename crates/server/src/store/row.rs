@@ -112,6 +112,8 @@ pub enum SessionStatus {
     Failed,
     /// Ended by a signal, or its recorder was killed.
     Interrupted,
+    /// An imported history in which nobody asked anything.
+    Empty,
 }
 
 impl SessionStatus {
@@ -123,6 +125,7 @@ impl SessionStatus {
             Self::Done => "done",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",
+            Self::Empty => "empty",
         }
     }
 
@@ -132,6 +135,7 @@ impl SessionStatus {
             "running" => Self::Running,
             "done" => Self::Done,
             "interrupted" => Self::Interrupted,
+            "empty" => Self::Empty,
             _ => Self::Failed,
         }
     }

@@ -67,7 +67,7 @@ impl Store {
         written
     }
 
-    fn write_missing(&mut self, each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
+    fn write_missing(&mut self, mut each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
         let settled = self.settled()?;
         let mut ids = self.side_files();
         ids.retain(|id| settled.get(id.as_str()) != Some(&true));
@@ -76,7 +76,8 @@ impl Store {
             self.write_run(side)?;
         }
         // All rows are written first: in a shared log, a run ends where the next one starts.
-        self.record_all(open, each)
+        self.record_all(open, &mut each)?;
+        self.renew_histories(each)
     }
 
     /// Rewrites the rows of all our runs from side files and logs. Rows whose sources are gone are kept and marked. Calls `each` with the
@@ -271,7 +272,7 @@ impl Store {
             return Ok(());
         }
         let task = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
-        let title = task.or_else(|| figures.title.clone());
+        let title = figures.given_title.clone().or(task).or_else(|| figures.title.clone());
         let folder = side.folder.to_string_lossy();
         let entry = entry(side, *status, title.as_deref(), &folder, Some(figures));
         write::session(&transaction, &entry).map_err(&fail)?;
@@ -321,6 +322,7 @@ fn entry<'a>(
         ended: side.ended,
         exit: side.exit,
         recorder: Some(&side.recorder),
+        first_message: figures.and_then(|figures| figures.messages.first),
     }
 }
 

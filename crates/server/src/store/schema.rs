@@ -7,7 +7,8 @@ use rusqlite_migration::{M, Migrations};
 pub(super) const VERSION: usize = MIGRATIONS.len();
 
 /// The migrations, one for each version.
-const MIGRATIONS: &[M<'static>] = &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE), M::up(RESUMED)];
+const MIGRATIONS: &[M<'static>] =
+    &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE), M::up(RESUMED), M::up(COPIES)];
 
 /// Sessions, and the files that they are read from. Times are nanoseconds since 1970, in UTC.
 const SOURCES: &str = "
@@ -89,6 +90,23 @@ ALTER TABLE sessions DROP COLUMN fresh_model;
 CREATE INDEX sessions_by_parent ON sessions (parent_session) WHERE parent_session IS NOT NULL;
 ALTER TABLE usage ADD COLUMN base INTEGER;
 ";
+
+/// What shows that a session is a copy of another: the first message that it counted, and the hashes of all of them, eight bytes each.
+/// Histories that an older version imported are read again ([`READ_BEFORE`]); without a title and a file, they were empty.
+const COPIES: &str = "
+ALTER TABLE sessions ADD COLUMN first_message INTEGER;
+CREATE INDEX sessions_by_first_message ON sessions (first_message) WHERE first_message IS NOT NULL;
+CREATE TABLE messages (
+    session TEXT NOT NULL PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+    hashes BLOB NOT NULL
+) STRICT;
+UPDATE sessions SET status = 'empty' WHERE status = 'done' AND title IS NULL AND command IS NULL AND response IS NULL
+    AND num_turns IS NULL AND NOT EXISTS (SELECT 1 FROM sources WHERE session = id AND kind = 'run');
+UPDATE sources SET mtime = -1 WHERE kind = 'history' AND mtime IS NOT NULL;
+";
+
+/// The time of the last change of a history that an older version read.
+pub(super) const READ_BEFORE: i64 = -1;
 
 /// Returns the version of a database.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {

@@ -27,6 +27,8 @@ pub(super) struct SessionEntry<'a> {
     pub(super) ended: Option<jiff::Timestamp>,
     pub(super) exit: Option<AgentExit>,
     pub(super) recorder: Option<&'a ProcessMark>,
+    /// The first message that it counted.
+    pub(super) first_message: Option<u64>,
 }
 
 /// Writes a row, or updates it. Figures are left unchanged.
@@ -38,9 +40,10 @@ pub(super) fn session(transaction: &Transaction<'_>, entry: &SessionEntry<'_>) -
         .optional()?;
     transaction.execute(
         "INSERT INTO sessions (id, agent_session, agent, model, title, folder, command, labels, status, started, ended, exit, pid, \
-         pid_start, boot, parent_session) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
+         pid_start, boot, parent_session, first_message) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
          ON CONFLICT (id) DO UPDATE SET agent_session = ?2, agent = ?3, model = ?4, title = ?5, folder = ?6, command = ?7, \
-         labels = ?8, status = ?9, started = ?10, ended = ?11, exit = ?12, pid = ?13, pid_start = ?14, boot = ?15, parent_session = ?16",
+         labels = ?8, status = ?9, started = ?10, ended = ?11, exit = ?12, pid = ?13, pid_start = ?14, boot = ?15, parent_session = ?16, \
+         first_message = ?17",
         params![
             entry.id,
             entry.agent_session,
@@ -58,6 +61,7 @@ pub(super) fn session(transaction: &Transaction<'_>, entry: &SessionEntry<'_>) -
             entry.recorder.and_then(|mark| mark.start).map(u64::cast_signed),
             entry.recorder.and_then(|mark| mark.boot.as_deref()),
             entry.parent_session.filter(|parent| Some(*parent) != entry.agent_session),
+            entry.first_message.map(u64::cast_signed),
         ],
     )?;
     if let Some(before) = before.flatten().filter(|before| Some(before.as_str()) != entry.agent_session) {
@@ -133,6 +137,9 @@ pub(super) fn figures(
     )?;
     transaction.execute("DELETE FROM usage WHERE session = ?1", [session])?;
     transaction.execute("DELETE FROM calls WHERE session = ?1", [session])?;
+    let hashes: Vec<u8> = figures.messages.all.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+    transaction
+        .execute("REPLACE INTO messages (session, hashes) VALUES (?1, ?2)", params![session, hashes])?;
     let base = match from {
         CountedFrom::Start => None,
         CountedFrom::Session(base) | CountedFrom::Either(base) => Some(base),
@@ -418,7 +425,7 @@ fn order_by_clock(runs: &mut Vec<LinkedRun>) {
 /// Copies readable rows from a damaged database. Returns the number of sessions copied.
 pub(super) fn save(old: &Connection, new: &mut Connection) -> usize {
     let mut saved = 0;
-    for table in ["sessions", "sources", "usage", "calls"] {
+    for table in ["sessions", "sources", "usage", "calls", "messages"] {
         let copied = copy(old, new, table).unwrap_or(0);
         if table == "sessions" {
             saved = copied;

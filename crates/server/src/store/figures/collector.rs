@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
 use streamfmt::core::entry::Block;
 use streamfmt::core::event::Usage;
 use streamfmt::core::item::{Content, FactRef, Item, Kind};
@@ -18,6 +17,7 @@ use streamfmt::core::writer::{Order, Wants, Writer};
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::{FormatError, Formatter, Observation, Observer, Verdict, first_sentence};
 
+use super::copies::{CountedElsewhere, MessageCollector};
 use super::{CountedFrom, SessionFigures, SessionOutcome};
 
 /// The longest title, in characters.
@@ -40,12 +40,17 @@ struct Collected {
     figures: SessionFigures,
     /// Whether the times of all items are collected.
     has_times: bool,
-    /// The times in which the session was continued by runs that are counted elsewhere.
-    elsewhere: Vec<RangeInclusive<Timestamp>>,
+    /// The times and messages that are counted for other sessions.
+    elsewhere: CountedElsewhere,
     /// The figures at the start of the current one of these times, if there is one.
     left: Option<SpentSoFar>,
-    /// The figures of these times, which are counted elsewhere.
+    /// The figures of these times, and of a copy.
     spent_elsewhere: SpentSoFar,
+    messages: MessageCollector,
+    /// The agent's own id of the session that started this one as a sub-agent.
+    started_by: Option<String>,
+    /// The tokens of the copy with which the session begins.
+    copied: Option<Usage>,
     /// The beginning of the user's first prompt, and of the first reply.
     prompt: Option<String>,
     reply: Option<String>,
@@ -73,8 +78,8 @@ impl FiguresCollector {
         (collector, Output::Entries { formatters, writer: Box::new(DiscardedText) })
     }
 
-    /// Creates a collector for a file that is read only for its figures, with times. Items with times in `elsewhere` aren't counted.
-    pub(super) fn of_file(elsewhere: Vec<RangeInclusive<Timestamp>>) -> (Self, Output) {
+    /// Creates a collector for a file that is read only for its figures, with times. Parts that are counted elsewhere aren't counted.
+    pub(super) fn of_file(elsewhere: CountedElsewhere) -> (Self, Output) {
         Self::new(Collected { has_times: true, elsewhere, ..Collected::default() })
     }
 
@@ -102,9 +107,10 @@ impl FiguresCollector {
         let mut figures = collected.figures.clone();
         figures.agent = pipeline.report().dialect.as_deref().map(str::to_owned);
         figures.agent_session = named(&facts.session).or_else(|| collected.session.clone());
-        figures.resumes = named(&facts.resumes);
+        figures.resumes = named(&facts.resumes).or_else(|| collected.started_by.clone());
         figures.model = named(&facts.model);
         figures.folder = named(&facts.cwd);
+        figures.given_title = facts.title.as_deref().and_then(title_of);
         let prompt = collected.prompt.as_deref().and_then(title_of);
         figures.title = prompt.or_else(|| collected.reply.as_deref().and_then(title_of_reply));
         let now = SpentSoFar::of(session);
@@ -112,6 +118,14 @@ impl FiguresCollector {
         if let Some(left) = collected.left {
             spent = spent.less(now.less(left));
         }
+        let copied = if collected.messages.is_in_copy { Some(now.usage) } else { collected.copied };
+        if collected.messages.is_in_copy {
+            // Nothing but a copy.
+            spent = SpentSoFar::default();
+        }
+        figures.messages = collected.messages.messages.clone();
+        figures.copied_to = copied.and(collected.messages.copied_to);
+        figures.is_stream = pipeline.report().awaits_outcome;
         figures.num_turns = totals.turns.map(|_| spent.turns);
         figures.duration_ms = totals.duration_ms.map(|_| spent.duration_ms);
         figures.cost_usd = totals.cost_usd.map(|_| spent.cost_usd);
@@ -130,7 +144,11 @@ impl FiguresCollector {
         let dialect = figures.agent.as_deref().and_then(|name| DIALECTS.find(name));
         let counts_on = |name| dialect.is_some_and(|dialect| dialect.cumulative.contains(&name));
         let base = || collected.base.clone();
+        let by_model = |usage| figures.usage.keys().map(|model| (model.clone(), usage)).collect();
         figures.counted_from = match (collected.has_models, collected.is_base_reported) {
+            (false, _) if copied.is_some() => CountedFrom::Session(copied.map(by_model).unwrap_or_default()),
+            // A sub-agent doesn't count what its parent did.
+            (false, _) if facts.resumes.is_none() && collected.started_by.is_some() => CountedFrom::Start,
             (true, true) if collected.base.values().any(|base| *base != Usage::default()) => {
                 CountedFrom::Session(base())
             }
@@ -164,6 +182,10 @@ impl Observer for FiguresCollector {
     fn observe(&self, observation: Observation<'_>, session: &Session) -> Vec<Block> {
         if let Observation::Complete(item) = observation {
             let mut collected = self.collected();
+            let Collected { messages, elsewhere, .. } = &mut *collected;
+            if messages.take(item, session, &elsewhere.messages) {
+                collected.begin_own(session);
+            }
             if !collected.is_elsewhere(item, session) {
                 collected.take(item);
             }
@@ -216,8 +238,8 @@ impl SpentSoFar {
 impl Collected {
     /// Whether an item was added while the session was continued elsewhere. An item without a time belongs with the one before it.
     fn is_elsewhere(&mut self, item: &Item, session: &Session) -> bool {
-        if let Some(at) = item.at().filter(|_| !self.elsewhere.is_empty()) {
-            let is_elsewhere = self.elsewhere.iter().any(|times| times.contains(&at));
+        if let Some(at) = item.at().filter(|_| !self.elsewhere.times.is_empty()) {
+            let is_elsewhere = self.elsewhere.times.iter().any(|times| times.contains(&at));
             match self.left {
                 None if is_elsewhere => self.left = Some(SpentSoFar::of(session)),
                 Some(left) if !is_elsewhere => {
@@ -228,6 +250,16 @@ impl Collected {
             }
         }
         self.left.is_some()
+    }
+
+    /// Leaves out all that has come: it is a copy of another session.
+    fn begin_own(&mut self, session: &Session) {
+        self.copied = Some(session.usage());
+        self.spent_elsewhere = SpentSoFar::of(session);
+        self.left = None;
+        (self.prompt, self.reply, self.last_reply) = (None, None, None);
+        (self.figures.first_at, self.figures.outcome) = (None, None);
+        self.figures.calls.clear();
     }
 
     fn take(&mut self, item: &Item) {
@@ -242,11 +274,14 @@ impl Collected {
             self.session = item.session.as_deref().filter(|id| id.len() <= MAX_NAME).map(str::to_owned);
         }
         match item.kind {
-            Kind::Call => count(&mut figures.calls, item.tool.as_deref().unwrap_or("unknown")),
+            Kind::Call => {
+                figures.was_asked |= item.parent.is_none();
+                count(&mut figures.calls, item.tool.as_deref().unwrap_or("unknown"));
+            }
             Kind::Outcome => self.settle(item),
             _ if item.parent.is_some() => {}
             Kind::Prompt => {
-                figures.was_interrupted = false;
+                (figures.was_interrupted, figures.was_asked) = (false, true);
                 if self.prompt.is_none() {
                     let words = item.fact("words").and_then(FactRef::str).map(|words| cut(&words));
                     let words = words.unwrap_or_else(|| cut(&item.text()));
@@ -255,6 +290,7 @@ impl Collected {
             }
             Kind::Reply => {
                 figures.was_interrupted = false;
+                figures.was_asked = true;
                 if self.reply.is_none() {
                     self.reply = Some(cut(&item.text())).filter(|words| !words.trim().is_empty());
                 }
@@ -262,7 +298,15 @@ impl Collected {
             }
             Kind::Notice => {
                 let event = item.fact("event").and_then(FactRef::str);
-                figures.was_interrupted |= event.is_some_and(|event| event == "interrupt");
+                match event.as_deref() {
+                    Some("interrupt") => figures.was_interrupted = true,
+                    Some("session") if self.started_by.is_none() => {
+                        let parent = item.fact("parent").and_then(FactRef::str);
+                        self.started_by =
+                            parent.filter(|id| id.len() <= MAX_NAME).map(std::borrow::Cow::into_owned);
+                    }
+                    _ => {}
+                }
             }
             _ => {}
         }
