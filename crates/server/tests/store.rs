@@ -84,7 +84,7 @@ fn each_version_of_the_database_becomes_the_newest() {
     let fresh = folder();
     drop(Store::open(fresh.path()).unwrap());
     let fresh = schema(&fresh.path().join("sessions.db"));
-    for version in 1..=4 {
+    for version in 1..=5 {
         let folder = folder();
         let path = folder.path().join("sessions.db");
         let kept =
