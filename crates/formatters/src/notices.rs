@@ -44,7 +44,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     if !context.full && mark != "error" && known.is_some() && IN_FACTS.contains(&&*event) {
         text = Text::EMPTY;
     }
-    if !context.full && &*event == "open-calls" {
+    if &*event == "open-calls" && (!context.full || context.fact("titles").is_some()) {
         text = open_calls(context).unwrap_or(text);
     }
     if !context.full && &*event == "damaged" {
@@ -278,6 +278,12 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
     let ids = context.fact("calls").map(FactRef::list)?;
     let title = |id: &FactRef<'_>| {
         let id = id.text()?;
+        if context.full {
+            return Some(format!("{} {}", &*context.title_part(&id, "name")?, &*id));
+        }
+        if let Some(title) = context.title_part(&id, "title") {
+            return Some(title.into_string());
+        }
         let call = context.session.call(&id.as_str().into())?;
         let mut title = call_view(ItemContext { item: call, ..context })?.title;
         if title.spans().len() == 1 {
@@ -380,6 +386,7 @@ fn dotted<T: Deref<Target = str>>(first: &str, parts: impl IntoIterator<Item = O
 fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
     let text = |name: &str| context.fact(name).and_then(FactRef::words);
     let phrase = match event {
+        "no-outcome" if context.is("interrupted") => "interrupted".to_owned(),
         "no-outcome" => "the stream ended without a result".to_owned(),
         "retry" => {
             let mut phrase = "trying again".to_owned();
@@ -448,7 +455,9 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             dotted(&format!("pull request{number}{action}"), [text("url")])
         }
         "denied" => {
-            let note = [text("tool"), text("reason")].into_iter().flatten().map(Text::into_string);
+            let name = context.text("call").and_then(|call| context.title_part(&call, "name"));
+            let note =
+                [name.or_else(|| text("tool")), text("reason")].into_iter().flatten().map(Text::into_string);
             let note = note.collect::<Vec<_>>().join(" · ");
             if note.is_empty() { "denied".to_owned() } else { format!("denied: {note}") }
         }
@@ -459,6 +468,7 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
         "mode" => format!("permission mode: {}", &*text("mode")?),
         // The agent's text already names the models and the reason.
         "fallback" if !context.full && !context.item.text().is_empty() => return None,
+        "task" if text("from").is_some() => format!("{}:", &*text("from")?),
         "task" if !context.full && reports_state(context) => return None,
         "task" => match text("status") {
             Some(status) => format!("task {}", status.replace('_', " ")),
@@ -486,9 +496,13 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
         "skill" => format!("skill {}", &*text("path")?),
         "attachment" if context.whole && !context.full => text("type")?.replace('_', " "),
         "attachment" => format!("attachment · {}", text("type")?.replace('_', " ")),
-        "teammate" | "session-message" | "channel" | "memory" => {
+        "teammate" | "session-message" | "agent" | "channel" | "coordinator" | "observer" | "message"
+        | "continuation" | "memory" => {
             let what = match event {
                 "session-message" => "another session",
+                "agent" if text("from").is_none() => "another agent",
+                "message" => "message from",
+                "continuation" => "continued automatically",
                 "memory" => "to be remembered",
                 other => other,
             };

@@ -74,7 +74,8 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         }
     }
     for denial in denials.into_iter().filter(|_| context.full) {
-        let tool = denial.text_at("tool").unwrap_or(Text::own("a call"));
+        let name = denial.text_at("call").and_then(|call| context.title_part(&call, "name"));
+        let tool = name.or_else(|| denial.text_at("tool")).unwrap_or(Text::own("a call"));
         lines.push(Line::of("notice.warning", "denied").with("tool.name", tool));
     }
     if context.whole {

@@ -6,7 +6,7 @@ use std::mem;
 use crate::clip::{clip, fold};
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::{Formatter, Observation, PluginFormatter, Presentation, Verdict};
-use crate::item::{Action, Deed, Id, Item, Kind};
+use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind};
 use crate::pipeline::Output;
 use crate::pipeline::titles::{self, CallTitles};
 use crate::profile::Profile;
@@ -163,10 +163,41 @@ impl FormatterChain {
 
     /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
-        self.view_or(item, session, |chain| match chain.standard.format(item, session) {
-            Ok(Verdict::Show(view)) => Some(view),
-            _ => None,
+        self.view_or(item, session, |chain| {
+            let named = chain.naming_calls(item, session);
+            match chain.standard.format(named.as_ref().unwrap_or(item), session) {
+                Ok(Verdict::Show(view)) => Some(view),
+                _ => None,
+            }
         })
+    }
+
+    /// Returns a notice or outcome that names calls together with their titles, if formatters other than the standard one may have made
+    /// these.
+    fn naming_calls(&mut self, item: &Item, session: &Session) -> Option<Item> {
+        if self.formatters.is_empty() || !matches!(item.kind, Kind::Notice | Kind::Outcome) {
+            return None;
+        }
+        let denials = item.fact("denials").map(FactRef::list).unwrap_or_default();
+        let denied = denials.iter().filter_map(|denial| denial.get("call"));
+        let calls = item.fact("calls").map(FactRef::list).unwrap_or_default();
+        let titles = calls.into_iter().chain(item.fact("call")).chain(denied).filter_map(|call| {
+            let call = call.str()?;
+            let id = Id::from(&*call);
+            // A call whose result has come is no longer known, but its title may be remembered.
+            let title = self.titles.of(&id).or_else(|| self.title_of(&id, session))?;
+            let spans = title.spans().take_while(|span| !span.role.name().starts_with("call."));
+            let name: String = spans.map(|span| span.text()).collect();
+            let facts = [("call", &*call), ("title", title.text()), ("name", name.trim())];
+            Some(Fact::Map(facts.map(|(name, text)| (name, Fact::Text(text.to_owned()))).to_vec()))
+        });
+        let titles: Vec<_> = titles.collect();
+        if titles.is_empty() {
+            return None;
+        }
+        let mut named = item.clone();
+        named.data.push(("titles", Fact::List(titles)));
+        Some(named)
     }
 
     /// Like [`Self::view`], with another last formatter than the standard one.
