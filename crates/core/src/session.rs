@@ -122,7 +122,7 @@ pub struct Session {
     unrepeated: VecDeque<u64>,
     /// The session, model, folder and mode at the last `session` notice.
     announced: Option<[Option<Text>; 4]>,
-    /// Whether the user has interrupted the run, and no outcome, reply or call has come since.
+    /// Whether the user has interrupted the run, and no outcome, prompt, reply or call has come since.
     was_interrupted: bool,
 }
 
@@ -149,7 +149,7 @@ impl Session {
         self.last_counted
     }
 
-    /// Whether the user has interrupted the run, and no outcome, reply or call has come since.
+    /// Whether the user has interrupted the run, and no outcome, prompt, reply or call has come since.
     pub fn was_interrupted(&self) -> bool {
         self.was_interrupted
     }
@@ -460,6 +460,10 @@ impl Session {
                 let known = known.and_then(|known| self.unrepeated.remove(known));
                 mark_repeated(&mut item, known.is_some() || self.was_last_reply(None, text_hash));
                 self.counts.settle(&mut item);
+            }
+            Kind::Prompt if parent.is_none() => self.was_interrupted = false,
+            Kind::Result if item.fact("stopped").and_then(FactRef::str).as_deref() == Some("interrupted") => {
+                self.was_interrupted = true;
             }
             Kind::Result if item.action() == Some(Action::Delegate) => {
                 let answer = fact_hash(&item, "answer").unwrap_or_else(|| trimmed_text(&item).hash);

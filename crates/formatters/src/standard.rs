@@ -131,7 +131,12 @@ impl ItemContext<'_> {
     fn text_view(self, role: &'static str, mark: Option<&'static str>) -> Option<View> {
         let mut body = Vec::new();
         let short = self.text("words").filter(|_| !self.full);
-        let text = short.unwrap_or_else(|| self.item.clean_text());
+        let mut text = short.unwrap_or_else(|| self.item.clean_text());
+        // A reply that continues one that was cut may begin with the blank between them. Four would begin a block of code.
+        let blanks = text.len() - text.trim_start_matches(' ').len();
+        if !self.full && (1..4).contains(&blanks) {
+            text = text.without_start(blanks);
+        }
         if !text.trim().is_empty() {
             body.push(Block::prose(role, text));
         }

@@ -239,6 +239,15 @@ fn a_stream_that_stops_before_its_result_is_an_error_and_a_history_is_not() {
         assert!(folder.pipe(options, &cut).expect(0, "").stdout.ends_with(shown), "{options}");
     }
     folder.pipe("--fail", &cut).expect(1, "");
+    // Whatever line is last, a run that the user interrupted reads so.
+    let interrupt = r#"{"type":"user","session_id":"s","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}}"#;
+    let idle = r#"{"type":"system","subtype":"session_state_changed","state":"idle","session_id":"s"}"#;
+    let interrupted = format!("{cut}{interrupt}\n{idle}\n");
+    for options in ["", "--profile quiet", "--profile full"] {
+        let shown = folder.pipe(options, &interrupted).expect(0, "").stdout;
+        assert!(shown.ends_with("✗ interrupted\n") && !shown.contains("without a result"), "{shown}");
+    }
+    folder.pipe("--fail", &interrupted).expect(1, "");
     let history = cut.replace("\"session_id\":", "\"sessionId\":");
     let shown = folder.pipe("--fail", &history).expect(0, "").stdout;
     assert!(shown.contains("First reply.") && !shown.contains('✗'), "{shown}");

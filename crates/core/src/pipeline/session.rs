@@ -83,6 +83,9 @@ impl SessionStage {
         if self.requires_outcome && self.main().report.lacks_outcome() {
             let mut notice = Item::warning("no-outcome", "no-outcome", lines);
             notice.error = true;
+            if self.session.was_interrupted() {
+                notice.data.push(("interrupted", Fact::Bool(true)));
+            }
             self.apply(Step::put(notice, None), out);
         }
         self.each(out, FormatStage::end);

@@ -4,7 +4,7 @@ use streamfmt_core::item::Item;
 use streamfmt_core::text::Text;
 
 /// The beginning of the frame above a sub-agent's report. Notes above it are the program's, too.
-const REPORT: &str = "[Subagent hand-back]";
+pub(super) const REPORT: &str = "[Subagent hand-back]";
 /// The end of that frame. All lines of the report are indented by two blanks, so they can't be mistaken for lines of the frame.
 const REPORT_BEGINS: &str = "The report follows:\n";
 /// The line below the report: the sub-agent's id, and how to resume it.

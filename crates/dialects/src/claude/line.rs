@@ -146,6 +146,10 @@ pub(super) enum EnvelopeKey {
     Version,
     Supersedes,
     BlockIndex,
+    Origin,
+    PromptSource,
+    RowSource,
+    HookText,
     /// Kept as [`EnvelopeKey::Session`].
     HistorySession,
     Sidechain,
@@ -168,7 +172,7 @@ static NAMES: LazyLock<NameTable<EnvelopeKey>> = NameTable::lazy(|| {
 });
 
 /// The fields of message lines that are used.
-const FIELDS: [(&str, EnvelopeKey); 27] = [
+const FIELDS: [(&str, EnvelopeKey); 31] = [
     ("type", EnvelopeKey::Type),
     ("subtype", EnvelopeKey::Subtype),
     ("session_id", EnvelopeKey::Session),
@@ -188,6 +192,10 @@ const FIELDS: [(&str, EnvelopeKey); 27] = [
     ("supersedes", EnvelopeKey::Supersedes),
     ("supersedesUuids", EnvelopeKey::Supersedes),
     ("apiBlockIndex", EnvelopeKey::BlockIndex),
+    ("origin", EnvelopeKey::Origin),
+    ("promptSource", EnvelopeKey::PromptSource),
+    ("rowSource", EnvelopeKey::RowSource),
+    ("hookText", EnvelopeKey::HookText),
     ("isSidechain", EnvelopeKey::Sidechain),
     ("isMeta", EnvelopeKey::Synthetic),
     ("isSynthetic", EnvelopeKey::Synthetic),
@@ -201,10 +209,10 @@ const FIELDS: [(&str, EnvelopeKey); 27] = [
 /// The other known fields.
 const BESIDE: &str = "agent_id apiError apiErrorStatus apiErrorType api_error_status api_error_type \
      api_message_id attributionAgent attributionMcpServer attributionMcpTool attributionSkill effort \
-     entrypoint error failedResponseHadNoToolCall gitBranch holdsPersonsWords imagePasteIds \
+     entrypoint error failedResponseHadNoToolCall gitBranch hookTextLead holdsPersonsWords imagePasteIds \
      interruptedMessageId isReplay isVisibleInTranscriptOnly local_command_outcome local_command_run \
-     local_command_source logicalParentUuid madeBy mcpCallNotReadOnly mcpMeta origin perTurnEffort \
-     permissionDecision permissionMode promptCacheRequested promptId promptSource queueSkipAttachments \
+     local_command_source logicalParentUuid madeBy mcpCallNotReadOnly mcpMeta perTurnEffort \
+     permissionDecision permissionMode promptCacheRequested promptId queueSkipAttachments \
      refusedMessageId refused_message_id refusingModel requestId requestRef request_id requestedModel \
      sandboxed serverClassifierRequest slug sourceToolAssistantUUID sourceToolUseID subagent_type \
      task_description thinkingDisplay thinkingDurationMs thinkingMetadata thinking_display \

@@ -3,24 +3,23 @@
 //! Each content block becomes an item. An API message of several blocks comes as several lines with
 //! one id and no block index (except in the newest history files), so blocks are counted in order.
 
-use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
 
 use crate::calls::CallState;
 use crate::fact;
-use crate::facts::{echoed, image, leveled, minor, nodes, result_content, string};
+use crate::facts::{leveled, minor, nodes, result_content, string};
 use crate::tool::{add_server, mcp};
 use streamfmt_core::event::{Event, Facts, Usage};
 use streamfmt_core::hash::hash;
 use streamfmt_core::item::{Action, Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
 use streamfmt_core::json::{self, Str, Value};
-use streamfmt_core::text::Text;
 
+use super::author::Author;
 use super::block::{ContentBlock, ContentBlockFields, is_blank};
 use super::line::{ClaudeLine, EnvelopeKey, FieldNode};
-use super::marker::{Marked, UserString};
 use super::partial::WholeBlock;
+use super::said::Said;
 use super::{Claude, ClaudeItemBuilder, marker, result_facts, tools, wrapped};
 
 /// The model in messages that the program writes itself.
@@ -33,6 +32,7 @@ pub(super) struct Message {
     model: FieldNode,
     content: FieldNode,
     usage: FieldNode,
+    stop: FieldNode,
     /// The fields of the first block: most lines have only one block.
     first: ContentBlockFields,
 }
@@ -45,6 +45,7 @@ impl Message {
             b"id" => found.id = FieldNode::of(value),
             b"model" => found.model = FieldNode::of(value),
             b"usage" => found.usage = FieldNode::of(value),
+            b"stop_reason" => found.stop = FieldNode::of(value),
             b"content" => found.content = FieldNode::of(value),
             _ => {}
         });
@@ -69,7 +70,7 @@ impl Claude {
         let message = &envelope.inside;
         let id = message.id.str(value).map(Str::decode).filter(|id| !id.is_empty());
         let model = message.model.str(value).map(Str::decode);
-        let is_synthetic = builder.line.envelope.flags.is_api_error || model.as_deref() == Some(SYNTHETIC);
+        let is_synthetic = is_synthetic(&builder.line);
         if !is_synthetic {
             self.history_facts(builder, model.as_deref());
         }
@@ -80,6 +81,17 @@ impl Claude {
             if std::mem::replace(&mut self.counted, counted) != counted {
                 let usage = TokenCounts::used(usage).usage();
                 builder.emit(Event::Usage { message: id.clone(), usage });
+            }
+        }
+        if builder.parent.is_none() {
+            self.hook_words.clear();
+            let hash = id.as_ref().map(Id::hash);
+            if self.cut.is_some_and(|cut| Some(cut) != hash) && self.cut.take().is_some() && !is_synthetic {
+                let notice = builder.notice("continuation", Content::Own(marker::LIMIT_REACHED.to_owned()));
+                builder.put(notice);
+            }
+            if message.stop.str(value).is_some_and(|reason| reason.is("max_tokens")) {
+                self.cut = hash;
             }
         }
         if let Some(id) = &id {
@@ -273,68 +285,33 @@ impl Claude {
             return builder.bookkeeping("replay");
         }
         let first = builder.out.len();
+        let has_command = self.command.is_some();
+        let mut said = Said::by(Author::of_line(&builder.line), &builder.line);
         match body.kind() {
-            json::ValueKind::String => self.user_string(builder, body),
+            json::ValueKind::String => self.say(builder, &mut said, body),
             json::ValueKind::Array => {
                 for (value, known) in message.blocks(body) {
                     let block = ContentBlock::known(value, known);
                     let kind = block.kind().map(Str::decode).unwrap_or_default();
-                    match &*kind {
-                        "tool_result" => self.result_of(builder, block),
-                        "text" | "" => match block.text() {
-                            Some(text) if text.kind() == json::ValueKind::String => {
-                                self.user_string(builder, text);
-                            }
-                            Some(text) if text.is_null() => {}
-                            _ => builder.unknown("user/text".into(), block.value),
-                        },
-                        "image" | "document" => put_picture(builder, block.value),
-                        _ if kind.ends_with("_tool_result") => self.result_of(builder, block),
-                        _ => builder.unknown(format!("user/{}", type_name(&kind)), block.value),
+                    if kind.ends_with("tool_result") {
+                        self.result_of(builder, block);
+                    } else {
+                        self.say_block(builder, &mut said, block, &kind);
                     }
                 }
             }
             _ => return builder.unknown("user".into(), builder.line.value),
         }
-        count_if_empty(first, builder.out);
+        said.put(builder);
+        if self.command.is_some() == has_command {
+            count_if_empty(first, builder.out);
+        }
         let is_result = |event: &Event| matches!(event, Event::Put(item) if item.kind == Kind::Result);
         let alone = builder.line.get(EnvelopeKey::Structured).filter(|value| !value.is_null());
         if let Some(alone) = alone.filter(|_| !builder.out[first..].iter().any(is_result)) {
             // The result's block is missing or malformed.
             builder.unknown("user/tool_use_result".into(), alone);
         }
-    }
-
-    /// Decodes a string of a user line: a prompt of the user, a sub-agent's task, or a message of the program.
-    fn user_string(&mut self, builder: &mut ClaudeItemBuilder<'_>, text: Value<'_>) {
-        let content = Content::Node(text.node());
-        let string = text.decode().unwrap_or_default();
-        let item = match marker::read(&string) {
-            UserString::Notice(marked) => {
-                if let Some(folder) = marker::skill_folder(&string) {
-                    builder.facts(Facts { skill: Some(Text::clean(folder)), ..Facts::default() });
-                }
-                // If the task's call still awaits its result, that will report the same.
-                let is_awaited =
-                    marker::tag(&string, "tool-use-id").is_some_and(|id| self.calls.awaits(&Id::from(id)));
-                let notice = marked_notice(builder, marked, content);
-                if is_awaited && notice.fact("minor").is_none() { echoed(notice) } else { notice }
-            }
-            UserString::Prompt(_) if builder.line.envelope.flags.is_summary => {
-                return builder.put_minor("summary", content, |_| {});
-            }
-            UserString::Prompt(_) if builder.line.envelope.flags.is_synthetic => {
-                return builder.put_minor("synthetic", content, |_| {});
-            }
-            UserString::Prompt(_) if string.trim().is_empty() => return,
-            UserString::Prompt(words) => {
-                let mut prompt = builder.unnamed_item(Kind::Prompt);
-                prompt.text = content;
-                prompt.data.extend(words.map(|words| ("words", Fact::Text(words.into_owned()))));
-                prompt
-            }
-        };
-        builder.put(item);
     }
 
     /// Decodes a `tool_result` block, with the structured result beside the message.
@@ -388,7 +365,13 @@ impl Claude {
             item.text = Content::Node(code.node());
         }
         if let Some(structured) = structured {
-            result_facts::result_facts(&mut item, structured);
+            let has_more = result_facts::result_facts(&mut item, structured);
+            let is_known = item.tool.as_deref().is_some_and(|tool| tools::find(tool).is_some());
+            if has_more && !is_known {
+                item.data.push(("structured", Fact::Node(structured.node())));
+                let tool = item.tool.as_deref().unwrap_or("?");
+                builder.emit(Event::Unknown(format!("tool_use_result of {tool}")));
+            }
             let is_silent = matches!(item.text, Content::None) && item.fact("images").is_none();
             let is_strange = stray.is_some() || structured.kind() == json::ValueKind::String;
             if is_silent && is_strange && item.fact("structured").is_none() {
@@ -401,32 +384,14 @@ impl Claude {
             let denied = wrapped::denial(builder.line.value, item.call.as_ref());
             item.data.extend(denied.map(|denied| ("denied", denied)));
         }
-        if let Some(path) = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text)
-        {
+        let planned = item.fact("path").filter(|_| item.fact("plan").is_some()).and_then(FactRef::text);
+        if let Some(path) = planned.or_else(|| wrapped::plan_file(&item)) {
             builder.facts(Facts { plan_file: Some(path), ..Facts::default() });
         }
         let plan = task_list(builder, &item);
         builder.put(item);
         builder.out.extend(plan.map(|plan| Event::Put(Box::new(plan))));
     }
-}
-
-/// Returns the notice for a user string that the program wrote.
-pub(super) fn marked_notice(builder: &mut ClaudeItemBuilder<'_>, marked: Marked<'_>, text: Content) -> Item {
-    let mut notice = builder.notice(marked.event, text);
-    let path = marker::skill_folder(&notice.text()).map(str::to_owned);
-    let facts = [
-        ("words", marked.words.map(Cow::into_owned)),
-        ("from", marked.from.map(str::to_owned)),
-        ("path", path),
-        ("status", marked.status.map(str::to_owned)),
-    ];
-    notice.data.extend(facts.into_iter().filter_map(|(name, text)| Some((name, Fact::Text(text?)))));
-    if marked.failed || marked.event == "interrupt" {
-        notice = leveled(notice, "warning");
-    }
-    let notice = echo(notice);
-    if marked.minor { minor(notice) } else { notice }
 }
 
 /// The beginning of a message that the conversation was compacted. Another notice reports the same with figures.
@@ -454,6 +419,12 @@ pub(super) fn echo(mut notice: Item) -> Item {
     notice
 }
 
+/// Whether the program wrote a message in the model's role.
+pub(super) fn is_synthetic(line: &ClaudeLine<'_>) -> bool {
+    let model = line.envelope.inside.model.str(line.value);
+    line.envelope.flags.is_api_error || model.is_some_and(|model| model.is(SYNTHETIC))
+}
+
 /// Returns the notice for a message that the program wrote in the model's role.
 fn synthetic(builder: &mut ClaudeItemBuilder<'_>, text: Content) -> Item {
     let is_error = builder.line.envelope.flags.is_api_error
@@ -474,19 +445,8 @@ fn model_of(end: Value<'_>) -> Option<Value<'_>> {
 }
 
 /// Returns the type of a block, or `?` if it has none.
-fn type_name(kind: &str) -> &str {
+pub(super) fn type_name(kind: &str) -> &str {
     if kind.is_empty() { "?" } else { kind }
-}
-
-/// Emits the item for an image or document in a prompt.
-fn put_picture(builder: &mut ClaudeItemBuilder<'_>, block: Value<'_>) {
-    let add_image = |item: &mut Item| item.data.push(("images", Fact::List(vec![image(block)])));
-    if builder.line.envelope.flags.is_synthetic {
-        return builder.put_minor("attachment", Content::None, add_image);
-    }
-    let mut prompt = builder.unnamed_item(Kind::Prompt);
-    add_image(&mut prompt);
-    builder.put(prompt);
 }
 
 /// Counts a message as empty if no events were emitted since there were `first`.

@@ -3,12 +3,14 @@
 //!
 //! The format is known from recordings of the real program. Its pitfalls are described where
 //! they are handled: [`message`] for complete messages, [`partial`] for streamed ones,
-//! [`system`] for reports of the program, [`marker`] for strings that the program wrote.
+//! [`system`] for reports of the program, [`said`] for what is said in the user's role, [`author`] and [`marker`] for who says it.
 
+mod author;
 mod block;
 mod edit;
 mod for_the_model;
 mod histories;
+mod hook_words;
 mod items_by_line;
 mod known_lines;
 mod launch;
@@ -18,6 +20,7 @@ mod message;
 mod outcome;
 mod partial;
 mod result_facts;
+mod said;
 mod sidechain;
 mod spent;
 mod system;
@@ -44,11 +47,11 @@ pub(super) use launch::LAUNCH;
 pub(super) use line::Envelope;
 pub(super) use sidechain::SIDE_FILES;
 
+use hook_words::HookWords;
 use items_by_line::ItemsByLine;
 use known_lines::{COUNTED, IN_FULL};
 use line::{ClaudeLine, EnvelopeKey};
-use marker::UserString;
-use message::{echo, marked_notice};
+use message::echo;
 use partial::Threads;
 use sidechain::Sidechains;
 use spent::Spent;
@@ -105,6 +108,11 @@ pub(super) struct Claude {
     /// The counters of the outcomes so far.
     spent: Spent,
     tasks: BackgroundTasks,
+    /// The last command of the user, until it is known whether the agent gets it.
+    command: Option<Box<Item>>,
+    hook_words: HookWords,
+    /// The hash of the last message's id if it was cut at the limit of the model's output, and nothing says so yet.
+    cut: Option<u64>,
 }
 
 impl Claude {
@@ -122,6 +130,9 @@ impl Claude {
             totals: None,
             spent: Spent::default(),
             tasks: BackgroundTasks::default(),
+            command: None,
+            hook_words: HookWords::default(),
+            cut: None,
         }
     }
 }
@@ -160,6 +171,10 @@ impl Decoder for Claude {
         let first = out.len();
         let mut builder = ItemBuilder::new(input, line, parent, session, out);
         builder.at = line.get(EnvelopeKey::Timestamp).map(Value::node);
+        let first = builder.out.len();
+        if self.command.is_some() {
+            self.settle_command(&kind, &mut builder);
+        }
         match &*kind {
             "assistant" => self.assistant(&mut builder),
             "user" => self.user(&mut builder),
@@ -167,6 +182,9 @@ impl Decoder for Claude {
             "result" => self.outcome(&mut builder),
             "system" => self.system(&mut builder),
             _ => self.other(&kind, &mut builder),
+        }
+        if matches!(&*kind, "user" | "attachment" | "system") {
+            self.hook_words.mark_repeated(&mut builder.out[first..]);
         }
         if matches!(&*kind, "assistant" | "user" | "stream_event") {
             for key in envelope.unknown(input.value) {
@@ -181,6 +199,7 @@ impl Decoder for Claude {
     }
 
     fn end(&mut self, out: &mut Vec<Event>) {
+        self.put_command(false, out);
         self.threads.end(out);
         out.extend(self.totals.take().map(|totals| Event::Put(Box::new(totals))));
     }
@@ -349,28 +368,8 @@ impl Claude {
         let value = builder.line.value;
         let attachment = value.get("attachment").unwrap_or(value);
         let kind = attachment.get("type").and_then(Value::decode).unwrap_or_default();
-        if kind == "queued_command" {
-            let is_prompt =
-                attachment.get("commandMode").and_then(Value::str).is_none_or(|mode| mode.is("prompt"));
-            let prompt = attachment.get("prompt");
-            let parts = || {
-                let parts = prompt.into_iter().flat_map(Value::items);
-                parts.filter_map(|part| part.get("text")?.decode()).collect::<Vec<_>>().join("\n").into()
-            };
-            let text = prompt.and_then(Value::decode).unwrap_or_else(parts);
-            // Distinguish program text from the user's by content: some versions don't record the origin.
-            if let UserString::Notice(marked) = marker::read(&text) {
-                let notice = marked_notice(builder, marked, content(attachment, "prompt"));
-                return builder.put(notice);
-            }
-            if is_prompt && !text.trim().is_empty() {
-                let mut prompt = builder.unnamed_item(Kind::Prompt);
-                prompt.text = match content(attachment, "prompt") {
-                    Content::None => Content::Own(text.into_owned()),
-                    text => text,
-                };
-                return builder.put(prompt);
-            }
+        if kind == "queued_command" && self.queued(builder, attachment) {
+            return;
         }
         if kind == "max_turns_reached" {
             let most = attachment.get("maxTurns").and_then(Value::int);

@@ -98,27 +98,28 @@ static FILE: LazyLock<PartTable> = LazyLock::new(|| {
     ])
 });
 
-/// Adds the facts of a structured result to its item.
-pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
+/// Adds the facts of a structured result to its item. Returns whether it has fields that make no fact.
+pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) -> bool {
     let (kind, action) = (structured.kind(), item.action());
     if action == Some(Action::Mcp) || kind == ValueKind::Array {
         // A server may put anything there, so keys don't have our meanings.
         if kind != ValueKind::String {
             item.data.push(("structured", Fact::Node(structured.node())));
         }
-        return;
+        return false;
     }
     if kind != ValueKind::Object {
-        return;
+        return false;
     }
     let table = if action == Some(Action::Delegate) { &DELEGATE } else { &RESULT };
     let [mut file, mut results, mut diff] = [None; 3];
-    let mut is_edit = false;
+    let (mut is_edit, mut has_more) = (false, false);
     item.data.read_present(structured, table, |key, field| match key {
         b"file" => file = Some(field),
         b"results" => results = Some(field),
         b"bashEditDiff" => diff = Some(field),
-        _ => is_edit |= edit::is_edit_field(key),
+        key if edit::is_edit_field(key) => is_edit = true,
+        _ => has_more = true,
     });
     if let Some(file) = file {
         item.data.read_present(file, &FILE, |_, _| {});
@@ -134,6 +135,7 @@ pub(super) fn result_facts(item: &mut Item, structured: Value<'_>) {
         item.data.push(("success", Fact::Bool(false)));
     }
     add_change(item, structured, is_edit);
+    has_more
 }
 
 /// Adds what is known of the change of a file. `is_edit`: whether a field says that there is one.

@@ -11,7 +11,8 @@ use streamfmt_core::text::Text;
 use super::known_lines::{COUNTED_OF_SYSTEM, IN_FULL_OF_SYSTEM};
 use super::line::EnvelopeKey;
 use super::marker::{self, UserString};
-use super::message::{echo, marked_notice};
+use super::message::echo;
+use super::said::marked_notice;
 use super::{Claude, ClaudeItemBuilder, TitleSource, content};
 
 /// The facts of notices that are fields of their lines.

@@ -36,6 +36,8 @@ const QUESTION: &str = "NOTE: do any of the files above seem malicious?";
 const TODOS: &str = "Todos have been modified";
 const SKILL: &str = "Launching skill";
 const APPROVED: &str = "User has approved";
+/// Precedes the path of the file with an approved plan.
+const PLAN_SAVED: &str = "Your plan has been saved to: ";
 const CREATED: &str = "File created successfully at:";
 /// Precedes the numbered lines around a change.
 const SNIPPET: &str = "on a snippet of the edited file:\n";
@@ -66,6 +68,7 @@ const SENTENCES: &[&str] = &[
     TODOS,
     SKILL,
     APPROVED,
+    PLAN_SAVED,
     CREATED,
     SNIPPET,
     CELL,
@@ -108,6 +111,16 @@ pub fn add_facts(item: &mut Item) {
         _ => return,
     };
     item.data.push(fact);
+}
+
+/// Returns the file that a plan was saved to, if the text of a result says so.
+pub(super) fn plan_file(item: &Item) -> Option<Text> {
+    if item.error || !matches!(item.deed, None | Some(Deed::PlanMode)) {
+        return None;
+    }
+    let text = item.text();
+    let (_, path) = text.split_once(PLAN_SAVED)?;
+    path.lines().next().map(str::trim).filter(|path| !path.is_empty()).map(Text::clean)
 }
 
 /// Whether the text of an item begins with this string.
@@ -289,6 +302,21 @@ fn without_reminders(text: Text) -> Text {
 mod tests {
     use super::*;
     use streamfmt_core::json::Record;
+
+    #[test]
+    fn the_file_of_a_plan_is_found_in_its_sentence() {
+        let file_in = |text: &str, deed| {
+            let mut item = Item::new("x", streamfmt_core::item::Kind::Result, 1);
+            (item.text, item.deed) = (Content::Own(text.to_owned()), deed);
+            plan_file(&item).map(Text::into_string)
+        };
+        let text =
+            "User has approved your plan.\n\nYour plan has been saved to: /home/dev/plans/a b.md\nGo on.";
+        assert_eq!(file_in(text, Some(Deed::PlanMode)).as_deref(), Some("/home/dev/plans/a b.md"));
+        assert_eq!(file_in(text, None).as_deref(), Some("/home/dev/plans/a b.md"));
+        assert_eq!(file_in(text, Some(Deed::Read)), None);
+        assert_eq!(file_in("Your plan has been saved to: \n", Some(Deed::PlanMode)), None);
+    }
 
     #[test]
     fn a_decision_is_found_among_the_first_rows() {
