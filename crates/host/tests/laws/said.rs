@@ -17,6 +17,19 @@ pub(crate) struct Said {
     /// Without the blanks around it.
     pub(crate) text: String,
     pub(crate) error: bool,
+    /// The change of a file that a result reports. Streams of old versions don't.
+    pub(crate) change: BTreeMap<&'static str, Value>,
+}
+
+/// The facts of a file's change.
+const CHANGE: [&str; 3] = ["patch", "original", "modified"];
+
+impl Said {
+    /// Whether `other` says the same, and every fact of the change that this has.
+    pub(crate) fn is_said_by(&self, other: &Self) -> bool {
+        let has_change = self.change.iter().all(|(name, value)| other.change.get(name) == Some(value));
+        has_change && *self == Self { change: self.change.clone(), ..other.clone() }
+    }
 }
 
 /// What came out as items.
@@ -34,6 +47,7 @@ fn came_item(item: &Value) -> Said {
         input: (kind == "call").then(|| item.get("input").map(Value::to_string)).flatten(),
         text: string(item, "text").unwrap_or_default().trim().to_owned(),
         error: item["error"] == true,
+        change: CHANGE.into_iter().filter_map(|name| Some((name, item["data"].get(name)?.clone()))).collect(),
         kind,
     }
 }
@@ -53,6 +67,7 @@ pub(crate) fn live(events: &[Value]) -> Vec<Said> {
             input: None,
             text: String::new(),
             error: false,
+            change: BTreeMap::new(),
         };
         let is_made = event["message"]["model"] == "<synthetic>" || event["isApiErrorMessage"] == true;
         for block in blocks(event) {
@@ -102,7 +117,7 @@ pub(crate) fn comparable(came: Vec<Said>, events: &[Value]) -> Vec<Said> {
         "call" | "result" => !server.contains(&said.call),
         _ => false,
     };
-    came.into_iter().filter(is_ours).collect()
+    came.into_iter().filter(is_ours).map(|said| Said { change: BTreeMap::new(), ..said }).collect()
 }
 
 /// The same by kind and parent: between those the order may differ.
