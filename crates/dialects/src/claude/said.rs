@@ -271,10 +271,9 @@ fn command_text(line: &ClaudeLine<'_>) -> Option<bool> {
 /// Whether an author may have written such a string. If not, it is a text like any other.
 fn is_credible(author: &Author, marked: &Marked<'_>) -> bool {
     match (author, marked.class) {
-        (Author::Unknown, _) | (_, MarkClass::Note) => true,
+        (Author::Unknown, _) | (_, MarkClass::Note) | (Author::Other(_), MarkClass::Message) => true,
         // An interrupt is reported in the user's name.
         (Author::Person, class) => class == MarkClass::Act || marked.event == "interrupt",
-        (Author::Other(_), MarkClass::Message) => true,
         (Author::Other(sender), _) => sender.event == marked.event || sender.event == "message",
     }
 }
