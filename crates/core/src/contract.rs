@@ -202,12 +202,10 @@ impl<'a> From<&'a Entry> for EntryLine<'a> {
 
 impl From<EntryLine<'_>> for Entry {
     fn from(line: EntryLine<'_>) -> Self {
+        let view = View { mark: line.mark, body: line.body.into_owned(), ..View::default() };
         Self {
-            id: line.id.into_owned(),
-            in_agent: false,
             parent: line.parent.map(Cow::into_owned),
             place: line.place,
-            kind: line.kind,
             tool: line.tool.map(Cow::into_owned),
             action: line.action,
             status: line.status,
@@ -217,8 +215,7 @@ impl From<EntryLine<'_>> for Entry {
             level: line.level,
             call: line.call.map(Cow::into_owned),
             figures: line.figures,
-            view: View { mark: line.mark, body: line.body.into_owned(), ..View::default() }
-                .retitled(line.title.into_owned()),
+            ..Self::new(line.id.into_owned(), line.kind, view.retitled(line.title.into_owned()))
         }
     }
 }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Usage;
-use crate::item::{Action, Id, Kind, Status};
+use crate::item::{Action, AnswerClaim, Id, Kind, Status, TurnStep};
 use crate::text::Text;
 
 pub use crate::item::Picture;
@@ -130,6 +130,10 @@ pub struct Entry {
     pub call: Option<Id>,
     /// The figures of the run up to this entry, for writers that want them ([`crate::writer::Wants::figures`]).
     pub figures: Option<Figures>,
+    /// What it means for the answer of its turn.
+    pub step: TurnStep,
+    /// The answer that it contains, as a reply: on a call or an outcome, for outputs that show answers apart.
+    pub answer: Option<Box<Self>>,
     /// The view.
     pub view: View,
 }
@@ -152,6 +156,14 @@ impl Entry {
             level: 0,
             call: None,
             figures: None,
+            step: match kind {
+                Kind::Outcome => TurnStep::End { is_failed: false },
+                Kind::Prompt => TurnStep::Prompt,
+                Kind::Reply => TurnStep::Claim(AnswerClaim::Reply),
+                Kind::Call | Kind::Result => TurnStep::Work,
+                _ => TurnStep::Other,
+            },
+            answer: None,
             view,
         }
     }

@@ -10,6 +10,7 @@ mod fact_list;
 pub mod facts;
 mod part;
 mod picture;
+mod turn;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -31,6 +32,7 @@ pub use fact::{Fact, FactRef, MakeFact};
 pub use fact_list::FactList;
 pub use part::{FindFact, NamedPart, PartTable, PresentParts};
 pub use picture::Picture;
+pub use turn::{AnswerClaim, TurnStep};
 
 /// The longest id, in bytes: a longer one is cut, and a hash of the whole id is appended.
 const MAX_ID: usize = 512;

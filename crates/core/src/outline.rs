@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! entries ─────▶ pairs ─────▶ answer ──────────▶ nests ───────────▶ notices ─▶ parts ─▶ writer
-//! in the order   a result     the last replies,  a sub-agent's      runs of
-//! of completion  under its    once nothing else  entries, inside    notices
-//!                call         can follow         of its call
+//! in the order   a result     the reply that is  a sub-agent's      runs of
+//! of completion  under its    the answer, once   entries, inside    notices
+//!                call         the turn has ended of its call
 //! ```
 //!
 //! A sink that can change what it shows folds updates into a [`Document`] instead.
@@ -27,7 +27,7 @@ use std::slice;
 use std::sync::Arc;
 
 use crate::entry::{Entry, Line};
-use crate::item::{Action, Id, Kind};
+use crate::item::{Action, Id, Kind, TurnStep};
 use crate::session::Map;
 
 pub use self::agents::Subagent;
@@ -58,7 +58,7 @@ pub enum DocumentPart {
     Leave,
     /// Several notices in a row.
     Notices(Vec<Node>),
-    /// The answer of a turn: the last replies, the outcome, and notices between and after them.
+    /// The answer of a turn, the outcome, and notices between and after them.
     Answer(Answer),
 }
 
@@ -71,6 +71,11 @@ impl DocumentPart {
             Self::Leave => &mut [],
             Self::Notices(nodes) | Self::Answer(Answer { nodes, .. }) => nodes,
         }
+    }
+
+    /// Copies of nodes of earlier parts.
+    pub(crate) fn copies_mut(&mut self) -> &mut [Node] {
+        if let Self::Answer(Answer { before, .. }) = self { before } else { &mut [] }
     }
 }
 
@@ -116,6 +121,8 @@ pub struct Nest {
 /// The answer of a turn.
 #[derive(Clone, Debug)]
 pub struct Answer {
+    /// The answer, if other work came after it: copies of nodes that were parts before. Then there are no replies in `nodes`.
+    pub before: Vec<Node>,
     /// Replies, the outcome, and notices among them, in order. If runs of notices are parts, those of the last answer are moved
     /// before it.
     pub nodes: Vec<Node>,
@@ -200,8 +207,25 @@ struct NodePlacement {
     tail: DocumentTail,
     /// Outcomes so far.
     turns: usize,
-    /// How many replies were left out since [`Outline::take_left_out`].
-    left_out: u64,
+    /// Whether turns end with an outcome: the input is a stream, not a history.
+    awaits_outcome: bool,
+    /// Whether the last turn has no outcome, although the input is a stream.
+    lacks_outcome: bool,
+    /// The kinds of the items that were left out since [`Outline::take_left_out`].
+    left_out: Vec<Kind>,
+}
+
+/// Which of the nodes that are held back are emitted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Release {
+    /// All of them.
+    All,
+    /// All of them. The replies may be the answer.
+    Copied,
+    /// All but the replies, which are held back further.
+    AllButReplies,
+    /// All but the replies, which are left out, because they aren't the answer.
+    Others,
 }
 
 /// A call that started a sub-agent.
@@ -226,7 +250,14 @@ impl Outline {
         title_of: TitleOf<'_>,
         parts: &mut Vec<DocumentPart>,
     ) {
-        let (Self { pairs, end }, mut node) = (self, Node::from(entry));
+        let (Self { pairs, end }, mut entry) = (self, entry.into());
+        if end.options.only_answer
+            && entry.kind == Kind::Call
+            && let Some(answer) = entry.answer.take()
+        {
+            entry = answer;
+        }
+        let mut node = Node::from(entry);
         // When the result is emitted, its call may be forgotten.
         let call = node.entry.call.as_ref().filter(|_| pairs.is_apart_from_call(&node.entry));
         if let Some(title) = call.and_then(&mut *title_of) {
@@ -261,6 +292,7 @@ impl Outline {
         for node in waiting.chain(growing.into_iter().map(Node::from)) {
             end.node(node, title_of, &mut parts);
         }
+        end.release(Release::All, &mut parts);
         end.finish(&mut parts);
         let nodes_of = |part| match part {
             DocumentPart::Node(node) => vec![node],
@@ -271,20 +303,26 @@ impl Outline {
         parts.into_iter().flat_map(nodes_of).collect()
     }
 
-    /// Notes a hidden item of the main thread, for a document of answers only: it may end a turn, or show that the replies before it
-    /// aren't the answer.
-    pub fn pass_over(&mut self, kind: Kind, parts: &mut Vec<DocumentPart>) {
+    /// Notes whether the turns of the input end with an outcome, and whether that of the last turn is missing so far.
+    pub fn note_outcomes(&mut self, awaits: bool, lacks: bool) {
+        (self.end.awaits_outcome, self.end.lacks_outcome) = (awaits, lacks);
+    }
+
+    /// Notes a hidden item of the main thread: it may end a turn, or set replies apart.
+    pub fn pass_over(&mut self, step: TurnStep, parts: &mut Vec<DocumentPart>) {
         let end = &mut self.end;
-        match kind {
-            _ if !end.options.only_answer => {}
-            Kind::Outcome | Kind::Prompt => end.answer(false, parts),
-            Kind::Call | Kind::Result => end.release_replies(true, parts),
-            _ => {}
+        if end.options.answer || end.options.only_answer {
+            end.take_step(step, parts);
+            match step {
+                TurnStep::End { .. } if end.options.only_answer => end.answer(false, parts),
+                TurnStep::End { .. } => end.replies.set_apart(),
+                _ => {}
+            }
         }
     }
 
-    /// Returns how many replies were left out since the last call.
-    pub fn take_left_out(&mut self) -> u64 {
+    /// Returns the kinds of the items that were left out since the last call.
+    pub fn take_left_out(&mut self) -> Vec<Kind> {
         std::mem::take(&mut self.end.left_out)
     }
 
@@ -331,62 +369,120 @@ impl NodePlacement {
     }
 
     /// Holds a node back while it may be part of the answer.
-    fn place(&mut self, node: Node, parts: &mut Vec<DocumentPart>) {
+    fn place(&mut self, mut node: Node, parts: &mut Vec<DocumentPart>) {
         let OutlineOptions { answer, only_answer, .. } = self.options;
         if !answer && !only_answer {
             return self.nest(node, parts);
         }
-        let entry = &node.entry;
-        let is_outcome = entry.kind == Kind::Outcome;
-        if !self.replies.admits(entry) {
-            if self.replies.has_outcome() || only_answer && entry.begins_turn() {
-                self.answer(false, parts);
-            } else {
-                // A reply beyond the limit doesn't prove that those before it are no answer.
-                let is_reply = entry.depth == 0 && (entry.kind == Kind::Reply || entry.is_in_tree());
-                self.release_replies(!is_reply, parts);
+        let contained = node.entry.answer.take().map(Node::from);
+        let is_outcome = node.entry.kind == Kind::Outcome;
+        if let Some(reply) = contained.clone().filter(|_| is_outcome) {
+            self.place(reply, parts);
+        }
+        if self.replies.has_outcome() && !self.replies.admits(&node.entry) {
+            self.answer(false, parts);
+        }
+        if let Some(claim) = answer::claim(&node)
+            && !self.replies.is_continued_by(claim)
+        {
+            if only_answer && self.replies.claim() > Some(claim) {
+                return self.leave_out(&node);
+            }
+            self.release(if only_answer { Release::Others } else { Release::Copied }, parts);
+        }
+        if node.entry.depth == 0 {
+            self.take_step(node.entry.step, parts);
+        }
+        if !self.replies.admits(&node.entry) && !self.replies.is_empty() {
+            let is_part = answer::claim(&node).is_some();
+            match (only_answer, self.replies.has_room(&node.entry)) {
+                (true, true) => {}
+                // The replies stay, and those that belong to them aren't left out.
+                (true, false) => {
+                    self.release(if is_part { Release::All } else { Release::AllButReplies }, parts)
+                }
+                (false, _) => self.release(Release::Copied, parts),
             }
         }
-        if self.replies.admits(&node.entry) {
+        if self.replies.admits(&node.entry) || only_answer && !self.replies.is_empty() {
             self.replies.push(node);
         } else {
+            let is_failed = node.result.as_deref().is_some_and(Entry::is_failed);
             self.nest(node, parts);
+            if let Some(reply) = contained.filter(|_| !is_outcome && !is_failed) {
+                self.replies.note_emitted(reply);
+            }
         }
         if is_outcome && !answer {
             self.answer(false, parts);
         }
     }
 
+    /// Applies what an item of the main thread means for the answer.
+    fn take_step(&mut self, step: TurnStep, parts: &mut Vec<DocumentPart>) {
+        let only_answer = self.options.only_answer;
+        match step {
+            TurnStep::Prompt if !self.awaits_outcome => self.answer(false, parts),
+            TurnStep::Stop | TurnStep::End { is_failed: true } => {
+                self.release(if only_answer { Release::Others } else { Release::All }, parts);
+                self.replies.take_emitted();
+            }
+            TurnStep::Refused => {
+                if let Some(refused) = self.replies.refuse() {
+                    self.leave_out(&refused);
+                }
+                self.replies.set_apart();
+            }
+            TurnStep::Work | TurnStep::Prompt if only_answer => self.replies.set_apart(),
+            _ => {}
+        }
+    }
+
     /// Emits the nodes that were held back, as the answer of a turn: as one part if the options say so.
     fn answer(&mut self, is_last: bool, parts: &mut Vec<DocumentPart>) {
-        if !self.options.answer {
-            return self.release_replies(false, parts);
+        let OutlineOptions { answer, notices, .. } = self.options;
+        if !answer {
+            return self.release(Release::All, parts);
         }
+        let is_outranked = self.replies.is_outranked();
+        let before = self.replies.take_emitted();
+        let before = if is_outranked { before } else { Vec::new() };
         let nodes = self.replies.take();
-        if nodes.is_empty() {
+        if nodes.is_empty() && before.is_empty() {
             return;
         }
         self.unnest(0, parts);
-        let (before, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| {
-            is_last && self.options.notices && node.entry.kind == Kind::Notice && !node.entry.view.is_totals()
-        });
-        for node in before {
-            self.part(DocumentPart::Node(node), parts);
+        let is_apart = |node: &Node| match node.entry.kind {
+            Kind::Outcome | Kind::Unknown => false,
+            Kind::Notice => is_last && notices && !node.entry.view.is_totals(),
+            _ => is_outranked || answer::claim(node).is_none(),
+        };
+        let (others, nodes): (Vec<_>, Vec<_>) = nodes.into_iter().partition(is_apart);
+        for node in others {
+            self.nest(node, parts);
         }
+        self.unnest(0, parts);
         self.turns += nodes.iter().filter(|node| node.entry.kind == Kind::Outcome).count();
-        self.part(DocumentPart::Answer(Answer { nodes, turn: self.turns, is_last }), parts);
+        self.part(DocumentPart::Answer(Answer { before, nodes, turn: self.turns, is_last }), parts);
     }
 
-    /// Emits the nodes that were held back, one by one. `leaves_out`: whether a document of answers only leaves the replies out, because
-    /// they are known not to be the answer.
-    fn release_replies(&mut self, leaves_out: bool, parts: &mut Vec<DocumentPart>) {
-        for node in self.replies.take() {
-            if leaves_out && self.options.only_answer && node.entry.kind == Kind::Reply {
-                self.left_out += 1;
-            } else {
-                self.nest(node, parts);
+    /// Emits the nodes that were held back, one by one.
+    fn release(&mut self, what: Release, parts: &mut Vec<DocumentPart>) {
+        let nodes = if what == Release::Copied { self.replies.take_to_emit() } else { self.replies.take() };
+        for node in nodes {
+            match what {
+                Release::Others if node.entry.kind == Kind::Reply && answer::claim(&node).is_some() => {
+                    self.leave_out(&node);
+                }
+                Release::AllButReplies if answer::claim(&node).is_some() => self.replies.push(node),
+                _ => self.nest(node, parts),
             }
         }
+    }
+
+    /// Counts a reply that a document of answers alone leaves out, or the call that contains it.
+    fn leave_out(&mut self, node: &Node) {
+        self.left_out.push(if node.entry.action.is_some() { Kind::Call } else { node.entry.kind });
     }
 
     /// Emits a node in its nest: enters and leaves nests as necessary.
@@ -468,6 +564,9 @@ impl NodePlacement {
     }
 
     fn finish(&mut self, parts: &mut Vec<DocumentPart>) {
+        if self.lacks_outcome && !self.replies.has_outcome() {
+            self.take_step(TurnStep::Stop, parts);
+        }
         self.answer(true, parts);
         self.unnest(0, parts);
         self.tail.release(parts);

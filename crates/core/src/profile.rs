@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::item::{Item, Kind, Status};
+use crate::item::{Item, Kind, Status, TurnStep};
 use crate::records::RecordSchema;
 use crate::redact::Redaction;
 use crate::theme::Glyphs;
@@ -256,8 +256,8 @@ pub enum Selector {
     Tool(String),
     /// `failed`: items that report a failure.
     Failed,
-    /// `answer`: the replies that end a turn. Only what comes after a reply shows whether it is one, so each reply of the main
-    /// thread matches, and [`Filter::is_answer_alone`] asks the outline to leave out the others.
+    /// `answer`: the answers of turns. Only what comes after a reply shows whether it is one, so each item of the main thread matches
+    /// that may be one, and [`Filter::is_answer_alone`] asks the outline to leave out the others.
     Answer,
     /// Items of sub-agents.
     Inside,
@@ -291,7 +291,7 @@ impl Selector {
             Self::Action(name) => item.action().is_some_and(|action| action.name() == name),
             Self::Tool(pattern) => item.tool.as_deref().is_some_and(|tool| glob(pattern, tool)),
             Self::Failed => item.error || item.status == Status::Failed,
-            Self::Answer => item.kind == Kind::Reply && item.parent.is_none(),
+            Self::Answer => matches!(TurnStep::of(item), TurnStep::Claim(_)),
             Self::Inside => item.parent.is_some(),
             Self::All(groups) => groups.iter().all(|group| group.matches(item)),
             Self::Not(group) => !group.matches(item),

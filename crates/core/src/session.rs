@@ -20,7 +20,7 @@ use indexmap::IndexMap;
 
 use crate::budget::Budget;
 use crate::event::{Event, Usage};
-use crate::item::{Action, Fact, FactRef, Id, Item, Kind, Status};
+use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind, Status};
 use crate::recent::Recent;
 use crate::text::Text;
 
@@ -31,7 +31,7 @@ pub use totals::RunTotals;
 use calls::OpenCalls;
 use open_items::{OpenItem, keep_streamed, settle_input};
 use records::EarlyRecords;
-use text_hash::{TextHash, content_of, fact_hash, trimmed_text};
+use text_hash::{TextHash, content_of, fact_hash, json_hash, trimmed_text};
 use totals::RunCounts;
 
 /// How many replies are remembered that an outcome may repeat.
@@ -408,6 +408,13 @@ impl Session {
         }
     }
 
+    /// Whether a reply of the main thread had this text. It is forgotten, unless it was the last: it is repeated once.
+    fn take_reply(&mut self, text_hash: TextHash) -> bool {
+        let known = self.unrepeated.iter().position(|reply| Some(*reply) == text_hash);
+        let known = known.and_then(|known| self.unrepeated.remove(known));
+        known.is_some() || self.was_last_reply(None, text_hash)
+    }
+
     /// Whether the last reply inside of `parent` had this text.
     fn was_last_reply(&self, parent: Option<&Id>, text_hash: TextHash) -> bool {
         let inside = match parent {
@@ -433,6 +440,10 @@ impl Session {
         match item.kind {
             Kind::Call => {
                 self.was_interrupted = false;
+                if item.deed == Some(Deed::Answer) {
+                    // An outcome repeats it, as text or in a fact.
+                    self.note_reply(parent, item.input().and_then(|input| json_hash(input.raw())));
+                }
                 if item.action() == Some(Action::Delegate) {
                     self.scope(Some(&item.id)).depth = self.depth(parent).saturating_add(1);
                 }
@@ -456,9 +467,14 @@ impl Session {
                 if std::mem::take(&mut self.was_interrupted) && item.error {
                     item.data.push(("interrupted", Fact::Bool(true)));
                 }
-                let known = self.unrepeated.iter().position(|reply| Some(*reply) == text_hash);
-                let known = known.and_then(|known| self.unrepeated.remove(known));
-                mark_repeated(&mut item, known.is_some() || self.was_last_reply(None, text_hash));
+                let structured = item.fact("structured").and_then(FactRef::value);
+                let structured = structured.and_then(|value| json_hash(value.raw()));
+                if self.take_reply(structured) {
+                    item.data.push(("structured_repeated", Fact::Bool(true)));
+                }
+                let is_structured = structured.is_some() && json_hash(&item.text()) == structured;
+                let is_repeated = self.take_reply(text_hash) || is_structured;
+                mark_repeated(&mut item, is_repeated);
                 self.counts.settle(&mut item);
             }
             Kind::Prompt if parent.is_none() => self.was_interrupted = false,

@@ -37,6 +37,10 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
     }
     let mut view = View::titled(mark, title);
     let text = if reason.is_text { reason.rest.clone() } else { context.item.clean_text() };
+    let structured = context.fact("structured").and_then(FactRef::value);
+    if let Some(answer) = structured.filter(|_| !is_failed && !context.is("structured_repeated")) {
+        view.body.push(json(Text::clean(answer.raw()), "reply"));
+    }
     if !context.is("repeated") && !text.trim().is_empty() {
         let role = match (is_failed, reason.is_text) {
             (true, true) => "outcome.note",
@@ -44,16 +48,8 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
             (false, _) => "reply",
         };
         // A structured answer is data, not Markdown.
-        view.body.push(if text.trim_start().starts_with(['{', '[']) {
-            Block::Code {
-                text: text.trimmed_end(),
-                lang: Some(Text::own("json")),
-                start: None,
-                role: role.into(),
-            }
-        } else {
-            Block::prose(role, text)
-        });
+        let is_json = text.trim_start().starts_with(['{', '[']);
+        view.body.push(if is_json { json(text, role) } else { Block::prose(role, text) });
     }
     let odd = context.list("more").into_iter().filter_map(FactRef::value);
     view.body.extend(odd.map(|value| Block::text("reply", generic::laid_out(value, false))));
@@ -85,6 +81,11 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         view.body.push(Block::Lines { lines });
     }
     view
+}
+
+/// Returns the block of an answer in JSON.
+pub(super) fn json(text: Text, role: &'static str) -> Block {
+    Block::Code { text: text.trimmed_end(), lang: Some(Text::own("json")), start: None, role: role.into() }
 }
 
 /// Returns the view of a run's totals over all its turns: `6 prompts · 30 turns · 6.0s · $0.0856 · 2 of 18 calls failed`.
@@ -137,8 +138,8 @@ fn push_tokens(context: ItemContext<'_>, title: &mut Line) {
     }
 }
 
-/// Adds a figure of a turn, unless it is 0, and that of all turns so far if it is larger: `$0.0334 · $0.0492 so far`. Returns whether
-/// a figure was added.
+/// Adds a figure of a turn, unless it is 0, and that of all turns so far if it is larger as shown: `$0.0334 · $0.0492 so far`. Returns
+/// whether a figure was added.
 fn push_of_all<T: Copy + Default + PartialOrd>(
     turn: Option<T>,
     all: T,
@@ -146,10 +147,12 @@ fn push_of_all<T: Copy + Default + PartialOrd>(
     title: &mut Line,
 ) -> bool {
     let Some(so_far) = shown(all) else { return false };
-    match turn.filter(|turn| *turn < all) {
+    let turn =
+        turn.filter(|turn| *turn < all).map(|turn| (turn > T::default()).then(|| shown(turn)).flatten());
+    match turn.filter(|turn| turn.as_ref() != Some(&so_far)) {
         None => figure(title, so_far),
         Some(turn) => {
-            if let Some(turn) = shown(turn).filter(|_| turn > T::default()) {
+            if let Some(turn) = turn {
                 figure(title, turn);
             }
             dot(title);

@@ -96,6 +96,9 @@ impl Formatter for Standard {
 fn view(context: ItemContext<'_>) -> Option<View> {
     let item = context.item;
     let view = match item.kind {
+        Kind::Reply if context.is("structured") => {
+            Some(View::of(vec![outcome::json(item.clean_text(), "reply")]))
+        }
         Kind::Reply => context.text_view("reply", None),
         Kind::Prompt if context.whole && context.is_task_of_call() => return None,
         Kind::Prompt if item.parent.is_some() => context.text_view("prompt.task", Some("prompt")),

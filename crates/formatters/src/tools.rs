@@ -42,7 +42,7 @@ pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
         Deed::Ask => (ask_call, ask_result),
         Deed::Skill => (skill_call, skill_result),
         Deed::Message => (calls::generic, results::note),
-        Deed::Mcp | Deed::Resource | Deed::Other => (calls::generic, results::other),
+        Deed::Mcp | Deed::Resource | Deed::Answer | Deed::Other => (calls::generic, results::other),
     }
 }
 

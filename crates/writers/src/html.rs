@@ -24,6 +24,7 @@ mod index;
 mod out;
 mod prose;
 mod row;
+mod samples;
 mod timeline;
 
 use std::fmt;
@@ -331,8 +332,20 @@ impl Html {
         of(Kind::Outcome).chain(totals).for_each(|node| self.outcome(&node.entry, out));
         let is_reply = |node: &&Node| node.entry.kind == Kind::Reply || node.entry.is_in_tree();
         let mut is_in_tree = false;
-        for (at, node) in answer.nodes.iter().filter(is_reply).enumerate() {
+        let copies = answer.before.iter().map(|node| (node, true));
+        let replies = copies.chain(answer.nodes.iter().filter(is_reply).map(|node| (node, false)));
+        for (at, (node, is_copy)) in replies.enumerate() {
             let entry = &node.entry;
+            if is_copy {
+                // Its anchor is in the activity.
+                out.raw("<div class=\"reply\">");
+                if !entry.view.title.is_empty() {
+                    block::paragraph(out, &entry.view.title);
+                }
+                self.body(&entry.view.body, out);
+                out.raw("</div>\n");
+                continue;
+            }
             if is_in_tree != (entry.kind != Kind::Reply) {
                 is_in_tree = !is_in_tree;
                 out.raw(if is_in_tree { "<div class=\"tree\">\n" } else { "</div>\n" });

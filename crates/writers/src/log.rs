@@ -132,7 +132,7 @@ impl Writer for Log {
     }
 
     fn answer(&mut self, answer: &Answer, out: &mut dyn Write) -> fmt::Result {
-        answer.nodes.iter().try_for_each(|node| self.event(node, true, out))
+        answer.before.iter().chain(&answer.nodes).try_for_each(|node| self.event(node, true, out))
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {

@@ -235,11 +235,11 @@ impl Writer for Markdown {
         if self.kept.is_some() {
             return answer.nodes.iter().try_for_each(|node| self.node(node, out));
         }
-        let is_answer = |node: &Node| node.entry.kind == Kind::Reply || has_words(&node.entry);
-        if answer.nodes.first().is_some_and(is_answer) {
+        let mut nodes = answer.before.iter().chain(&answer.nodes);
+        if nodes.clone().next().is_some_and(|node| node.entry.kind == Kind::Reply) {
             self.heading("Answer", out)?;
         }
-        answer.nodes.iter().try_for_each(|node| self.node(node, out))
+        nodes.try_for_each(|node| self.node(node, out))
     }
 
     fn end(&mut self, out: &mut dyn Write) -> fmt::Result {
@@ -265,11 +265,6 @@ impl HeadWriter for Markdown {
         let kept = self.kept.take();
         kept.map_or(Ok(()), |kept| self.write_kept(*kept, head, out))
     }
-}
-
-/// Whether an outcome has prose: an answer.
-fn has_words(entry: &Entry) -> bool {
-    entry.kind == Kind::Outcome && entry.view.body.iter().any(|block| matches!(block, Block::Prose { .. }))
 }
 
 /// Opens a quote for each level of sub-agents.

@@ -121,7 +121,8 @@ impl Writer for Summary {
         if let Some(totals) = totals {
             self.totals = Some(totals.clone());
         }
-        let of = |kind| answer.nodes.iter().filter(move |node| node.entry.kind == kind).cloned();
+        let all = || answer.before.iter().chain(&answer.nodes);
+        let of = |kind| all().filter(move |node| node.entry.kind == kind).cloned();
         let mut replies: Vec<Node> = of(Kind::Reply).collect();
         let size = |nodes: &[Node]| nodes.iter().map(|node| text_size(&node.entry.view.body)).sum::<usize>();
         while replies.len() > 1 && size(&replies) > MOST_BYTES {

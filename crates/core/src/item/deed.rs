@@ -56,6 +56,8 @@ pub enum Deed {
     Command,
     /// Sends a message to another agent.
     Message,
+    /// Gives the answer of the turn, in the structured form that was requested.
+    Answer,
     /// Anything else.
     Other,
 }
@@ -74,7 +76,7 @@ impl Deed {
             Self::Todos | Self::Plan | Self::Task | Self::Tasks | Self::PlanMode => Action::Plan,
             Self::Ask => Action::Ask,
             Self::Mcp => Action::Mcp,
-            Self::Skill | Self::Command | Self::Message | Self::Other => Action::Other,
+            Self::Skill | Self::Command | Self::Message | Self::Answer | Self::Other => Action::Other,
         }
     }
 }

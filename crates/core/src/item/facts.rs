@@ -10,7 +10,7 @@ use crate::name_table::NameTable;
 
 use FactOwner::{
     All, Ask, Calls, Change, Delegate, Edit, Event, Fetch, Mcp, Notices, Other, Outcomes, Plan, Plans,
-    Prompts, Read, Records, Run, Search, Thinking, Unknown, Write,
+    Prompts, Read, Records, Replies, Run, Search, Thinking, Unknown, Write,
 };
 use FactShape::{
     Any, Integer, IntegerOrList, IntegerOrText, List, Number, Object, Objects, Parts, Text, TextOrObject,
@@ -97,6 +97,8 @@ pub enum FactOwner {
     Calls,
     /// Prompts.
     Prompts,
+    /// Replies.
+    Replies,
     /// Thinking.
     Thinking,
     /// Plans.
@@ -180,6 +182,7 @@ pub static FACTS: &[FactRow] = &[
     own("failed_calls", Integer, &[Outcomes, Event("totals")], "Number of failed calls, including those of sub-agents; for an outcome, since the previous one."),
     row("fenced", Truth, &[Records], "True if the record is in a code block of its reply."),
     row("files", List, &[Run, Search], "Paths that were found. For a command: the files that it changed, each with `filePath` and `hunks`; `changes` lists them with `path`."),
+    row("final", Truth, &[Replies], "True if the agent declares the reply the answer of its turn."),
     row("forked_from", Text, &[Event("session")], "The session whose history it repeats at its beginning."),
     row("from", Text, &[Event("fallback"), Event("refusal"), Event("agent"), Event("channel"), Event("coordinator"), Event("message"), Event("observer"), Event("session-message"), Event("task"), Event("teammate")], "The previous model. For a message: its sender."),
     row("hits", List, &[Fetch], "The hits of a web search, each with `title` and `url`."),
@@ -229,7 +232,7 @@ pub static FACTS: &[FactRow] = &[
     row("reason", Text, &[Outcomes, Event("denied"), Event("limit"), Event("writes-lost")], "Why the run ended, or why something was denied or not saved. For a limit: why no more may be used than it allows."),
     row("redacted", Truth, &[Thinking], "True if its text is withheld."),
     row("removed", Integer, &[Change], "Number of removed lines, if the change is known line by line."),
-    own("repeated", Truth, &[Delegate, Outcomes, Event("task")], "True if the text is the same as that of the last reply."),
+    own("repeated", Truth, &[Delegate, Outcomes, Event("task")], "True if the text is the same as that of the last reply, or as the structured answer."),
     row("repo", Text, &[Event("pull-request")], "The repository of the pull request."),
     row("resets_at", Number, &[Event("limit")], "The time when the limit is reset, in seconds since 1970."),
     row("say", Text, &[Prompts, Notices], "Deprecated: the same as `words`."),
@@ -247,6 +250,7 @@ pub static FACTS: &[FactRow] = &[
     row("stdout", Text, &[Run, Event("hook"), Event("attachment")], "Standard output."),
     row("stopped", Text, &[All], "How the user stopped the call: `interrupted` while it ran, `rejected` before; `stopped` if the stream doesn't distinguish."),
     row("structured", Any, &[All, Outcomes], "The tool's own structured value, if no other fact contains it. For an outcome: an answer that was requested in a structured form."),
+    own("structured_repeated", Truth, &[Outcomes], "True if a call contains the same structured answer."),
     row("subtype", Text, &[Outcomes, Event("control")], "The subtype."),
     row("success", Truth, &[All], "Whether the call succeeded. True without other facts: nothing else is known; false: it had no effect, but reported no error."),
     row("task", TextOrObject, &[Run, Plan, Event("task")], "For a notice: the task's id. For a result: the task {`id`, `subject`, `status`}."),

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use crate::entry::{Entry, text_size};
-use crate::item::{Action, Id, Kind};
+use crate::item::{Action, Id, Kind, TurnStep};
 use crate::session::Map;
 
 use super::{Node, OutlineOptions};
@@ -94,7 +94,8 @@ impl Pairing {
             self.release(emit);
         }
         // Once a run has ended, or another one begins, nothing waits any longer.
-        if parent.is_none() && (entry.kind == Kind::Outcome || entry.view.is_heading()) {
+        let is_end = entry.kind == Kind::Outcome || entry.step == TurnStep::InputEnd;
+        if parent.is_none() && (is_end || entry.view.is_heading()) {
             self.end(emit);
         }
         let bytes = text_size(&entry.view.body);

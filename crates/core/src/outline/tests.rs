@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::entry::{Block, View};
+use crate::item::AnswerClaim;
 
 const PAIRED: OutlineOptions = OutlineOptions {
     pairs: true,
@@ -36,7 +37,7 @@ fn task(id: &str) -> Entry {
 }
 
 /// The parts of a document, a word for each: `a+` is a call with its result, `>a` a result below its call, `a/result:a` one that
-/// names its call, `(a+: … )` a call with the entries inside of it, `{n m}` notices in a row, `[r o]` an answer.
+/// names its call, `(a+: … )` a call with the entries inside of it, `{n m}` notices in a row, `[r o]` an answer, `[=r o]` one that was a part before.
 fn outlined(shape: OutlineOptions, entries: impl IntoIterator<Item = Entry>) -> String {
     let word_of = |part: DocumentPart| match part {
         DocumentPart::Node(node) => word(&node),
@@ -52,7 +53,8 @@ fn outlined(shape: OutlineOptions, entries: impl IntoIterator<Item = Entry>) -> 
         }
         DocumentPart::Leave => ")".to_owned(),
         DocumentPart::Answer(answer) => {
-            let nodes: Vec<_> = answer.nodes.iter().map(word).collect();
+            let before = answer.before.iter().map(|node| format!("={}", word(node)));
+            let nodes: Vec<_> = before.chain(answer.nodes.iter().map(word)).collect();
             format!("[{}{}]", nodes.join(" "), if answer.is_last { "" } else { " …" })
         }
     };
@@ -269,15 +271,64 @@ fn waiting_entries_are_emitted_at_the_end_of_the_run_and_when_the_window_is_full
     assert_eq!(outlined(PAIRED, entries), "a n a/result:a");
 }
 
+fn reply(id: &str) -> Entry {
+    entry(Kind::Reply, id)
+}
+
+fn outcome(id: &str) -> Entry {
+    entry(Kind::Outcome, id)
+}
+
 #[test]
 fn the_answer_is_the_last_replies() {
     let shape = OutlineOptions { answer: true, ..OutlineOptions::default() };
-    let reply = |id: &str| entry(Kind::Reply, id);
-    let outcome = |id: &str| entry(Kind::Outcome, id);
     assert_eq!(outlined(shape, [reply("r"), call("a"), reply("s"), outcome("o")]), "r a [s o]");
     assert_eq!(outlined(shape, [reply("r"), outcome("o"), reply("s"), outcome("p")]), "[r o …] [s p]");
-    assert_eq!(outlined(shape, [reply("r"), call("a")]), "r a");
+    assert_eq!(outlined(shape, [reply("r"), call("a")]), "r a [=r]", "whatever follows");
+    assert_eq!(outlined(shape, [reply("r"), call("a"), result("a"), outcome("o")]), "r a >a/result [=r o]");
     assert_eq!(outlined(shape, [entry(Kind::Notice, "n"), outcome("o")]), "n [o]");
+}
+
+#[test]
+fn a_turn_of_a_history_ends_with_the_next_prompt() {
+    let shape = OutlineOptions { answer: true, ..OutlineOptions::default() };
+    let prompt = |id: &str| entry(Kind::Prompt, id);
+    let entries = [prompt("p"), reply("r"), call("a"), prompt("q"), reply("s")];
+    assert_eq!(outlined(shape, entries.clone()), "p r a [=r …] q [s]");
+    let alone = OutlineOptions { only_answer: true, ..OutlineOptions::default() };
+    assert_eq!(outlined(alone, entries), "p r a q s");
+    let stop = Entry { step: TurnStep::Stop, ..entry(Kind::Notice, "i") };
+    let entries = [reply("r"), stop, prompt("q"), call("a")];
+    assert_eq!(outlined(shape, entries.clone()), "r i q a", "an interrupted one has none");
+    assert_eq!(outlined(alone, entries), "i q a");
+}
+
+#[test]
+fn a_turn_that_failed_has_no_answer() {
+    let failed = || Entry { step: TurnStep::End { is_failed: true }, ..outcome("o") };
+    let shape = OutlineOptions { answer: true, ..OutlineOptions::default() };
+    assert_eq!(outlined(shape, [reply("r"), failed()]), "r [o]");
+    assert_eq!(outlined(shape, [reply("r"), call("a"), failed()]), "r a [o]");
+    let alone = OutlineOptions { only_answer: true, ..OutlineOptions::default() };
+    assert_eq!(outlined(alone, [reply("r"), call("a"), failed()]), "a o");
+}
+
+#[test]
+fn a_higher_claim_is_the_answer_although_a_reply_follows() {
+    let claims = |claim, entry| Entry { step: TurnStep::Claim(claim), ..entry };
+    let (sure, structured) = (AnswerClaim::Final, AnswerClaim::Structured);
+    let shape = OutlineOptions { answer: true, ..OutlineOptions::default() };
+    let entries = [claims(sure, reply("r")), call("a"), reply("s"), outcome("o")];
+    assert_eq!(outlined(shape, entries.clone()), "r a s [=r o]");
+    let alone = OutlineOptions { only_answer: true, ..OutlineOptions::default() };
+    assert_eq!(outlined(alone, entries), "r a o");
+    // A call may contain the answer.
+    let answer = || Some(Box::new(claims(structured, reply("a/answer"))));
+    let entries = [Entry { answer: answer(), ..call("a") }, result("a"), reply("s"), outcome("o")];
+    assert_eq!(outlined(shape, entries.clone()), "a >a/result s [=a/answer o]");
+    let refused = Entry { step: TurnStep::Refused, ..result("a") };
+    let entries = [Entry { answer: answer(), ..call("a") }, refused, reply("s"), outcome("o")];
+    assert_eq!(outlined(shape, entries), "a >a/result [s o]", "unless the call fails");
 }
 
 proptest! {
@@ -341,23 +392,22 @@ proptest! {
 
 #[test]
 fn in_a_document_of_answers_other_replies_are_left_out() {
-    let reply = |id| entry(Kind::Reply, id);
     for answer in [false, true] {
         let shape = OutlineOptions { answer, only_answer: true, ..OutlineOptions::default() };
         let mut outline = Outline::new(shape);
         let mut parts = Vec::new();
         let no_title: TitleOf<'_> = &mut |_| None;
         outline.push(reply("r1"), no_title, &mut parts);
-        outline.pass_over(Kind::Call, &mut parts);
+        outline.pass_over(TurnStep::Work, &mut parts);
         outline.push(reply("r2"), no_title, &mut parts);
         outline.push(reply("r3"), no_title, &mut parts);
         outline.push(entry(Kind::Outcome, "o1"), no_title, &mut parts);
         outline.push(reply("r4"), no_title, &mut parts);
-        outline.pass_over(Kind::Prompt, &mut parts);
+        outline.pass_over(TurnStep::Prompt, &mut parts);
         outline.push(reply("r5"), no_title, &mut parts);
         outline.push(result("gone"), no_title, &mut parts);
         outline.push(reply("r6"), no_title, &mut parts);
-        assert_eq!(outline.take_left_out(), 2);
+        assert_eq!(outline.take_left_out(), [Kind::Reply; 2]);
         outline.end(no_title, &mut parts);
         let nodes_of = |part| match part {
             DocumentPart::Node(node) => vec![node],

@@ -38,9 +38,45 @@ pub(super) fn trimmed_text(item: &Item) -> Trimmed {
     text.finish()
 }
 
+/// The hash of JSON, however it is laid out. It is that of the text itself if it has no blanks between its values.
+pub(super) fn json_hash(json: &str) -> TextHash {
+    let mut text = TrimmedHasher::new();
+    // The parts outside and inside of strings take turns, each up to a quote.
+    let (mut rest, mut is_string) = (json, false);
+    while !rest.is_empty() {
+        let mut is_escaped = false;
+        let end = rest.bytes().position(|byte| {
+            let is_end = byte == b'"' && !is_escaped;
+            is_escaped = is_string && byte == b'\\' && !is_escaped;
+            is_end
+        });
+        let (part, behind) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+        if is_string {
+            let _ = text.write_str(part);
+        } else {
+            part.split_ascii_whitespace().for_each(|word| _ = text.write_str(word));
+        }
+        (rest, is_string) = (behind, !is_string);
+    }
+    text.finish().hash
+}
+
 /// The hash of the text of a fact, without the blanks around it, if the item has that fact.
 pub(super) fn fact_hash(item: &Item, name: &str) -> Option<TextHash> {
     let mut text = TrimmedHasher::new();
     let _ = text.write_str(&item.fact(name)?.str()?);
     Some(text.finish().hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_layout_of_json_does_not_count() {
+        let same =
+            [r#"{"a b":[1,"\" x"],"c":"\\"}"#, "{\n  \"a b\": [ 1, \"\\\" x\" ],\n  \"c\": \"\\\\\"\n}\n"];
+        assert_eq!(json_hash(same[0]), json_hash(same[1]));
+        assert_ne!(json_hash(same[0]), json_hash(r#"{"ab":[1,"\" x"],"c":"\\"}"#), "blanks in strings do");
+    }
 }

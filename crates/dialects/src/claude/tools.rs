@@ -93,7 +93,7 @@ pub(crate) static TOOLS: [(&str, Tool); 49] = [
     row("SendMessage", Deed::Message),
     row_of("Skill", Deed::Skill, SKILL),
     row("SlashCommand", Deed::Command),
-    row("StructuredOutput", Deed::Other),
+    row("StructuredOutput", Deed::Answer),
     row("Task", Deed::Delegate),
     row_of("TaskCreate", Deed::Task, TASK),
     row_of("TaskGet", Deed::Task, TASK),

@@ -243,8 +243,9 @@ impl Writer for ScriptedWriter {
         if self.inner.spec.part("entry").is_some() {
             return answer.nodes.iter().try_for_each(|node| self.node(node, out));
         }
-        let nodes = answer.nodes.iter().map(|node| self.spelled(node)).collect();
-        self.base.answer(&Answer { nodes, turn: answer.turn, is_last: answer.is_last }, out)
+        let spelled = |nodes: &[Node]| nodes.iter().map(|node| self.spelled(node)).collect();
+        let (before, nodes) = (spelled(&answer.before), spelled(&answer.nodes));
+        self.base.answer(&Answer { before, nodes, ..*answer }, out)
     }
 
     fn end(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {

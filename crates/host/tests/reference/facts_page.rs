@@ -108,6 +108,7 @@ pub(super) fn facts_page() -> String {
     for (name, on) in [
         ("call", FactOwner::Calls),
         ("prompt", FactOwner::Prompts),
+        ("reply", FactOwner::Replies),
         ("thinking", FactOwner::Thinking),
         ("plan", FactOwner::Plans),
         ("record", FactOwner::Records),

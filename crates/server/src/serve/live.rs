@@ -34,7 +34,7 @@ use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession, is_live};
 use super::view::{NodePath, OPEN, SessionView, WHOLE};
 use crate::run_id::RunId;
-use crate::store::{FiguresCollector, SessionOutcome, SessionStatus};
+use crate::store::{FiguresCollector, SessionStatus};
 
 /// The number of bytes read at a time.
 const BUFFER: usize = 64 << 10;
@@ -337,10 +337,7 @@ impl<'a> SessionReader<'a> {
             text.push('\n');
         }
         self.take_lines(&mut text);
-        let answer = match self.collector.so_far(&self.pipeline).outcome {
-            Some(SessionOutcome::Response(answer)) => Some(answer),
-            Some(SessionOutcome::Error(_)) | None => None,
-        };
+        let answer = self.collector.so_far(&self.pipeline).response().map(str::to_owned);
         self.end(answer);
     }
 

@@ -60,6 +60,8 @@ pub struct SessionFigures {
     pub was_interrupted: bool,
     /// Its outcome, if the stream reports one.
     pub outcome: Option<SessionOutcome>,
+    /// The answer of the last turn of a history without outcomes.
+    pub answer: Option<String>,
     /// Turns, over all outcomes.
     pub num_turns: Option<u64>,
     /// Milliseconds, over all outcomes.
@@ -104,6 +106,15 @@ pub enum SessionOutcome {
 }
 
 impl SessionFigures {
+    /// Returns the answer of the last turn that has ended; `None` if it ended in an error.
+    pub fn response(&self) -> Option<&str> {
+        match &self.outcome {
+            Some(SessionOutcome::Response(response)) => Some(response),
+            Some(SessionOutcome::Error(_)) => None,
+            None => self.answer.as_deref(),
+        }
+    }
+
     /// Returns the sum of the tokens of all models.
     pub fn tokens(&self) -> Option<Usage> {
         let has_any = !self.usage.is_empty();

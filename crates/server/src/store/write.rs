@@ -111,10 +111,10 @@ pub(super) fn figures(
     figures: &SessionFigures,
     has_tokens: bool,
 ) -> rusqlite::Result<()> {
-    let (response, error) = match &figures.outcome {
-        Some(SessionOutcome::Response(text)) => (Some(text.as_str()), None),
-        Some(SessionOutcome::Error(text)) => (None, Some(text.as_str())),
-        None => (None, None),
+    let response = figures.response();
+    let error = match &figures.outcome {
+        Some(SessionOutcome::Error(text)) => Some(text.as_str()),
+        Some(SessionOutcome::Response(_)) | None => None,
     };
     let has_tokens = has_tokens || figures.outcome.is_some();
     let from = &figures.counted_from;

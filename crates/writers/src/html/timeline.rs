@@ -9,6 +9,7 @@ use std::fmt::{self, Write};
 use indexmap::IndexMap;
 
 use super::out::HtmlOut;
+use super::samples::Samples;
 use super::session_title;
 use crate::page;
 use streamfmt_core::entry::{Entry, Line, Role};
@@ -63,6 +64,8 @@ struct TimelinePoint {
 
 #[derive(Debug)]
 struct Bar {
+    /// Its number in the order of all bars.
+    number: u64,
     lane: usize,
     from: TimelinePoint,
     to: TimelinePoint,
@@ -94,11 +97,17 @@ pub(super) struct Timeline {
     others: Map<Id, ()>,
     pauses: Vec<Pause>,
     bars: Vec<Bar>,
+    /// How many bars were added.
+    bar_count: u64,
+    /// One of this many bars is drawn, as a power of 2.
+    halvings: u32,
+    /// Whether failures are so many that they are left out like other bars.
+    are_failures_many: bool,
     /// The bars of calls that wait for their results.
     open: Map<Id, usize>,
     /// The tokens so far, without those of the cache: in total, and output.
-    tokens: Vec<(TimelinePoint, u64, u64)>,
-    costs: Vec<(TimelinePoint, f64)>,
+    tokens: Samples<(TimelinePoint, u64, u64), MAX_POINTS>,
+    costs: Samples<(TimelinePoint, f64), MAX_POINTS>,
     last: TimelinePoint,
     first: Option<TimelinePoint>,
     turn: u64,
@@ -139,11 +148,9 @@ impl Timeline {
             self.cached = [usage.cache_read, usage.cache_write];
             if total > 0 && self.tokens.last().is_none_or(|(_, before, _)| *before != total) {
                 self.tokens.push((now, total, usage.output));
-                thin(&mut self.tokens, MAX_POINTS);
             }
             if let Some(cost) = known.cost.filter(|cost| cost.is_finite()) {
                 self.costs.push((now, cost));
-                thin(&mut self.costs, MAX_POINTS);
             }
         }
     }
@@ -204,7 +211,8 @@ impl Timeline {
         if self.bars.len() >= MAX_BARS {
             self.coarsen();
         }
-        self.bars.push(Bar { lane, from: now, to: now, class, anchor, title });
+        self.bars.push(Bar { number: self.bar_count, lane, from: now, to: now, class, anchor, title });
+        self.bar_count += 1;
         self.bars.len() - 1
     }
 
@@ -229,27 +237,34 @@ impl Timeline {
         self.lanes.insert_full(key, name.unwrap_or_else(|| "sub-agent".to_owned())).0
     }
 
-    /// Removes every other bar. Bars of calls that wait for a result are kept, as are failures unless they are half of all.
+    /// Whether a bar is drawn: an even share of all bars is, and failures are, unless they are half of all.
+    fn is_drawn(&self, bar: &Bar) -> bool {
+        let is_kept_failure = bar.class == FAILED && !self.are_failures_many;
+        is_kept_failure || bar.number.trailing_zeros() >= self.halvings
+    }
+
+    /// Removes the bars that aren't drawn, and halves the share of those that are if that is too few. Bars of calls that wait for a
+    /// result are kept.
     fn coarsen(&mut self) {
-        let mut awaited = vec![false; self.bars.len()];
+        let failed = self.bars.iter().filter(|bar| bar.class == FAILED).count();
+        self.are_failures_many |= failed >= MAX_BARS / 2;
+        let drawn = |timeline: &Self| timeline.bars.iter().filter(|bar| timeline.is_drawn(bar)).count();
+        while drawn(self) > MAX_BARS * 2 / 3 {
+            self.halvings += 1;
+        }
+        let mut is_kept: Vec<bool> = self.bars.iter().map(|bar| self.is_drawn(bar)).collect();
         for at in self.open.values() {
-            if let Some(awaited) = awaited.get_mut(*at) {
-                *awaited = true;
+            if let Some(is_kept) = is_kept.get_mut(*at) {
+                *is_kept = true;
             }
         }
-        let failed = self.bars.iter().filter(|bar| bar.class == FAILED).count();
-        let are_few = failed < MAX_BARS / 2;
-        let (mut index, mut kept, mut is_next_kept) = (0_usize, 0_usize, true);
+        let (mut index, mut kept) = (0, 0);
         let mut moved = Vec::with_capacity(self.bars.len());
-        self.bars.retain(|bar| {
-            let is_kept = awaited[index] || (are_few && bar.class == FAILED) || {
-                is_next_kept = !is_next_kept;
-                !is_next_kept
-            };
-            index += 1;
+        self.bars.retain(|_| {
             moved.push(kept);
-            kept += usize::from(is_kept);
-            is_kept
+            kept += usize::from(is_kept[index]);
+            index += 1;
+            is_kept[index - 1]
         });
         for at in self.open.values_mut() {
             *at = moved.get(*at).copied().unwrap_or(0);
@@ -309,7 +324,8 @@ impl Timeline {
         };
         // The others share the lane after the last. They exist only if all lanes are used.
         for (lane, name) in self.lanes.values().chain(&others).enumerate() {
-            let count = self.bars.iter().filter(|bar| bar.lane == lane).count();
+            let bars = || self.bars.iter().filter(|bar| bar.lane == lane && self.is_drawn(bar));
+            let count = bars().count();
             if count == 0 {
                 continue;
             }
@@ -318,7 +334,7 @@ impl Timeline {
             let (number, steps) = (lane + 1, figures::count_of(count as u64, "step", "steps"));
             let _ = out.formatted(format_args!(" role=\"img\" aria-label=\"lane {number}: {steps}\">"));
             self.pauses_of(out);
-            for bar in self.bars.iter().filter(|bar| bar.lane == lane) {
+            for bar in bars() {
                 self.bar_of(bar, out);
             }
             out.raw("</svg></div>\n");
@@ -345,16 +361,16 @@ impl Timeline {
     fn legend(&self, out: &mut HtmlOut<'_>) {
         out.raw("<p class=\"legend\">");
         for (class, meaning) in LEGEND {
-            if self.bars.iter().any(|bar| bar.class == class) {
+            if self.bars.iter().any(|bar| bar.class == class && self.is_drawn(bar)) {
                 let _ = out.formatted(format_args!("<span><i class=\"{class}\"></i>{meaning}</span> "));
             }
         }
         if !self.pauses.is_empty() {
             out.raw("<span><i class=\"pause\"></i>pause of over 10s, shortened</span> ");
         }
-        if self.tokens.len() > 1 {
+        if self.tokens.is_curve() {
             out.raw("<span><i class=\"curve-tokens\"></i>tokens</span> ");
-            if self.costs.len() > 1 {
+            if self.costs.is_curve() {
                 out.raw("<span><i class=\"curve-cost\"></i>cost</span> ");
             }
         }
@@ -380,7 +396,7 @@ impl Timeline {
     fn curves(&self, out: &mut HtmlOut<'_>) {
         let most = self.tokens.iter().map(|(_, total, _)| *total).max().unwrap_or(0);
         // A single point is no curve.
-        if most == 0 || self.tokens.len() < 2 {
+        if most == 0 || !self.tokens.is_curve() {
             return;
         }
         out.raw("<div class=\"lane\"><span class=\"who\">tokens</span><svg class=\"curve\" viewBox=\"0 0 1000 40\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"tokens over the run\">");
@@ -388,7 +404,7 @@ impl Timeline {
         let path = self.curve(40, tokens);
         let _ = out.formatted(format_args!("<path class=\"area\" d=\"{path}L1000 40Z\"/><path class=\"edge\" vector-effect=\"non-scaling-stroke\" d=\"{path}\"/>"));
         let dearest = self.costs.iter().map(|(_, cost)| *cost).fold(0.0, f64::max);
-        if dearest > 0.0 && self.costs.len() > 1 {
+        if dearest > 0.0 && self.costs.is_curve() {
             let costs = self.costs.iter().map(|(moment, cost)| (*moment, (cost / dearest).clamp(0.0, 1.0)));
             let path = self.curve(38, costs);
             out.raw_parts(&["<path class=\"cost\" vector-effect=\"non-scaling-stroke\" d=\"", &path, "\"/>"]);
@@ -481,20 +497,6 @@ impl fmt::Display for Tenths {
             write!(f, "{:.1}", self.0)
         }
     }
-}
-
-/// Removes every other point if there are too many. The last one is kept.
-fn thin<T>(points: &mut Vec<T>, most: usize) {
-    if points.len() <= most {
-        return;
-    }
-    let last = points.len() - 1;
-    let mut index = 0;
-    points.retain(|_| {
-        let is_kept = index % 2 == 0 || index == last;
-        index += 1;
-        is_kept
-    });
 }
 
 #[cfg(test)]

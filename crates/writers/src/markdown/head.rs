@@ -14,7 +14,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Markdown, has_words};
+use super::Markdown;
 use crate::page;
 use streamfmt_core::entry::{Entry, Line, text_size};
 use streamfmt_core::item::Kind;
@@ -65,7 +65,8 @@ impl Markdown {
         head: &DocumentHead,
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let answer = kept.answer.take().map(|answer| answer.nodes).unwrap_or_default();
+        let answer =
+            kept.answer.take().map(|answer| [answer.before, answer.nodes].concat()).unwrap_or_default();
         let of = |kind: Kind| answer.iter().filter(move |node| node.entry.kind == kind);
         let title = page::title(head);
         let mut text = String::new();
@@ -90,7 +91,7 @@ impl Markdown {
         for node in failed {
             self.write(&node.entry, &Relation::Own, out)?;
         }
-        let has_answer = answer.iter().any(|node| node.entry.kind == Kind::Reply || has_words(&node.entry));
+        let has_answer = answer.iter().any(|node| node.entry.kind == Kind::Reply);
         if has_answer {
             self.heading("Answer", out)?;
         }

@@ -6,7 +6,7 @@ use std::mem;
 use crate::clip::{clip, fold};
 use crate::entry::{Block, Entry, Figures, Line, View};
 use crate::formatter::{Formatter, Observation, PluginFormatter, Presentation, Verdict};
-use crate::item::{Action, Deed, Fact, FactRef, Id, Item, Kind};
+use crate::item::{Action, AnswerClaim, Deed, Fact, FactRef, Id, Item, Kind, TurnStep};
 use crate::pipeline::Output;
 use crate::pipeline::titles::{self, CallTitles};
 use crate::profile::Profile;
@@ -60,6 +60,8 @@ pub(in super::super) struct FormatterChain {
     /// Masks secrets and ids, if the profile wants any masked.
     pub(in super::super) redactor: Option<Redactor>,
     titles: CallTitles,
+    /// Whether the output shows answers apart from other replies.
+    pub(super) shows_answers: bool,
     /// Whether failures and masked secrets are counted: not if something is formatted again.
     pub(super) is_counting: bool,
     /// The failures of formatters that aren't counted yet.
@@ -73,8 +75,10 @@ impl FormatterChain {
         formatters: Formatters,
         presentation: Presentation,
     ) -> Self {
+        let wants_answer = matches!(output_kind, OutputKind::Writer(wants) if wants.answer);
         Self {
             output_kind,
+            shows_answers: wants_answer || profile.filter.is_answer_alone(),
             formatters,
             presentation,
             standard: (presentation.formatter)(&profile),
@@ -113,11 +117,34 @@ impl FormatterChain {
     /// Formats an item, and clips the entry to the limits.
     pub(in super::super) fn entry(&mut self, item: &Item, session: &Session) -> EntryResult {
         self.admits(item)?;
-        let view = self.view(item, session).ok_or(item.kind.name())?;
+        let answer = if self.shows_answers { self.answer(item, session) } else { None };
+        let view = match &answer {
+            // The answer is an entry of its own.
+            Some(_) if item.kind == Kind::Outcome => {
+                let mut rest = item.copy_without_text();
+                rest.data.push(("structured_repeated", Fact::Bool(true)));
+                self.view(&rest, session)
+            }
+            _ => self.view(item, session),
+        };
+        let view = view.ok_or(item.kind.name())?;
         if view.is_empty() {
             return Err("empty");
         }
-        Ok(self.entry_of(item, view, session))
+        let entry = self.entry_of(item, view, session);
+        Ok(if answer.is_some() { Box::new(Entry { answer, ..*entry }) } else { entry })
+    }
+
+    /// The entry of the answer that a call or an outcome contains.
+    fn answer(&mut self, item: &Item, session: &Session) -> Option<Box<Entry>> {
+        let reply = item.as_answer().filter(|reply| item.parent.is_none() && self.admits(reply).is_ok())?;
+        let view = self.view(&reply, session).filter(|view| !view.is_empty())?;
+        let entry = self.entry_of(&reply, view, session);
+        let step = match TurnStep::of(item) {
+            TurnStep::End { .. } => TurnStep::Claim(AnswerClaim::Final),
+            step => step,
+        };
+        Some(Box::new(Entry { step, ..*entry }))
     }
 
     /// Makes an entry of an item and its view, masked and clipped to the limits.
@@ -157,6 +184,12 @@ impl FormatterChain {
                 // The cost of all sessions of the stream, as in heads and totals.
                 cost: session.totals().cost_usd.filter(|_| item.kind == Kind::Outcome),
             }),
+            step: if self.shows_answers || item.kind == Kind::Notice {
+                TurnStep::of(item)
+            } else {
+                TurnStep::Other
+            },
+            answer: None,
             view,
         })
     }
@@ -256,7 +289,8 @@ impl FormatterChain {
 
     /// Remembers the title of a call, and distinguishes it from an earlier call with the same title.
     pub(super) fn remember(&mut self, entry: &Entry, session: &Session) {
-        if entry.kind != Kind::Call || entry.view.title.is_empty() {
+        let is_replaced = entry.answer.is_some() && self.profile.filter.is_answer_alone();
+        if entry.kind != Kind::Call || entry.view.title.is_empty() || is_replaced {
             return;
         }
         if let Some(same) = self.titles.remember(entry)

@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
 use crate::formatter::{Observation, PluginFormatter, Presentation};
-use crate::item::{Fact, Id, Item, Kind};
+use crate::item::{Fact, Id, Item, Kind, TurnStep};
 use crate::outline::{DocumentPart, Nest, Outline, OutlineOptions, TitleOf};
 use crate::pipeline::Output;
 use crate::pipeline::change_context::ChangeContext;
@@ -209,8 +209,8 @@ impl EntryStage {
             Ok(entry) => entry,
             Err(rule) => {
                 self.updates.hide(&item.id);
-                if item.parent.is_none() && self.chain.profile.filter.is_answer_alone() {
-                    self.outlined(context, |outline, _, parts| outline.pass_over(item.kind, parts));
+                if item.parent.is_none() && self.chain.shows_answers {
+                    self.outlined(context, |outline, _, parts| outline.pass_over(TurnStep::of(item), parts));
                 }
                 self.aside("after", Some(item), after, context);
                 return Err(rule);
@@ -340,21 +340,21 @@ impl EntryStage {
         context: &mut ChangeContext<'_>,
         work: impl FnOnce(&mut Outline, TitleOf<'_>, &mut Vec<DocumentPart>),
     ) {
-        let Self { chain, outline, parts, writer, .. } = self;
+        let Self { chain, outline, parts, writer, report, .. } = self;
+        outline.note_outcomes(report.awaits_outcome, report.lacks_outcome());
         work(outline, &mut |call| chain.title_of(call, context.session), parts);
         for mut part in parts.drain(..) {
             // Masked last: the outline needs the ids to relate entries.
             chain.redactor.iter_mut().for_each(|redactor| mask(&mut part, redactor));
             writer.part(&part, context.out);
         }
-        let left_out = outline.take_left_out();
-        if left_out > 0 {
-            // These replies were counted as shown.
+        for kind in outline.take_left_out() {
+            // These items were counted as shown.
             let Report { shown, hidden, .. } = &mut self.report;
-            let replies = shown.entry(Kind::Reply).or_default();
-            *replies = replies.saturating_sub(left_out);
+            let items = shown.entry(kind).or_default();
+            *items = items.saturating_sub(1);
             shown.retain(|_, count| *count > 0);
-            *hidden.entry("filter".to_owned()).or_default() += left_out;
+            *hidden.entry("filter".to_owned()).or_default() += 1;
         }
     }
 
@@ -480,4 +480,5 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
         redactor.ids_of(&mut node.entry);
         node.result.iter_mut().for_each(|result| redactor.ids_of(result));
     }
+    part.copies_mut().iter_mut().for_each(|node| redactor.ids_of(&mut node.entry));
 }

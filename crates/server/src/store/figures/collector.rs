@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use streamfmt::core::entry::Block;
 use streamfmt::core::event::Usage;
-use streamfmt::core::item::{Content, FactRef, Item, Kind};
+use streamfmt::core::item::{AnswerClaim, FactRef, Item, Kind, TurnStep};
 use streamfmt::core::outline::Node;
 use streamfmt::core::pipeline::{Output, Pipeline, Sink};
 use streamfmt::core::profile::Profile;
@@ -54,8 +54,9 @@ struct Collected {
     /// The beginning of the user's first prompt, and of the first reply.
     prompt: Option<String>,
     reply: Option<String>,
-    /// The last reply: the response, where an outcome has no text of its own.
-    last_reply: Option<Box<Item>>,
+    /// The item that may be the answer of the turn, and that of the turn before in a history.
+    answer: Option<(AnswerClaim, Box<Item>)>,
+    last_answer: Option<Box<Item>>,
     /// Tokens of models before another process started counting from 0.
     earlier: BTreeMap<String, Usage>,
     has_models: bool,
@@ -126,6 +127,10 @@ impl FiguresCollector {
         figures.messages = collected.messages.messages.clone();
         figures.copied_to = copied.and(collected.messages.copied_to);
         figures.is_stream = pipeline.report().awaits_outcome;
+        if figures.outcome.is_none() && !collected.messages.is_in_copy && !pipeline.report().awaits_outcome {
+            let answer = collected.answer.as_ref().map(|(_, answer)| answer);
+            figures.answer = answer.or(collected.last_answer.as_ref()).map(|answer| text_of_answer(answer));
+        }
         figures.num_turns = totals.turns.map(|_| spent.turns);
         figures.duration_ms = totals.duration_ms.map(|_| spent.duration_ms);
         figures.cost_usd = totals.cost_usd.map(|_| spent.cost_usd);
@@ -257,7 +262,8 @@ impl Collected {
         self.copied = Some(session.usage());
         self.spent_elsewhere = SpentSoFar::of(session);
         self.left = None;
-        (self.prompt, self.reply, self.last_reply) = (None, None, None);
+        (self.prompt, self.reply) = (None, None);
+        (self.answer, self.last_answer) = (None, None);
         (self.figures.first_at, self.figures.outcome) = (None, None);
         self.figures.calls.clear();
     }
@@ -273,6 +279,8 @@ impl Collected {
         if self.session.is_none() {
             self.session = item.session.as_deref().filter(|id| id.len() <= MAX_NAME).map(str::to_owned);
         }
+        self.note_answer(item);
+        let figures = &mut self.figures;
         match item.kind {
             Kind::Call => {
                 figures.was_asked |= item.parent.is_none();
@@ -294,7 +302,6 @@ impl Collected {
                 if self.reply.is_none() {
                     self.reply = Some(cut(&item.text())).filter(|words| !words.trim().is_empty());
                 }
-                self.last_reply = Some(Box::new(item.clone()));
             }
             Kind::Notice => {
                 let event = item.fact("event").and_then(FactRef::str);
@@ -312,18 +319,44 @@ impl Collected {
         }
     }
 
+    /// Notes what an item means for the answer of the turn.
+    fn note_answer(&mut self, item: &Item) {
+        let claimed = self.answer.as_ref().map(|(claim, _)| *claim);
+        match TurnStep::of(item) {
+            TurnStep::Claim(claim) if claimed <= Some(claim) => {
+                self.answer = Some((claim, Box::new(item.as_answer().unwrap_or_else(|| item.clone()))));
+            }
+            TurnStep::Refused if claimed == Some(AnswerClaim::Structured) => self.answer = None,
+            TurnStep::Stop => (self.answer, self.last_answer) = (None, None),
+            // In a history, a turn ends with the next prompt. A stream may have one within a turn, whose answer follows.
+            TurnStep::Prompt => {
+                if let Some((claim, answer)) = &mut self.answer {
+                    *claim = AnswerClaim::Reply;
+                    self.last_answer = Some(answer.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Adds an outcome.
     fn settle(&mut self, outcome: &Item) {
         let figures = &mut self.figures;
         figures.was_interrupted = false;
-        let text = match (&outcome.text, &self.last_reply) {
-            (Content::None, Some(reply)) if !outcome.error => reply.text(),
-            _ => outcome.text(),
-        };
+        let answer = self.answer.take();
         figures.outcome = Some(if outcome.error {
-            SessionOutcome::Error(error_of(outcome, &text))
+            SessionOutcome::Error(error_of(outcome, &outcome.text()))
         } else {
-            SessionOutcome::Response(cut_at(&text, MAX_RESPONSE).to_owned())
+            let has_text = !outcome.text().trim().is_empty();
+            let structured = outcome.fact("structured").and_then(FactRef::value);
+            SessionOutcome::Response(match (structured, answer) {
+                (_, Some((AnswerClaim::Final, answer))) => text_of_answer(&answer),
+                (Some(value), _) => cut_at(value.raw(), MAX_RESPONSE).to_owned(),
+                (None, Some((claim, answer))) if !has_text || claim == AnswerClaim::Structured => {
+                    text_of_answer(&answer)
+                }
+                _ => text_of_answer(outcome),
+            })
         });
         let counted = outcome.fact("models").map(tokens_by_model).unwrap_or_default();
         let turn = outcome.fact("turn");
@@ -386,6 +419,11 @@ impl Collected {
         self.last_api_ms = Some(last);
         self.figures.api_ms = Some(self.earlier_api_ms.saturating_add(last));
     }
+}
+
+/// Returns the text of an answer.
+fn text_of_answer(answer: &Item) -> String {
+    cut_at(&answer.text(), MAX_RESPONSE).to_owned()
 }
 
 /// Returns the error message of an outcome, which is never empty.
