@@ -383,7 +383,7 @@ impl NodePlacement {
             self.answer(false, parts);
         }
         if let Some(claim) = answer::claim(&node)
-            && !self.replies.is_continued_by(claim)
+            && !self.replies.is_continued_by(&node.entry, claim)
         {
             if only_answer && self.replies.claim() > Some(claim) {
                 return self.leave_out(&node);
@@ -482,7 +482,7 @@ impl NodePlacement {
 
     /// Counts a reply that a document of answers alone leaves out, or the call that contains it.
     fn leave_out(&mut self, node: &Node) {
-        self.left_out.push(if node.entry.action.is_some() { Kind::Call } else { node.entry.kind });
+        self.left_out.push(if answer::is_of_call(&node.entry) { Kind::Call } else { node.entry.kind });
     }
 
     /// Emits a node in its nest: enters and leaves nests as necessary.

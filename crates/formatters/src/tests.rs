@@ -230,6 +230,14 @@ fn notices_and_outcomes() {
                 "<outcome-ok> done · $0.50\n",
             ),
             (
+                r#"{"kind":"outcome","facts":{"cost_usd":0.06611500000000001,"turn":{"cost_usd":0.066115}}}"#,
+                "<outcome-ok> done · $0.0661\n",
+            ),
+            (
+                r#"{"kind":"outcome","facts":{"usage":{"input":12400},"turn":{"usage":{"input":12300}}}}"#,
+                "<outcome-ok> done · 12k tokens\n",
+            ),
+            (
                 r#"{"kind":"outcome","facts":{"turns":2,"cost_usd":0.5,"turn":{"cost_usd":0.25},"failed_calls":3,"denials":[{}]}}"#,
                 "<outcome-ok> done · 2 turns so far · $0.25 · $0.50 so far · 3 calls failed, 1 of them denied\n",
             ),

@@ -34,6 +34,7 @@ pub(super) struct HeldReplies {
 impl HeldReplies {
     /// Holds back the next node.
     pub(super) fn push(&mut self, node: Node) {
+        self.is_apart |= is_of_call(&node.entry);
         self.bytes += text_size(&node.entry.view.body);
         self.in_trees += usize::from(node.entry.is_in_tree());
         self.nodes.push(node);
@@ -99,8 +100,8 @@ impl HeldReplies {
     }
 
     /// Whether a reply with this claim belongs to those that are held back.
-    pub(super) fn is_continued_by(&self, claim: AnswerClaim) -> bool {
-        !self.is_apart && self.claim().is_none_or(|held| held == claim)
+    pub(super) fn is_continued_by(&self, reply: &Entry, claim: AnswerClaim) -> bool {
+        self.claim().is_none_or(|held| held == claim && !self.is_apart && !is_of_call(reply))
     }
 
     /// Whether the node of this entry may be part of the answer, after the nodes that are held back.
@@ -113,13 +114,18 @@ impl HeldReplies {
                 let is_late = entry.level > 0 || entry.status == Status::Cancelled;
                 entry.is_in_tree() && entry.depth == 0 && (is_late || !self.has_outcome())
             }
-            Kind::Notice => !self.nodes.is_empty(),
+            Kind::Notice => !self.nodes.is_empty() || self.is_last(entry),
             Kind::Outcome => !self.has_outcome(),
             // Text that another program printed after the end of the run.
             Kind::Unknown => self.has_outcome(),
             _ => false,
         };
         is_next && self.has_room(entry)
+    }
+
+    /// Whether a notice follows the end of a history: the answer comes before it.
+    fn is_last(&self, notice: &Entry) -> bool {
+        !self.emitted.is_empty() && (notice.step == TurnStep::InputEnd || notice.view.is_totals())
     }
 
     /// Whether there is room for the node of this entry.
@@ -141,6 +147,11 @@ pub(super) fn claim(node: &Node) -> Option<AnswerClaim> {
         TurnStep::Claim(claim) if entry.kind == Kind::Reply => Some(claim),
         _ => entry.is_in_tree().then_some(AnswerClaim::Reply),
     }
+}
+
+/// Whether a reply is the answer that a call contains.
+pub(super) fn is_of_call(reply: &Entry) -> bool {
+    reply.kind == Kind::Reply && reply.action.is_some()
 }
 
 /// The highest claim of these nodes.

@@ -31,8 +31,11 @@ pub(super) struct RunCounts {
     prompts: u64,
     /// The number of failed calls at the last outcome.
     settled_failures: u64,
-    /// Whether an item has come since the last outcome.
+    /// Whether an item has come since the last outcome, and whether one that isn't a notice has.
     is_at_work: bool,
+    has_acted: bool,
+    /// The number of outcomes that answered a prompt.
+    answered: u64,
     /// Whether a notice of totals has come.
     has_notice: bool,
 }
@@ -52,6 +55,7 @@ impl RunCounts {
             _ => {}
         }
         self.is_at_work = true;
+        self.has_acted |= item.kind != Kind::Notice;
     }
 
     /// Adds the figures of a complete outcome, and notes on it how many calls failed since the one before.
@@ -63,9 +67,13 @@ impl RunCounts {
         }
         let totals = &mut self.totals;
         totals.outcomes += 1;
-        // Background jobs may result in several outcomes at once.
-        if self.prompts == 0 && (std::mem::take(&mut self.is_at_work) || totals.prompts == 0) {
-            totals.prompts += 1;
+        // Background jobs may result in several outcomes at once, and in one that reports nothing.
+        let is_silent = !outcome.error && outcome.text().trim().is_empty();
+        let has_acted = std::mem::take(&mut self.has_acted);
+        let is_answer = std::mem::take(&mut self.is_at_work) && (has_acted || !is_silent);
+        self.answered += u64::from(is_answer);
+        if self.prompts == 0 {
+            totals.prompts = self.answered.max(1);
         }
         let turn = outcome.fact("turn");
         let add = |total: &mut Option<u64>, figure: Option<FactRef<'_>>| {
