@@ -517,7 +517,7 @@ function sf.sorted(table) end
 ---@field failed_calls? number Number of failed calls, including those of sub-agents; for an outcome, since the previous one.
 ---@field fenced? boolean True if the record is in a code block of its reply.
 ---@field files? any[] Paths that were found. For a command: the files that it changed, each with `filePath` and `hunks`; `changes` lists them with `path`.
----@field forked_from? string The session whose history it repeats at its beginning.
+---@field final? boolean True if the agent declares the reply the answer of its turn.
 ---@field from? string The previous model. For a message: its sender.
 ---@field hits? any[] The hits of a web search, each with `title` and `url`.
 ---@field hook_event? string The event that triggered the hook.
@@ -564,8 +564,7 @@ function sf.sorted(table) end
 ---@field reason? string Why the run ended, or why something was denied or not saved. For a limit: why no more may be used than it allows.
 ---@field redacted? boolean True if its text is withheld.
 ---@field removed? number Number of removed lines, if the change is known line by line.
----@field repeated? boolean True if the text is the same as that of the last reply.
----@field repo? string The repository of the pull request.
+---@field repeated? boolean True if the text is the same as that of the last reply, or as the structured answer.
 ---@field resets_at? number The time when the limit is reset, in seconds since 1970.
 ---@field say? string Deprecated: the same as `words`.
 ---@field scope? string Whose limit it is, if it isn't the user's own.
@@ -582,6 +581,7 @@ function sf.sorted(table) end
 ---@field stdout? string Standard output.
 ---@field stopped? string How the user stopped the call: `interrupted` while it ran, `rejected` before; `stopped` if the stream doesn't distinguish.
 ---@field structured? any The tool's own structured value, if no other fact contains it. For an outcome: an answer that was requested in a structured form.
+---@field structured_repeated? boolean True if a call contains the same structured answer.
 ---@field subtype? string The subtype.
 ---@field success? boolean Whether the call succeeded. True without other facts: nothing else is known; false: it had no effect, but reported no error.
 ---@field task? string|table For a notice: the task's id. For a result: the task {`id`, `subject`, `status`}.

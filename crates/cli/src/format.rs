@@ -177,6 +177,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         if self.outputs.take_text() {
             if self.signals.caught().is_none() && !input.is_in_progress() {
                 pipeline.require_outcome();
+            } else {
+                pipeline.end_within_run();
             }
             let _ = pipeline.finish(&mut self.outputs.main);
             let mut head = String::new();

@@ -487,7 +487,7 @@ impl Item {
     pub fn is_blank(&self) -> bool {
         let is_text = matches!(self.kind, Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Result)
             || self.fact("raw").is_some();
-        is_text && self.text().trim().is_empty()
+        is_text && self.write_text(&mut Blanks).is_ok()
     }
 
     /// The text for readers, cleaned: without whatever the agent's program put around it.
@@ -562,6 +562,15 @@ impl Item {
 /// Parses the time in a value.
 fn time_of(value: Value<'_>) -> Option<Timestamp> {
     value.str()?.decode().parse().ok()
+}
+
+/// A sink that fails at the first text that isn't blank.
+struct Blanks;
+
+impl fmt::Write for Blanks {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.trim_start().is_empty() { Ok(()) } else { Err(fmt::Error) }
+    }
 }
 
 /// A sink that fails at text that contains a character.

@@ -209,8 +209,6 @@ struct NodePlacement {
     turns: usize,
     /// Whether turns end with an outcome: the input is a stream, not a history.
     awaits_outcome: bool,
-    /// Whether the last turn has no outcome, although the input is a stream.
-    lacks_outcome: bool,
     /// The kinds of the items that were left out since [`Outline::take_left_out`].
     left_out: Vec<Kind>,
 }
@@ -303,9 +301,16 @@ impl Outline {
         parts.into_iter().flat_map(nodes_of).collect()
     }
 
-    /// Notes whether the turns of the input end with an outcome, and whether that of the last turn is missing so far.
-    pub fn note_outcomes(&mut self, awaits: bool, lacks: bool) {
-        (self.end.awaits_outcome, self.end.lacks_outcome) = (awaits, lacks);
+    /// Sets whether turns end with an outcome: in a stream, not in a history.
+    pub fn await_outcomes(&mut self, awaits: bool) {
+        self.end.awaits_outcome = awaits;
+    }
+
+    /// Notes that the input has ended within a turn, which therefore has no answer.
+    pub fn cut_off(&mut self, parts: &mut Vec<DocumentPart>) {
+        if !self.end.replies.has_outcome() {
+            self.end.take_step(TurnStep::Stop, parts);
+        }
     }
 
     /// Notes a hidden item of the main thread: it may end a turn, or set replies apart.
@@ -564,8 +569,12 @@ impl NodePlacement {
     }
 
     fn finish(&mut self, parts: &mut Vec<DocumentPart>) {
-        if self.lacks_outcome && !self.replies.has_outcome() {
-            self.take_step(TurnStep::Stop, parts);
+        // An excerpt of a stream may end with its answer, but not if the agent works on.
+        if self.awaits_outcome && !self.replies.has_outcome() {
+            self.replies.take_emitted();
+            if self.replies.is_apart() {
+                self.take_step(TurnStep::Stop, parts);
+            }
         }
         self.answer(true, parts);
         self.unnest(0, parts);

@@ -233,6 +233,12 @@ impl Pipeline {
     /// its end. Histories don't need an outcome. See [`Report::lacks_outcome`](crate::report::Report::lacks_outcome).
     pub fn require_outcome(&mut self) {
         self.session.requires_outcome = true;
+        self.end_within_run();
+    }
+
+    /// Notes that the input is a run that may go on: without its outcome, the last turn has no answer yet.
+    pub fn end_within_run(&mut self) {
+        self.session.is_run = true;
     }
 
     /// Doesn't report calls without a result at the end: for an excerpt, such as one line, whose results may be elsewhere.

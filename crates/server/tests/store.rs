@@ -828,5 +828,68 @@ fn an_interrupted_stream_is_interrupted_whatever_its_last_line_is() {
     ] {
         let store = imported(folder.path(), "store", &[("stream", &format!("{LOG}{end}\n"))]);
         assert_eq!(list(&store)[0].status, status, "{end}");
+
+#[test]
+fn the_response_is_the_answer_of_the_last_turn_that_has_ended() {
+    let line = |kind: &str, more: &str, id: &str, content: &str| {
+        format!(
+            r#"{{"type":"{kind}"{more},"message":{{"role":"{kind}","id":"{id}","content":[{content}]}},"uuid":"u-{id}"}}"#
+        )
+    };
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let call = |name: &str, input: &str| {
+        format!(r#"{{"type":"tool_use","id":"t-{name}","name":"{name}","input":{input}}}"#)
+    };
+    let history = r#","sessionId":"s-1","isSidechain":false"#;
+    let stream = r#","session_id":"s-1","parent_tool_use_id":null"#;
+    let prompt = |id: &str| line("user", history, id, &text("Count."));
+    let ends = |more: &str| format!(r#"{{"type":"result","session_id":"s-1",{more}}}"#);
+    let done = r#""subtype":"success","is_error":false,"result":"""#;
+    let answered = |kind: &str| {
+        [line("assistant", kind, "1", &text("Two.")), line("assistant", kind, "2", &call("Bash", "{}"))]
+    };
+    let with = |before: &[String], more: &[String]| [before, more].concat();
+    let structured = r#"{"shelves": 2, "full": [1.0]}"#;
+    let refused =
+        r#"{"type":"tool_result","tool_use_id":"t-StructuredOutput","content":"no","is_error":true}"#;
+    let cases = [
+        (with(&[prompt("0")], &answered(history)), Some("Two.")),
+        (with(&answered(history), &[prompt("3")]), Some("Two.")),
+        (
+            with(&answered(history), &[line("user", history, "3", &text("[Request interrupted by user]"))]),
+            None,
+        ),
+        (
+            vec![line("assistant", history, "1", &call("ExitPlanMode", r##"{"plan":"# Plan"}"##))],
+            Some("# Plan"),
+        ),
+        (
+            vec![
+                line("assistant", history, "1", &call("StructuredOutput", structured)),
+                line("assistant", history, "2", &text("Done.")),
+            ],
+            Some(structured),
+        ),
+        (
+            vec![
+                line("assistant", history, "1", &call("StructuredOutput", "{}")),
+                line("user", history, "2", refused),
+            ],
+            None,
+        ),
+        (with(&answered(stream), &[]), None),
+        (with(&answered(stream), &[ends(done)]), Some("Two.")),
+        (
+            with(&answered(stream), &[ends(&format!(r#"{done},"structured_output":{structured}"#))]),
+            Some(structured),
+        ),
+        (with(&answered(stream), &[ends(r#""subtype":"error_max_turns","is_error":true"#)]), None),
+    ];
+    let folder = folder();
+    let path = folder.path().join("session.jsonl");
+    for (lines, response) in cases {
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let figures = SessionFigures::read_history(&path, None, Vec::new()).unwrap();
+        assert_eq!(figures.response(), response, "{}", lines.join("\n"));
     }
 }

@@ -55,7 +55,7 @@ impl TurnStep {
                 _ => Self::Work,
             },
             Kind::Result if item.error && item.deed == Some(Deed::Answer) => Self::Refused,
-            Kind::Result => Self::Work,
+            Kind::Result | Kind::Plan => Self::Work,
             Kind::Notice => match item.fact("event").and_then(FactRef::str).as_deref() {
                 Some("interrupt") => Self::Stop,
                 Some("synthetic" | "error") if item.error => Self::Stop,

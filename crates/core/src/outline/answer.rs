@@ -79,6 +79,11 @@ impl HeldReplies {
         self.is_apart = true;
     }
 
+    /// Whether the agent has worked since the last reply that is held back.
+    pub(super) fn is_apart(&self) -> bool {
+        self.is_apart
+    }
+
     /// The highest claim of the replies that are held back, if there are any.
     pub(super) fn claim(&self) -> Option<AnswerClaim> {
         claim_of(&self.nodes)

@@ -141,10 +141,10 @@ impl FormatStage {
         }
     }
 
-    pub(super) fn end(&mut self, context: &mut ChangeContext<'_>) {
+    pub(super) fn end(&mut self, is_run: bool, context: &mut ChangeContext<'_>) {
         self.entries.report.open_calls = context.session.open_calls();
         self.entries.show_heading(context);
         self.end_trees(context);
-        self.entries.end(context);
+        self.entries.end(is_run, context);
     }
 }

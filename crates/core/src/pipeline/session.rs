@@ -21,6 +21,8 @@ pub struct SessionStage {
     pub(super) session: Session,
     /// The main output, followed by the others.
     pub(super) outputs: Vec<FormatStage>,
+    /// Whether the input is a run, not an excerpt of one: without its outcome, the last turn has no answer.
+    pub(super) is_run: bool,
     /// Whether a missing outcome is reported at the end.
     pub(super) requires_outcome: bool,
     /// Whether calls without a result aren't reported at the end.
@@ -31,7 +33,7 @@ impl SessionStage {
     /// The stage before the first step.
     pub(super) fn new(budget: Budget, outputs: Vec<FormatStage>) -> Self {
         let session = Session::new(budget);
-        Self { session, outputs, requires_outcome: false, allows_open_calls: false }
+        Self { session, outputs, is_run: false, requires_outcome: false, allows_open_calls: false }
     }
 
     /// The main output.
@@ -88,7 +90,8 @@ impl SessionStage {
             }
             self.apply(Step::put(notice, None), out);
         }
-        self.each(out, FormatStage::end);
+        let is_run = self.is_run;
+        self.each(out, |output, context| output.end(is_run, context));
         self.written()
     }
 

@@ -118,7 +118,7 @@ pub static KEYS: LazyLock<Vec<Key<Settings>>> = LazyLock::new(|| {
         },
         Key {
             name: "only",
-            about: "show only these: kinds, tools, globs of tools, @actions, \"failed\", \"answer\" (the replies that end a turn)",
+            about: "show only these: kinds, tools, globs of tools, @actions, \"failed\", \"answer\" (the answer of each turn)",
             form: ValueForm::Groups(|s, list| s.profile.filter.only = selectors(&list)),
         },
         Key {

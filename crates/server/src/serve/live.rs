@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use streamfmt::core::entry::Entry;
 use streamfmt::core::item::{Id, Kind};
+use streamfmt::core::json::Record;
 use streamfmt::core::outline::{Node, Relation};
 use streamfmt::core::pipeline::{EntryChange, LivePace, Pipeline, Update};
 use streamfmt::core::redact::Redactor;
@@ -349,8 +350,7 @@ impl<'a> SessionReader<'a> {
         // An interrupted run has no response.
         if let Some(answer) = answer.filter(|_| self.row.status != SessionStatus::Interrupted) {
             let masked = self.redactor.as_mut().map(|redactor| redactor.text(&answer).into_owned());
-            let html = HtmlFragments::prose(&Text::clean(masked.as_deref().unwrap_or(&answer)));
-            self.live.view().set_response(html);
+            self.live.view().set_response(answer_html(masked.as_deref().unwrap_or(&answer)));
         }
         let mut view = self.live.view();
         view.is_caught_up = true;
@@ -603,4 +603,10 @@ fn path(entry: &Entry, view: &SessionView, displaced: &mut u32) -> NodePath {
 /// The hash in an entry's anchor.
 fn hash_of(id: &Id) -> u64 {
     super::view::node_hash(&HtmlFragments::anchor(id)).unwrap_or_default()
+}
+/// Returns an answer as HTML: Markdown, or the JSON of a structured one as code.
+fn answer_html(answer: &str) -> String {
+    let text = Text::clean(answer);
+    let is_json = answer.trim_start().starts_with(['{', '[']) && Record::from_line(answer.to_owned()).is_ok();
+    HtmlFragments::prose(&if is_json { Text::clean_owned(format!("```json\n{}\n```", &*text)) } else { text })
 }

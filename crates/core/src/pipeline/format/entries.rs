@@ -341,7 +341,7 @@ impl EntryStage {
         work: impl FnOnce(&mut Outline, TitleOf<'_>, &mut Vec<DocumentPart>),
     ) {
         let Self { chain, outline, parts, writer, report, .. } = self;
-        outline.note_outcomes(report.awaits_outcome, report.lacks_outcome());
+        outline.await_outcomes(report.awaits_outcome);
         work(outline, &mut |call| chain.title_of(call, context.session), parts);
         for mut part in parts.drain(..) {
             // Masked last: the outline needs the ids to relate entries.
@@ -433,11 +433,15 @@ impl EntryStage {
         self.writer.replace(writer, context.out)
     }
 
-    pub(super) fn end(&mut self, context: &mut ChangeContext<'_>) {
+    /// Ends the output. `is_run`: whether the input is a run, not an excerpt of one.
+    pub(super) fn end(&mut self, is_run: bool, context: &mut ChangeContext<'_>) {
         if self.has_begun {
             let last = self.chain.observe(Observation::End, context.session);
             self.aside("end", None, last, context);
             self.count_once();
+        }
+        if is_run && self.report.lacks_outcome() {
+            self.outlined(context, |outline, _, parts| outline.cut_off(parts));
         }
         self.outlined(context, Outline::end);
         if let Some(head) = self.head.take() {
