@@ -168,7 +168,6 @@ impl Decoder for Claude {
         let kind = line.kind.decode();
         let session = line.str(EnvelopeKey::Session).map(|id| self.session_of(&id.decode()));
         let parent = self.parent(&line, input);
-        let first = out.len();
         let mut builder = ItemBuilder::new(input, line, parent, session, out);
         builder.at = line.get(EnvelopeKey::Timestamp).map(Value::node);
         let first = builder.out.len();
