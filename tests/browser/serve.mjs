@@ -6,8 +6,9 @@
 // none may a script run, or an element exist. On no page may anything be on the console, or be asked of another host.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
@@ -102,7 +103,8 @@ async function visit(url, options, use) {
   await page.addInitScript(() => {
     window.sfxss = (...given) => console.error("a script of the stream ran", ...given);
   });
-  await page.goto(url);
+  // A printed address logs one browser in.
+  await page.goto(execFileSync(program, ["serve", "--link"], { env, cwd: home }).toString().trim());
   await use(page, context);
   await context.close();
   assert.deepEqual(wrong, [], url);
@@ -196,7 +198,7 @@ const scenarios = {
       await page.waitForFunction(() => /^disconnected since/.test(document.querySelector("#connection").innerText));
       go(1);
       const again = await serve();
-      assert.equal(again.url, server.url, "the same address");
+      assert.equal(again.origin, server.origin, "the same address");
       Object.assign(server, again);
       await seen(page, "EVT2");
       go(2);
@@ -205,6 +207,42 @@ const scenarios = {
       assert.ok(await page.evaluate(() => window.stays), "without a reload");
       assert.ok(await page.locator("#connection").isHidden());
     });
+  },
+
+  async "a page gives its cookie to no other program that takes the port"(server) {
+    const { id, go } = await run([init, reply("m-1", "EVT1")], [outcome("Over.")]);
+    await visit(server.url, {}, async (page) => {
+      await page.goto(`${server.origin}/sessions/${id}`);
+      await seen(page, "EVT1");
+      assert.equal(await page.evaluate(() => document.body.dataset.key), undefined, "its key is in memory only");
+      server.child.kill("SIGKILL");
+      await server.child.over;
+      const asked = [];
+      const stranger = createServer((request, response) => {
+        asked.push(request);
+        response.setHeader("content-type", "application/json").end('{"proof":"00","challenge":"00"}');
+      });
+      await new Promise((done) => stranger.listen(Number(new URL(server.url).port), "127.0.0.1", done));
+      await page.waitForFunction(() => /^logged out/.test(document.querySelector("#connection").innerText));
+      await new Promise((done) => (stranger.closeAllConnections(), stranger.close(done)));
+      assert.ok(asked.length > 0);
+      for (const { url, headers } of asked) assert.ok(!headers.cookie && !url.includes("proof"), url);
+      Object.assign(server, await serve());
+    });
+    go(1);
+  },
+
+  async "a browser that was logged out stays out"(server) {
+    const { id, go } = await run([init, reply("m-1", "EVT1")], [outcome("Over.")]);
+    await visit(server.url, {}, async (page) => {
+      await page.goto(`${server.origin}/sessions/${id}`);
+      await seen(page, "EVT1");
+      const browsers = execFileSync(program, ["serve", "--browsers"], { env, cwd: home }).toString().trim().split("\n");
+      execFileSync(program, ["serve", "--revoke", browsers.at(-1).split(" ")[0]], { env, cwd: home });
+      await page.waitForFunction(() => /^logged out/.test(document.querySelector("#connection").innerText));
+      assert.equal((await page.goto(`${server.origin}/sessions/${id}`)).status(), 401);
+    });
+    go(1);
   },
 
   async "a hidden tab drops its stream and catches up within a second"({ url, origin }) {

@@ -244,7 +244,7 @@ mod serve {
     struct Server {
         child: Child,
         host: String,
-        token: String,
+        cookie: String,
     }
 
     impl Server {
@@ -254,7 +254,12 @@ mod serve {
             BufReader::new(child.stdout.take().ok_or("a pipe is missing")?).read_line(&mut line)?;
             let address = line.trim().strip_prefix("http://").and_then(|line| line.split_once("/?token="));
             let (host, token) = address.ok_or("serve printed no address")?;
-            Ok(Self { host: host.to_owned(), token: token.to_owned(), child })
+            let mut server = Self { host: host.to_owned(), cookie: String::new(), child };
+            let entered = server.get(&format!("/?token={token}"))?;
+            let cookie =
+                entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")?.split(';').next());
+            server.cookie = cookie.ok_or("serve gave no cookie")?.to_owned();
+            Ok(server)
         }
 
         fn peak(&self) -> String {
@@ -266,10 +271,10 @@ mod serve {
             let port = self.host.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(0);
             let mut stream = TcpStream::connect(("127.0.0.1", port))?;
             stream.set_read_timeout(Some(PATIENCE))?;
-            let (host, token) = (&self.host, &self.token);
+            let (host, cookie) = (&self.host, &self.cookie);
             write!(
                 stream,
-                "GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: streamfmt={token}\r\nConnection: close\r\n\r\n"
+                "GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
             )?;
             Ok(stream)
         }

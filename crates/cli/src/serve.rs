@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use streamfmt::core::text::clean;
 use streamfmt::settings::keys::Named;
 use streamfmt::{Engine, Folders};
-use streamfmt_server::{ServeFailure, ServeOptions, Server, SessionPaths};
+use streamfmt_server::{ServeFailure, ServeOptions, ServeRequest, Server, SessionPaths, ask_server};
 
 use crate::args::{self, ServeArgs};
 use crate::choice;
@@ -20,6 +22,14 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
     let own = |folder: &Option<std::path::PathBuf>| {
         folder.clone().unwrap_or_else(|| std::env::temp_dir().join("streamfmt"))
     };
+    let request = match (args.link, args.browsers, args.revoke) {
+        (true, ..) => Some(ServeRequest::Link),
+        (_, true, _) => Some(ServeRequest::Browsers),
+        (.., number) => number.map(ServeRequest::Revoke),
+    };
+    if let Some(request) = request {
+        return ask(&own(&folders.state), request);
+    }
     let serve = settings(&folders)?;
     let options = ServeOptions {
         sessions: SessionPaths { folder: own(&folders.data).join("sessions") },
@@ -28,6 +38,8 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
         port: args.port.or(serve.port),
         bind: if args.bind.is_empty() { serve.bind } else { args.bind },
         new_token: args.new_token,
+        keeps_logins: args.keep_logins,
+        log: args.log,
         allowed_hosts: args
             .allow_host
             .iter()
@@ -39,6 +51,8 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
         shows_secrets: args.show_secrets || serve.shows_secrets,
         report: print,
     };
+    let is_beyond = options.bind.iter().any(|ip| !ip.is_loopback());
+    let has_host = !options.allowed_hosts.is_empty();
     let server = Server::start(options).map_err(|failure| {
         match failure {
             ServeFailure::Taken(address) => {
@@ -46,6 +60,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
                     say(&address);
                 }
                 print("serve: already running");
+            }
+            ServeFailure::Log(path, error) => {
+                print(&format!("{}: {}", path.display(), reason(&error)));
             }
             ServeFailure::State(folder, error) => {
                 print(&format!("{}: {}", folder.display(), reason(&error)));
@@ -57,14 +74,38 @@ pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
         }
         USAGE
     })?;
-    say(&server.url());
+    let failed = |error: io::Error| {
+        print(&format!("can't serve: {}", reason(&error)));
+        USAGE
+    };
+    say(&server.url().map_err(failed)?);
     if args.open {
-        open(&server.url_once());
+        open(&server.url_file().map_err(failed)?);
+    }
+    if is_beyond && !has_host {
+        print("serve: other machines are answered only by a name that --allow-host gives");
     }
     server.run().map_err(|error| {
         print(&format!("can't serve: {}", reason(&error)));
         OUTPUT
     })?;
+    Ok(OK)
+}
+
+/// Asks the running server.
+fn ask(state: &Path, request: ServeRequest) -> Result<u8, u8> {
+    match ask_server(state, request) {
+        Ok(Ok(answer)) if answer.is_empty() => print("serve: no browser is logged in"),
+        Ok(Ok(answer)) => say(answer.trim_end()),
+        Ok(Err(why)) => {
+            print(&format!("serve: {why}"));
+            return Err(USAGE);
+        }
+        Err(_) => {
+            print("serve: no server is running; start it with streamfmt serve");
+            return Err(USAGE);
+        }
+    }
     Ok(OK)
 }
 
@@ -121,17 +162,17 @@ fn settings(folders: &Folders) -> Result<ServeChoices, u8> {
     if is_wrong { Err(USAGE) } else { Ok(choices) }
 }
 
-fn say(address: &str) {
+fn say(text: &str) {
     let mut out = io::stdout().lock();
-    // If this fails, there is nobody to report it to.
-    let _ = writeln!(out, "{address}").and_then(|()| out.flush());
+    // A browser gives its own name, which may be anything. If writing fails, there is nobody to report it to.
+    let _ = writeln!(out, "{}", clean(text)).and_then(|()| out.flush());
 }
 
-/// Opens an address in the browser.
-fn open(address: &str) {
+/// Opens a file in the browser.
+fn open(path: &Path) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
-    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
         // Wait for it, so that it doesn't remain as a zombie.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),

@@ -56,7 +56,7 @@ pub use notice::RunNotice;
 pub use recorder::{Recording, RunEnd, RunRecorder, StartFailure};
 pub use run_id::RunId;
 #[cfg(unix)]
-pub use serve::{ServeFailure, ServeOptions, Server};
+pub use serve::{ServeFailure, ServeOptions, ServeRequest, Server, ask_server};
 pub use session_paths::SessionPaths;
 pub use side_file::{AgentExit, LogGap, ProcessMark, RunSideFile, RunStatus};
 pub use sync::SyncPolicy;

@@ -9,7 +9,10 @@
 //! The async runtime only passes on bytes and changes. Runs are known only by their files in the folder of sessions: side files, locks and
 //! logs. Nothing can be changed from a browser.
 
+mod access_log;
 mod address;
+mod connections;
+mod control;
 mod events;
 mod facts;
 mod guard;
@@ -17,6 +20,7 @@ mod html;
 mod hub;
 mod list;
 mod live;
+mod logins;
 mod looks;
 mod page;
 mod patience;
@@ -28,33 +32,44 @@ mod view;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use streamfmt::Folders;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::session_paths::SessionPaths;
 
-use address::{AddressFile, KeptAddress, NoAddress};
+use access_log::AccessLog;
+use address::{AddressFile, NoAddress};
+use connections::{ConnectionLimits, ConnectionSlot, Connections, owner_of};
+use control::ControlSocket;
 use guard::RequestGuard;
 use hub::{Hub, HubLimits};
+use logins::{Logins, PRINTED};
 use looks::KnownLooks;
 use patience::PatientStream;
 use routes::{Peer, RefusalLog, Site, router};
 use sessions::KnownSessions;
 
-/// The most connections at a time.
-const CONNECTIONS: usize = 512;
+pub use control::{ServeRequest, ask_server};
+
 /// The size of the buffer for the head of a request, in bytes.
 const HEAD: usize = 32 << 10;
 /// How long the head of a request may take, and how long a connection may be idle.
-const HEAD_TIME: Duration = Duration::from_secs(20);
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// How often another port is tried.
+const PORTS: usize = 32;
+/// The answer to a connection that is one too many.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
+connection: close\r\nretry-after: 5\r\ncache-control: no-store\r\n\r\n\
+too many connections are open: close some tabs, or try again later\n";
 /// How long open answers may take to end when the server stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 /// How often pipelines without readers are dropped.
@@ -67,15 +82,19 @@ pub struct ServeOptions {
     pub folders: Folders,
     /// Where the sessions are stored.
     pub sessions: SessionPaths,
-    /// The folder for the port and the token.
+    /// The folder for what outlives a restart, and for the socket of [`ask_server`].
     pub state: PathBuf,
     /// The port; by default the last one, if it is free.
     pub port: Option<u16>,
-    /// The addresses to listen on; by default those of loopback.
+    /// The addresses to listen on, beside those of loopback.
     pub bind: Vec<IpAddr>,
-    /// Makes a new token, which invalidates the printed one.
+    /// Makes a new secret: keys of logs become invalid, and open tabs must log in again.
     pub new_token: bool,
-    /// Host names beyond loopback that are answered, such as that of a proxy.
+    /// Keeps logins in a file, so that they outlive the server.
+    pub keeps_logins: bool,
+    /// The file to which a line for each request is appended.
+    pub log: Option<PathBuf>,
+    /// Host names beyond loopback that are answered, in lower case, such as that of a proxy.
     pub allowed_hosts: Vec<String>,
     /// Origins whose pages may read `log.sse`.
     pub allowed_origins: Vec<String>,
@@ -90,8 +109,10 @@ pub struct ServeOptions {
 /// Why sessions can't be served.
 #[derive(Debug)]
 pub enum ServeFailure {
-    /// Another server is running at this address, token included; `None` if it isn't known.
+    /// Another server is running. Its address with a new token; `None` if it doesn't answer.
     Taken(Option<String>),
+    /// The log can't be opened.
+    Log(PathBuf, io::Error),
     /// The state can't be kept in this folder.
     State(PathBuf, io::Error),
     /// It can't listen on this address.
@@ -104,37 +125,67 @@ pub enum ServeFailure {
 #[derive(Debug)]
 pub struct Server {
     options: ServeOptions,
-    address: KeptAddress,
-    /// A single-use token.
-    once: String,
+    logins: Logins,
+    port: u16,
+    control: ControlSocket,
+    log: Option<AccessLog>,
     listeners: Vec<std::net::TcpListener>,
-    _file: AddressFile,
 }
 
 impl Server {
     /// Starts to listen.
     pub fn start(options: ServeOptions) -> Result<Self, ServeFailure> {
+        let failed = |error| ServeFailure::State(options.state.clone(), error);
         let opened = AddressFile::open(&options.state, options.new_token);
         let (file, mut address) = opened.map_err(|failure| match failure {
-            NoAddress::Taken(address) => {
-                ServeFailure::Taken(address.map(|address| address.url(&options.base_path)))
+            NoAddress::Taken => {
+                let link = ask_server(&options.state, ServeRequest::Link).ok().and_then(Result::ok);
+                ServeFailure::Taken(link.map(|address| address.trim_end().to_owned()))
             }
-            NoAddress::Failed(error) => ServeFailure::State(options.state.clone(), error),
+            NoAddress::Failed(error) => failed(error),
         })?;
-        let listeners = listen(&options, &mut address)?;
-        file.write(&address).map_err(|error| ServeFailure::State(options.state.clone(), error))?;
-        let once = address::new_token().map_err(ServeFailure::Other)?;
-        Ok(Self { options, address, once, listeners, _file: file })
+        let log = options
+            .log
+            .as_deref()
+            .map(|path| AccessLog::open(path).map_err(|error| ServeFailure::Log(path.to_owned(), error)));
+        let log = log.transpose()?;
+        let last = address.port;
+        let listeners = listen(&options, &mut address.port)?;
+        let is_lost = last != 0 && options.port.is_none() && address.port != last;
+        if is_lost {
+            // Whoever holds the old port receives what browsers send there.
+            address.renew().map_err(ServeFailure::Other)?;
+            let port = address.port;
+            (options.report)(&format!(
+                "port {last} is taken by another program, so this is port {port}: bookmarks and open tabs don't work any more"
+            ));
+        }
+        address.base.clone_from(&options.base_path);
+        file.write(&address).map_err(failed)?;
+        let port = address.port;
+        let kept = options.state.join("logins.json");
+        if is_lost || options.new_token || !options.keeps_logins {
+            match std::fs::remove_file(&kept) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
+        }
+        let control = ControlSocket::open(&options.state).map_err(failed)?;
+        let logins = Logins::new(address, file, options.keeps_logins.then_some(kept));
+        Ok(Self { options, logins, port, control, log, listeners })
     }
 
-    /// Its address, with the token.
-    pub fn url(&self) -> String {
-        self.address.url(&self.options.base_path)
+    /// An address that logs one browser in, and is valid for ten minutes.
+    pub fn url(&self) -> io::Result<String> {
+        self.logins.offer(PRINTED)
     }
 
-    /// An address with a single-use token, for the command line of a browser, which other users of the machine can read.
-    pub fn url_once(&self) -> String {
-        self.address.url_with(&self.options.base_path, &self.once)
+    /// Writes a file that leads a browser to such an address, valid for one minute: a command line can be read by other users. The file
+    /// is removed when the address is used or expires.
+    pub fn url_file(&self) -> io::Result<PathBuf> {
+        let path = self.options.state.join("open.html");
+        self.logins.offer_in(&path)?;
+        Ok(path)
     }
 
     /// Serves until SIGINT or SIGTERM, then ends open streams with a hint to reconnect.
@@ -165,10 +216,11 @@ impl Server {
             report,
             ..
         } = self.options;
+        let connections = Arc::new(Connections::new(ConnectionLimits::default()));
         let site = Arc::new(Site {
             guard: RequestGuard {
-                address: self.address,
-                once: Mutex::new(Some((self.once, Instant::now()))),
+                logins: self.logins,
+                port: self.port,
                 hosts: allowed_hosts,
                 origins: allowed_origins,
                 base: base_path,
@@ -177,23 +229,44 @@ impl Server {
             looks: KnownLooks::new(folders),
             shows_secrets,
             stop: stopped.clone(),
-            refusals: RefusalLog { report, told: Mutex::default() },
+            refusals: RefusalLog { report, reported: Mutex::default() },
+            log: self.log.map(Arc::new),
+            connections: Arc::clone(&connections),
         });
         let router = router(Arc::clone(&site));
-        let limit = Arc::new(Semaphore::new(CONNECTIONS));
+        let numbers = Arc::new(AtomicU64::new(0));
         let mut accepting = JoinSet::new();
         for listener in self.listeners {
-            let listener = TcpListener::from_std(listener)?;
-            accepting.spawn(accept(listener, router.clone(), Arc::clone(&limit), stopped.clone()));
+            let acceptor = Acceptor {
+                listener: TcpListener::from_std(listener)?,
+                router: router.clone(),
+                connections: Arc::clone(&connections),
+                numbers: Arc::clone(&numbers),
+                site: Arc::clone(&site),
+            };
+            accepting.spawn(acceptor.accept(stopped.clone()));
         }
         let mut sweep = tokio::time::interval(SWEEP);
+        let control = self.control.serve(&site.guard.logins, &connections);
+        tokio::pin!(control);
+        let mut is_controlled = true;
         loop {
             tokio::select! {
                 _ = interrupt.recv() => break,
                 _ = terminate.recv() => break,
-                _ = sweep.tick() => site.hub.sweep(),
+                _ = sweep.tick() => {
+                    site.hub.sweep();
+                    site.guard.logins.sweep(false);
+                }
+                ended = &mut control, if is_controlled => {
+                    is_controlled = false;
+                    if let Err(error) = ended {
+                        report(&format!("serve --link doesn't work: {error}"));
+                    }
+                }
             }
         }
+        site.guard.logins.sweep(true);
         stop.send_replace(true);
         let _ =
             tokio::time::timeout(LAST_WORDS, async { while accepting.join_next().await.is_some() {} }).await;
@@ -208,86 +281,140 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Listens on all requested addresses, with the same port.
-fn listen(
-    options: &ServeOptions,
-    address: &mut KeptAddress,
-) -> Result<Vec<std::net::TcpListener>, ServeFailure> {
-    let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-    let is_asked = !options.bind.is_empty();
-    let addresses = if is_asked { options.bind.as_slice() } else { &loopback };
-    let wanted = options.port.unwrap_or(address.port);
-    let open = |at: SocketAddr| {
-        let listener = std::net::TcpListener::bind(at)?;
-        listener.set_nonblocking(true)?;
-        Ok(listener)
-    };
-    let first = SocketAddr::new(addresses[0], wanted);
-    let listener = open(first).or_else(|error| {
-        // The last port may be in use by another program now.
-        if options.port.is_none() && wanted != 0 {
-            open(SocketAddr::new(addresses[0], 0))
-        } else {
-            Err(error)
-        }
-    });
-    let listener = listener.map_err(|error| ServeFailure::Address(first, error))?;
-    address.port = listener.local_addr().map_err(ServeFailure::Other)?.port();
-    let mut listeners = vec![listener];
-    for ip in &addresses[1..] {
-        let at = SocketAddr::new(*ip, address.port);
-        match open(at) {
-            Ok(listener) => listeners.push(listener),
-            // Not every machine has both loopback addresses.
-            Err(_) if !is_asked => {}
-            Err(error) => return Err(ServeFailure::Address(at, error)),
+/// Listens on both loopback addresses and on all requested ones, with the same port: that one, or else the last one, or another.
+///
+/// Browsers take either loopback address for our host name. So another program that holds one of them would receive what they send.
+fn listen(options: &ServeOptions, port: &mut u16) -> Result<Vec<std::net::TcpListener>, ServeFailure> {
+    let wanted = options.port.unwrap_or(*port);
+    let mut tried = listen_at(&options.bind, wanted);
+    if options.port.is_none() {
+        for _ in 0..PORTS {
+            match &tried {
+                // The last port may be in use by another program now, or half of a new one.
+                Err((_, error)) if is_taken(error) => tried = listen_at(&options.bind, 0),
+                _ => break,
+            }
         }
     }
+    let listeners = tried.map_err(|(at, error)| ServeFailure::Address(at, error))?;
+    *port = listeners[0].local_addr().map_err(ServeFailure::Other)?.port();
     Ok(listeners)
 }
 
-/// Accepts connections until the server stops, then waits for the open ones.
-async fn accept(
+/// Whether another program has the port, or this user may not have it.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
+}
+
+fn listen_at(bind: &[IpAddr], port: u16) -> Result<Vec<std::net::TcpListener>, (SocketAddr, io::Error)> {
+    let mut listeners: Vec<std::net::TcpListener> = Vec::new();
+    let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    let further = loopback.iter().filter(|ip| !bind.contains(ip));
+    let mut port = port;
+    let mut missing = None;
+    for (ip, is_asked) in bind.iter().map(|ip| (ip, true)).chain(further.map(|ip| (ip, false))) {
+        if !is_asked && listeners.iter().any(|listener| is_held(listener, *ip)) {
+            continue;
+        }
+        let at = SocketAddr::new(*ip, port);
+        match std::net::TcpListener::bind(at).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            port = listener.local_addr()?.port();
+            Ok(listener)
+        }) {
+            Ok(listener) => listeners.push(listener),
+            // Not every machine has both loopback addresses.
+            Err(error) if !is_asked && is_absent(&error) => missing = Some((at, error)),
+            Err(error) => return Err((at, error)),
+        }
+    }
+    match missing {
+        Some(failure) if listeners.is_empty() => Err(failure),
+        _ => Ok(listeners),
+    }
+}
+
+/// Whether the machine doesn't have such an address.
+fn is_absent(error: &io::Error) -> bool {
+    let absent = [rustix::io::Errno::ADDRNOTAVAIL, rustix::io::Errno::AFNOSUPPORT];
+    error.kind() == io::ErrorKind::AddrNotAvailable
+        || absent.iter().any(|absent| error.raw_os_error() == Some(absent.raw_os_error()))
+}
+
+/// Whether a listener on all addresses holds this one, too.
+fn is_held(listener: &std::net::TcpListener, ip: IpAddr) -> bool {
+    match listener.local_addr().map(|at| at.ip()) {
+        Ok(IpAddr::V4(all)) => all.is_unspecified() && ip.is_ipv4(),
+        Ok(IpAddr::V6(all)) => {
+            let is_both = || rustix::net::sockopt::ipv6_v6only(listener).is_ok_and(|is_only| !is_only);
+            all.is_unspecified() && (ip.is_ipv6() || is_both())
+        }
+        Err(_) => false,
+    }
+}
+
+/// Accepts the connections of one listener.
+struct Acceptor {
     listener: TcpListener,
     router: Router,
-    limit: Arc<Semaphore>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let mut connections = JoinSet::new();
-    loop {
-        let permit = tokio::select! {
-            permit = Arc::clone(&limit).acquire_owned() => permit,
-            () = stopped(&mut stop) => break,
-        };
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stopped(&mut stop) => break,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                let (router, stop) = (router.clone(), stop.clone());
-                connections.spawn(async move {
-                    serve_connection(stream, peer, router, stop).await;
-                    drop(permit);
-                });
+    connections: Arc<Connections>,
+    /// The number of the next connection.
+    numbers: Arc<AtomicU64>,
+    site: Arc<Site>,
+}
+
+impl Acceptor {
+    /// Accepts connections until the server stops, then waits for the open ones.
+    async fn accept(self, mut stop: watch::Receiver<bool>) {
+        let mut open = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = stopped(&mut stop) => break,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let owner = stream
+                        .local_addr()
+                        .map_or(connections::Owner::Address(peer.ip()), |local| owner_of(peer, local));
+                    match self.connections.admit(self.numbers.fetch_add(1, Ordering::Relaxed), owner) {
+                        Some(slot) => {
+                            open.spawn(serve_connection(
+                                stream,
+                                peer,
+                                self.router.clone(),
+                                slot,
+                                stop.clone(),
+                            ));
+                        }
+                        None => {
+                            self.site.refusals.report(format_args!(
+                                "refused a connection from {peer}: 503 too many are open"
+                            ));
+                            let _ = stream.try_write(FULL);
+                        }
+                    }
+                }
+                // Usually too many open files, which will be closed.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
-            // Usually too many open files, which will be closed.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            while open.try_join_next().is_some() {}
         }
-        while connections.try_join_next().is_some() {}
+        drop(self.listener);
+        while open.join_next().await.is_some() {}
     }
-    drop(listener);
-    while connections.join_next().await.is_some() {}
 }
 
 async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
     router: Router,
+    slot: ConnectionSlot,
     mut stop: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
-    let service = router.layer(axum::Extension(Peer(peer)));
+    let slot = Arc::new(slot);
+    let service = router.layer(axum::Extension(Arc::clone(&slot))).layer(axum::Extension(Peer(peer)));
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD).half_close(false);
     let io = TokioIo::new(PatientStream::new(stream));
@@ -296,6 +423,7 @@ async fn serve_connection(
     // Connections may fail in any way.
     tokio::select! {
         _ = connection.as_mut() => {}
+        () = slot.closed() => {}
         () = stopped(&mut stop) => {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;

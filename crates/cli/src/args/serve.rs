@@ -1,6 +1,7 @@
 //! The command line of `serve`.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// `streamfmt serve`
 #[derive(Debug, clap::Args)]
@@ -14,13 +15,33 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "IP")]
     pub(crate) bind: Vec<IpAddr>,
 
-    /// Make a new token: addresses printed before and open tabs stop working
+    /// Make a new secret: keys of `log.sse` and open tabs stop working
     #[arg(long)]
     pub(crate) new_token: bool,
 
-    /// Open the address in the browser
+    /// Keep logins for 30 days after a restart, on a machine that only you use
+    #[arg(long)]
+    pub(crate) keep_logins: bool,
+
+    /// Open a browser that is logged in
     #[arg(long)]
     pub(crate) open: bool,
+
+    /// Print another address of the running server, valid for ten minutes and for one browser
+    #[arg(long, conflicts_with_all = ["browsers", "revoke"])]
+    pub(crate) link: bool,
+
+    /// List the browsers that are logged in to the running server
+    #[arg(long, conflicts_with = "revoke")]
+    pub(crate) browsers: bool,
+
+    /// Log out the browser of this number
+    #[arg(long, value_name = "N")]
+    pub(crate) revoke: Option<u64>,
+
+    /// Append a line for each request to this file: time, peer, method, address, status, bytes, milliseconds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
 
     /// Answer requests for this host name, as a proxy sends them; secrets are masked there; repeatable
     #[arg(long, value_name = "HOST", value_parser = host)]
@@ -43,6 +64,7 @@ const EXAMPLES: &str = "\
 Examples:
   streamfmt serve
   streamfmt serve --open --port 7317
+  streamfmt serve --link
   streamfmt serve --allow-host agents.example.org --base-path /agents
 
 Exit codes: 0 ended by Ctrl-C or SIGTERM; 2 usage, another server is running, or the port is taken.";

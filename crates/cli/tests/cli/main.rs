@@ -55,6 +55,8 @@ mod same_file;
 #[cfg(unix)]
 mod serve;
 #[cfg(unix)]
+mod serve_guard;
+#[cfg(unix)]
 mod serve_stored;
 #[cfg(unix)]
 mod sessions;

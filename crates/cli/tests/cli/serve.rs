@@ -31,10 +31,14 @@ fn outcome(text: &str) -> String {
 
 /// A server of the sessions in a folder.
 pub(crate) struct Served<'a> {
-    running: Running<'a>,
-    host: String,
-    port: u16,
-    token: String,
+    pub(crate) running: Running<'a>,
+    folder: &'a Folder,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// The printed token, which is used up.
+    pub(crate) token: String,
+    /// The cookie that it gave.
+    cookie: String,
 }
 
 /// An answer, of which the body may go on.
@@ -45,7 +49,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let line = self.head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}:")))?;
         Some(line.split_once(':')?.1.trim())
     }
@@ -53,28 +57,53 @@ impl Answer {
 
 impl<'a> Served<'a> {
     pub(crate) fn start(folder: &'a Folder, options: &str) -> Self {
-        Self::of(Running::of(folder, command(folder, &format!("serve {options}"))))
+        Self::of(folder, command(folder, &format!("serve {options}")))
     }
 
-    fn of(mut running: Running<'a>) -> Self {
+    /// A server, and a browser that is logged in.
+    pub(crate) fn of(folder: &'a Folder, command: Command) -> Self {
+        let mut served = Self::without_login(folder, command);
+        let entered = served.ask(&served.entrance(), &[&format!("Host: {}", served.host)]);
+        assert_eq!(entered.status, 303, "{}", entered.head);
+        let cookie = entered.header("set-cookie").unwrap().split_once(';').unwrap().0;
+        cookie.strip_prefix("streamfmt=").unwrap().clone_into(&mut served.cookie);
+        served
+    }
+
+    pub(crate) fn without_login(folder: &'a Folder, command: Command) -> Self {
+        let mut running = Running::of(folder, command);
         running.until_shown("\n");
         let shown = running.shown();
         let (host, token) = shown.trim().strip_prefix("http://").unwrap().split_once("/?token=").unwrap();
-        let host = host.split('/').next().unwrap();
+        let (host, _) = host.split_once('/').unwrap_or((host, ""));
         let port = host.rsplit_once(':').unwrap().1.parse().unwrap();
-        Self { host: host.to_owned(), port, token: token.to_owned(), running }
+        Self { host: host.to_owned(), port, token: token.to_owned(), cookie: String::new(), folder, running }
+    }
+
+    /// The path of the printed address.
+    pub(crate) fn entrance(&self) -> String {
+        let shown = self.running.shown();
+        let address = shown.trim().strip_prefix("http://").unwrap();
+        address[address.find('/').unwrap()..].to_owned()
+    }
+
+    /// Another token.
+    pub(crate) fn link(&self) -> String {
+        let linked = run(self.folder, "serve --link");
+        assert_eq!((linked.code, linked.stderr.as_str()), (Some(0), ""));
+        linked.stdout.trim().split_once("/?token=").unwrap().1.to_owned()
     }
 
     pub(crate) fn messages(&self) -> String {
         self.running.messages()
     }
 
-    fn cookie(&self) -> String {
-        format!("Cookie: streamfmt={}", self.token)
+    pub(crate) fn cookie(&self) -> String {
+        format!("Cookie: streamfmt={}", self.cookie)
     }
 
     /// Sends a request as it is; gives the connection.
-    fn send(&self, path: &str, headers: &[&str]) -> TcpStream {
+    pub(crate) fn send(&self, path: &str, headers: &[&str]) -> TcpStream {
         self.send_by("GET", path, headers)
     }
 
@@ -90,7 +119,7 @@ impl<'a> Served<'a> {
         self.ask_by("GET", path, headers)
     }
 
-    fn ask_by(&self, method: &str, path: &str, headers: &[&str]) -> Answer {
+    pub(crate) fn ask_by(&self, method: &str, path: &str, headers: &[&str]) -> Answer {
         let mut text = Vec::new();
         self.send_by(method, path, headers).read_to_end(&mut text).unwrap();
         parsed(&text)
@@ -141,7 +170,8 @@ fn parsed(bytes: &[u8]) -> Answer {
         let (mut rest, mut whole) = (body.as_str(), String::new());
         while let Some((size, behind)) = rest.split_once("\r\n") {
             let Ok(size @ 1..) = usize::from_str_radix(size, 16) else { break };
-            let size = size.min(behind.len());
+            let size =
+                (0..=size.min(behind.len())).rev().find(|size| behind.is_char_boundary(*size)).unwrap();
             whole.push_str(&behind[..size]);
             rest = behind[size..].strip_prefix("\r\n").unwrap_or("");
         }
@@ -237,10 +267,14 @@ fn only_the_right_host_origin_and_token_are_answered() {
         checked += 2;
     }
     assert!(checked >= 60);
-    for method in ["POST", "DELETE", "HEAD", "OPTIONS"] {
+    for (method, expected) in [("POST", 405), ("DELETE", 405), ("OPTIONS", 405), ("HEAD", 200)] {
         for path in &paths {
             let answer = served.ask_by(method, path, &[&format!("Host: {host}"), &right]);
-            assert_eq!(answer.status, 405, "{method} {path}");
+            assert_eq!(
+                (answer.status, expected == 405),
+                (expected, !answer.body.is_empty()),
+                "{method} {path}"
+            );
         }
     }
     // The key opens one log of one session.
@@ -253,15 +287,15 @@ fn only_the_right_host_origin_and_token_are_answered() {
             "{path}"
         );
     }
-    let entered = served.ask(&format!("/?token={}", served.token), &[&format!("Host: {host}")]);
+    let entered = served.ask(&format!("/?token={}", served.link()), &[&format!("Host: {host}")]);
     assert_eq!((entered.status, entered.header("location")), (303, Some("/")));
     let cookie = entered.header("set-cookie").unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    let bare = served.ask(&format!("/?token={}", served.token), &[&format!("Host: 127.0.0.1:{port}")]);
+    let bare = served.ask(&format!("/?token={}", served.link()), &[&format!("Host: 127.0.0.1:{port}")]);
     assert!(bare.header("location").unwrap().starts_with(&format!("http://{host}/")), "{}", bare.head);
     assert_eq!(served.ask("/", &[&format!("Host: 127.0.0.1:{port}"), &right]).status, 421);
     assert!(
-        served.running.messages().contains("refused GET /: 401 the token is"),
+        served.running.messages().contains("refused GET /: 401 this browser isn't logged in"),
         "{}",
         served.running.messages()
     );
@@ -296,11 +330,11 @@ fn a_refusal_names_its_reason_in_the_answer_and_in_the_log() {
         let reason = answer.body.strip_suffix('\n').unwrap();
         assert!(!reason.is_empty() && !reason.contains('\n'), "{path}: {reason}");
         let path = path.split('?').next().unwrap();
-        let told = format!("refused GET {path}: {status} {reason}\n");
+        let told = format!("Z refused GET {path}: {status} {reason} (from 127.0.0.1:");
         until(|| format!("{told}{}", served.messages()), || served.messages().contains(&told));
     }
     let posted = served.ask_by("POST", &page, &right);
-    assert_eq!((posted.status, posted.header("allow")), (405, Some("GET")));
+    assert_eq!((posted.status, posted.header("allow")), (405, Some("GET, HEAD")));
 }
 
 fn older_key(served: &Served<'_>, id: &str) -> String {
@@ -335,7 +369,7 @@ fn every_answer_has_the_headers_that_keep_a_page_to_itself() {
         assert!(
             !answer.body.contains("<style")
                 && !answer.body.contains(" style=")
-                && !answer.body.contains(&served.token)
+                && !answer.body.contains(&served.cookie)
         );
     }
 }
@@ -401,7 +435,7 @@ fn a_reader_gets_exactly_what_it_missed_also_after_the_server_was_killed() {
     until(|| "no run".to_owned(), || !ids(&folder).is_empty());
     let path = format!("/sessions/{}/events", ids(&folder)[0]);
     let served = Served::start(&folder, "");
-    let (address, token) = (served.host.clone(), served.token.clone());
+    let (address, cookie) = (served.host.clone(), served.cookie());
     let (status, first) = served.events(&path, None, "EVT2E");
     assert_eq!((status, marks(&first)), (200, vec![1, 2]));
     let last = first.last().unwrap().1.clone();
@@ -413,7 +447,12 @@ fn a_reader_gets_exactly_what_it_missed_also_after_the_server_was_killed() {
         || fs::read_to_string(kept(&folder, ".ndjson")).unwrap().contains("EVT4E"),
     );
     let served = Served::start(&folder, "");
-    assert_eq!((&served.host, &served.token), (&address, &token), "it is found where it was");
+    assert_eq!(served.host, address, "it is found where it was");
+    assert_eq!(
+        served.ask("/", &[&format!("Host: {address}"), &cookie]).status,
+        401,
+        "cookies end with the server"
+    );
     let (_, missed) = served.events(&path, Some(&last), "EVT4E");
     assert_eq!(marks(&missed), [3, 4]);
     folder.write("go-2", "");
@@ -488,7 +527,8 @@ fn beyond_this_machine_secrets_are_masked_and_the_raw_log_is_refused() {
     assert_eq!(ask("https://evil.example").status, 403);
     assert_eq!(served.running.end(Signal::TERM).code, Some(0));
     let served = Served::start(&folder, "--allow-host proxy.example --show-secrets");
-    assert_eq!(served.ask(&format!("/sessions/{id}/log"), &headers).status, 200);
+    let log = served.ask(&format!("/sessions/{id}/log"), &["Host: proxy.example", &served.cookie()]);
+    assert_eq!(log.status, 200);
 }
 
 #[test]
@@ -600,15 +640,26 @@ fn an_address_that_a_browser_is_opened_with_is_good_once() {
     let mut start = command(&folder, "serve --open");
     let path = std::env::var("PATH").unwrap();
     start.env("PATH", format!("{}:{path}", folder.path("bin").display()));
-    let served = Served::of(Running::of(&folder, start));
+    let served = Served::of(&folder, start);
     until(|| "no browser was opened".to_owned(), || folder.path("opened").exists());
-    let opened = folder.read("opened");
-    let once = opened.trim().strip_prefix(&format!("http://{}", served.host)).unwrap();
-    assert!(once.starts_with("/?token=") && !once.contains(&served.token), "{opened}");
+    let opened = std::path::PathBuf::from(folder.read("opened").trim());
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&opened).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600, "the argument of the browser is a file that only its owner reads");
+    let page = fs::read_to_string(&opened).unwrap();
+    let once = page.split("href=\"").nth(1).unwrap().split('"').next().unwrap();
+    let once = once.strip_prefix(&format!("http://{}", served.host)).unwrap();
+    assert!(once.starts_with("/?token=") && !once.contains(&served.token), "{once}");
     let host = format!("Host: {}", served.host);
-    let entered = served.ask(once, &[&host]);
-    assert_eq!(entered.status, 303);
-    assert!(entered.header("set-cookie").unwrap().contains(&served.token), "{}", entered.head);
+    // A file counts as another site.
+    let arrival = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"];
+    let entered = served.ask(once, &[&host, arrival[0], arrival[1], arrival[2]]);
+    assert_eq!(entered.status, 200);
+    assert!(
+        entered.body.contains("http-equiv=\"refresh\"") && !entered.body.contains("token="),
+        "{}",
+        entered.body
+    );
+    assert!(!opened.exists(), "the file goes with its token");
     assert_eq!(served.ask(once, &[&host]).status, 401, "not twice");
 }
 
@@ -702,9 +753,10 @@ fn every_scenario_of_the_documentation_has_its_test() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
     let docs = read("docs/serve.md");
-    let rust: String =
-        ["serve.rs", "serve_stored.rs"].map(|name| read(&format!("crates/cli/tests/cli/{name}"))).concat()
-            + &read("crates/server/src/serve/hub.rs");
+    let rust: String = ["serve.rs", "serve_guard.rs", "serve_stored.rs"]
+        .map(|name| read(&format!("crates/cli/tests/cli/{name}")))
+        .concat()
+        + &read("crates/server/src/serve/hub.rs");
     let browser = read("tests/browser/serve.mjs");
     let table = docs.split("| scenario | test |\n|---|---|\n").nth(1).unwrap();
     let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();

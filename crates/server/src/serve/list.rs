@@ -57,18 +57,19 @@ impl ListQuery {
     }
 }
 
-/// The page of the list.
+/// The page of the list. `tab`: attributes by which its script returns after a restart.
 pub(super) fn list(
     SessionList { rows, problems }: &SessionList,
     query: &ListQuery,
     mut redactor: Option<&mut Redactor>,
     base: &str,
+    tab: &str,
 ) -> String {
     let found: Vec<&ServedSession> =
         rows.iter().filter(|row| query.fits(row, redactor.as_deref_mut())).collect();
     let running = rows.iter().filter(|row| row.is_live()).count();
     let title = if running > 0 { format!("{running} running · sessions") } else { "Sessions".to_owned() };
-    let mut html = begin(&title, "", base, "");
+    let mut html = begin(&title, "", base, tab);
     html.push_str("<header class=\"top\"><h1>Sessions</h1>");
     // The script of the page renews each part that has a name.
     html.extend([

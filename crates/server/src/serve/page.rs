@@ -23,6 +23,8 @@ pub(super) struct PageChoice<'a> {
     pub(super) themes: &'a [String],
     /// The key of `log.sse`.
     pub(super) key: &'a str,
+    /// Attributes by which the page's script returns after a restart.
+    pub(super) tab: &'a str,
     /// Whether the raw log may be downloaded.
     pub(super) has_log: bool,
     pub(super) base: &'a str,
@@ -45,7 +47,8 @@ pub(super) fn begin(title: &str, theme: &str, base: &str, body: &str) -> String 
     html.extend([format!(
         "</head>\n<body{body}>\n<a class=\"skip\" href=\"#activity\">Skip to the activity</a>\n"
     )]);
-    let scripts: &[&str] = if body.is_empty() { &["serve.js"] } else { &["page.js", "serve.js"] };
+    let scripts: &[&str] =
+        if !body.contains("data-session") { &["serve.js"] } else { &["page.js", "serve.js"] };
     for name in scripts {
         html.extend([format!("<script src=\"{base}/static/{name}\" defer></script>\n")]);
     }
@@ -73,13 +76,14 @@ pub(super) fn page(
     let address = format!("{base}/sessions/{}", row.id);
     let title = format!("{} · {}", status.name(), super::html::plain(&said(&row.title)));
     let body = format!(
-        " data-session=\"{}\" data-address=\"{address}\" data-hash=\"{}\" data-revision=\"{}\" data-profile=\"{}\"{}{}",
+        " data-session=\"{}\" data-address=\"{address}\" data-hash=\"{}\" data-revision=\"{}\" data-profile=\"{}\"{}{}{}",
         row.id,
         choice.hash,
         view.settled(),
         choice.profile,
         if view.is_done || !view.is_caught_up { " data-done=\"\"" } else { "" },
         if choice.before.is_some() { " data-older=\"\"" } else { "" },
+        choice.tab,
     );
     let mut html = begin(&title, choice.theme.unwrap_or(""), base, &body);
     html.extend([format!("<a id=\"back\" href=\"{base}/\">← All sessions</a>\n")]);

@@ -1,5 +1,6 @@
 //! The routes of the server.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,13 +17,21 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use jiff::Timestamp;
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt::writer::html::HtmlFragments;
 use tokio::sync::{mpsc, watch};
+use tower_http::compression::CompressionLayer;
 
+use super::access_log::{AccessLog, LoggedRequest};
+use super::connections::{ConnectionSlot, Connections};
 use super::events::{self, ReplayStart};
-use super::guard::{COOKIE, GuardVerdict, HttpRefusal, RequestGuard, Visitor};
+use super::guard::{
+    self, COOKIE_NAME, GuardVerdict, HttpRefusal, Proof, RequestGuard, Visitor, is_forwarded,
+};
+use super::html::escaped;
 use super::hub::{Hub, Reading};
 use super::list::{ListQuery, list};
 use super::looks::{KnownLooks, OLDER, SessionLook, USUAL};
@@ -51,30 +60,33 @@ pub(super) struct Site {
     pub(super) shows_secrets: bool,
     pub(super) stop: watch::Receiver<bool>,
     pub(super) refusals: RefusalLog,
+    pub(super) log: Option<Arc<AccessLog>>,
+    pub(super) connections: Arc<Connections>,
 }
 
 /// Logs refusals, up to a limit for each second.
 pub(super) struct RefusalLog {
     pub(super) report: fn(&str),
     /// The start of the current second, and the number of refusals in it.
-    pub(super) told: std::sync::Mutex<(Option<std::time::Instant>, u64)>,
+    pub(super) reported: std::sync::Mutex<(Option<std::time::Instant>, u64)>,
 }
 
 /// The most refusals logged in a second.
-const TOLD: u64 = 20;
+const REPORTED: u64 = 20;
 
 impl RefusalLog {
-    fn report(&self, refused: fmt::Arguments<'_>) {
-        let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if told.0.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
-            if told.1 > TOLD {
-                (self.report)(&format!("refused {} further requests", told.1 - TOLD));
+    /// Reports a refusal with its time.
+    pub(super) fn report(&self, refused: fmt::Arguments<'_>) {
+        let mut reported = self.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if reported.0.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
+            if reported.1 > REPORTED {
+                (self.report)(&format!("refused {} further requests", reported.1 - REPORTED));
             }
-            *told = (Some(std::time::Instant::now()), 0);
+            *reported = (Some(std::time::Instant::now()), 0);
         }
-        told.1 += 1;
-        if told.1 <= TOLD {
-            (self.report)(&refused.to_string());
+        reported.1 += 1;
+        if reported.1 <= REPORTED {
+            (self.report)(&format!("{} {refused}", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ")));
         }
     }
 }
@@ -84,7 +96,7 @@ impl IntoResponse for HttpRefusal {
         let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
         let mut response = (self.status, kind, format!("{}\n", self.reason)).into_response();
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
-            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET"));
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         }
         // The log of refusals takes it from there.
         response.extensions_mut().insert(self);
@@ -106,44 +118,82 @@ pub(super) fn router(site: Arc<Site>) -> Router {
         .route(&at("/sessions/{id}/log"), get(log))
         .route(&at("/sessions/{id}/log.sse"), get(older_log))
         .route(&at("/static/{name}"), get(static_file))
+        .route(&at("/tab"), get(tab))
+        .route(&at("/healthz"), get(async || "ok\n"))
         .fallback(async || HttpRefusal::new(StatusCode::NOT_FOUND, "no such page"))
         .layer(middleware::from_fn_with_state(Arc::clone(&site), guarded))
+        .layer(CompressionLayer::new().compress_when(may_be_compressed))
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), logged))
         .with_state(site)
+}
+
+/// Whether an answer may be compressed: not events, which must not wait, nor one with a secret.
+fn may_be_compressed(
+    _: StatusCode,
+    _: axum::http::Version,
+    headers: &HeaderMap,
+    _: &axum::http::Extensions,
+) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    !kind.starts_with(b"text/event-stream") && !headers.contains_key(header::SET_COOKIE)
+}
+
+/// Writes a line for each request to the log, if there is one.
+async fn logged(
+    State(site): State<Arc<Site>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(log) = &site.log else { return next.run(request).await };
+    let logged = LoggedRequest::new(Arc::clone(log), peer, request.method(), request.uri());
+    let (parts, body) = next.run(request).await.into_parts();
+    let body = logged.of(parts.status, body);
+    Response::from_parts(parts, body)
 }
 
 /// Asks the guard, and adds the common headers to every answer.
 async fn guarded(
     State(site): State<Arc<Site>>,
     Extension(Peer(peer)): Extension<Peer>,
+    Extension(slot): Extension<Arc<ConnectionSlot>>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let path = request.uri().path().to_owned();
     let method = request.method().clone();
     let mut origin = None;
+    let forwarded = is_forwarded(request.headers());
+    slot.received(forwarded, None);
     let mut response = match site.guard.judge(&request, peer) {
         Ok(GuardVerdict::Answer(visitor)) => {
             origin.clone_from(&visitor.origin);
+            slot.received(forwarded, visitor.login);
             request.extensions_mut().insert(visitor);
             with_reason(next.run(request).await)
         }
-        Ok(GuardVerdict::Enter(location)) => {
-            let path = if site.guard.base.is_empty() { "/" } else { &site.guard.base };
-            let cookie = format!(
-                "{COOKIE}={}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=31536000",
-                site.guard.address.token
-            );
-            let mut response = see_other(&location);
-            if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-                response.headers_mut().insert(header::SET_COOKIE, cookie);
+        Ok(GuardVerdict::Enter { location, cookie, is_https, is_by_page }) => {
+            let mut response = if is_by_page { refresh(&location) } else { see_other(&location) };
+            if let Some(cookie) = cookie {
+                site.set_cookie(&mut response, &cookie, is_https);
             }
             response
         }
         Ok(GuardVerdict::Elsewhere(location)) => see_other(&location),
+        Ok(GuardVerdict::Reused(number)) => {
+            (site.refusals.report)(&format!(
+                "a used address was opened again from {peer}: browser {number}, which had used it, is logged out"
+            ));
+            site.connections.close_login(number);
+            let reason = "this address was used before, so that login has ended: streamfmt serve --link prints another";
+            HttpRefusal::new(StatusCode::UNAUTHORIZED, reason).into_response()
+        }
         Err(refusal) => refusal.into_response(),
     };
+    slot.answered();
     if let Some(HttpRefusal { status, reason }) = response.extensions().get() {
-        site.refusals.report(format_args!("refused {method} {path}: {} {reason}", status.as_u16()));
+        site.refusals
+            .report(format_args!("refused {method} {path}: {} {reason} (from {peer})", status.as_u16()));
     }
     let headers = response.headers_mut();
     for (name, value) in [
@@ -175,6 +225,15 @@ fn with_reason(response: Response) -> Response {
     response
 }
 
+/// A page that goes on to this address. A browser that comes from another site sends no strict cookie along a redirect.
+fn refresh(location: &str) -> Response {
+    let location = escaped(location);
+    html(format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"refresh\" content=\"0; url={location}\">\n\
+         <title>Sessions</title>\n</head>\n<body>\n<p><a href=\"{location}\">Sessions</a></p>\n</body>\n</html>\n"
+    ))
+}
+
 fn see_other(location: &str) -> Response {
     match HeaderValue::from_str(location) {
         Ok(location) => (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response(),
@@ -194,6 +253,28 @@ fn bad_query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, HttpRefusa
 }
 
 impl Site {
+    /// Gives the browser its cookie. A login ends with the server; the date only spares browsers a cookie that is surely dead.
+    fn set_cookie(&self, response: &mut Response, cookie: &str, is_https: bool) {
+        let path = if self.guard.base.is_empty() { "/" } else { &self.guard.base };
+        let secure = if is_https { "; Secure" } else { "" };
+        let cookie = format!(
+            "{COOKIE_NAME}={cookie}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=2592000{secure}"
+        );
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+    }
+
+    /// The number and key of the tabs of a login, for the script of its pages.
+    fn tab(&self, visitor: &Visitor) -> String {
+        match visitor.login {
+            Some(Proof::Cookie(number)) => {
+                format!(" data-tab=\"{number}\" data-key=\"{}\"", self.guard.logins.tab_key(number))
+            }
+            _ => String::new(),
+        }
+    }
+
     fn masks(&self, visitor: &Visitor) -> bool {
         visitor.is_beyond && !self.shows_secrets
     }
@@ -250,7 +331,7 @@ async fn sessions(
     let query = bad_query(query)?;
     in_background(move || {
         let mut redactor = site.redactor(&visitor);
-        html(list(&site.hub.sessions.all(), &query, redactor.as_mut(), &site.guard.base))
+        html(list(&site.hub.sessions.all(), &query, redactor.as_mut(), &site.guard.base, &site.tab(&visitor)))
     })
     .await
 }
@@ -301,7 +382,8 @@ async fn session(
             before,
             profiles: &site.looks.profiles(),
             themes: &themes,
-            key: &site.guard.address.log_key(row.id.as_str()),
+            key: &site.guard.logins.log_key(row.id.as_str()),
+            tab: &site.tab(&visitor),
             has_log: !site.masks(&visitor),
             base: &site.guard.base,
             hash: &reading.live.hash,
@@ -425,26 +507,70 @@ fn open_log(row: &ServedSession) -> io::Result<(File, u64)> {
     Ok((file, row.log_bytes.unwrap_or(u64::MAX).min(whole.saturating_sub(row.log_start))))
 }
 
+/// Answers a tab that was open while the server restarted: first proves that this is the server that it knows, then takes its proof, and
+/// logs it in again. The tab sends nothing secret before.
+async fn tab(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+    request: Request,
+) -> Result<Response, HttpRefusal> {
+    let query = request.uri().query().unwrap_or("");
+    let of = |name: &str| guard::parameter(query, name).unwrap_or("");
+    let ended = || {
+        HttpRefusal::new(
+            StatusCode::UNAUTHORIZED,
+            "this login has ended: streamfmt serve --link prints an address that logs a browser in",
+        )
+    };
+    let number = of("tab").parse().map_err(|_| ended())?;
+    let logins = &site.guard.logins;
+    if of("proof").is_empty() {
+        let (proof, challenge) = logins.prove(number, of("nonce"), &visitor.host).ok_or_else(ended)?;
+        let answer = serde_json::json!({ "v": 1, "proof": proof, "challenge": challenge });
+        return Ok(([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response());
+    }
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    // Another tab was faster, or the server wasn't gone.
+    if logins.of(guard::cookies(request.headers())) == Some(number) {
+        return Ok(response);
+    }
+    let browser = guard::browser(request.headers());
+    let cookie = logins.return_in(number, of("challenge"), of("proof"), &visitor.host, &browser);
+    site.set_cookie(&mut response, &cookie.ok_or_else(ended)?, visitor.is_https);
+    Ok(response)
+}
+
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
 async fn static_file(
     State(site): State<Arc<Site>>,
     Path(name): Path<String>,
+    headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let of = |kind: &'static str, text: String| ([(header::CONTENT_TYPE, kind)], text).into_response();
     let unknown = || HttpRefusal::new(StatusCode::NOT_FOUND, "no such file");
-    match &*name {
-        "page.css" => Ok(of(CSS, HtmlFragments::STYLE.to_owned())),
-        "serve.css" => Ok(of(CSS, STYLE.to_owned())),
-        "page.js" => Ok(of(JS, HtmlFragments::SCRIPT.to_owned())),
-        "serve.js" => Ok(of(JS, SCRIPT.to_owned())),
-        "icon.svg" => Ok(of("image/svg+xml", ICON.to_owned())),
+    let (kind, text) = match &*name {
+        "page.css" => (CSS, HtmlFragments::STYLE.into()),
+        "serve.css" => (CSS, STYLE.into()),
+        "page.js" => (JS, HtmlFragments::SCRIPT.into()),
+        "serve.js" => (JS, SCRIPT.into()),
+        "icon.svg" => ("image/svg+xml", ICON.into()),
         name => {
             let theme = name.strip_prefix("theme-").and_then(|name| name.strip_suffix(".css"));
             let theme = theme.ok_or_else(unknown)?.to_owned();
             let style = tokio::task::spawn_blocking(move || site.looks.style(&theme)).await.ok().flatten();
-            style.map(|style| of(CSS, style)).ok_or_else(unknown)
+            (CSS, Cow::Owned(style.ok_or_else(unknown)?))
         }
+    };
+    let tag = format!("\"{}\"", &data_encoding::HEXLOWER.encode(&Sha256::digest(text.as_bytes()))[..32]);
+    let is_known = headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|known| known.to_str().ok())
+        .flat_map(|known| known.split(','))
+        .any(|known| known.trim().trim_start_matches("W/") == tag);
+    if is_known {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
+    Ok(([(header::CONTENT_TYPE, kind.to_owned()), (header::ETAG, tag)], text.into_owned()).into_response())
 }

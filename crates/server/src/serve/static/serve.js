@@ -2,6 +2,44 @@
 (() => {
   const { session, address, hash, profile } = document.body.dataset;
   const $ = (id) => document.getElementById(id);
+  const base = document.currentScript.src.replace(/\/static\/.*$/, "");
+
+  // --- Logging in again after a restart of the server
+  const { tab, key } = document.body.dataset;
+  // In memory only, so that it isn't saved with the page.
+  delete document.body.dataset.key;
+  const PATIENCE = 600000;
+  const hex = (bytes) => [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const bytes = (text) => new TextEncoder().encode(text);
+  const mac = async (...words) => {
+    const secret = await crypto.subtle.importKey("raw", bytes(key), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    return hex(await crypto.subtle.sign("HMAC", secret, bytes(words.join("\n")))).slice(0, 32);
+  };
+  /** Whoever holds the port after the server ended gets no cookie: the server proves itself first. Fails if it doesn't answer. */
+  const loggedIn = async () => {
+    // Without the server's key, or where a page can't calculate with it, the cookie alone decides.
+    if (!key || !globalThis.crypto?.subtle) return true;
+    const nonce = hex(crypto.getRandomValues(new Uint8Array(16)));
+    const first = await fetch(`${base}/tab?tab=${tab}&nonce=${nonce}`, { credentials: "omit", cache: "no-store" });
+    if (first.status === 401) return false;
+    if (!first.ok) throw new Error("not now");
+    const { proof, challenge } = await first.json();
+    if (proof !== await mac("server", nonce, location.host)) return false;
+    const own = await mac("tab", challenge, location.host);
+    return (await fetch(`${base}/tab?tab=${tab}&challenge=${challenge}&proof=${own}`, { cache: "no-store" })).ok;
+  };
+  /** Shows what is wrong with the connection; nothing if the text is empty. */
+  const tellConnection = (text) => {
+    let place = $("connection");
+    if (!place) {
+      place = Object.assign(document.createElement("p"), { id: "connection" });
+      place.setAttribute("role", "status");
+      document.querySelector("header").append(place);
+    }
+    place.hidden = !text;
+    place.textContent = text;
+  };
+  const LOGGED_OUT = "logged out: open the address that “streamfmt serve --link” prints, then reload this page";
 
   // --- Times: in the reader's zone, and running ones
   const two = (number) => String(number).padStart(2, "0");
@@ -43,12 +81,23 @@
     };
     filters.addEventListener("keydown", ({ key }) => key === "Enter" && apply());
     filters.addEventListener("change", apply);
+    let gone = null;
     const renew = async () => {
       clearTimeout(later);
+      if (gone && Date.now() - gone > PATIENCE) return tellConnection(LOGGED_OUT);
       later = setTimeout(renew, document.hidden ? 10000 : 3000);
       try {
+        if (gone && !await loggedIn()) {
+          clearTimeout(later);
+          return tellConnection(LOGGED_OUT);
+        }
         const answer = await fetch(location.href, { cache: "no-store" });
-        if (!answer.ok) return;
+        if (!answer.ok) {
+          gone ??= Date.now();
+          return;
+        }
+        gone = null;
+        tellConnection("");
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
         document.title = fresh.title;
         for (const old of document.querySelectorAll("[data-part]")) {
@@ -59,7 +108,10 @@
           localize(old);
         }
         tick();
-      } catch { /* the server may come back */ }
+      } catch {
+        // The server may come back.
+        gone ??= Date.now();
+      }
     };
     later = setTimeout(renew, 3000);
     document.addEventListener("visibilitychange", () => document.hidden || renew());
@@ -69,7 +121,6 @@
   // --- The page of a session
   const nodes = $("nodes");
   const status = $("status");
-  const connection = $("connection");
   const now = $("now");
   let revision = Number(document.body.dataset.revision);
   let isDone = "done" in document.body.dataset;
@@ -322,10 +373,11 @@
   // --- The stream, while the page is seen
   let source = null;
   let lost = null;
+  let isOut = false;
   let seen = Date.now();
-  const tellConnection = () => {
-    connection.hidden = !lost || isDone;
-    if (lost) connection.textContent = `disconnected since ${new Date(lost).toLocaleTimeString()}`;
+  const tellLost = () => {
+    if (isOut) tellConnection(LOGGED_OUT);
+    else tellConnection(lost && !isDone ? `disconnected since ${new Date(lost).toLocaleTimeString()}` : "");
   };
   const close = () => {
     source?.close();
@@ -337,17 +389,15 @@
     const own = (source = new EventSource(`${address}/events?${wanted}`));
     own.onopen = () => {
       lost = null;
-      tellConnection();
+      tellLost();
     };
     own.onerror = () => {
       if (own !== source) return;
       lost ??= Date.now();
-      tellConnection();
-      // The browser stops after an error answer, but the server may come back.
-      if (own.readyState === EventSource.CLOSED) {
-        close();
-        setTimeout(() => document.hidden || connect(), 1000);
-      }
+      tellLost();
+      // The server may come back. The browser alone would send its cookie to whoever has the port.
+      close();
+      setTimeout(back, 1000);
     };
     for (const name of Object.keys(handlers))
       own.addEventListener(name, (event) => {
@@ -357,7 +407,7 @@
           isDone = name === "done";
           lost = null;
           close();
-          tellConnection();
+          tellLost();
         }
         const at = Number(event.lastEventId.split(":")[1]);
         if (at > revision) revision = at;
@@ -365,9 +415,22 @@
         waiting.push([name, JSON.parse(event.data)]);
       });
   };
+  const back = async () => {
+    if (isDone || isOut || source || document.hidden) return;
+    try {
+      isOut = Date.now() - (lost ?? Date.now()) > PATIENCE || !await loggedIn();
+    } catch {
+      setTimeout(back, 1000);
+      return;
+    }
+    tellLost();
+    if (!isOut) connect();
+  };
   const ask = async () => {
     // A hidden page keeps no connection: a browser has only six for all its tabs.
+    if (isOut) return;
     try {
+      if (!await loggedIn()) return;
       const answer = await fetch(`${address}?profile=${profile}`, { cache: "no-store" });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -383,8 +446,8 @@
       lost = Date.now();
       asking = setInterval(ask, 10000);
     } else {
-      tellConnection();
-      connect();
+      tellLost();
+      back();
     }
   });
   // After the machine slept, the connection can be lost without an error.
@@ -394,9 +457,9 @@
     beat = Date.now();
     if (!slept || isDone || isOlder || document.hidden) return;
     lost ??= seen;
-    tellConnection();
+    tellLost();
     close();
-    connect();
+    back();
   }, 1000);
   if (!document.hidden) connect();
   else if (!isDone) asking = setInterval(ask, 10000);
