@@ -104,9 +104,14 @@ fn cells(row: &SessionRow, now: Timestamp) -> [String; 8] {
         title,
         optional(&row.folder),
         row.num_turns.map(|turns| turns.to_string()).unwrap_or_default(),
-        row.cost_usd.map(|cost| format!("${cost:.2}")).unwrap_or_default(),
+        row.cost_usd.map(money).unwrap_or_default(),
         age(now.duration_since(row.started)),
     ]
+}
+
+/// Formats a cost in dollars. One beyond reason is rounded to a digit, since the widest cell sets the width of its column.
+fn money(dollars: f64) -> String {
+    if dollars.abs() < 1e6 { format!("${dollars:.2}") } else { format!("${dollars:.0e}") }
 }
 
 /// Formats how long ago something was. The future counts as now.
@@ -158,5 +163,11 @@ mod tests {
         assert_eq!(cut_start("/home/dev/shop", 9), "…dev/shop");
         let ages = [-5, 59, 60, 7_200, 172_800].map(|seconds| age(SignedDuration::from_secs(seconds)));
         assert_eq!(ages, ["0s", "59s", "1m", "2h", "2d"]);
+    }
+
+    #[test]
+    fn no_cost_is_wide() {
+        let costs = [0.0, 0.314, 999_999.0, 1_234_567.0, 1e308, -1e308, f64::INFINITY, f64::NAN].map(money);
+        assert_eq!(costs, ["$0.00", "$0.31", "$999999.00", "$1e6", "$1e308", "$-1e308", "$inf", "$NaN"]);
     }
 }
