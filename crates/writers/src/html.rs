@@ -23,6 +23,7 @@ mod head;
 mod index;
 mod out;
 mod prose;
+mod raw_lines;
 mod row;
 mod samples;
 mod timeline;
@@ -44,6 +45,7 @@ use self::block::HtmlBlocks;
 use self::chunks::RowChunks;
 use self::head::KeptPage;
 use self::out::HtmlOut;
+use self::raw_lines::{RawLines, short_line};
 use self::timeline::Timeline;
 
 /// The style and the script of every page.
@@ -71,6 +73,7 @@ pub struct Html {
     has_activity: bool,
     timeline: Timeline,
     chunks: RowChunks,
+    raw: RawLines,
     /// The results of the calls whose folds are open.
     inside: Vec<Option<Box<Entry>>>,
     /// The parts that are kept for the head.
@@ -84,6 +87,7 @@ impl Html {
     }
 
     fn begin_page(&mut self, first: Option<&Entry>, out: &mut HtmlOut<'_>) {
+        self.end_raw_lines(out);
         if std::mem::replace(&mut self.is_begun, true) {
             return;
         }
@@ -415,6 +419,13 @@ impl Writer for Html {
 
     fn node(&mut self, node: &Node, out: &mut dyn fmt::Write) -> fmt::Result {
         self.buffered(out, |page, out| {
+            if let Some(text) = short_line(node) {
+                if !page.is_begun {
+                    page.begin_page(None, out);
+                }
+                page.note(node);
+                return page.raw_line(node, text, out);
+            }
             let is_header = !page.is_begun && node.entry.view.is_heading();
             page.begin_page(Some(&node.entry), out);
             page.note(node);
@@ -434,7 +445,10 @@ impl Writer for Html {
     }
 
     fn leave(&mut self, out: &mut dyn fmt::Write) -> fmt::Result {
-        self.buffered(out, Self::leave_nest)
+        self.buffered(out, |page, out| {
+            page.end_raw_lines(out);
+            page.leave_nest(out);
+        })
     }
 
     fn notices(&mut self, nodes: &[Node], out: &mut dyn fmt::Write) -> fmt::Result {
