@@ -10,6 +10,7 @@ mod highlight;
 pub mod html;
 pub mod json;
 mod lines;
+mod link_text;
 pub mod log;
 pub mod markdown;
 mod marks_alone;

@@ -117,7 +117,10 @@ impl Spelling for Mrkdwn {
         let is_of_web = |address: &str| address.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("http"));
         match commonmark::address(target).filter(|address| is_of_web(address) && !self.is_verbatim) {
             Some(address) if label.trim().is_empty() || target == shown => link(&address, None, out),
-            Some(address) => link(&address, Some(label), out),
+            Some(address) => {
+                link(&address, Some(label), out);
+                self.revealed(target, shown, out);
+            }
             None => self.unlinked(label, target, shown, out),
         }
     }

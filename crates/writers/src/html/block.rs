@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::out::HtmlOut;
 use super::prose::{self, LineBreaks};
+use crate::link_text::misleads;
 use crate::page::{self, PageOptions, PictureSource};
 use crate::terminal::changed;
 use crate::{commonmark, highlight};
@@ -275,8 +276,9 @@ fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
             begin_link(out, address);
         }
         classed(out, span.text(), class_of(span.role));
-        if address.is_some() {
+        if let (Some(_), Some(target)) = (address, span.link) {
             out.raw("</a>");
+            reveal(out, target, span.text());
         }
     }
 }
@@ -284,6 +286,13 @@ fn spans(out: &mut HtmlOut<'_>, line: &Line, has_links: bool) {
 /// Begins a link to an address that was checked.
 pub(super) fn begin_link(out: &mut HtmlOut<'_>, address: &str) {
     out.within("<a rel=\"noopener noreferrer\" href=\"", address, "\">");
+}
+
+/// Writes the address after a link whose text names another one.
+pub(super) fn reveal(out: &mut HtmlOut<'_>, target: &str, text: &str) {
+    if misleads(text, target) {
+        out.within(" <code>", target, "</code>");
+    }
 }
 
 /// Writes clean text, with a class if there is one.

@@ -4,7 +4,7 @@
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
 
-use super::block::{begin_link, code_lines};
+use super::block::{begin_link, code_lines, reveal};
 use super::out::HtmlOut;
 use crate::commonmark::{self, OpenCode};
 use streamfmt_core::text;
@@ -240,6 +240,7 @@ impl HtmlProse<'_, '_> {
         }
         if link.is_followed {
             self.out.raw("</a>");
+            reveal(self.out, &link.target, &link.shown);
         } else if link.target != link.shown && !link.target.is_empty() {
             self.out.within(" <code>", &link.target, "</code>");
         }

@@ -10,6 +10,7 @@ use std::iter;
 
 use crate::byte_set::byte_set;
 use crate::commonmark;
+use crate::link_text::misleads;
 
 /// Writes `text`, which has no line feed. `begins`: whether it is at the start of a line.
 pub(super) fn text(text: &str, begins: bool, out: &mut String) {
@@ -174,6 +175,11 @@ pub(super) fn html_span(text: &str, link: Option<&str>, out: &mut String) {
     out.push_str("\">");
     html(text, out);
     out.push_str("</a>");
+    if let Some(target) = link.filter(|target| misleads(text, target)) {
+        out.push_str(" <code>");
+        html(target, out);
+        out.push_str("</code>");
+    }
 }
 
 /// Writes text into a line of HTML, such as a summary, with entities instead of backslashes.

@@ -7,6 +7,7 @@ use std::mem;
 use super::{block, inline};
 use crate::commonmark;
 use crate::lines::LineWriter;
+use crate::link_text::misleads;
 use crate::page;
 use streamfmt_core::entry::{Line, Point};
 
@@ -32,6 +33,14 @@ pub(crate) trait Spelling: fmt::Debug + Sync {
         out.push_str(label);
         if !target.is_empty() && target != shown && target.strip_prefix("mailto:") != Some(shown) {
             out.push_str(if label.is_empty() { "" } else { " " });
+            self.code(target, out);
+        }
+    }
+
+    /// Writes the address after a link whose text names another one.
+    fn revealed(&self, target: &str, shown: &str, out: &mut String) {
+        if misleads(shown, target) {
+            out.push(' ');
             self.code(target, out);
         }
     }
@@ -139,6 +148,7 @@ impl Spelling for Commonmark {
                     out.extend([mem::replace(&mut between, "&amp;"), part]);
                 }
                 out.push(')');
+                self.revealed(target, shown, out);
             }
             _ => self.unlinked(label, target, shown, out),
         }
