@@ -13,8 +13,9 @@ use streamfmt::{Engine, Problem, Problems};
 use crate::args::{AlsoArg, Args};
 use crate::choice::SettingsChoice;
 use crate::fifo::{is_fifo, open_fifo};
+use crate::file_place::followed;
 use crate::message::{print, print_problems, unwritten};
-use crate::output::TextOutput;
+use crate::output::{TextOutput, is_descriptor, unfollowing};
 use crate::signal::Signals;
 use crate::{report, terminal};
 
@@ -167,7 +168,9 @@ impl SummaryPlace {
 }
 
 fn appended(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    let real = followed(path)?;
+    let mut options = if is_descriptor(path) { OpenOptions::new() } else { unfollowing() };
+    options.append(true).create(true).open(real)
 }
 
 /// A summary of one input.

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use streamfmt::writer::page::KeepPicture;
 
 use crate::args::Args;
+use crate::file_place::followed;
 use crate::message::{reason, unwritten};
 use crate::output::Replacement;
 
@@ -87,7 +88,7 @@ impl Assets {
     fn make(&self) -> Result<String, String> {
         let shown = self.folder.display();
         let fail = |error: std::io::Error| format!("can't write images to {shown}: {}", reason(&error));
-        fs::create_dir_all(&self.folder).map_err(fail)?;
+        followed(&self.folder).and_then(fs::create_dir_all).map_err(fail)?;
         let pages = match &self.output {
             None => Path::new("."),
             Some(folder) if folder.is_dir() => folder,

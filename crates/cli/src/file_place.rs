@@ -1,6 +1,7 @@
 //! The file that a path refers to, however the path is spelled.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The most symbolic links that are followed from one to the next.
@@ -101,6 +102,44 @@ fn node(metadata: &fs::Metadata) -> Option<(u64, u64)> {
 #[cfg(not(unix))]
 fn node(_: &fs::Metadata) -> Option<(u64, u64)> {
     None
+}
+
+/// The path of a file to write, with the symbolic links at its end resolved. Another user's link is an error where Linux refuses to follow
+/// it, too, if links are protected: in a folder like `/tmp`, where everyone may create files and only owners may remove them.
+///
+/// Whoever opens the path must not follow a link any more: it was created in the meantime.
+pub(crate) fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = fs::read_link(&path) else { return Ok(path) };
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        if !may_follow(&fs::symlink_metadata(&path)?, &fs::metadata(folder)?) {
+            let why = "a symbolic link of another user, in a folder where everyone may write";
+            return Err(io::Error::other(why));
+        }
+        let next = folder.join(next);
+        // An open file of a process: what the link names needn't be a path.
+        if folder.canonicalize().is_ok_and(|folder| folder.starts_with("/proc")) {
+            return Ok(path);
+        }
+        path = next;
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// The kernel's rule for protected links.
+#[cfg(unix)]
+fn may_follow(link: &fs::Metadata, folder: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    const STICKY_AND_WRITABLE: u32 = 0o1002;
+    link.uid() == rustix::process::geteuid().as_raw()
+        || folder.mode() & STICKY_AND_WRITABLE != STICKY_AND_WRITABLE
+        || folder.uid() == link.uid()
+}
+
+#[cfg(not(unix))]
+fn may_follow(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
 }
 
 #[cfg(unix)]

@@ -9,7 +9,7 @@ use streamfmt::{Spool, Tail};
 
 use crate::exit_code::{OK, OUTPUT};
 use crate::fifo::{is_fifo, open_fifo};
-use crate::file_place::FilePlace;
+use crate::file_place::followed;
 use crate::message::{print, reason, unwritten};
 use crate::screen::{Screen, ScreenSize};
 use crate::signal::Signals;
@@ -72,7 +72,9 @@ impl TextOutput {
         if !is_growing || !is_file || path == Path::new("-") {
             return Self::open(Some(path), None, signals);
         }
-        let file = File::create(path).map_err(|error| unwritten(path, &error))?;
+        let fail = |error: io::Error| unwritten(path, &error);
+        let real = followed(path).map_err(fail)?;
+        let file = unfollowing().create(true).truncate(true).open(real).map_err(fail)?;
         Ok(Self::to(Destination::File(Replacement::in_place(file, path.to_owned())), None))
     }
 
@@ -315,6 +317,9 @@ impl Replacement {
     fn create(path: &Path, signals: &mut Signals) -> Result<Self, String> {
         let fail = |error: io::Error| unwritten(path, &error);
         let is_descriptor = is_descriptor(path);
+        // The target of a link is replaced, not the link.
+        let real = followed(path).map_err(fail)?;
+        let path = if is_descriptor { path } else { &*real };
         if fs::metadata(path).is_ok_and(|metadata| is_fifo(&metadata)) {
             // Whoever opened a descriptor had a reader for it.
             let file = open_fifo(path, !is_descriptor, signals).map_err(fail)?;
@@ -325,13 +330,14 @@ impl Replacement {
             let file = OpenOptions::new().append(true).open(path).map_err(fail)?;
             return Ok(Self::in_place(file, path.to_owned()));
         }
-        // The target of a link is replaced, not the link.
-        let missing = || if path.is_symlink() { FilePlace::of(path).into_path() } else { path.to_owned() };
-        let target = path.canonicalize().unwrap_or_else(|_| missing());
-        let existing = fs::metadata(&target).ok();
+        let target = match (folder_of(path).canonicalize(), path.file_name()) {
+            (Ok(folder), Some(name)) => folder.join(name),
+            _ => path.to_owned(),
+        };
+        let existing = fs::symlink_metadata(&target).ok();
         if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
             // A device, or a folder, for which this fails.
-            let file = OpenOptions::new().write(true).open(&target).map_err(fail)?;
+            let file = unfollowing().open(&target).map_err(fail)?;
             return Ok(Self::in_place(file, target));
         }
         let replacement = Self::draft(target).map_err(fail)?;
@@ -397,6 +403,18 @@ impl Drop for Replacement {
     }
 }
 
+/// Options to write a file whose path is the end of all links.
+pub(crate) fn unfollowing() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NOFOLLOW.bits().cast_signed(),
+    );
+    options
+}
+
 /// The folder that a file is in.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
@@ -446,7 +464,7 @@ pub(crate) fn write_out(text: &[u8]) -> Result<u8, u8> {
 }
 
 /// Whether a path names something that this process has open already, such as `/dev/stdout` or `/dev/fd/3`.
-fn is_descriptor(path: &Path) -> bool {
+pub(crate) fn is_descriptor(path: &Path) -> bool {
     let (mut path, mut steps) = (path.to_owned(), 0);
     loop {
         let folder = path.parent().unwrap_or(Path::new("/"));

@@ -11,7 +11,7 @@ use streamfmt::writer::html::IndexedPage;
 use streamfmt::writers::PageFolder;
 
 use crate::args::Args;
-use crate::file_place::FilePlace;
+use crate::file_place::{FilePlace, followed};
 use crate::input::InputSource;
 use crate::message::reason;
 use crate::output::TextOutput;
@@ -89,7 +89,8 @@ impl Folder {
 
     /// Creates the folder.
     pub(crate) fn create(&self) -> Result<(), String> {
-        fs::create_dir_all(&self.path)
+        followed(&self.path)
+            .and_then(fs::create_dir_all)
             .map_err(|error| format!("can't create the folder {}: {}", self.path.display(), reason(&error)))
     }
 

@@ -25,6 +25,8 @@ mod golden;
 mod head;
 mod inputs;
 #[cfg(unix)]
+#[cfg(unix)]
+mod links;
 mod live;
 mod messages;
 #[cfg(unix)]
