@@ -25,8 +25,8 @@ mod golden;
 mod head;
 mod inputs;
 #[cfg(unix)]
-#[cfg(unix)]
 mod links;
+#[cfg(unix)]
 mod live;
 mod messages;
 #[cfg(unix)]
