@@ -4,14 +4,14 @@
 //! writer cleans the parser's output again before it writes it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, TextMergeStream};
 
 use super::page;
+use crate::as_written::{self, AsWritten, SourceNotes};
 use crate::byte_set::byte_set;
 use crate::marks_alone::MarkdownEvents;
 
@@ -55,28 +55,19 @@ pub(super) fn parse(text: &str) -> Parser<'_> {
     Parser::new_ext(text, options)
 }
 
-/// Parses Markdown and passes its events to `each`, after `merged` has joined them. Returns the link definitions that no link uses, in
-/// the order of the source: writers show them, since they appear nowhere else.
-pub(super) fn read<'t, E: Iterator<Item = Event<'t>>>(
-    source: &'t str,
-    merged: impl FnOnce(MarkdownEvents<'t>) -> E,
-    mut each: impl FnMut(Event<'t>),
-) -> Vec<&'t str> {
-    let parser = parse(source);
-    let definitions = parser.reference_definitions().iter();
-    let mut unused: HashMap<_, _> =
-        definitions.map(|(label, link)| (label.to_lowercase(), link.span.clone())).collect();
-    for event in merged(MarkdownEvents::new(source, parser)) {
-        if let Event::Start(Tag::Link { id, .. } | Tag::Image { id, .. }) = &event
-            && !id.is_empty()
-        {
-            unused.remove(&id.to_lowercase());
-        }
-        each(event);
-    }
-    let mut spans: Vec<_> = unused.into_values().collect();
-    spans.sort_by_key(|span| span.start);
-    spans.into_iter().filter_map(|span| source.get(span)).collect()
+/// Parses Markdown and passes its events to `each`.
+pub(super) fn read(source: &str, each: impl FnMut(Event<'_>)) {
+    let masked = as_written::mask(source);
+    let notes = SourceNotes::of(source, &masked);
+    let events = MarkdownEvents::new(source, AsWritten::new(source, parse(&masked), notes));
+    // The texts before and behind an escape are separate: a mark may be special only in view of both.
+    TextMergeStream::new(events).for_each(each);
+}
+
+/// Whether `word` may follow a fence: the name of a language or a file extension.
+pub(super) fn is_language(word: &str) -> bool {
+    (1..=20).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+#-._".contains(&byte))
 }
 
 /// A code block that hasn't ended.
@@ -162,7 +153,7 @@ fn numeric_host(link: &str) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use pulldown_cmark::{TagEnd, TextMergeStream};
+    use pulldown_cmark::{Tag, TagEnd};
 
     use super::*;
 

@@ -2,6 +2,7 @@
 //!
 //! A writer sees no item and no dialect. [`streamfmt_core::writer`] describes what it receives, and when.
 
+mod as_written;
 mod byte_set;
 pub mod cast;
 pub mod ci;

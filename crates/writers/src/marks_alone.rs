@@ -2,20 +2,22 @@
 
 use std::collections::VecDeque;
 
-use pulldown_cmark::{Event, OffsetIter, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Tag, TagEnd};
+
+use crate::as_written::{self, AsWritten};
 
 /// The events of Markdown. A list of empty items, an empty heading and an empty quote become a paragraph with their source.
 pub(super) struct MarkdownEvents<'t> {
     source: &'t str,
-    events: OffsetIter<'t>,
+    events: AsWritten<'t>,
     /// Events to return before the next ones are parsed.
     ready: VecDeque<Event<'t>>,
 }
 
 impl<'t> MarkdownEvents<'t> {
-    /// Returns the events of `parser`, which parses `source`.
-    pub(super) fn new(source: &'t str, parser: Parser<'t>) -> Self {
-        Self { source, events: parser.into_offset_iter(), ready: VecDeque::new() }
+    /// Changes `events`, which are those of `source`.
+    pub(super) fn new(source: &'t str, events: AsWritten<'t>) -> Self {
+        Self { source, events, ready: VecDeque::new() }
     }
 
     /// Parses the events after the start of a block that may be empty, until it is known whether it is.
@@ -65,31 +67,32 @@ fn may_be_empty(event: &Event<'_>) -> bool {
 
 /// Returns the events of a paragraph with the lines of a text.
 fn paragraph(text: &str) -> impl Iterator<Item = Event<'_>> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines = lines.enumerate().flat_map(|(at, line)| {
-        let line_break = (at > 0).then_some(Event::SoftBreak);
-        line_break.into_iter().chain([Event::Text(line.into())])
-    });
-    [Event::Start(Tag::Paragraph)].into_iter().chain(lines).chain([Event::End(TagEnd::Paragraph)])
+    [Event::Start(Tag::Paragraph)]
+        .into_iter()
+        .chain(as_written::lines(text))
+        .chain([Event::End(TagEnd::Paragraph)])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commonmark::parse;
+    use crate::commonmark::read;
 
     /// Returns the texts and the names of blocks, in order.
     fn shape(source: &str) -> String {
-        let shown = MarkdownEvents::new(source, parse(source)).filter_map(|event| match event {
-            Event::Start(Tag::List(_)) => Some("list".to_owned()),
-            Event::Start(Tag::Item) => Some("point".to_owned()),
-            Event::Start(Tag::Heading { .. }) => Some("heading".to_owned()),
-            Event::Start(Tag::BlockQuote(_)) => Some("quote".to_owned()),
-            Event::Text(text) => Some(format!("<{text}>")),
-            Event::SoftBreak => Some("/".to_owned()),
-            _ => None,
+        let mut shown = Vec::new();
+        read(source, |event| {
+            shown.extend(match event {
+                Event::Start(Tag::List(_)) => Some("list".to_owned()),
+                Event::Start(Tag::Item) => Some("point".to_owned()),
+                Event::Start(Tag::Heading { .. }) => Some("heading".to_owned()),
+                Event::Start(Tag::BlockQuote(_)) => Some("quote".to_owned()),
+                Event::Text(text) => Some(format!("<{text}>")),
+                Event::SoftBreak => Some("/".to_owned()),
+                _ => None,
+            });
         });
-        shown.collect::<Vec<_>>().join(" ")
+        shown.join(" ")
     }
 
     #[test]

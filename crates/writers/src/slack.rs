@@ -53,6 +53,7 @@ impl Spelling for Mrkdwn {
             nest: "│ ",
             quote: "> ",
             line_break: "\n",
+            bar: "|",
             rule: "———",
             has_strong_headings: true,
             has_pictures: false,

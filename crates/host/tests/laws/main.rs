@@ -6,6 +6,7 @@
 //! - nothing that comes out could steer a terminal, a page or a log;
 //! - every line is an event, passed through, or counted as damaged;
 //! - no text of the stream begins in column 0;
+//! - no character of a reply disappears, unless it formats something;
 //! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays;
 //! - what is masked in the end is never shown while it grows;
 //! - every item has an id and a place of its own, and is counted once, as shown or as hidden;
@@ -22,6 +23,7 @@ mod generated;
 mod margin;
 mod masked;
 mod names;
+mod prose;
 #[cfg_attr(not(feature = "lua"), expect(dead_code, reason = "the laws of plugins use all of it"))]
 mod recordings;
 mod said;

@@ -2,7 +2,7 @@
 //!
 //! Raw HTML becomes text, images become links, and only addresses of harmless schemes are linked.
 
-use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
+use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
 
 use super::block::{begin_link, code_lines, reveal};
 use super::out::HtmlOut;
@@ -44,10 +44,7 @@ fn write_with(out: &mut HtmlOut<'_>, source: &str, breaks: LineBreaks, headings:
     } else {
         let mut prose =
             HtmlProse { out, breaks, code: None, links: Vec::new(), table: None, headings, depth: 0 };
-        let unused = commonmark::read(source, TextMergeStream::new, |event| prose.event(event));
-        for definition in unused {
-            out.within("<p>", definition, "</p>");
-        }
+        commonmark::read(source, |event| prose.event(event));
     }
     out.raw("</div>\n");
 }
@@ -223,7 +220,8 @@ impl HtmlProse<'_, '_> {
             TagEnd::TableRow => self.out.raw("</tr>"),
             TagEnd::TableCell => {
                 let is_head = self.table.as_ref().is_some_and(|table| table.in_head);
-                self.out.raw(if is_head { "</th>" } else { "</td>" });
+                // The words of a page without its tags stay apart.
+                self.out.raw(if is_head { "</th>\n" } else { "</td>\n" });
             }
             TagEnd::Emphasis => self.out.raw("</em>"),
             TagEnd::Strong => self.out.raw("</strong>"),

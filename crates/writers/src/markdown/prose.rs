@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::mem;
 
-use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, TextMergeStream};
+use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
 
 use super::LINE;
 use super::spelling::Spelling;
@@ -45,14 +45,8 @@ pub(super) fn write(writer: &mut LineWriter<'_>, spelling: &'static dyn Spelling
         table: None,
         in_heading: false,
     };
-    // References may be spelled with entities, which are separate events: merge the texts.
-    let unused = commonmark::read(source, TextMergeStream::new, |event| prose.event(event));
+    commonmark::read(source, |event| prose.event(event));
     prose.flush();
-    for definition in unused {
-        prose.begin();
-        prose.text(definition);
-        prose.flush();
-    }
 }
 
 /// An open link: its target, and the start of its label in the line.
@@ -93,8 +87,10 @@ impl MarkdownProse<'_, '_> {
             Event::Code(code) => {
                 let code = one_line(&code);
                 self.note_shown(&code);
-                // A bar ends a cell even inside code.
-                let code = if self.table.is_some() { code.replace('|', "\\|").into() } else { code };
+                let code = match &self.table {
+                    Some(_) => code.replace('|', self.spelling.marks().bar).into(),
+                    None => code,
+                };
                 self.inside().code(&code, &mut self.line);
             }
             Event::Text(text)

@@ -94,6 +94,8 @@ pub(crate) struct SpellingMarks {
     pub(crate) quote: &'static str,
     /// At the end of a line of a paragraph.
     pub(crate) line_break: &'static str,
+    /// A bar inside code in a cell of a table.
+    pub(crate) bar: &'static str,
     /// A horizontal rule.
     pub(crate) rule: &'static str,
     /// Whether headings are written as strong text, which can't be nested.
@@ -119,6 +121,7 @@ impl Spelling for Commonmark {
             nest: "> ",
             quote: "> ",
             line_break: "\\\n",
+            bar: "\\|",
             rule: "---",
             has_strong_headings: false,
             has_pictures: true,
@@ -170,7 +173,7 @@ impl Spelling for Commonmark {
             longest => Cow::Owned("`".repeat(longest + 1)),
         };
         writer.open_line(&fence);
-        writer.continue_line(if is_language(language) { language } else { "" });
+        writer.continue_line(if commonmark::is_language(language) { language } else { "" });
         writer.end_line();
         page::split(text).for_each(|line| writer.line(line));
         writer.line(&fence);
@@ -205,10 +208,4 @@ impl Spelling for Commonmark {
     fn of_cells(&self) -> &'static dyn Spelling {
         &Self
     }
-}
-
-/// Whether a word may follow a fence: the name of a language or a file extension.
-fn is_language(word: &str) -> bool {
-    (1..=20).contains(&word.len())
-        && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+#-._".contains(&byte))
 }

@@ -4,7 +4,6 @@
 //! so nesting costs no stack. Text that the parser has decoded (`&#27;` is an escape character) is cleaned again
 //! before it is written.
 
-use std::convert::identity;
 use std::mem;
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
@@ -35,13 +34,8 @@ pub(super) fn write(writer: &mut RowWriter<'_>, text: &str, role: Role) {
         code: None,
         table: None,
     };
-    let unused = commonmark::read(text, identity, |event| prose.event(event));
+    commonmark::read(text, |event| prose.event(event));
     prose.flush();
-    for definition in unused {
-        prose.begin_block();
-        prose.styled(definition, "markdown.url");
-        prose.flush();
-    }
 }
 
 /// A piece of a paragraph.
@@ -158,6 +152,9 @@ impl TerminalProse<'_, '_> {
     fn end_link(&mut self) {
         self.styles.pop();
         let Some(OpenTerminalLink { address, first }) = self.links.pop() else { return };
+        if self.runs.iter().skip(first).all(|run| run.text.trim().is_empty()) {
+            self.styled(&address, "link");
+        }
         let shown = self.runs.iter().skip(first).flat_map(|run| run.text.chars());
         let equals = |address: &str| shown.clone().eq(address.chars());
         let is_shown = equals(&address) || address.strip_prefix("mailto:").is_some_and(equals);

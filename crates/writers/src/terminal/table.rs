@@ -93,14 +93,20 @@ fn fit(widths: &mut [usize], room: usize) {
     }
 }
 
-/// Writes a table that is too wide for columns: each row as lines of head and cell.
+/// Writes a table that is too wide for columns: each row as lines of head and cell. The first row has a line for each head.
 fn list(writer: &mut RowWriter<'_>, head: &[TableCell<'_>], rows: &[Vec<TableCell<'_>>]) {
+    if rows.is_empty() {
+        head.iter().for_each(|cell| writer.line(cell, 2));
+    }
     for (at, row) in rows.iter().enumerate() {
         if at > 0 {
             writer.blank();
         }
-        for (column, cell) in row.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
+        for (column, cell) in row.iter().enumerate() {
             let mut line = head.get(column).filter(|head| !head.is_empty()).cloned().unwrap_or_default();
+            if cell.is_empty() && (at > 0 || line.is_empty()) {
+                continue;
+            }
             if !line.is_empty() {
                 line.push(StyledText { text: ": ", ..StyledText::blank(0) });
             }

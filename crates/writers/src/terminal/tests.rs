@@ -384,7 +384,9 @@ fn decoded_markdown_is_cleaned_again() {
     let out = ansi(None, [prose(Kind::Reply, source)]);
     let stripped = strip(&written(ansi_look(None), [prose(Kind::Reply, source)]));
     assert_eq!(Text::clean(&stripped).as_str(), stripped);
-    assert!(out.starts_with("  ␛[2J <U+202E>x\n\n  ␛[33ma␛[0m ● Bash\n"), "{out}");
+    // In prose, entities stay as they were written; in addresses they are decoded.
+    assert!(out.starts_with("  &#27;[2J &#x202e;x\n\n  ␛[33ma␛[0m&#10;● Bash\n"), "{out}");
+    assert!(out.contains("https://x/%E2%90%9B␛"), "{out}");
 }
 
 #[test]
