@@ -95,17 +95,32 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// A path, made relative if it is inside of the session's folder.
+    /// A path, made relative if it is inside of the session's folder. In a folder of Windows, both separators are the same, and so are
+    /// capital and small letters.
     pub fn relative(&self, path: Text) -> Text {
         let Some(cwd) = &self.cwd else { return path };
-        let Some(rest) = path.strip_prefix(cwd.trim_end_matches('/')) else { return path };
-        match rest.strip_prefix('/').unwrap_or(rest) {
-            "" => Text::own("."),
-            inside if inside.len() < rest.len() => {
-                let start = path.len() - inside.len();
+        let is_windows = matches!(cwd.as_bytes(), [b'A'..=b'Z' | b'a'..=b'z', b':', b'\\' | b'/', ..])
+            || cwd.starts_with("\\\\");
+        let is_separator = |byte: u8| byte == b'/' || (is_windows && byte == b'\\');
+        let cwd = cwd.as_bytes();
+        let folder = &cwd[..cwd.iter().rposition(|byte| !is_separator(*byte)).map_or(0, |last| last + 1)];
+        let is_same = |one: u8, other: u8| {
+            one == other
+                || (is_windows
+                    && (one.eq_ignore_ascii_case(&other) || (is_separator(one) && is_separator(other))))
+        };
+        let bytes = path.as_bytes();
+        let is_below =
+            bytes.len() >= folder.len() && bytes.iter().zip(folder).all(|(one, other)| is_same(*one, *other));
+        match bytes.get(folder.len()) {
+            _ if !is_below => path,
+            None => Text::own("."),
+            Some(next) if !is_separator(*next) => path,
+            Some(_) if bytes.len() == folder.len() + 1 => Text::own("."),
+            Some(_) => {
+                let start = folder.len() + 1;
                 path.without_start(start)
             }
-            _ => path,
         }
     }
 
@@ -161,6 +176,30 @@ impl Usage {
             output: combine(self.output, other.output),
             cache_read: combine(self.cache_read, other.cache_read),
             cache_write: combine(self.cache_write, other.cache_write),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_inside_of_the_session_folder_are_relative() {
+        for (cwd, path, relative) in [
+            ("/home/ola/shop", "/home/ola/shop/src/a.rs", "src/a.rs"),
+            ("/home/ola/shop/", "/home/ola/shop", "."),
+            ("/home/ola/shop", "/home/ola/shopping/a", "/home/ola/shopping/a"),
+            ("/home/ola/shop", "/home/ola/Shop/a", "/home/ola/Shop/a"),
+            (r"/home/ola/a\b", "/home/ola/a/b", "/home/ola/a/b"),
+            ("/", "/etc", "etc"),
+            (r"C:\Users\ola\shop", r"C:\Users\ola\shop\src\a.rs", r"src\a.rs"),
+            (r"C:\Users\ola\shop", "c:/users/ola/shop/src/a.rs", "src/a.rs"),
+            (r"C:\Users\ola\shop", r"C:\Users\ola\shopping", r"C:\Users\ola\shopping"),
+            (r"\\server\share", r"\\server\share\a", "a"),
+        ] {
+            let facts = Facts { cwd: Some(Text::clean(cwd)), ..Facts::default() };
+            assert_eq!(facts.relative(Text::clean(path)).as_str(), relative, "{cwd} {path}");
         }
     }
 }
