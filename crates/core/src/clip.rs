@@ -53,6 +53,19 @@ pub fn clip(view: &mut View, kind: Kind, error: bool, limits: &Limits) {
     }
 }
 
+/// Clips the view of any item to so many bytes of text, and as many of diffs. The beginning is kept.
+pub fn clip_bytes(view: &mut View, bytes: usize) {
+    let limit = BlockLimit {
+        diffs: false,
+        lines: None,
+        bytes: Some(bytes),
+        keep: Keep::Head,
+        reports_failure: false,
+    };
+    limit.apply(&mut view.body);
+    BlockLimit { diffs: true, ..limit }.apply(&mut view.body);
+}
+
 /// Folds the body of a view under a line with its size. In formats that can't unfold, the role of that line,
 /// `details.folded`, means that the body isn't written.
 pub fn fold(view: &mut View) {

@@ -7,6 +7,7 @@ use std::fmt::{self, Write};
 
 use crate::markdown::Markdown;
 use crate::page::PageOptions;
+use streamfmt_core::clip;
 use streamfmt_core::entry::{Entry, text_size};
 use streamfmt_core::figures;
 use streamfmt_core::item::Kind;
@@ -16,8 +17,11 @@ use streamfmt_core::writer::{Order, Wants, Writer};
 /// The most failures that are written; further ones are counted.
 const MOST_FAILURES: usize = 10;
 
-/// The longest answer, in bytes. Services that show summaries accept a megabyte.
-const MOST_BYTES: usize = 256 * 1024;
+/// The most bytes of the answer. Services that show summaries accept a megabyte, and escaping makes a text longer.
+const MOST_BYTES: usize = 128 * 1024;
+
+/// The most bytes of a failed call, and of its result.
+const MOST_BYTES_OF_FAILURE: usize = 8 * 1024;
 
 /// Writes a summary.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub struct Summary {
     header: Option<Node>,
     /// The replies of the last answer.
     answer: Vec<Node>,
+    /// Whether a part of the answer is left out.
+    is_answer_cut: bool,
     /// The outcome of the last turn.
     outcome: Option<Node>,
     /// The totals of all turns, if there were several.
@@ -48,6 +54,7 @@ impl Default for Summary {
             page,
             header: None,
             answer: Vec::new(),
+            is_answer_cut: false,
             outcome: None,
             totals: None,
             failures: Vec::new(),
@@ -65,7 +72,11 @@ impl Summary {
             self.more_failures += 1;
             return;
         }
-        let outside = |entry: &Entry| Box::new(Entry { depth: 0, ..entry.clone() });
+        let outside = |entry: &Entry| {
+            let mut entry = Box::new(Entry { depth: 0, ..entry.clone() });
+            clip::clip_bytes(&mut entry.view, MOST_BYTES_OF_FAILURE);
+            entry
+        };
         let entry = outside(&node.entry);
         self.failures.push(if let Some(call) = call {
             Node { result: Some(entry), ..Node::from(outside(&call)) }
@@ -125,14 +136,15 @@ impl Writer for Summary {
         let of = |kind| all().filter(move |node| node.entry.kind == kind).cloned();
         let mut replies: Vec<Node> = of(Kind::Reply).collect();
         let size = |nodes: &[Node]| nodes.iter().map(|node| text_size(&node.entry.view.body)).sum::<usize>();
+        let is_cut = size(&replies) > MOST_BYTES;
         while replies.len() > 1 && size(&replies) > MOST_BYTES {
             replies.remove(0);
         }
         if size(&replies) > MOST_BYTES {
-            replies.clear();
+            replies.iter_mut().for_each(|reply| clip::clip_bytes(&mut reply.entry.view, MOST_BYTES));
         }
         if !replies.is_empty() {
-            self.answer = replies;
+            (self.answer, self.is_answer_cut) = (replies, is_cut);
         }
         for outcome in of(Kind::Outcome) {
             let before = self.outcome.replace(outcome);
@@ -151,6 +163,10 @@ impl Writer for Summary {
         let (answer, failures) = (std::mem::take(&mut self.answer), std::mem::take(&mut self.failures));
         if !answer.is_empty() {
             self.part("Answer", &answer, out)?;
+            if self.is_answer_cut {
+                self.page.end(out)?;
+                writeln!(out, "\n*A part of the answer is left out here. The main output has all of it.*")?;
+            }
         }
         if !failures.is_empty() {
             self.part("Failed", &failures, out)?;
@@ -171,5 +187,36 @@ impl Writer for Summary {
             self.page.node(totals, out)?;
         }
         self.page.end(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use streamfmt_core::entry::{Block, View};
+
+    fn reply(text: &str) -> Node {
+        Node::from(Box::new(Entry::new("a", Kind::Reply, View::of(vec![Block::prose("reply", text)]))))
+    }
+
+    fn summary(replies: &[&str]) -> String {
+        let (mut writer, mut out) = (Summary::default(), String::new());
+        let nodes = replies.iter().map(|text| reply(text)).collect();
+        writer.answer(&Answer { nodes, turn: 1, is_last: true }, &mut out).expect("written");
+        writer.end(&mut out).expect("written");
+        out
+    }
+
+    #[test]
+    fn the_beginning_of_a_long_answer_is_kept() {
+        let long: String = (0..40_000).map(|line| format!("- line {line}\n")).collect();
+        let out = summary(&["First.", &long]);
+        assert!(out.len() < 1 << 20 && out.contains("- line 0\n") && !out.contains("39999"), "{}", out.len());
+        assert!(
+            out.contains("lines more*") && out.contains("A part of the answer is left out here."),
+            "{out}"
+        );
+        assert!(!summary(&["First.", "Second."]).contains("left out"));
+        assert!(summary(&[&"x".repeat(1 << 20)]).contains("left out here"));
     }
 }
