@@ -106,6 +106,9 @@ impl FormatStage {
 
     /// Shows a complete item.
     fn item(&mut self, item: &Item, context: &mut ChangeContext<'_>) {
+        if self.draws_trees() && self.take_fence(item, context) {
+            return;
+        }
         if item.kind == Kind::Record && self.adds_records() {
             self.own_record(item, context);
         } else {

@@ -15,8 +15,9 @@ use std::ops::Range;
 use indexmap::IndexSet;
 
 use crate::entry::{Block, Entry, Line, View};
+use crate::fence::Fence;
 use crate::formatter::{Observation, Verdict};
-use crate::item::{Content, Fact, Id, Item, Kind, Status};
+use crate::item::{Content, Fact, FactRef, Id, Item, Kind, Status};
 use crate::json::Record;
 use crate::pipeline::change_context::ChangeContext;
 use crate::profile::DrawnRecords;
@@ -53,6 +54,10 @@ pub(super) struct RecordTrees {
     has_changed: bool,
     /// How many records fit in no tree.
     misfits: u64,
+    /// The code block of raw lines that is open.
+    raw_fence: Fence,
+    /// Its first line, as long as the block contains nothing but records of trees.
+    raw_block: Option<Box<Item>>,
 }
 
 /// A complete reply whose records are being added.
@@ -217,9 +222,40 @@ impl FormatStage {
             self.entries.count_item(item.kind, is_own_node(&placed));
             self.entries.aside("after", Some(item), after, context);
         } else {
+            self.show_raw_block(context);
             self.entries.item(item, None, context);
         }
         self.placed(item, &placed, context);
+    }
+
+    /// Leaves out the first and the last line of a code block of raw lines that contains nothing but records of trees: holds back the
+    /// first one, and shows it before any other item. Returns whether it took the item.
+    pub(super) fn take_fence(&mut self, item: &Item, context: &mut ChangeContext<'_>) -> bool {
+        let is_raw = item.kind == Kind::Unknown && item.fact("raw").and_then(FactRef::bool) == Some(true);
+        let trees = &mut self.trees;
+        if is_raw && trees.raw_fence.pass(item.text().trim_end()) {
+            if trees.raw_fence.open().is_some() {
+                trees.raw_block = Some(Box::new(item.clone()));
+                return true;
+            }
+            if let Some(first) = trees.raw_block.take() {
+                for line in [&*first, item] {
+                    self.entries.count_item(line.kind, Err("record"));
+                }
+                return true;
+            }
+        }
+        if item.kind != Kind::Record {
+            self.show_raw_block(context);
+        }
+        false
+    }
+
+    /// Shows the first line of a code block of raw lines that contains more than records of trees.
+    fn show_raw_block(&mut self, context: &mut ChangeContext<'_>) {
+        if let Some(first) = self.trees.raw_block.take() {
+            self.entries.item(&first, None, context);
+        }
     }
 
     /// Reports why a record fits in no tree, and writes the tree that a record has ended. A record that doesn't fit stays in the prose.
@@ -339,6 +375,7 @@ impl FormatStage {
 
     /// Ends the input: writes the incomplete trees.
     pub(super) fn end_trees(&mut self, context: &mut ChangeContext<'_>) {
+        self.show_raw_block(context);
         while let Some((thread, _)) = self.trees.threads.first() {
             self.end_tree(&thread.clone(), context);
         }
