@@ -207,6 +207,27 @@ fn the_schema_takes_what_the_program_takes() {
     }
 }
 
+#[test]
+fn a_name_where_the_table_of_profiles_belongs_is_explained() {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    fs::write(file.path(), "profile = 'quiet'\n[profile.mine]\nhide = ['call']\n").unwrap();
+    let config = Config::load(&Request { file: Some(file.path().to_owned()), ..Request::default() });
+    let told: Vec<_> = config.problems().errors.0.iter().map(ToString::to_string).collect();
+    assert!(told.iter().any(|told| told.contains("`default-profile`")), "{told:?}");
+}
+
+#[test]
+fn a_plugin_named_for_the_run_brings_the_profile_of_its_name() {
+    for (builder, profile) in [
+        (Engine::builder().plugin("claudedo"), "claudedo"),
+        (Engine::builder().plugin("claudedo").profile("quiet"), "quiet"),
+        (Engine::builder().plugin("cost"), "default"),
+        (Engine::builder().plugin("claude-ops").plugin("cost"), "claude-ops"),
+    ] {
+        assert_eq!(builder.build().unwrap().choice().profile.name, profile);
+    }
+}
+
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap()
 }

@@ -260,8 +260,18 @@ pub(crate) fn parse(document: &Arc<SettingsFile>) -> (Table, Vec<Problem>) {
     let (table, found) = SyntaxErrors::parse(&document.source);
     let mut reader = DocumentReader { document, found, problems: Vec::new() };
     let errors = reader.found.errors.iter().take(MOST_REPORTED);
-    let mut problems: Vec<Problem> =
-        errors.map(|(span, message)| reader.spot(span.clone()).problem(message.as_str())).collect();
+    let mut problems: Vec<Problem> = errors
+        .map(|(span, message)| {
+            // A key `profile` before the tables of profiles: it names one only in a file that has none.
+            let is_profile = document.source.get(span.clone()).is_some_and(|it| it == "profile");
+            let hint = if is_profile && message.starts_with("cannot extend value") {
+                ": `profile` is the table of profiles here; the key for the one to use is `default-profile`"
+            } else {
+                ""
+            };
+            reader.spot(span.clone()).problem(format!("{message}{hint}"))
+        })
+        .collect();
     let table = reader.table(&table, 0);
     problems.extend(reader.problems);
     (table, problems)

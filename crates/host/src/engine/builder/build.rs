@@ -54,7 +54,8 @@ impl Builder {
         found.extend(config.problems().clone());
         let otherwise =
             self.look.writer.as_deref().and_then(writers::find).map_or("default", |row| row.profile);
-        let choices = config.choices(self.requested(), otherwise);
+        let asked = self.requested().or_else(|| profile_of(&plugins));
+        let choices = config.choices(asked, otherwise);
         let begun = BuildInputs { config: &config, plugins: &plugins, journal: &journal };
         let mut make = |choice| self.chosen_profile(&begun, choice, &mut found);
         let chosen = choices.profiles.into_iter().find_map(&mut make);
@@ -345,6 +346,14 @@ impl Builder {
             (_, CiUse::Escaped) => Ci::Plain,
         }
     }
+}
+
+/// The profile that the last plugin named for this run brings for itself: one of the plugin's name.
+fn profile_of(plugins: &[(PluginLayer, Arc<Pack>)]) -> Option<ProfileChoice> {
+    let mut named = plugins.iter().rev().filter(|(layer, _)| *layer == PluginLayer::Run);
+    let (_, pack) = named.find(|(_, pack)| pack.profiles().any(|(name, ..)| name == pack.name))?;
+    let by = "--plugin";
+    Some(ProfileChoice { profile: Named::of_option(pack.name.clone(), by), by })
 }
 
 /// Command-line options and the methods of [`Builder`] that make the same choice.
