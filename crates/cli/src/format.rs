@@ -222,7 +222,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.outputs.print_journal(&self.engines.main);
         let report = pipeline.report();
         // A command that `run` starts needn't be an agent.
-        let is_unclaimed = report.events == 0 && !source.goes_on();
+        let is_unclaimed = report.events == report.unknown_events && !source.goes_on();
         let lacks_outcome = report.lacks_outcome() && !input.is_in_progress();
         self.counts.unsuccessful +=
             u64::from(report.failed || report.unsaved > 0 || lacks_outcome || is_unclaimed);
@@ -231,6 +231,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             let hint = input.named_agent().map(|name| format!(" (if it starts {name}, use --agent {name})"));
             let hint = hint.unwrap_or_default();
             print(&format!("{}: {}{hint}", input.name(), report::without_events(report)));
+        } else if report.is_mostly_unknown() {
+            print(&format!("{}: {}", input.name(), report::mostly_unknown(report)));
         }
         report::add(&mut self.counts.total, report);
     }

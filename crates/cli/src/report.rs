@@ -14,6 +14,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     let Report {
         lines,
         events,
+        unknown_events,
         blank_lines,
         raw_lines,
         damaged,
@@ -39,6 +40,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     } = report;
     total.lines += lines;
     total.events += events;
+    total.unknown_events += unknown_events;
     total.blank_lines += blank_lines;
     total.raw_lines += raw_lines;
     total.damaged += damaged;
@@ -130,13 +132,7 @@ pub(crate) fn without_events(report: &Report) -> String {
     if report.lines == report.blank_lines {
         return "the input is empty".to_owned();
     }
-    let seems = match report.foreign {
-        None => String::new(),
-        Some(ForeignProgram { name, resembles: None }) => format!(" (the format looks like {name})"),
-        Some(ForeignProgram { name, resembles: Some(known) }) => {
-            format!(" (the format looks like {name}; --from {known} reads most of it)")
-        }
-    };
+    let seems = seems(report);
     let known: Vec<&str> = DIALECTS.rows.iter().map(|dialect| dialect.name).collect();
     let way = if report.foreign.is_none() {
         format!(" (known: {}; --from NAME if it is one of them)", known.join(", "))
@@ -144,6 +140,24 @@ pub(crate) fn without_events(report: &Report) -> String {
         String::new()
     };
     format!("no events of a known agent{seems}; passed through as text{way}")
+}
+
+/// Describes an input whose dialect knows few of its events.
+pub(crate) fn mostly_unknown(report: &Report) -> String {
+    let dialect = report.dialect.as_deref().unwrap_or_default();
+    let (unknown, all) = (report.unknown_events, report.events);
+    format!("{unknown} of {all} events are unknown to {dialect}{}", seems(report))
+}
+
+/// Names the program that seems to have written the input.
+fn seems(report: &Report) -> String {
+    match report.foreign {
+        None => String::new(),
+        Some(ForeignProgram { name, resembles: Some(known), is_readable: true }) => {
+            format!(" (the format looks like {name}; --from {known} reads most of it)")
+        }
+        Some(ForeignProgram { name, .. }) => format!(" (the format looks like {name})"),
+    }
 }
 
 fn shown(report: &Report) -> String {

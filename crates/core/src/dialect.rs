@@ -20,6 +20,9 @@ pub struct Dialect {
     pub name: &'static str,
     /// Whether a value is one of its events.
     pub claim: fn(Value<'_>) -> bool,
+    /// Whether a claimed value has marks that values of other programs lack. After one without, the input is claimed only if no value
+    /// of another program follows.
+    pub is_certain: fn(Value<'_>) -> bool,
     /// Whether a claimed value has a form that ends with an outcome: that of a stream does, that of a history doesn't. An input of such
     /// a form without an outcome is incomplete.
     pub ends_with_outcome: fn(Value<'_>) -> bool,
@@ -114,6 +117,8 @@ pub struct ForeignProgram {
     pub name: &'static str,
     /// The dialect that would claim its events because they are so similar. Users may still choose it by name.
     pub resembles: Option<&'static str>,
+    /// Whether that dialect reads most of its events.
+    pub is_readable: bool,
 }
 
 /// A tool of a product.

@@ -20,6 +20,8 @@ pub struct Report {
     pub lines: u64,
     /// Records of a dialect that were decoded.
     pub events: u64,
+    /// Those of them whose type the dialect doesn't know.
+    pub unknown_events: u64,
     /// Blank lines.
     pub blank_lines: u64,
     /// Lines that were passed through because they aren't records, or no dialect claimed them.
@@ -61,11 +63,16 @@ pub struct Report {
     pub awaits_outcome: bool,
     /// The dialect, if a record was decoded.
     pub dialect: Option<Arc<str>>,
-    /// The program that seems to have written the stream, if no dialect claimed it.
+    /// The program without a dialect that seems to have written the stream.
     pub foreign: Option<ForeignProgram>,
 }
 
 impl Report {
+    /// Whether most events are of types that the dialect doesn't know.
+    pub fn is_mostly_unknown(&self) -> bool {
+        self.unknown_events > self.events / 2
+    }
+
     /// Whether the input should have ended with an outcome and didn't.
     pub fn lacks_outcome(&self) -> bool {
         self.awaits_outcome && !self.ended

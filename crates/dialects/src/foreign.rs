@@ -9,9 +9,40 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         |key: &str, text: &str| value.get(key).and_then(Value::str).is_some_and(|string| string.is(text));
     let has = |key: &str| value.get(key).is_some();
     let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
-    // Qwen Code's stream resembles Claude Code's.
-    let qwen = || Some(ForeignProgram { name: "qwen", resembles: Some("claude") });
-    let named = |name| Some(ForeignProgram { name, resembles: None });
+    let named = |name| Some(ForeignProgram { name, resembles: None, is_readable: false });
+    // These begin as Claude Code's streams do, but only Qwen Code's continue so.
+    let like_claude =
+        |name| Some(ForeignProgram { name, resembles: Some("claude"), is_readable: name == "qwen" });
+    let qwen = || like_claude("qwen");
+    let subtype = value.get("subtype").and_then(Value::decode).unwrap_or_default();
+    let is_cursors = || {
+        has("session_id")
+            && match &*kind {
+                "system" => {
+                    &*subtype == "init"
+                        && has("apiKeySource")
+                        && !has("tools")
+                        && !has("uuid")
+                        && !has("claude_code_version")
+                }
+                "thinking" => matches!(&*subtype, "delta" | "completed"),
+                "tool_call" => {
+                    is_object(value.get("tool_call")) || matches!(&*subtype, "started" | "completed")
+                }
+                "interaction_query" => true,
+                "assistant" => has("timestamp_ms") || has("model_call_id"),
+                "result" => has("request_id") && !has("num_turns") && !has("uuid"),
+                _ => false,
+            }
+    };
+    let is_droids = || match &*kind {
+        "system" => &*subtype == "init" && has("reasoning_effort") && !has("uuid"),
+        "tool_call" => has("toolName") && has("parameters"),
+        "tool_result" => has("toolCallId") && has("value"),
+        "completion" => has("finalText"),
+        "session_start" => has("id") && has("cwd"),
+        _ => false,
+    };
     let has_parts = || value.get("message").is_some_and(|message| message.get("parts").is_some());
     match &*kind {
         "system" if has("qwen_code_version") || has("systemPayload") => qwen(),
@@ -24,8 +55,14 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         "message" if has("role") && has("content") && has("timestamp") => named("gemini"),
         "" if has("sessionId") && has("projectHash") => named("gemini"),
         "say" | "ask" | "hook_event" | "agent_event" | "run_result" if has("ts") => named("cline"),
-        "session" if has("version") && has("cwd") => named("pi"),
+        "session" if has("cwd") && (has("version") || has("id") && has("timestamp")) => named("pi"),
+        "metadata" if has("protocol_version") => named("kimi"),
+        "" if has("role") && value.get("message").is_some_and(|it| it.get("content").is_some()) => {
+            named("cursor")
+        }
         kind if kind.contains('.') && has("parentId") && is_object(value.get("data")) => named("copilot"),
+        _ if is_cursors() => like_claude("cursor"),
+        _ if is_droids() => like_claude("droid"),
         _ if is("jsonrpc", "2.0") => named("acp"),
         _ => None,
     }

@@ -30,6 +30,7 @@ const ROWS: &[Dialect] = &[
     Dialect {
         name: "claude",
         claim: claude::claim,
+        is_certain: claude::is_certain,
         ends_with_outcome: claude::is_stream,
         decoder: |budget| Box::new(claude::Claude::new(budget)),
         tools: &claude::tools::TOOLS,
@@ -43,6 +44,7 @@ const ROWS: &[Dialect] = &[
     Dialect {
         name: "codex",
         claim: codex::claim,
+        is_certain: |_| true,
         ends_with_outcome: codex::is_stream,
         decoder: |budget| Box::new(codex::Codex::new(budget)),
         tools: &codex::tools::TOOLS,
@@ -56,6 +58,7 @@ const ROWS: &[Dialect] = &[
     Dialect {
         name: "records",
         claim: records::claim,
+        is_certain: |_| true,
         ends_with_outcome: records::is_stream,
         decoder: |_| Box::new(records::Records),
         tools: &[],

@@ -15,7 +15,7 @@ const RECORDINGS: &str = "../../../shared/corpus";
 const KNOWN: [&str; 2] = ["claude", "codex"];
 
 /// First lines of agents that have no dialect, by what they are recognized as.
-const FOREIGN: [(&str, &str); 9] = [
+const FOREIGN: [(&str, &str); 15] = [
     (
         "copilot",
         r#"{"type":"assistant.message","data":{"content":"hi"},"id":"1","parentId":null,"timestamp":"t"}"#,
@@ -25,6 +25,18 @@ const FOREIGN: [(&str, &str); 9] = [
     ("opencode", r#"{"type":"step_start","timestamp":1,"sessionID":"s","part":{}}"#),
     ("cline", r#"{"type":"agent_event","ts":1,"event":{}}"#),
     ("pi", r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#),
+    ("pi", r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w","provider":"p","modelId":"m"}"#),
+    ("kimi", r#"{"type":"metadata","protocol_version":"1.4","created_at":1}"#),
+    (
+        "cursor",
+        r#"{"type":"system","subtype":"init","apiKeySource":"login","cwd":"/w","session_id":"s","model":"Auto","permissionMode":"default"}"#,
+    ),
+    ("cursor", r#"{"type":"tool_call","subtype":"started","call_id":"c","tool_call":{},"session_id":"s"}"#),
+    ("cursor", r#"{"type":"thinking","subtype":"delta","text":"so","session_id":"s","timestamp_ms":1}"#),
+    (
+        "droid",
+        r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"s","tools":[],"model":"m","reasoning_effort":"low"}"#,
+    ),
     ("acp", r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
     (
         "qwen",
@@ -51,7 +63,7 @@ fn agents_without_a_dialect_are_claimed_by_none() {
         // Some agents end with a `result`, and some speak almost like a known one.
         let input = format!(
             "{line}\n{{\"type\":\"result\",\"sessionId\":\"s\",\"exitCode\":1}}\n{}\n",
-            if name == "qwen" {
+            if matches!(name, "qwen" | "cursor" | "droid") {
                 r#"{"type":"assistant","message":{"content":[]},"session_id":"s"}"#
             } else {
                 ""
@@ -60,6 +72,34 @@ fn agents_without_a_dialect_are_claimed_by_none() {
         let report = report(input.as_bytes());
         assert_eq!((report.events, report.foreign.map(|program| program.name)), (0, Some(name)), "{line}");
     }
+}
+
+/// A message that Claude Code and others may write.
+const MESSAGE: &str = r#"{"type":"user","message":{"role":"user","content":"hi"},"session_id":"s"}"#;
+
+#[test]
+fn a_line_that_several_programs_write_claims_nothing_alone() {
+    for (name, line) in FOREIGN.iter().filter(|(name, _)| matches!(*name, "cursor" | "droid")) {
+        let report = report(format!("{MESSAGE}\n{line}\n{MESSAGE}\n").as_bytes());
+        assert_eq!((report.events, report.foreign.map(|program| program.name)), (0, Some(*name)), "{line}");
+    }
+    // Claude Code's own line follows, or nothing else.
+    for rest in ["", r#"{"type":"assistant","message":{"id":"m","content":[]},"session_id":"s"}"#] {
+        let report = report(format!("{MESSAGE}\n{rest}\n").as_bytes());
+        assert_eq!(report.dialect.as_deref(), Some("claude"), "{rest}");
+    }
+}
+
+#[test]
+fn events_that_a_configured_dialect_does_not_know_are_counted() {
+    let engine = Engine::builder().writer("items").dialect("claude").build().unwrap();
+    let mut pipeline = Pipeline::new(engine.setup());
+    let (mut out, call) = (String::new(), r#"{"type":"tool_call","subtype":"started","session_id":"s"}"#);
+    pipeline.push(format!("{MESSAGE}\n{call}\n{call}\n").as_bytes(), &mut out).unwrap();
+    pipeline.finish(&mut out).unwrap();
+    let report = pipeline.report();
+    assert_eq!((report.events, report.unknown_events, report.is_mostly_unknown()), (3, 2, true));
+    assert_eq!(report.foreign.map(|program| program.name), Some("cursor"));
 }
 
 #[test]

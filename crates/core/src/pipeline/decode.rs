@@ -171,6 +171,13 @@ impl DecodeStage {
             dialect.awaits_outcome = true;
             each(Step::Count(|report| report.awaits_outcome = true));
         }
+        // Counting ends a record, so this comes before it begins.
+        if matches!(events.first(), Some(Event::Unknown(_))) {
+            each(Step::Count(|report| report.unknown_events += 1));
+            (self.detection.dialects.recognise)(input.value)
+                .into_iter()
+                .for_each(|it| each(Step::Foreign(it)));
+        }
         each(Step::Record(input.line, input.record.clone(), input.value.node()));
         for event in events.drain(..) {
             let subagent = self.subagent(&event);

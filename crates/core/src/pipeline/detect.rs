@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects};
+use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects, ForeignProgram};
 use crate::json::Record;
 use crate::reading::LineReading;
 
@@ -23,15 +23,17 @@ pub(super) struct Detection {
     budget: Budget,
     pub(super) dialects: Dialects,
     plugins: Vec<DialectPlugin>,
-    /// The dialect that an unknown program's events resemble: it can't claim the input.
-    resembled: Option<&'static str>,
+    /// The program without a dialect that wrote a record. The dialect that it resembles can't claim the input.
+    foreign: Option<ForeignProgram>,
+    /// The dialect that claimed a record, but not for certain.
+    likely: Option<&'static Dialect>,
     /// The records so far, if there are plugins to weigh them.
     first: Vec<Record>,
 }
 
 impl Detection {
     pub(super) fn new(dialects: Dialects, plugins: Vec<DialectPlugin>, budget: Budget) -> Self {
-        Self { budget: budget.at_least(), dialects, plugins, resembled: None, first: Vec::new() }
+        Self { budget: budget.at_least(), dialects, plugins, foreign: None, likely: None, first: Vec::new() }
     }
 
     /// The dialect of this name, if any. A plugin takes precedence over a built-in dialect, a later plugin over an earlier one.
@@ -54,10 +56,9 @@ impl Detection {
     /// Returns the dialect that claims the input, given this record and those before it. If several do, a plugin wins that is more
     /// certain than a built-in dialect and all other plugins.
     fn claiming_record(&mut self, record: &Record) -> Option<ChosenDialect> {
-        if self.resembled.is_none() {
-            self.resembled = (self.dialects.recognise)(record.root()).and_then(|program| program.resembles);
-        }
-        let known = self.dialects.claiming(record.root()).filter(|known| self.resembled != Some(known.name));
+        self.foreign = self.foreign.or_else(|| (self.dialects.recognise)(record.root()));
+        let resembled = self.foreign.and_then(|program| program.resembles);
+        let known = self.dialects.claiming(record.root()).filter(|known| resembled != Some(known.name));
         if !self.plugins.is_empty() {
             self.first.push(record.clone());
             let weights = self.plugins.iter_mut().map(|plugin| plugin.decoder.weigh(&self.first));
@@ -68,7 +69,15 @@ impl Detection {
                 return Some(self.plugin(index));
             }
         }
-        known.map(|known| self.built_in(known))
+        let is_certain = known.is_some_and(|known| (known.is_certain)(record.root()));
+        self.likely = self.likely.or(known);
+        known.filter(|_| is_certain).map(|known| self.built_in(known))
+    }
+
+    /// Returns the dialect that claimed a record, though not for certain, if no other program wrote one.
+    pub(super) fn likely(&mut self) -> Option<ChosenDialect> {
+        let likely = self.likely.take().filter(|_| self.foreign.is_none())?;
+        Some(self.built_in(likely))
     }
 
     /// The dialect plugin at this index.

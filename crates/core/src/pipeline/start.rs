@@ -93,6 +93,7 @@ impl Start {
 
     /// Decodes the lines that are held back. Without a dialect they pass through as text, and plugins can't claim the input any more.
     fn decode(&mut self, decode: &mut DecodeStage, session: &mut SessionStage, out: &mut dyn Write) {
+        decode.dialect = decode.dialect.take().or_else(|| decode.detection.likely());
         decode.detection.forget_plugins();
         self.line_bytes = 0;
         for (line, reading) in mem::take(&mut self.lines) {

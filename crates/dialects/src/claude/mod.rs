@@ -70,7 +70,7 @@ pub(super) fn claim(value: Value<'_>) -> bool {
         "system" => has("subtype"),
         "stream_event" => has("event"),
         // Other agents have a `result` as well, but with a `sessionId`.
-        "result" => has("subtype") || has("result") || has("session_id"),
+        "result" => has("subtype") || has("result") && has("session_id"),
         "rate_limit_event" => has("rate_limit_info"),
         "control_request" | "control_cancel_request" => has("request_id"),
         "control_response" => has("response"),
@@ -84,6 +84,29 @@ pub(super) fn claim(value: Value<'_>) -> bool {
         | "cost-state" | "api-request" => is_ours,
         _ => false,
     }
+}
+
+/// Whether an event has marks of Claude Code. Other agents write messages, a first line and a result with the same fields, but with fewer.
+pub(super) fn is_certain(value: Value<'_>) -> bool {
+    if value.kind() == json::ValueKind::Array {
+        return value.items().next().is_some_and(is_certain);
+    }
+    let has_any = |value: Value<'_>, keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
+    let message = value.get("message").unwrap_or(value);
+    has_any(value, &["uuid", "sessionId", "parent_tool_use_id"])
+        || match value.get("type").and_then(Value::decode).as_deref() {
+            Some("assistant") => has_any(message, &["id", "model", "usage"]),
+            Some("user") => {
+                let content = message.get("content");
+                content.is_some_and(|content| content.items().any(|part| has_any(part, &["tool_use_id"])))
+            }
+            Some("system") => has_any(value, &["tools", "claude_code_version", "mcp_servers"]),
+            Some("result") => {
+                has_any(value, &["num_turns", "total_cost_usd", "cost_usd", "permission_denials"])
+            }
+            Some("progress" | "mode") | None => false,
+            Some(_) => true,
+        }
 }
 
 /// Whether a value is a line of a stream. Lines of histories spell the id of their session `sessionId`, some of them both ways.
