@@ -3,6 +3,9 @@
 //! A model's text is as hostile as any other, and the parser decodes it: `&#27;` becomes a real escape character. So every
 //! writer cleans the parser's output again before it writes it.
 
+mod as_written;
+mod marks_alone;
+
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::net::Ipv6Addr;
@@ -10,10 +13,10 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, TextMergeStream};
 
+use self::as_written::{AsWritten, SourceNotes};
+use self::marks_alone::MarkdownEvents;
 use super::page;
-use crate::as_written::{self, AsWritten, SourceNotes};
 use crate::byte_set::byte_set;
-use crate::marks_alone::MarkdownEvents;
 
 /// The longest Markdown that is parsed, in bytes. Longer texts are written verbatim.
 const MAX_TEXT: usize = 256 * 1024;

@@ -2,7 +2,6 @@
 //!
 //! A writer sees no item and no dialect. [`streamfmt_core::writer`] describes what it receives, and when.
 
-mod as_written;
 mod byte_set;
 pub mod cast;
 pub mod ci;
@@ -14,7 +13,6 @@ mod lines;
 mod link_text;
 pub mod log;
 pub mod markdown;
-mod marks_alone;
 pub mod page;
 mod pieces;
 pub mod slack;

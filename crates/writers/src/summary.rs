@@ -141,7 +141,9 @@ impl Writer for Summary {
             replies.remove(0);
         }
         if size(&replies) > MOST_BYTES {
-            replies.iter_mut().for_each(|reply| clip::clip_bytes(&mut reply.entry.view, MOST_BYTES));
+            for reply in &mut replies {
+                clip::clip_bytes(&mut reply.entry.view, MOST_BYTES);
+            }
         }
         if !replies.is_empty() {
             (self.answer, self.is_answer_cut) = (replies, is_cut);

@@ -174,9 +174,9 @@ impl DecodeStage {
         // Counting ends a record, so this comes before it begins.
         if matches!(events.first(), Some(Event::Unknown(_))) {
             each(Step::Count(|report| report.unknown_events += 1));
-            (self.detection.dialects.recognise)(input.value)
-                .into_iter()
-                .for_each(|it| each(Step::Foreign(it)));
+            if let Some(program) = (self.detection.dialects.recognise)(input.value) {
+                each(Step::Foreign(program));
+            }
         }
         each(Step::Record(input.line, input.record.clone(), input.value.node()));
         for event in events.drain(..) {

@@ -96,7 +96,9 @@ fn fit(widths: &mut [usize], room: usize) {
 /// Writes a table that is too wide for columns: each row as lines of head and cell. The first row has a line for each head.
 fn list(writer: &mut RowWriter<'_>, head: &[TableCell<'_>], rows: &[Vec<TableCell<'_>>]) {
     if rows.is_empty() {
-        head.iter().for_each(|cell| writer.line(cell, 2));
+        for cell in head {
+            writer.line(cell, 2);
+        }
     }
     for (at, row) in rows.iter().enumerate() {
         if at > 0 {

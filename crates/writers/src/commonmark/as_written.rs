@@ -1,6 +1,6 @@
 //! Events of Markdown that keep what was written.
 //!
-//! CommonMark drops characters that models mean literally: the backslashes of `C:\a\_b` and `\(x\)`, the stars of `2*3*4`, the underscores
+//! `CommonMark` drops characters that models mean literally: the backslashes of `C:\a\_b` and `\(x\)`, the stars of `2*3*4`, the underscores
 //! of `__init__.py`, single tildes, the brackets of `Vec<std::string>`, cells that a row has too many. [`AsWritten`] changes the events of the
 //! parser so that only marks that format something disappear. It knows from the offsets of the events which part of the source
 //! each shows. Text outside of code is always a slice of the source, with its entities and backslashes.
@@ -18,7 +18,7 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, OffsetIter, Parser,
 use crate::commonmark;
 
 /// An event, and the part of the source that it comes from.
-pub(crate) type PlacedEvent<'t> = (Event<'t>, Range<usize>);
+pub(super) type PlacedEvent<'t> = (Event<'t>, Range<usize>);
 
 /// Stands for a `|` inside code, which doesn't end the cell of a table. It has the same length, and occurs in no clean text.
 const BAR_IN_CODE: char = '\u{1}';
@@ -27,7 +27,7 @@ const BAR_IN_CODE: char = '\u{1}';
 const MAX_CODE_MARKS: usize = 16;
 
 /// The positions in a source that need more than the parser's events.
-pub(crate) struct SourceNotes {
+pub(super) struct SourceNotes {
     /// The backslashes that stay although they escape something, in order.
     kept: Vec<usize>,
     /// The link definitions that no link uses, in order. They are shown, since they appear nowhere else.
@@ -35,7 +35,7 @@ pub(crate) struct SourceNotes {
 }
 
 /// Returns `source` with the bars inside code replaced.
-pub(crate) fn mask(source: &str) -> Cow<'_, str> {
+pub(super) fn mask(source: &str) -> Cow<'_, str> {
     let has = |byte: u8| memchr::memchr(byte, source.as_bytes()).is_some();
     if !has(b'|') || !has(b'`') || has(BAR_IN_CODE as u8) {
         return Cow::Borrowed(source);
@@ -89,13 +89,13 @@ fn code_in(line: &str) -> Option<(usize, usize)> {
 
 impl SourceNotes {
     /// Reads a source. `masked`: the same, masked.
-    pub(crate) fn of(source: &str, masked: &str) -> Self {
+    pub(super) fn of(source: &str, masked: &str) -> Self {
         Self { kept: escapes::kept(source, masked), definitions: definitions::unused(source, masked) }
     }
 }
 
 /// The events of a parser, changed to keep what was written.
-pub(crate) struct AsWritten<'t> {
+pub(super) struct AsWritten<'t> {
     source: &'t str,
     events: OffsetIter<'t>,
     notes: SourceNotes,
@@ -138,7 +138,7 @@ struct OpenList {
 
 impl<'t> AsWritten<'t> {
     /// Returns the events of `parser`, which parses `source` masked.
-    pub(crate) fn new(source: &'t str, parser: Parser<'t>, notes: SourceNotes) -> Self {
+    pub(super) fn new(source: &'t str, parser: Parser<'t>, notes: SourceNotes) -> Self {
         Self {
             source,
             events: parser.into_offset_iter(),
@@ -238,7 +238,7 @@ impl<'t> AsWritten<'t> {
             }
             Tag::HtmlBlock => self.is_verbatim = true,
             Tag::List(first) => {
-                self.lists.push(OpenList { first: *first, next: first.unwrap_or_default(), is_lazy: true })
+                self.lists.push(OpenList { first: *first, next: first.unwrap_or_default(), is_lazy: true });
             }
             Tag::Item => self.item(source, done),
             Tag::Table(columns) => self.columns = columns.len(),
@@ -385,7 +385,7 @@ impl<'t> Iterator for AsWritten<'t> {
 const SHORTEST_UNDERLINE: usize = 3;
 
 /// Returns the events of the lines of a paragraph.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = Event<'_>> {
+pub(super) fn lines(text: &str) -> impl Iterator<Item = Event<'_>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.enumerate().flat_map(|(at, line)| {
         let line_break = (at > 0).then_some(Event::SoftBreak);

@@ -1,6 +1,6 @@
 //! The definitions of links that no link uses.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
@@ -16,7 +16,7 @@ pub(super) fn unused(source: &str, masked: &str) -> VecDeque<Range<usize>> {
     let definitions = parser.reference_definitions().iter();
     let definitions: Vec<_> =
         definitions.map(|(label, link)| (label.to_lowercase(), link.span.clone())).collect();
-    let (mut used, mut gaps, mut done, mut inside) = (HashSet::new(), Vec::new(), 0, 0_usize);
+    let (mut used, mut gaps, mut done, mut inside) = (BTreeSet::new(), Vec::new(), 0, 0_usize);
     for (event, span) in parser.into_offset_iter() {
         let reached = if matches!(event, Event::End(_)) { span.end } else { span.start };
         // Between blocks, only definitions show nothing. Before them are at most the marks of quotes and list items.

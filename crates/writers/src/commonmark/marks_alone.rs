@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::as_written::{self, AsWritten};
+use super::as_written::{self, AsWritten};
 
 /// The events of Markdown. A list of empty items, an empty heading and an empty quote become a paragraph with their source.
 pub(super) struct MarkdownEvents<'t> {
