@@ -280,6 +280,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             let failures = if journal.unreported() == 1 { "failure" } else { "failures" };
             print(&format!("{} more plugin {failures} like these", journal.unreported()));
         }
+        report::exceeded(&counts.total).for_each(|message| print(&message));
         let is_limited = !engines.main.settings().profile.filter.only.is_empty();
         if let Some(message) = counts.nothing_of_only(args, is_limited) {
             print(&message);

@@ -28,6 +28,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         bookkeeping,
         unknown,
         redacted,
+        exceeded,
         failures,
         open_calls,
         unsaved,
@@ -59,6 +60,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     add_names(&mut total.unknown, unknown);
     add_names(&mut total.redacted, redacted);
     add_names(&mut total.failures, failures);
+    total.exceeded.extend(exceeded.iter().cloned());
 }
 
 fn add_names<K: Ord + Clone>(total: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
@@ -110,6 +112,13 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
         lines.push("the agent could not save all of the session".to_owned());
     }
     lines
+}
+
+/// What to say about custom patterns that took too much work, each once.
+pub(crate) fn exceeded(report: &Report) -> impl Iterator<Item = String> {
+    report.exceeded.iter().map(|name| {
+        format!("the pattern \"{name}\" takes too much work on a long text: the rest of that text is masked")
+    })
 }
 
 /// The report on a further output in one line; the input is counted with the main one.

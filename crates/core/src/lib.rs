@@ -27,6 +27,7 @@ pub mod name_table;
 pub mod names;
 pub mod nearest;
 pub mod outline;
+pub mod pattern;
 pub mod pipeline;
 pub mod profile;
 pub mod reading;

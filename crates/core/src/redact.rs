@@ -1,8 +1,10 @@
 //! Masks secrets in the output.
 //!
 //! ```text
-//! entry ─▶ texts, line by line ─▶ find (shapes) ─▶ [redacted github-token]
+//! entry ─▶ texts ─▶ as they are read (read) ─▶ find (shapes) ─▶ [redacted github-token]
 //! ```
+//!
+//! What is searched is what is read: a text without colours, escapes, entities and emphasis, with the way back to its source.
 //!
 //! This is done once, after an entry is made and before it is clipped, for all formatters and writers: a cut could
 //! split a secret so that it isn't recognised any more. A text that extends over several lines and spans is searched as one.
@@ -10,16 +12,18 @@
 mod find;
 mod growing;
 mod ids;
+mod published;
+mod read;
+mod reader;
 mod shape;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-
-use regex::{Regex, RegexBuilder};
 
 use crate::entry::{Block, DiffLine, Entry, Hunk, Line, View};
 use crate::item::Id;
+use crate::pattern::{CountedRegex, one_line};
 use crate::text::Text;
 
 use find::{SecretFinder, SecretSpan};
@@ -74,18 +78,15 @@ impl Redaction {
 pub struct CustomPattern {
     /// The name of its matches in the output and in counts.
     pub(crate) name: String,
-    pub(crate) regex: Regex,
+    pub(crate) regex: CountedRegex,
 }
 
 impl CustomPattern {
     /// Compiles a pattern in the syntax of the `regex` crate. If it has a group, only that is masked. The error is a one-line message.
     pub fn new(name: &str, pattern: &str) -> Result<Self, String> {
-        let built =
-            RegexBuilder::new(pattern).size_limit(MOST_COMPILED).dfa_size_limit(MOST_COMPILED).build();
-        let regex = built.map_err(|error| {
-            let text = error.to_string();
-            text.lines().last().unwrap_or("not a pattern").trim().trim_start_matches("error: ").to_owned()
-        })?;
+        // Matches of bytes could split a character.
+        regex_syntax::parse(pattern).map_err(|error| one_line(&error))?;
+        let regex = CountedRegex::new(pattern, MOST_COMPILED)?;
         Ok(Self { name: Text::clean(name).into_string().replace('\n', " "), regex })
     }
 }
@@ -106,7 +107,7 @@ pub struct Redactor {
 }
 
 /// What a [`Redactor`] notes while it masks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct RedactionState {
     /// Whether anything is noted: not of a text that is masked again, because it is formatted again.
     is_counting: bool,
@@ -114,12 +115,18 @@ struct RedactionState {
     found: BTreeMap<String, u64>,
     /// How many more lines, when lines are masked one by one, may belong to a private key that has begun.
     open: u32,
+    /// The custom patterns that took too much work.
+    exceeded: BTreeSet<String>,
 }
 
 impl RedactionState {
-    fn count(&mut self, found: &[SecretSpan<'_>]) {
-        for found in found.iter().filter(|_| self.is_counting) {
-            *self.found.entry(found.name.unwrap_or("home").to_owned()).or_default() += 1;
+    fn count(&mut self, found: &SecretSpan<'_>) {
+        if self.is_counting {
+            let name = found.name.unwrap_or("home");
+            match self.found.get_mut(name) {
+                Some(count) => *count += 1,
+                None => drop(self.found.insert(name.to_owned(), 1)),
+            }
         }
     }
 }
@@ -130,7 +137,7 @@ impl Redactor {
         redaction.is_on().then(|| Self {
             finder: SecretFinder::new(redaction),
             ids: MaskedIds::default(),
-            noted: RedactionState { is_counting: true, found: BTreeMap::new(), open: 0 },
+            noted: RedactionState { is_counting: true, ..RedactionState::default() },
         })
     }
 
@@ -144,22 +151,29 @@ impl Redactor {
         self.noted.is_counting = is_counting;
     }
 
+    /// Returns the names of the custom patterns that took too much work since the last call: what they were applied to is masked to its end.
+    pub(crate) fn take_exceeded(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.noted.exceeded)
+    }
+
+    /// Calls `work` without counting what is masked: it is counted elsewhere.
+    pub(crate) fn uncounted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let is_counting = std::mem::replace(&mut self.noted.is_counting, false);
+        let result = work(self);
+        self.noted.is_counting = is_counting;
+        result
+    }
+
     /// Masks a complete text.
     pub fn text<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
-        let found = self.finder.find(text, false);
-        if found.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        self.noted.count(&found);
-        Cow::Owned(masked(text, 0, &found))
+        self.replaced(text, false).map_or(Cow::Borrowed(text), |(masked, _)| Cow::Owned(masked))
     }
 
     /// Masks an id. Equal ids stay equal and different ids stay different, within a limit of ids. This isn't counted, because an id
     /// is written in several places: see [`Self::count_id`].
     pub(crate) fn id(&mut self, id: &mut Id) {
-        let found = self.finder.find(id.as_str(), false);
-        if !found.is_empty() {
-            *id = self.ids.name(id, masked(id.as_str(), 0, &found));
+        if let Some((masked, _)) = self.uncounted(|redactor| redactor.replaced(id.as_str(), false)) {
+            *id = self.ids.name(id, masked);
         }
     }
 
@@ -171,21 +185,47 @@ impl Redactor {
 
     /// Counts the secrets in an id.
     pub(crate) fn count_id(&mut self, id: &Id) {
-        let found = self.finder.find(id.as_str(), false);
-        if !found.is_empty() {
-            self.ids.name(id, masked(id.as_str(), 0, &found));
-            self.noted.count(&found);
+        if let Some((masked, _)) = self.replaced(id.as_str(), false) {
+            self.ids.name(id, masked);
         }
     }
 
     /// Masks a line of JSON, which stays valid JSON.
     pub fn json(&mut self, line: &mut String) {
-        let text = without_needless_escapes(line);
-        let found = self.finder.find(&text, true);
-        if !found.is_empty() {
-            self.noted.count(&found);
-            *line = masked(&text, 0, &found);
+        if let Some((masked, _)) = self.replaced(line, true) {
+            *line = masked;
         }
+    }
+
+    /// Masks a line of JSON, and passes it to `write` piece by piece: a long line isn't copied.
+    pub(crate) fn json_to(&mut self, line: &str, write: &mut dyn FnMut(&str)) {
+        let mut done = 0;
+        let exceeded = self.finder.each(line, true, &mut |span| {
+            self.noted.count(&span);
+            write(&line[done..span.range.start]);
+            span.write_mark(&line[span.range.clone()], write);
+            done = span.range.end;
+        });
+        self.noted.exceeded.extend(exceeded.map(str::to_owned));
+        write(&line[done..]);
+    }
+
+    /// A text with its secrets masked, and whether it ends with a private key that isn't complete; `None` if it has no secrets.
+    fn replaced(&mut self, text: &str, is_json: bool) -> Option<(String, bool)> {
+        let mut masked: Option<String> = None;
+        let (mut done, mut is_open) = (0, false);
+        let exceeded = self.finder.each(text, is_json, &mut |span| {
+            self.noted.count(&span);
+            let out = masked.get_or_insert_with(|| String::with_capacity(text.len()));
+            out.push_str(&text[done..span.range.start]);
+            span.write_mark(&text[span.range.clone()], &mut |piece| out.push_str(piece));
+            (done, is_open) = (span.range.end, span.is_open);
+        });
+        self.noted.exceeded.extend(exceeded.map(str::to_owned));
+        masked.map(|mut out| {
+            out.push_str(&text[done..]);
+            (out, is_open)
+        })
     }
 
     /// Masks a line of spans.
@@ -253,13 +293,11 @@ impl Redactor {
 
     /// A complete text with its secrets masked; `None` if it has none.
     fn masked(&mut self, text: &str) -> Option<String> {
-        let found = self.finder.find(text, false);
-        let last = found.last()?;
+        let (masked, is_open) = self.replaced(text, false)?;
         if self.noted.is_counting {
-            self.noted.open = if last.is_open { MOST_KEY_LINES } else { 0 };
+            self.noted.open = if is_open { MOST_KEY_LINES } else { 0 };
         }
-        self.noted.count(&found);
-        Some(masked(text, 0, &found))
+        Some(masked)
     }
 
     /// Masks lines of spans, searched as one text.
@@ -310,11 +348,13 @@ impl Redactor {
             starts.push(whole.len());
             whole.push_str(text);
         }
-        let mut found = self.finder.find(&whole, false);
+        let mut found = Vec::new();
+        let exceeded = self.finder.each(&whole, false, &mut |span| found.push(span));
+        self.noted.exceeded.extend(exceeded.map(str::to_owned));
         if found.is_empty() {
             return Vec::new();
         }
-        self.noted.count(&found);
+        found.iter().for_each(|span| self.noted.count(span));
         let mut texts = vec![None; pieces.len()];
         let mut rest = &mut found[..];
         for (((begins_line, text), start), changed) in pieces.iter().zip(starts).zip(&mut texts) {
@@ -347,57 +387,32 @@ impl Redactor {
 /// The replacement for each further line of a secret.
 const GOES_ON: &str = "…";
 
-/// Replaces the escapes of printable ASCII characters that need none: an escape could hide a secret.
-fn without_needless_escapes(json: &str) -> Cow<'_, str> {
-    let (mut out, mut done, mut at) = (String::new(), 0, 0);
-    while let Some(offset) = memchr::memchr(b'\\', json.get(at..).unwrap_or_default().as_bytes()) {
-        at += offset;
-        let (length, ch) = match json.as_bytes().get(at + 1) {
-            Some(b'/') => (2, Some('/')),
-            Some(b'u') => {
-                let code = json.get(at + 2..at + 6).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-                let is_plain = |ch: &char| matches!(ch, ' '..='~') && !matches!(ch, '"' | '\\');
-                (6, code.and_then(char::from_u32).filter(is_plain))
-            }
-            _ => (2, None),
-        };
-        if let Some(ch) = ch {
-            out.push_str(&json[done..at]);
-            out.push(ch);
-            done = at + length;
+impl SecretSpan<'_> {
+    /// Passes what replaces it to `write`, piece by piece. `text` is what is replaced. The number of lines doesn't change.
+    fn write_mark(&self, text: &str, write: &mut dyn FnMut(&str)) {
+        match self.name {
+            Some(name) => ["[redacted ", name, "]"].into_iter().for_each(&mut *write),
+            None => write("~"),
         }
-        at += length;
+        let lines = text.matches(self.line_end).count();
+        for line in 1..=lines {
+            write(self.line_end);
+            // A line feed at its very end begins no further line of it.
+            if line < lines || !text.ends_with(self.line_end) {
+                write(GOES_ON);
+            }
+        }
     }
-    if done == 0 {
-        return Cow::Borrowed(json);
-    }
-    out.push_str(&json[done..]);
-    Cow::Owned(out)
 }
 
-/// Replaces the secrets in `text`, which begins at byte `start` of the text that was searched. The number of lines doesn't change.
+/// Replaces the secrets in `text`, which begins at byte `start` of the text that was searched.
 fn masked(text: &str, start: usize, found: &[SecretSpan<'_>]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for found in found {
         let (begin, end) = (found.range.start - start, found.range.end - start);
         out.push_str(&text[at..begin]);
-        match found.name {
-            Some(name) => {
-                out.push_str("[redacted ");
-                out.push_str(name);
-                out.push(']');
-            }
-            None => out.push('~'),
-        }
-        let lines = text[begin..end].matches(found.line_end).count();
-        for line in 1..=lines {
-            out.push_str(found.line_end);
-            // A line feed at its very end begins no further line of it.
-            if line < lines || !text[begin..end].ends_with(found.line_end) {
-                out.push_str(GOES_ON);
-            }
-        }
+        found.write_mark(&text[begin..end], &mut |piece| out.push_str(piece));
         at = end;
     }
     out.push_str(&text[at..]);

@@ -1,6 +1,6 @@
 //! The counts of a run, for `--report` and exit codes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::clip::floor;
@@ -49,6 +49,8 @@ pub struct Report {
     pub unknown: BTreeMap<String, u64>,
     /// Items in which something was masked, by the name of the pattern.
     pub redacted: BTreeMap<String, u64>,
+    /// Custom patterns for masking that took too much work on a text, whose rest was masked as a whole.
+    pub exceeded: BTreeSet<String>,
     /// Items on which formatters failed, by message.
     pub failures: BTreeMap<String, u64>,
     /// Calls whose result never came.

@@ -7,7 +7,8 @@ use crate::json::{Str, string_length};
 use crate::text::{Text, clean};
 
 use super::Redactor;
-use super::find::{KEY, SecretSpan, growing_keys, is_in_key};
+use super::find::{SecretSpan, growing_keys, is_in_key};
+use super::reader::KEY;
 
 /// How many bytes before a place are searched to find out whether it is inside of a private key.
 const BEFORE: usize = 2 * KEY;

@@ -9,7 +9,7 @@ use crate::contract::write_item;
 use crate::entry::{Block, Entry, View, any_block};
 use crate::formatter::{Observation, PluginFormatter, Presentation};
 use crate::item::{Fact, Id, Item, Kind, TurnStep};
-use crate::outline::{DocumentPart, Nest, Outline, OutlineOptions, TitleOf};
+use crate::outline::{DocumentPart, Nest, Outline, OutlineOptions, Relation, TitleOf};
 use crate::pipeline::Output;
 use crate::pipeline::change_context::ChangeContext;
 use crate::pipeline::growing::TextEnd;
@@ -189,6 +189,7 @@ impl EntryStage {
         }
         if let Some(redactor) = &mut self.chain.redactor {
             redactor.take_counts().keys().for_each(|name| count(&mut self.report.redacted, name));
+            self.report.exceeded.append(&mut redactor.take_exceeded());
         }
     }
 
@@ -261,17 +262,18 @@ impl EntryStage {
             let _ = write_item(item, &mut line);
             line
         };
-        let mut line = line_of(&whole);
-        if let Some(redactor) = &mut self.chain.redactor {
-            if let Cow::Owned(_) = whole {
-                // Secrets in the facts added from its call are counted with the call.
-                redactor.json(&mut line_of(item));
-                redactor.set_counting(false);
-            }
-            redactor.json(&mut line);
-            redactor.set_counting(true);
+        let line = line_of(&whole);
+        let Some(redactor) = &mut self.chain.redactor else {
+            self.writer.item(&line, context.out);
+            return Ok(());
+        };
+        if let Cow::Owned(_) = whole {
+            // Secrets in the facts added from its call are counted with the call.
+            redactor.json_to(&line_of(item), &mut |_| {});
+            redactor.set_counting(false);
         }
-        self.writer.item(&line, context.out);
+        redactor.json_to(&line, &mut |piece| self.writer.item(piece, context.out));
+        redactor.set_counting(true);
         Ok(())
     }
 
@@ -481,6 +483,10 @@ fn mask(part: &mut DocumentPart, redactor: &mut Redactor) {
         redactor.id(call);
     }
     for node in part.nodes_mut() {
+        if let Relation::Apart(title) = &mut node.relation {
+            // An id, if the call has no title. A title is masked already.
+            redactor.uncounted(|redactor| redactor.line(title));
+        }
         redactor.ids_of(&mut node.entry);
         node.result.iter_mut().for_each(|result| redactor.ids_of(result));
     }
