@@ -8,6 +8,7 @@ mod does;
 mod fact;
 mod fact_list;
 pub mod facts;
+mod metadata;
 mod part;
 mod picture;
 mod turn;

@@ -128,7 +128,8 @@ impl CountedRegex {
     ) -> Result<Option<Captures<'t>>, ScanOverrun> {
         let Some(found) = self.find_at(text, at, budget)? else { return Ok(None) };
         if self.regex.captures_len() > 1 {
-            let states = self.automaton.as_ref().map_or(STATES, |automaton| automaton.dfa.get_nfa().states().len());
+            let states =
+                self.automaton.as_ref().map_or(STATES, |automaton| automaton.dfa.get_nfa().states().len());
             budget.spend((found.len() * (1 + states / STATES)) as u64)?;
         }
         Ok(self.regex.captures_at(text, found.start()))

@@ -245,8 +245,10 @@ impl Redactor {
         while let Some(blocks) = open.pop() {
             for block in blocks {
                 block.texts_mut().for_each(|text| self.whole(text));
-                if let Block::Diff { hunks, .. } = block {
-                    self.hunks(hunks);
+                match block {
+                    Block::Diff { hunks, .. } => self.hunks(hunks),
+                    Block::Image { picture: Some(picture), .. } => picture.strip(),
+                    _ => {}
                 }
                 block.lines_mut().for_each(|lines| self.lines(lines));
                 open.extend(block.inside_mut().map(Vec::as_mut_slice));

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use crate::context::{ItemContext, images};
+use crate::sentence::in_words;
 use crate::{calls, generic, outcome, sentence, tools};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::figures;
@@ -70,7 +71,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
             view.title.push(role, text.slice(0, first));
             text = text.slice(first + 1, text.len());
         }
-        None => view.title.push(role, Text::clean_owned(event.replace(['_', '-'], " "))),
+        None => view.title.push(role, Text::clean_owned(in_words(&event, &['_', '-']))),
     }
     if text.is_empty() {
         if let (false, true, Some(record)) = (is_in_words(&event), context.whole, &context.item.record) {
@@ -437,7 +438,7 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             count => format!("the model withdrew {count} things it said before"),
         },
         "limit" => {
-            let [kind, status] = ["type", "status"].map(|name| Some(text(name)?.replace('_', " ")));
+            let [kind, status] = ["type", "status"].map(|name| Some(in_words(&text(name)?, &['_'])));
             let used = context.fact("utilization").and_then(FactRef::float);
             let used = used.map(|used| format!("{:.0}% used", used * 100.0));
             let end = context.fact("resets_at").and_then(FactRef::int).and_then(figures::moment);
@@ -471,7 +472,7 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
         "task" if text("from").is_some() => format!("{}:", &*text("from")?),
         "task" if !context.full && reports_state(context) => return None,
         "task" => match text("status") {
-            Some(status) => format!("task {}", status.replace('_', " ")),
+            Some(status) => format!("task {}", in_words(&status, &['_'])),
             None => "task".to_owned(),
         },
         "hook" => {
@@ -494,8 +495,8 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             _ => return None,
         },
         "skill" => format!("skill {}", &*text("path")?),
-        "attachment" if context.whole && !context.full => text("type")?.replace('_', " "),
-        "attachment" => format!("attachment · {}", text("type")?.replace('_', " ")),
+        "attachment" if context.whole && !context.full => in_words(&text("type")?, &['_']),
+        "attachment" => format!("attachment · {}", in_words(&text("type")?, &['_'])),
         "teammate" | "session-message" | "agent" | "channel" | "coordinator" | "observer" | "message"
         | "continuation" | "memory" => {
             let what = match event {

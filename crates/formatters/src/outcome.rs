@@ -2,7 +2,7 @@
 
 use crate::context::ItemContext;
 use crate::generic;
-use crate::sentence::{first_sentence, without_json};
+use crate::sentence::{first_sentence, in_words, without_json};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::FactRef;
@@ -259,7 +259,7 @@ fn why(context: ItemContext<'_>, sentence: Option<Text>) -> Text {
     let failed = match (cause.as_deref(), subtype.as_deref()) {
         (Some("running"), _) => "failed while running".to_owned(),
         (_, None | Some("success" | "error")) => "failed".to_owned(),
-        (_, Some(other)) => format!("failed: {}", other.replace('_', " ")),
+        (_, Some(other)) => format!("failed: {}", in_words(other, &['_'])),
     };
     Text::clean_owned(match sentence {
         Some(sentence) => format!("{failed}: {}", sentence.trim_end_matches('.')),

@@ -52,6 +52,19 @@ fn sentence_end(line: &str) -> usize {
     ends.into_iter().find(is_end).unwrap_or(line.len())
 }
 
+/// The longest name that is spelled as words, in bytes.
+const LONGEST_NAME: usize = 60;
+
+/// A name such as `in_progress` as words, with a blank for each of `marks`. A name with capitals or digits stays as it is: if it is a secret, it
+/// is recognised only as it was written.
+pub(crate) fn in_words(name: &str, marks: &[char]) -> String {
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || b"_- ".contains(&byte);
+    if name.len() <= LONGEST_NAME && name.bytes().all(is_name) {
+        return name.replace(marks, " ");
+    }
+    name.to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,7 @@ use streamfmt_core::text::Text;
 use crate::calls::{self, CallContext, FormatCall, in_background, is_array};
 use crate::generic::is_short;
 use crate::results::{self, FormatResult, ResultContext, holds, is_refusal, show_text};
+use crate::sentence::in_words;
 
 /// Returns the functions that format the calls and results of a deed; for an unknown one, those of unknown tools.
 pub(super) fn form(deed: Option<Deed>) -> (FormatCall, FormatResult) {
@@ -145,7 +146,7 @@ fn delegate_result(answer: &mut ResultContext<'_>) -> Option<View> {
         None | Some("completed") => {}
         Some("async_launched") if answer.was_asked_for("background") => answer.note(Text::own("started")),
         Some("async_launched") => answer.note(Text::own("started in the background")),
-        Some(state) => answer.note(Text::clean(&state.replace('_', " "))),
+        Some(state) => answer.note(Text::clean_owned(in_words(state, &['_']))),
     }
     if context.is("interrupted") {
         answer.trouble(Text::own("interrupted"));
@@ -226,7 +227,7 @@ fn task(call: &mut CallContext<'_>) -> Option<()> {
     if let Some(id) = id {
         call.show("call.arg", Text::clean_owned(format!("#{}", &*id)));
     }
-    call.show_phrase("status", |status| format!("→ {}", status.replace('_', " ")));
+    call.show_phrase("status", |status| format!("→ {}", in_words(&status, &['_'])));
     if call.show_part("call.arg", "subject").is_none() && is_new {
         return None;
     }
@@ -321,7 +322,7 @@ pub(super) fn points(todos: FactRef<'_>, full: bool) -> Vec<ListItem> {
 
 /// A status as words: `in progress`.
 fn spaced(status: &str) -> Text {
-    Text::clean_owned(status.replace('_', " "))
+    Text::clean_owned(in_words(status, &['_']))
 }
 
 fn plan_call(call: &mut CallContext<'_>) -> Option<()> {

@@ -5,17 +5,26 @@ use std::fmt;
 
 use crate::json::Record;
 
+use super::metadata::without_metadata;
+
 /// The bytes of a picture: a string in its record, decoded on request.
 #[derive(Clone)]
 pub struct Picture {
     record: Record,
     node: u32,
+    /// Whether only its pixels are shown.
+    is_bare: bool,
 }
 
 impl Picture {
     /// The picture whose bytes are the string `node` of `record`: Base64, or a data URL such as `data:image/png;base64,…`.
     pub fn new(record: &Record, node: u32) -> Self {
-        Self { record: record.detached(), node }
+        Self { record: record.detached(), node, is_bare: false }
+    }
+
+    /// Leaves out its metadata from now on: texts, comments, and where and with what it was taken.
+    pub(crate) fn strip(&mut self) {
+        self.is_bare = true;
     }
 
     /// Its bytes in Base64; `None` if the string isn't valid Base64.
@@ -24,7 +33,8 @@ impl Picture {
         let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
         let digits = text.trim_end_matches('=');
         let is_whole = text.len().is_multiple_of(4) && text.len() - digits.len() <= 2;
-        (!digits.is_empty() && is_whole && digits.bytes().all(is_digit)).then_some(text)
+        let is_valid = !digits.is_empty() && is_whole && digits.bytes().all(is_digit);
+        is_valid.then(|| if self.is_bare { without_metadata(text) } else { text })
     }
 
     /// The size of its string in the record, in bytes.
@@ -46,7 +56,8 @@ fn without_head(text: Cow<'_, str>) -> Cow<'_, str> {
 
 impl PartialEq for Picture {
     fn eq(&self, other: &Self) -> bool {
-        self.record.value(self.node).raw() == other.record.value(other.node).raw()
+        self.is_bare == other.is_bare
+            && self.record.value(self.node).raw() == other.record.value(other.node).raw()
     }
 }
 

@@ -84,11 +84,12 @@ impl SecretFinder {
                 let end = next_boundary(text, (until + after).min(text.len()));
                 let found = search.window(begin, from..until, end);
                 let is_whole = end == text.len() || found.last().is_none_or(|last| last.range.end < end);
-                if is_whole || after >= MOST_AFTER {
+                if is_whole || after >= MOST_AFTER || search.exceeded.is_some() {
                     break found;
                 }
                 after *= 2;
             };
+            let exceeded_at = found.last().map_or(from, |last| last.range.end);
             from = until;
             if let Some(last) = found.last_mut() {
                 from = from.max(last.range.end);
@@ -106,7 +107,9 @@ impl SecretFinder {
                 }
                 found.into_iter().for_each(&mut *take);
                 if is_json {
-                    strings_after(text, begin.forward(text, from), &mut |range| take(SecretSpan::new(range, name)));
+                    strings_after(text, begin.forward(text, exceeded_at), &mut |range| {
+                        take(SecretSpan::new(range, name))
+                    });
                 }
                 return Some(name);
             }
@@ -225,7 +228,9 @@ impl<'f> TextSearch<'f, '_> {
             let [start, end] = [wanted.start, wanted.end].map(|at| unmarked.read_at(text.read_at(at)));
             let mut more = Vec::new();
             self.search(&unmarked, start..end, &mut more);
-            found.extend(more.into_iter().map(|span| SecretSpan { range: unmarked.under(&span.range), ..span }));
+            found.extend(
+                more.into_iter().map(|span| SecretSpan { range: unmarked.under(&span.range), ..span }),
+            );
         }
     }
 
@@ -254,7 +259,13 @@ impl<'f> TextSearch<'f, '_> {
     }
 
     /// What a custom pattern matches in the wanted part of a text. If that takes too much work, the rest of the text is one match.
-    fn own(&mut self, own: &'f CustomPattern, text: &str, wanted: &Range<usize>, found: &mut Vec<SecretSpan<'f>>) {
+    fn own(
+        &mut self,
+        own: &'f CustomPattern,
+        text: &str,
+        wanted: &Range<usize>,
+        found: &mut Vec<SecretSpan<'f>>,
+    ) {
         let mut at = wanted.start;
         while at < wanted.end && self.exceeded.is_none() {
             let captures = match own.regex.captures_at(text.as_bytes(), at, &mut self.budget) {
@@ -306,7 +317,9 @@ pub(super) fn growing_keys(text: &str) -> Vec<SecretSpan<'static>> {
     let plain = ReadText::plain(text);
     let mut keys = keys_in(&plain);
     if let Some(read) = plain.unmarked() {
-        keys.extend(keys_in(&read).into_iter().map(|key| SecretSpan { range: read.under(&key.range), ..key }));
+        keys.extend(
+            keys_in(&read).into_iter().map(|key| SecretSpan { range: read.under(&key.range), ..key }),
+        );
         keys.sort_by_key(|key| key.range.start);
     }
     keys
@@ -334,4 +347,3 @@ fn keys_in(read: &ReadText<'_>) -> Vec<SecretSpan<'static>> {
 pub(super) fn is_in_key(byte: u8) -> bool {
     CharClass::Base64.has(byte) || b" \t\n\\:,\"'".contains(&byte)
 }
-

@@ -8,6 +8,7 @@ use crate::text::{Text, clean};
 
 use super::Redactor;
 use super::find::{SecretSpan, growing_keys, is_in_key};
+use super::read::ReadText;
 use super::reader::KEY;
 
 /// How many bytes before a place are searched to find out whether it is inside of a private key.
@@ -25,9 +26,8 @@ impl Redactor {
         let lines = clean(&text[start..=end]);
         let whole = before.clone().into_owned() + lines.strip_suffix('\n').unwrap_or(&lines);
         let (mut shown, mut until) = (before.len(), whole.len());
-        if first > 0 && before.bytes().all(is_in_key) {
-            // A key may have begun before the searched bytes.
-            shown += whole[shown..].bytes().take_while(|byte| is_in_key(*byte)).count();
+        if first > 0 {
+            shown = behind_endless_key(&whole, shown);
         }
         // The rest of the last line of a key is hidden with it.
         let next_line = |at: usize| whole[at..].find('\n').map_or(whole.len(), |end| at + end + 1);
@@ -61,6 +61,18 @@ impl Redactor {
         self.json(&mut settled);
         Some(settled)
     }
+}
+
+/// The end of the private key that may have begun before the searched bytes and goes on at `at`, as it is read; `at` if there is none.
+fn behind_endless_key(text: &str, at: usize) -> usize {
+    let plain = ReadText::plain(text);
+    let end = |read: &ReadText<'_>| {
+        let start = read.read_at(at);
+        let is_inside = read.text[..start].bytes().all(is_in_key);
+        let length = read.text[start..].bytes().take_while(|byte| is_in_key(*byte)).count();
+        if is_inside && length > 0 { read.under(&(start..start + length)).end } else { at }
+    };
+    end(&plain).max(plain.unmarked().as_ref().map_or(at, end))
 }
 
 /// JSON without the parts that may still change: the last string is cut to its complete lines, and a last number becomes null. Everything
@@ -199,6 +211,8 @@ mod tests {
         assert_eq!(redactor().settled(&endless, start).as_str(), "");
         let after = endless.clone() + "(over)\nb\n";
         assert_eq!(redactor().settled(&after, start).as_str(), "b");
+        let marked = after.replace("MIIabc", "\u{1b}[KMII**abc**");
+        assert_eq!(redactor().settled(&marked, marked.len() - 7_000).as_str(), "b");
     }
 
     #[test]

@@ -171,6 +171,12 @@ impl<'a> ReadText<'a> {
         (quotes % 2 == 1) != is_inside
     }
 
+    /// The start of the string that `at` is inside of, as far as it is in the text; outside of JSON, of the text.
+    pub(super) fn string_start(&self, at: usize) -> usize {
+        let next = self.quotes.partition_point(|quote| (*quote as usize) < at);
+        next.checked_sub(1).map_or(0, |last| self.quotes[last] as usize + 1)
+    }
+
     /// The end of the string that `at` is inside of; outside of JSON, of the text.
     pub(super) fn string_end(&self, at: usize) -> usize {
         let next = self.quotes.partition_point(|quote| (*quote as usize) < at);

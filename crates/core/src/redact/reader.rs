@@ -7,7 +7,8 @@ use std::ops::Range;
 use super::find::{SecretSpan, is_in_key};
 use super::read::ReadText;
 use super::shape::{
-    ABOUT, ANY, COMMANDS, CharClass, FETCHERS, MARKED, NAMES, NameKind, PUBLIC_KEYS, TYPES, USER_OPTIONS, WORDS, tokens,
+    ABOUT, ANY, COMMANDS, CharClass, FETCHERS, MARKED, NAMES, NameKind, PUBLIC_KEYS, TYPES, USER_OPTIONS,
+    WORDS, tokens,
 };
 
 /// How many bytes of a value are examined to decide whether it is a secret.
@@ -76,10 +77,8 @@ impl<'a> SecretReader<'a> {
             return self.option(start.start + 1);
         }
         if self.begins(start.start) {
-            if text.starts_with("eyJ") {
-                return self.web_token(start.start);
-            }
-            if let Some(token) = self.token(start.start) {
+            let web_token = if text.starts_with("eyJ") { self.web_token(start.start) } else { None };
+            if let Some(token) = web_token.or_else(|| self.token(start.start)) {
                 return Some(token);
             }
         }
@@ -89,9 +88,8 @@ impl<'a> SecretReader<'a> {
         if text.starts_with(':') {
             return self.line_of_fields(start.start);
         }
-        let begins_with = |name: &str| {
-            text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
-        };
+        let begins_with =
+            |name: &str| text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
         if begins_with("bearer ") {
             return self.bearer(start.start + 7);
         }
@@ -359,7 +357,10 @@ impl<'a> SecretReader<'a> {
                     && !whole.split('_').any(|part| PUBLIC_KEYS.contains(&part))
             }
             NameKind::Parameter => {
-                is_word && name > 0 && matches!(self.byte(name - 1), b'?' | b'&' | b';') && self.byte(end) == b'='
+                is_word
+                    && name > 0
+                    && matches!(self.byte(name - 1), b'?' | b'&' | b';')
+                    && self.byte(end) == b'='
             }
             NameKind::Cookie => true,
         }
@@ -438,7 +439,7 @@ impl<'a> SecretReader<'a> {
 
     /// The part before `at` of its line.
     fn line_before(&self, at: usize) -> &str {
-        let start = at.saturating_sub(COMMAND);
+        let start = at.saturating_sub(COMMAND).max(self.read.string_start(at));
         let line = self.bytes()[start..at].iter().rposition(|byte| *byte == b'\n');
         let start = line.map_or(start, |line| start + line + 1);
         self.text.get(start..at).unwrap_or_default()
@@ -446,7 +447,8 @@ impl<'a> SecretReader<'a> {
 
     /// The part from `at` on of its line.
     fn line_after(&self, at: usize) -> &str {
-        let length = self.run(at, COMMAND, |byte| byte != b'\n');
+        let most = COMMAND.min(self.read.string_end(at) - at);
+        let length = self.run(at, most, |byte| byte != b'\n');
         self.text.get(at..at + length).unwrap_or_default()
     }
 
@@ -471,13 +473,18 @@ impl<'a> SecretReader<'a> {
             _ => return None,
         }
         let begin = known + 1 + self.run(known + 1, 8, |byte| b" '\"".contains(&byte));
-        let length = self.run(begin, 8 * LOOK, |byte| byte.is_ascii_graphic() && !b"\"'`<>".contains(&byte) || byte == b' ');
+        let length = self.run(begin, 8 * LOOK, |byte| {
+            byte.is_ascii_graphic() && !b"\"'`<>".contains(&byte) || byte == b' '
+        });
         let mut at = begin;
         let mut found: Option<Range<usize>> = None;
         for pair in self.text[begin..begin + length].split(';').take(if is_set { 1 } else { usize::MAX }) {
             if let Some((name, value)) = pair.split_once('=') {
                 let value = value.trim_end();
-                if value.len() >= 8 && value.bytes().any(|byte| byte.is_ascii_digit()) && !is_placeholder(value) {
+                if value.len() >= 8
+                    && value.bytes().any(|byte| byte.is_ascii_digit())
+                    && !is_placeholder(value)
+                {
                     let start = at + name.len() + 1;
                     let end = start + value.len();
                     found = Some(found.map_or(start, |found| found.start)..end);
@@ -532,7 +539,11 @@ impl<'a> SecretReader<'a> {
             let range = value_at(at + if attached { known.len() } else { separate });
             let value = &self.text[range.clone()];
             let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
-            if value.len() >= 3 && (has_letter || attached) && !value.starts_with('-') && !is_placeholder(value) {
+            if value.len() >= 3
+                && (has_letter || attached)
+                && !value.starts_with('-')
+                && !is_placeholder(value)
+            {
                 return Some(SecretSpan::new(range, "password"));
             }
         }
@@ -546,7 +557,8 @@ impl<'a> SecretReader<'a> {
         let fields: Vec<&str> = after[1..].trim_end().splitn(5, ':').collect();
         let [port, database, user, password] = fields[..] else { return None };
         let is_line = [before, port, database, user].iter().all(is_field) && !before.contains(':');
-        let is_secret = is_line && password.len() >= 4 && !password.contains(' ') && !is_placeholder(password);
+        let is_secret =
+            is_line && password.len() >= 4 && !password.contains(' ') && !is_placeholder(password);
         let start = at + 1 + port.len() + database.len() + user.len() + 3;
         is_secret.then_some(SecretSpan::new(start..start + password.len(), "password"))
     }

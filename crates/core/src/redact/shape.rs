@@ -198,8 +198,18 @@ static TOKENS: &[Token] = &[
     wordy("teams-webhook", &["webhook.office.com/webhookb2/", "IncomingWebhook/"], Base64, (30, ANY)),
     // The Base64 of `-----BEGIN PRIVATE`, and of `-----BEGIN RSA PRIVATE` and others.
     token("private-key", &["LS0tLS1CRUdJTiBQUklWQVRF", "LS0tLS1CRUdJTiBSU0EgUFJJVkFU"], Base64, (40, ANY)),
-    token("private-key", &["LS0tLS1CRUdJTiBFQyBQUklWQVRF", "LS0tLS1CRUdJTiBEU0EgUFJJVkFU"], Base64, (40, ANY)),
-    token("private-key", &["LS0tLS1CRUdJTiBPUEVOU1NIIFBS", "LS0tLS1CRUdJTiBFTkNSWVBURUQg"], Base64, (40, ANY)),
+    token(
+        "private-key",
+        &["LS0tLS1CRUdJTiBFQyBQUklWQVRF", "LS0tLS1CRUdJTiBEU0EgUFJJVkFU"],
+        Base64,
+        (40, ANY),
+    ),
+    token(
+        "private-key",
+        &["LS0tLS1CRUdJTiBPUEVOU1NIIFBS", "LS0tLS1CRUdJTiBFTkNSWVBURUQg"],
+        Base64,
+        (40, ANY),
+    ),
     token("password-hash", &["$2a$", "$2b$", "$2y$"], Crypt, (56, ANY)),
     token("password-hash", &["$argon2id$", "$argon2i$", "$argon2d$", "$scrypt$"], Crypt, (30, ANY)),
     token("password-hash", &["$pbkdf2-sha256$", "$pbkdf2-sha512$", "$pbkdf2$"], Crypt, (30, ANY)),
@@ -297,7 +307,7 @@ pub(super) static NAMES: &[(&str, NameKind)] = &[
     ("pw", NameKind::Word),
     ("pat", Drawn),
     ("auth", Drawn),
-    ("private-mac", Drawn),
+    ("private-mac", Weak),
     ("key", UpperKey),
     ("key", Parameter),
     ("sig", Parameter),
@@ -455,8 +465,10 @@ pub(super) static WORDS: &[&str] = &[
 ];
 
 /// The names of types that a number may follow: `varchar255` isn't a value.
-pub(super) static TYPES: &[&str] =
-    &["varchar", "char", "string", "str", "text", "int", "uint", "bytes", "byte", "utf", "sha", "hex", "max", "min"];
+pub(super) static TYPES: &[&str] = &[
+    "varchar", "char", "string", "str", "text", "int", "uint", "bytes", "byte", "utf", "sha", "hex", "max",
+    "min",
+];
 
 #[cfg(test)]
 mod tests {

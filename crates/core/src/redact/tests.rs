@@ -1,5 +1,7 @@
 //! Texts that are masked, texts that only look like secrets and stay, and secrets over several lines or spans.
 
+mod people;
+
 use super::*;
 use crate::entry::{Block, DiffLine, Hunk, LineChange, View};
 

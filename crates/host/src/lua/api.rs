@@ -8,8 +8,8 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use mlua::{FromLua, FromLuaMulti, Function, IntoLuaMulti, Lua, LuaString, MultiValue, Table, Value};
-use regex::bytes::Regex;
 use streamfmt_core::figures;
+use streamfmt_core::pattern::CountedRegex;
 use streamfmt_core::redact::Redaction;
 
 use super::layers::Registered;
@@ -143,7 +143,7 @@ pub static FUNCTIONS: &[ApiFunction] = &[
     ApiFunction { name: "inspect", params: &[("value", "any")], gives: "string", since: 1,
         doc: "A value in Lua syntax, in one line of at most 4,000 characters, for debugging: `print(sf.inspect(call.input))`.", body: Native(|lua, _| plain(lua, inspect)) },
     ApiFunction { name: "re", params: &[("pattern", "string")], gives: "sf.Regex", since: 1,
-        doc: "Compiles a regular expression with the methods test, find, all and replace; matching takes linear time.", body: Native(re::re) },
+        doc: "Compiles a regular expression with the methods test, find, all and replace; what it scans counts as steps.", body: Native(re::re) },
     ApiFunction { name: "basename", params: &[("path", "string")], gives: "string", since: 1,
         doc: "The last component of a path.", body: Luau("local whole = string.gsub(path, '/+$', '') return (string.match(whole, '[^/]*$'))") },
     ApiFunction { name: "truncate", params: &[("text", "string"), ("most", "number")], gives: "string", since: 1,
@@ -355,7 +355,7 @@ pub(super) struct Plugin {
     pub(super) reload: RefCell<Option<Function>>,
     /// Whether loading has finished; nothing can be registered afterwards.
     pub(super) is_loaded: Cell<bool>,
-    pub(super) patterns: RefCell<BTreeMap<String, Regex>>,
+    pub(super) patterns: RefCell<BTreeMap<String, CountedRegex>>,
 }
 
 /// The functions implemented in Luau.

@@ -1,11 +1,14 @@
-//! `sf.re`: regular expressions that run in linear time.
+//! `sf.re`: regular expressions. What they scan counts as steps of the script.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use mlua::{Function, Lua, LuaString, Table, UserData, UserDataMethods, Value};
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::Captures;
+use streamfmt_core::pattern::CountedRegex;
 
 use super::api::{Plugin, wrong};
+use super::vm::counted;
 
 /// Size of the longest text that a regular expression is applied to, in bytes.
 pub(super) const MOST_SUBJECT: usize = 1 << 20;
@@ -29,27 +32,54 @@ pub(super) fn re(lua: &Lua, plugin: &Rc<Plugin>) -> mlua::Result<Function> {
         if plugin.patterns.borrow().len() >= MOST_PATTERNS {
             return Err(wrong(format!("sf.re: more than {MOST_PATTERNS} patterns")));
         }
-        let built =
-            RegexBuilder::new(&pattern).size_limit(MOST_COMPILED).dfa_size_limit(MOST_COMPILED).build();
-        let regex = built.map_err(|error| {
-            let text = error.to_string();
-            wrong(format!("sf.re: {}", text.lines().last().unwrap_or("not a pattern").trim()))
-        })?;
+        let regex =
+            CountedRegex::new(&pattern, MOST_COMPILED).map_err(|error| wrong(format!("sf.re: {error}")))?;
         plugin.patterns.borrow_mut().insert(pattern, regex.clone());
         Ok(LuaRegex(regex))
     })
 }
 
 /// A regular expression.
-struct LuaRegex(Regex);
+struct LuaRegex(CountedRegex);
+
+impl LuaRegex {
+    /// The first match from `at` on.
+    fn captures_at<'t>(&self, lua: &Lua, text: &'t [u8], at: usize) -> mlua::Result<Option<Captures<'t>>> {
+        counted(lua, |budget| self.0.captures_at(text, at, budget))
+    }
+
+    /// Passes all matches to `take`, each with its range.
+    fn each(
+        &self,
+        lua: &Lua,
+        text: &[u8],
+        mut take: impl FnMut(&Captures<'_>, Range<usize>) -> mlua::Result<()>,
+    ) -> mlua::Result<()> {
+        let (mut at, mut last) = (0, None);
+        while at <= text.len() {
+            let Some(found) = self.captures_at(lua, text, at)? else { return Ok(()) };
+            let Some(range) = found.get(0).map(|whole| whole.range()) else { return Ok(()) };
+            at = if range.is_empty() { range.end + 1 } else { range.end };
+            // An empty match right behind another one is none.
+            if !range.is_empty() || last != Some(range.start) {
+                last = Some(range.end);
+                take(&found, range)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 impl UserData for LuaRegex {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods
-            .add_method("test", |_, this, text: LuaString| Ok(this.0.is_match(subject(&text.as_bytes())?)));
+        methods.add_method("test", |lua, this, text: LuaString| {
+            let text = text.as_bytes();
+            let text = subject(&text)?;
+            counted(lua, |budget| this.0.find_at(text, 0, budget).map(|found| found.is_some()))
+        });
         methods.add_method("find", |lua, this, text: LuaString| {
             let text = text.as_bytes();
-            match this.0.captures(subject(&text)?) {
+            match this.captures_at(lua, subject(&text)?, 0)? {
                 Some(found) => groups(lua, &this.0, &found).map(Value::Table),
                 None => Ok(Value::Nil),
             }
@@ -57,9 +87,7 @@ impl UserData for LuaRegex {
         methods.add_method("all", |lua, this, text: LuaString| {
             let text = text.as_bytes();
             let list = lua.create_table()?;
-            for found in this.0.captures_iter(subject(&text)?) {
-                list.raw_push(groups(lua, &this.0, &found)?)?;
-            }
+            this.each(lua, subject(&text)?, |found, _| list.raw_push(groups(lua, &this.0, found)?))?;
             Ok(list)
         });
         methods.add_method("replace", |lua, this, (text, with): (LuaString, LuaString)| {
@@ -67,13 +95,12 @@ impl UserData for LuaRegex {
             let text = subject(&text)?;
             let mut out = Vec::with_capacity(text.len());
             let mut at = 0;
-            for found in this.0.captures_iter(text) {
-                let Some(whole) = found.get(0) else { continue };
-                out.extend_from_slice(&text[at..whole.start()]);
+            this.each(lua, text, |found, range| {
+                out.extend_from_slice(&text[at..range.start]);
                 found.expand(&with, &mut out);
-                at = whole.end();
-                subject(&out)?;
-            }
+                at = range.end;
+                subject(&out).map(drop)
+            })?;
             out.extend_from_slice(&text[at..]);
             lua.create_string(&out)
         });
@@ -86,9 +113,9 @@ fn subject(text: &[u8]) -> mlua::Result<&[u8]> {
 }
 
 /// The groups of a match as a table: `[0]` is the whole match, `[1]` and so on are the groups, which are also stored by name.
-fn groups(lua: &Lua, regex: &Regex, found: &regex::bytes::Captures<'_>) -> mlua::Result<Table> {
+fn groups(lua: &Lua, regex: &CountedRegex, found: &Captures<'_>) -> mlua::Result<Table> {
     let table = lua.create_table()?;
-    for (index, name) in regex.capture_names().enumerate() {
+    for (index, name) in regex.regex().capture_names().enumerate() {
         let Some(part) = found.get(index) else { continue };
         let text = lua.create_string(part.as_bytes())?;
         if let Some(name) = name {

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, Value, VmState};
+use streamfmt_core::pattern::{ScanBudget, ScanOverrun};
 
 use super::{item, spell};
 use crate::plugin::pack::Bytecodes;
@@ -26,6 +27,8 @@ pub(super) const FUEL: u64 = 1_000_000;
 pub(super) const TIME: Duration = Duration::from_millis(250);
 /// Number of steps between two readings of the clock.
 const CLOCK: u64 = 16;
+/// How many bytes a pattern may scan for one step.
+const SCANNED: u64 = 64;
 /// Memory limit of a VM, in bytes, on top of what a new VM uses.
 pub(super) const MEMORY: usize = 32 << 20;
 /// Most parts that a text can be split into.
@@ -116,6 +119,20 @@ impl Guard {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
         let is_over = steps > FUEL || steps.is_multiple_of(CLOCK) && self.is_late();
+        self.trip(is_over)
+    }
+
+    /// Counts so many steps of a function of the host. Returns the limit if it was reached.
+    fn spend(&self, steps: u64) -> Option<Trip> {
+        if self.tripped.get().is_some() {
+            return self.tripped.get();
+        }
+        let steps = self.steps.get() + steps;
+        self.steps.set(steps);
+        self.trip(steps > FUEL || self.is_late())
+    }
+
+    fn trip(&self, is_over: bool) -> Option<Trip> {
         let trip = is_over.then_some(Trip::Fuel);
         self.tripped.set(trip);
         trip
@@ -196,11 +213,9 @@ impl Vm {
         let ticking = Rc::clone(&guard);
         lua.set_interrupt(move |lua| match ticking.step() {
             None => Ok(VmState::Continue),
-            Some(trip) => {
-                let place = place(lua).map_or_else(String::new, |(file, line)| format!("{file}:{line}: "));
-                Err(mlua::Error::runtime(format!("{place}{}", trip.message())))
-            }
+            Some(trip) => Err(stopped(lua, trip)),
         });
+        lua.set_app_data(Rc::clone(&guard));
         let memory = lua.used_memory() + MEMORY;
         Ok((Self { lua, guard, raised, memory }, opened))
     }
@@ -259,6 +274,32 @@ impl Vm {
     /// Runs a file of a plugin.
     pub(super) fn load(&self, name: &str, source: &str, known: &Bytecodes) -> Result<Value, Stop> {
         self.run(|| chunk(&self.lua, name, source, known)?.call(()))
+    }
+}
+
+/// The error of a script that reached a limit.
+fn stopped(lua: &Lua, trip: Trip) -> mlua::Error {
+    let place = place(lua).map_or_else(String::new, |(file, line)| format!("{file}:{line}: "));
+    mlua::Error::runtime(format!("{place}{}", trip.message()))
+}
+
+/// Lets a pattern scan as much as the run may still do, and counts that as steps.
+pub(super) fn counted<R>(
+    lua: &Lua,
+    scan: impl FnOnce(&mut ScanBudget) -> Result<R, ScanOverrun>,
+) -> mlua::Result<R> {
+    let guard = lua.app_data_ref::<Rc<Guard>>().map(|guard| Rc::clone(&guard));
+    let guard = guard.unwrap_or_default();
+    let most = FUEL.saturating_sub(guard.steps.get()).saturating_mul(SCANNED);
+    let mut budget = ScanBudget::new(most);
+    let done = scan(&mut budget);
+    let trip = match &done {
+        Ok(_) => guard.spend((most - budget.left()) / SCANNED),
+        Err(ScanOverrun) => guard.trip(true),
+    };
+    match (done, trip) {
+        (Ok(done), None) => Ok(done),
+        (_, trip) => Err(stopped(lua, trip.unwrap_or(Trip::Fuel))),
     }
 }
 

@@ -26,6 +26,15 @@ const SECRETS: &[&str] = &[
     "-----BEGIN RSA PRIVATE KEY-----\nMIIABC+/=\nProc: 4,X\n\nABC\n-----END RSA PRIVATE KEY-----",
     "-----BEGIN PRIVATE KEY-----\nABC (ODD) LINE?\nMIIABC\n-----END PRIVATE KEY-----",
     "-----BEGIN PRIVATE KEY-----\nMIIABC\nMIIABC",
+    "-----BEGIN \u{1b}[KPRIVATE KEY-----\n\u{1b}[KMII(A)\nB\n-----END PRIVATE KEY-----",
+    "-----BEG**IN** PRIVATE KEY-----\nMII(A)\nB\n-----END PRIVATE KEY-----",
+    "\u{1b}[01;31m\u{1b}[Kghp_\u{1b}[m\u{1b}[KAB1CDE2FGH3IJK4LMN5OPQ6RST7UVW8XYZ9AB",
+    "ghp\\_AB1CDE2FGH3IJK4LMN5OPQ6RST7UVW8XYZ9AB",
+    "**pass\u{1b}[Kword:** ABCDEFG12",
+    "smtp_pass=ABCDEFGH1",
+    "curl -u me:ABCDEFG12 https://x.example",
+    "| password | ABCDEFG12 |",
+    "cookie: id=ABCDEFGH1; x=y",
     "x-----BEG\u{1b}[0mIN PRIVATE KEY-----\nMII(A)\nB\n-----END PRIVATE KEY-----y",
 ];
 
