@@ -241,7 +241,7 @@ function sf.json_encode(value) end
 ---@return string
 function sf.inspect(value) end
 
----Compiles a regular expression with the methods test, find, all and replace; matching takes linear time.
+---Compiles a regular expression with the methods test, find, all and replace; what it scans counts as steps.
 ---@param pattern string
 ---@return sf.Regex
 function sf.re(pattern) end

@@ -34,7 +34,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     }
     if &*event == "report" {
         let kind = context.text("type").unwrap_or_default();
-        let name = kind.rsplit('/').next().unwrap_or_default().replace(['_', '-'], " ");
+        let name = in_words(kind.rsplit('/').next().unwrap_or_default(), &['_', '-']);
         return Some(uninterpreted(context, Text::clean_owned(name)));
     }
     let (mark, role) = mark(context);
@@ -443,10 +443,10 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             let used = used.map(|used| format!("{:.0}% used", used * 100.0));
             let end = context.fact("resets_at").and_then(FactRef::int).and_then(figures::moment);
             let end = end.map(|end| format!("resets {end}"));
-            let [scope, error] = ["scope", "error"].map(|name| Some(text(name)?.replace('_', " ")));
+            let [scope, error] = ["scope", "error"].map(|name| Some(in_words(&text(name)?, &['_'])));
             // While the limit allows more, the reason is only that of a setting.
             let reason = text("reason").filter(|_| context.full || context.item.error);
-            let reason = reason.map(|reason| reason.replace('_', " "));
+            let reason = reason.map(|reason| in_words(&reason, &['_']));
             dotted("rate limit", [kind, status, used, end, scope, error, reason])
         }
         "turn" => format!("the turn took {}", &*figures::duration(context.count("duration_ms")?)),

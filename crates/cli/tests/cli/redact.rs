@@ -125,3 +125,40 @@ fn a_profile_masks_addresses_and_home_folders() {
     let output = folder.run("s.log --set redact.emails=true --set redact.home=true");
     assert_eq!(output.stdout, "  [redacted email] in ~/shop\n");
 }
+
+#[test]
+fn a_secret_is_masked_as_it_is_read_in_any_format() {
+    // Put together here, so that no scanner takes it for a leak.
+    let body = "a1B2".repeat(9);
+    let lines = [
+        r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"The token is ghp\\_BODY, or ghp&#95;BODY, or ghp_**BODY**."}]},"session_id":"s"}"#,
+        r#"{"type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"grep ghp_ .env"}}]},"session_id":"s"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"\u001b[01;31m\u001b[Kghp_\u001b[m\u001b[KBODY\n\u001b[1;31mghp_\u001b[mBODY\n\u001b[34;1m\"token\"\u001b[0m: \u001b[32m\"BODY\"\u001b[0m"}]},"session_id":"s"}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"ghp_BODY","content":"orphan"}]},"session_id":"s"}"#,
+        r#"{"type":"result","subtype":"error_sk_live_BODY","is_error":true,"session_id":"s"}"#,
+    ];
+    let folder = Folder::new();
+    folder.write("s.jsonl", lines.map(|line| format!("{line}\n").replace("BODY", &body)).concat());
+    for (profile, _) in BUILT_IN {
+        for writer in &WRITERS {
+            let options = format!("s.jsonl --color always --redact --profile {profile} --to {}", writer.name);
+            let masked = folder.run(&options).stdout;
+            assert!(!masked.contains("a1B2") && masked.contains("[redacted "), "{options}:\n{masked}");
+        }
+    }
+}
+
+#[test]
+fn a_pattern_that_scans_too_much_is_named_and_the_rest_is_masked() {
+    let folder = Folder::new();
+    folder.write("p.lua", r#"sf.redact({ patterns = { acme = "ACME-[a-z]+(?:[^\\n]*END)?" } })"#);
+    folder.write("s.log", format!("{}tail\nACME-y\n", "ACME-x ".repeat(10_000)));
+    let output = folder.run("s.log --plugin p.lua --to text");
+    assert!(
+        !output.stdout.contains("tail") && output.stdout.ends_with("[redacted acme]\n"),
+        "{}",
+        output.stdout
+    );
+    let message = "streamfmt: the pattern \"acme\" takes too much work on a long text: the rest of that text is masked\n";
+    assert_eq!(output.stderr.matches(message).count(), 1, "{}", output.stderr);
+}

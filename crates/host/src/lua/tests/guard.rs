@@ -133,3 +133,23 @@ fn prints_are_cleaned_and_bounded() {
     assert_eq!(ran.printed[0], "p.lua: a␛[2J\t1\tnil");
     assert_eq!(ran.printed.len(), 1001);
 }
+
+#[test]
+fn what_a_pattern_scans_counts_as_steps() {
+    for script in [
+        // Each search scans to the end of the text.
+        r#"local text = string.rep("A", 100000) return "n" .. #sf.re(".*[^A-Z]|[A-Z]"):all(text)"#,
+        r#"local text = string.rep("A", 100000) return sf.re(".*[^A-Z]|[A-Z]"):replace(text, "b")"#,
+        // A pcall doesn't help.
+        r#"local re, text = sf.re("(?:[ab]{1,20}a){1,20}c"), string.rep("ab", 500000)
+           for i = 1, 100000 do pcall(re.find, re, text) end return "x""#,
+    ] {
+        let ran = run(&format!("sf.view('reply', function() {script} end)"), &[&reply("Hello.")]);
+        let warnings = format!("{:?}", ran.warnings);
+        assert!(warnings.contains("stopped after 1000000 steps or 250 ms"), "{warnings}");
+    }
+    let fine =
+        "sf.view('reply', function() return tostring(#sf.re('a(b)'):all(string.rep('ab ', 10000))) end)";
+    let ran = run(fine, &[&reply("Hello.")]);
+    assert!(ran.text.contains("10000") && ran.warnings.is_empty(), "{} {:?}", ran.text, ran.warnings);
+}

@@ -65,7 +65,7 @@ annotations and `for _, x in list do`. It has the libraries `string`, `table`, `
 
 | limit | applies to | beyond it |
 |---|---|---|
-| {steps} steps (loop turns and calls), {time} ms | one call of a function; loading | the function is stopped, which `pcall` can't catch |
+| {steps} steps (loop turns, calls, and each 64 bytes that `sf.re` scans), {time} ms | one call of a function; loading | the function is stopped, which `pcall` can't catch |
 | {memory} MiB | the memory of a plugin | the same |
 | {subject} MiB of text, {pattern} bytes of pattern | `string.find`, `match`, `gmatch`, `gsub`, and `sf.re` | an error |
 | {patterns} patterns | `sf.re` in one plugin | an error |
