@@ -290,7 +290,7 @@ impl<'a> SecretReader<'a> {
         if !self.is_name_of(kind, name, start, known, end) {
             return None;
         }
-        let Assignment { at, sign, quote, form } = self.assignment(name, start..known, end)?;
+        let AssignedValue { at, sign, quote, form } = self.assignment(name, start..known, end)?;
         // A cut text ends with an ellipsis, and these secrets are ASCII only.
         let ends = |byte: u8| !byte.is_ascii_graphic() || b"\"'`<>\\".contains(&byte);
         let open = |byte: u8| !ends(byte) && !b",;()[]{}|&".contains(&byte);
@@ -310,22 +310,22 @@ impl<'a> SecretReader<'a> {
         let is_secret = match (kind, form) {
             (NameKind::Drawn | NameKind::UpperKey | NameKind::Parameter, _) => is_drawn(value),
             _ if is_cut => true,
-            (_, ValueForm::Header) => value.len() >= 8,
+            (_, SecretForm::Header) => value.len() >= 8,
             (NameKind::Word, _) if quote > 0 => is_mixed(6),
             (NameKind::Strong, _) if quote > 0 => value.len() >= 6,
             (_, _) if quote > 0 => value.len() >= 12 && digits > 0,
-            (_, ValueForm::Option) => value.len() >= 6 && (is_short_name || digits > 0) && letters > 0,
+            (_, SecretForm::Option) => value.len() >= 6 && (is_short_name || digits > 0) && letters > 0,
             _ if is_env => value.len() >= 6 && (is_short_name || digits > 0) && letters > 0,
-            (NameKind::Weak, ValueForm::Cell | ValueForm::Said) => is_drawn(value),
-            (_, ValueForm::Cell | ValueForm::Said) => is_mixed(8),
-            (NameKind::Word, ValueForm::Plain) if name == start && sign != "=" => false,
+            (NameKind::Weak, SecretForm::Cell | SecretForm::Said) => is_drawn(value),
+            (_, SecretForm::Cell | SecretForm::Said) => is_mixed(8),
+            (NameKind::Word, SecretForm::Plain) if name == start && sign != "=" => false,
             (NameKind::Weak, _) => value.len() >= 12 && digits > 1 && letters > 0,
             _ => is_mixed(6),
         };
         // Without quotes it may be code: names separated by dots and calls aren't masked.
         let is_code = quote == 0
             && !is_env
-            && form == ValueForm::Plain
+            && form == SecretForm::Plain
             && (is_names(value) || matches!(self.byte(at + looked), b'(' | b'['));
         let is_path = kind == NameKind::Word && value.starts_with('/');
         if !is_secret || is_code || is_path || is_placeholder(value) {
@@ -367,7 +367,7 @@ impl<'a> SecretReader<'a> {
     }
 
     /// How a value is assigned to the name `name..end`, whose known part is `known`; `None` if none is.
-    fn assignment(&self, name: usize, known: Range<usize>, end: usize) -> Option<Assignment<'_>> {
+    fn assignment(&self, name: usize, known: Range<usize>, end: usize) -> Option<AssignedValue<'_>> {
         let is_option = self.text[name..].starts_with("--");
         let is_element = name > 0 && matches!(self.byte(name - 1), b'<' | b':') && self.byte(end) == b'>';
         let mut at = end + self.quote(end);
@@ -378,22 +378,22 @@ impl<'a> SecretReader<'a> {
         let sign = &self.text[at + blank..at + blank + sign];
         let form = match sign {
             ":" | "=" | ":=" | "=>" if self.text[known.clone()].eq_ignore_ascii_case("authorization") => {
-                ValueForm::Header
+                SecretForm::Header
             }
-            ":" | "=" | ":=" | "=>" if is_option => ValueForm::Option,
-            ":" | "=" | ":=" | "=>" => ValueForm::Plain,
-            ">" if is_element => ValueForm::Element,
-            "|" if self.line_before(name).trim_start().starts_with('|') => ValueForm::Cell,
-            "" if is_option && blank == 1 => ValueForm::Option,
+            ":" | "=" | ":=" | "=>" if is_option => SecretForm::Option,
+            ":" | "=" | ":=" | "=>" => SecretForm::Plain,
+            ">" if is_element => SecretForm::Element,
+            "|" if self.line_before(name).trim_start().starts_with('|') => SecretForm::Cell,
+            "" if is_option && blank == 1 => SecretForm::Option,
             "" if blank > 0 => {
                 let rest = &self.text[at + blank..];
                 let said = ["is ", "was "].into_iter().find(|word| rest.starts_with(word));
                 match said {
                     Some(word) => {
                         at += word.len();
-                        ValueForm::Said
+                        SecretForm::Said
                     }
-                    None if self.is_field_of_login(name, at + blank) => ValueForm::Said,
+                    None if self.is_field_of_login(name, at + blank) => SecretForm::Said,
                     None => return None,
                 }
             }
@@ -407,13 +407,13 @@ impl<'a> SecretReader<'a> {
         at += self.run(at, 8, |byte| byte == b' ');
         let quote = self.quote(at);
         at += quote;
-        if form == ValueForm::Header {
+        if form == SecretForm::Header {
             let scheme = self.run(at, 12, |byte| byte.is_ascii_alphabetic());
             if self.byte(at + scheme) == b' ' {
                 at += scheme + 1;
             }
         }
-        Some(Assignment { at, sign, quote, form })
+        Some(AssignedValue { at, sign, quote, form })
     }
 
     /// The length of what may follow a name before its sign: ` key`, ` (admin)`, ` for admin`, `","value"`.
@@ -617,7 +617,7 @@ impl<'a> SecretReader<'a> {
 
 /// How a value stands after its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ValueForm {
+enum SecretForm {
     /// After a sign.
     Plain,
     /// In a header that may name a scheme before it.
@@ -633,13 +633,13 @@ enum ValueForm {
 }
 
 /// A value that is assigned to a name.
-struct Assignment<'a> {
+struct AssignedValue<'a> {
     /// Where it begins, behind its quote.
     at: usize,
     sign: &'a str,
     /// The length of its quote.
     quote: usize,
-    form: ValueForm,
+    form: SecretForm,
 }
 
 /// Whether a value looks drawn at random rather than written: a long word with letters and digits.
