@@ -828,6 +828,8 @@ fn an_interrupted_stream_is_interrupted_whatever_its_last_line_is() {
     ] {
         let store = imported(folder.path(), "store", &[("stream", &format!("{LOG}{end}\n"))]);
         assert_eq!(list(&store)[0].status, status, "{end}");
+    }
+}
 
 #[test]
 fn the_response_is_the_answer_of_the_last_turn_that_has_ended() {
