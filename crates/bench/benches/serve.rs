@@ -258,7 +258,7 @@ mod serve {
             let entered = server.get(&format!("/?token={token}"))?;
             let cookie =
                 entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")?.split(';').next());
-            server.cookie = cookie.ok_or("serve gave no cookie")?.to_owned();
+            cookie.ok_or("serve gave no cookie")?.clone_into(&mut server.cookie);
             Ok(server)
         }
 

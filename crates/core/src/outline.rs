@@ -404,7 +404,7 @@ impl NodePlacement {
                 (true, true) => {}
                 // The replies stay, and those that belong to them aren't left out.
                 (true, false) => {
-                    self.release(if is_part { Release::All } else { Release::AllButReplies }, parts)
+                    self.release(if is_part { Release::All } else { Release::AllButReplies }, parts);
                 }
                 (false, _) => self.release(Release::Copied, parts),
             }

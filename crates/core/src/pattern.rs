@@ -109,12 +109,11 @@ impl CountedRegex {
         at: usize,
         budget: &mut ScanBudget,
     ) -> Result<Option<Match<'t>>, ScanOverrun> {
-        let may_match = match &self.automaton {
-            Some(automaton) => automaton.scan(text, at, budget)?,
-            None => {
-                budget.spend((text.len().saturating_sub(at)) as u64 * SLOW)?;
-                true
-            }
+        let may_match = if let Some(automaton) = &self.automaton {
+            automaton.scan(text, at, budget)?
+        } else {
+            budget.spend((text.len().saturating_sub(at)) as u64 * SLOW)?;
+            true
         };
         Ok(if may_match { self.regex.find_at(text, at) } else { None })
     }

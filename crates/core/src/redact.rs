@@ -356,7 +356,9 @@ impl Redactor {
         if found.is_empty() {
             return Vec::new();
         }
-        found.iter().for_each(|span| self.noted.count(span));
+        for span in &found {
+            self.noted.count(span);
+        }
         let mut texts = vec![None; pieces.len()];
         let mut rest = &mut found[..];
         for (((begins_line, text), start), changed) in pieces.iter().zip(starts).zip(&mut texts) {

@@ -377,22 +377,15 @@ impl Acceptor {
                     let owner = stream
                         .local_addr()
                         .map_or(connections::Owner::Address(peer.ip()), |local| owner_of(peer, local));
-                    match self.connections.admit(self.numbers.fetch_add(1, Ordering::Relaxed), owner) {
-                        Some(slot) => {
-                            open.spawn(serve_connection(
-                                stream,
-                                peer,
-                                self.router.clone(),
-                                slot,
-                                stop.clone(),
-                            ));
-                        }
-                        None => {
-                            self.site.refusals.report(format_args!(
-                                "refused a connection from {peer}: 503 too many are open"
-                            ));
-                            let _ = stream.try_write(FULL);
-                        }
+                    let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+                    if let Some(slot) = self.connections.admit(number, owner) {
+                        let router = self.router.clone();
+                        open.spawn(serve_connection(stream, peer, router, slot, stop.clone()));
+                    } else {
+                        self.site
+                            .refusals
+                            .report(format_args!("refused a connection from {peer}: 503 too many are open"));
+                        let _ = stream.try_write(FULL);
                     }
                 }
                 // Usually too many open files, which will be closed.

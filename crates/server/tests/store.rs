@@ -891,7 +891,7 @@ fn the_response_is_the_answer_of_the_last_turn_that_has_ended() {
     let path = folder.path().join("session.jsonl");
     for (lines, response) in cases {
         std::fs::write(&path, lines.join("\n")).unwrap();
-        let figures = SessionFigures::read_history(&path, None, Vec::new()).unwrap();
+        let figures = SessionFigures::read(&path, 0, None).unwrap();
         assert_eq!(figures.response(), response, "{}", lines.join("\n"));
     }
 }

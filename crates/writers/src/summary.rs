@@ -204,14 +204,16 @@ mod tests {
     fn summary(replies: &[&str]) -> String {
         let (mut writer, mut out) = (Summary::default(), String::new());
         let nodes = replies.iter().map(|text| reply(text)).collect();
-        writer.answer(&Answer { nodes, turn: 1, is_last: true }, &mut out).expect("written");
+        writer
+            .answer(&Answer { nodes, before: Vec::new(), turn: 1, is_last: true }, &mut out)
+            .expect("written");
         writer.end(&mut out).expect("written");
         out
     }
 
     #[test]
     fn the_beginning_of_a_long_answer_is_kept() {
-        let long: String = (0..40_000).map(|line| format!("- line {line}\n")).collect();
+        let long = (0..40_000).map(|line| format!("- line {line}\n")).collect::<Vec<_>>().concat();
         let out = summary(&["First.", &long]);
         assert!(out.len() < 1 << 20 && out.contains("- line 0\n") && !out.contains("39999"), "{}", out.len());
         assert!(

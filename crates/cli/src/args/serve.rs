@@ -6,6 +6,7 @@ use std::path::PathBuf;
 /// `streamfmt serve`
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct ServeArgs {
     /// Listen on this port; by default on the one that was used last, if it is free
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]

@@ -167,9 +167,9 @@ fn encoded(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    fn chunk(name: [u8; 4], data: &[u8]) -> Vec<u8> {
         let length = u32::try_from(data.len()).unwrap().to_be_bytes();
-        [&length[..], name, data, b"\0\0\0\0"].concat()
+        [&length[..], &name, data, b"\0\0\0\0"].concat()
     }
 
     fn stripped(parts: &[&[u8]]) -> Vec<u8> {
@@ -179,8 +179,8 @@ mod tests {
     #[test]
     fn what_is_not_seen_is_removed_and_the_rest_stays() {
         let png = b"\x89PNG\r\n\x1a\n";
-        let (head, data, end) = (chunk(b"IHDR", b"1"), chunk(b"IDAT", b"pixels"), chunk(b"IEND", b""));
-        let (text, exif) = (chunk(b"tEXt", b"Comment\0hidden"), chunk(b"eXIf", b"hidden"));
+        let (head, data, end) = (chunk(*b"IHDR", b"1"), chunk(*b"IDAT", b"pixels"), chunk(*b"IEND", b""));
+        let (text, exif) = (chunk(*b"tEXt", b"Comment\0hidden"), chunk(*b"eXIf", b"hidden"));
         assert_eq!(
             stripped(&[png, &head, &text, &data, &exif, &end, b"hidden"]),
             [png, &head[..], &data, &end].concat()

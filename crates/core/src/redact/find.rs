@@ -108,16 +108,17 @@ impl SecretFinder {
                 found.into_iter().for_each(&mut *take);
                 if is_json {
                     strings_after(text, begin.forward(text, exceeded_at), &mut |range| {
-                        take(SecretSpan::new(range, name))
+                        take(SecretSpan::new(range, name));
                     });
                 }
                 return Some(name);
             }
             found.into_iter().for_each(&mut *take);
             let before = from.saturating_sub(BEFORE).max(begin.at);
-            begin = match is_json {
-                true => begin.forward(text, before),
-                false => JsonPlace { at: next_boundary(text, before), is_inside: false },
+            begin = if is_json {
+                begin.forward(text, before)
+            } else {
+                JsonPlace { at: next_boundary(text, before), is_inside: false }
             };
         }
         None

@@ -387,7 +387,7 @@ mod tests {
         ] {
             assert_eq!(read(text), seen, "{text:?}");
         }
-        assert!(matches!(ReadText::plain("nothing").unmarked(), None));
+        assert!(ReadText::plain("nothing").unmarked().is_none());
     }
 
     #[test]

@@ -244,7 +244,9 @@ mod tests {
     fn strangers_of_many_users_are_limited_together_and_logins_are_not() {
         let connections = Arc::new(Connections::new(LIMITS));
         let known: Vec<_> = (0..3).map(|number| connections.admit(number, ME).unwrap()).collect();
-        known.iter().for_each(|slot| slot.received(false, Some(Proof::Cookie(1))));
+        for slot in &known {
+            slot.received(false, Some(Proof::Cookie(1)));
+        }
         let many: Vec<_> =
             (10..15).map(|number| connections.admit(number, Owner::User(number as u32)).unwrap()).collect();
         assert!(!many.iter().any(is_closed));

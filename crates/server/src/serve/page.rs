@@ -48,7 +48,7 @@ pub(super) fn begin(title: &str, theme: &str, base: &str, body: &str) -> String 
         "</head>\n<body{body}>\n<a class=\"skip\" href=\"#activity\">Skip to the activity</a>\n"
     )]);
     let scripts: &[&str] =
-        if !body.contains("data-session") { &["serve.js"] } else { &["page.js", "serve.js"] };
+        if body.contains("data-session") { &["page.js", "serve.js"] } else { &["serve.js"] };
     for name in scripts {
         html.extend([format!("<script src=\"{base}/static/{name}\" defer></script>\n")]);
     }
