@@ -518,6 +518,7 @@ function sf.sorted(table) end
 ---@field fenced? boolean True if the record is in a code block of its reply.
 ---@field files? any[] Paths that were found. For a command: the files that it changed, each with `filePath` and `hunks`; `changes` lists them with `path`.
 ---@field final? boolean True if the agent declares the reply the answer of its turn.
+---@field forked_from? string The session whose history it repeats at its beginning.
 ---@field from? string The previous model. For a message: its sender.
 ---@field hits? any[] The hits of a web search, each with `title` and `url`.
 ---@field hook_event? string The event that triggered the hook.
@@ -565,6 +566,7 @@ function sf.sorted(table) end
 ---@field redacted? boolean True if its text is withheld.
 ---@field removed? number Number of removed lines, if the change is known line by line.
 ---@field repeated? boolean True if the text is the same as that of the last reply, or as the structured answer.
+---@field repo? string The repository of the pull request.
 ---@field resets_at? number The time when the limit is reset, in seconds since 1970.
 ---@field say? string Deprecated: the same as `words`.
 ---@field scope? string Whose limit it is, if it isn't the user's own.
@@ -588,6 +590,7 @@ function sf.sorted(table) end
 ---@field tasks? table[] All tasks.
 ---@field timed_out? boolean True if the search was stopped by a timeout.
 ---@field timed_out_ms? number The timeout that stopped the command, in milliseconds.
+---@field titles? any While a notice or an outcome is formatted, and only then: the names that the titles of the calls that it names have for their tools.
 ---@field to? string The new model.
 ---@field todos? table[] The to-do items, as the agent wrote them. The text of a plan is the agent's comment on it, if any.
 ---@field tokens? number Tokens that the sub-agent used.

@@ -130,9 +130,9 @@ pub struct Entry {
     pub call: Option<Id>,
     /// The figures of the run up to this entry, for writers that want them ([`crate::writer::Wants::figures`]).
     pub figures: Option<Figures>,
-    /// What it means for the answer of its turn.
+    /// What it means for the answer of its turn. Not in JSON, where updates name the answer.
     pub step: TurnStep,
-    /// The answer that it contains, as a reply: on a call or an outcome, for outputs that show answers apart.
+    /// The answer that it contains, as a reply: on a call or an outcome, for outputs that show answers apart. Not in JSON.
     pub answer: Option<Box<Self>>,
     /// The view.
     pub view: View,

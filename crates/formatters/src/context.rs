@@ -46,12 +46,11 @@ impl<'a> ItemContext<'a> {
         self.fact(name).map(FactRef::list).unwrap_or_default()
     }
 
-    /// For a notice or outcome: a part of the title of a call that it names, if another formatter may have made that title. `part`: `title`,
-    /// which is all of it, or `name`, which is the part for the tool.
-    pub(super) fn title_part(self, call: &str, part: &str) -> Option<Text> {
+    /// For a notice or outcome: the name that the title of a call has for the tool, if another formatter may have made that title.
+    pub(super) fn tool_name(self, call: &str) -> Option<Text> {
         let titles = self.list("titles");
         let of_call = titles.iter().find(|title| title.text_at("call").as_deref() == Some(call))?;
-        of_call.text_at(part).filter(|text| !text.is_empty())
+        of_call.text_at("name").filter(|text| !text.is_empty())
     }
 
     /// Whether the fact called `name` is true.

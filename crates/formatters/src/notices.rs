@@ -5,7 +5,7 @@ use std::ops::Deref;
 use crate::context::{ItemContext, images};
 use crate::sentence::in_words;
 use crate::{calls, generic, outcome, sentence, tools};
-use streamfmt_core::entry::{Block, Line, View};
+use streamfmt_core::entry::{Block, Line, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
 use streamfmt_core::home::home;
@@ -280,17 +280,20 @@ fn open_calls(context: ItemContext<'_>) -> Option<Text> {
     let title = |id: &FactRef<'_>| {
         let id = id.text()?;
         if context.full {
-            return Some(format!("{} {}", &*context.title_part(&id, "name")?, &*id));
-        }
-        if let Some(title) = context.title_part(&id, "title") {
-            return Some(title.into_string());
+            return Some(format!("{} {}", &*context.tool_name(&id)?, &*id));
         }
         let call = context.session.call(&id.as_str().into())?;
         let mut title = call_view(ItemContext { item: call, ..context })?.title;
+        let name = context.tool_name(&id);
         if title.spans().len() == 1 {
             title.push("call.detail", id);
         }
-        Some(title.text().to_owned())
+        let Some(name) = name else { return Some(title.text().to_owned()) };
+        let is_name = |span: &Span<'_>| span.role.name() == "tool.name";
+        let before = title.spans().take_while(|span| !is_name(span));
+        let after = title.spans().skip_while(|span| !is_name(span)).filter(|span| !is_name(span));
+        let parts = before.map(|span| span.text()).chain([&*name]).chain(after.map(|span| span.text()));
+        Some(parts.collect())
     };
     let titles: Option<Vec<String>> = ids.iter().map(title).collect();
     let rest = context.count("count")?.saturating_sub(ids.len() as u64);
@@ -456,7 +459,7 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             dotted(&format!("pull request{number}{action}"), [text("url")])
         }
         "denied" => {
-            let name = context.text("call").and_then(|call| context.title_part(&call, "name"));
+            let name = context.text("call").and_then(|call| context.tool_name(&call));
             let note =
                 [name.or_else(|| text("tool")), text("reason")].into_iter().flatten().map(Text::into_string);
             let note = note.collect::<Vec<_>>().join(" · ");

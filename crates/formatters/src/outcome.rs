@@ -70,7 +70,7 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
         }
     }
     for denial in denials.into_iter().filter(|_| context.full) {
-        let name = denial.text_at("call").and_then(|call| context.title_part(&call, "name"));
+        let name = denial.text_at("call").and_then(|call| context.tool_name(&call));
         let tool = name.or_else(|| denial.text_at("tool")).unwrap_or(Text::own("a call"));
         lines.push(Line::of("notice.warning", "denied").with("tool.name", tool));
     }

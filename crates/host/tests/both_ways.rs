@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use streamfmt::core::contract::{write_item, write_update};
 use streamfmt::core::entry::{Block, Entry, Line, View};
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
-use streamfmt::core::item::{Action, Item, Kind};
+use streamfmt::core::item::{Action, Item, Kind, TurnStep};
 use streamfmt::core::outline::{Document, Node};
 use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
 use streamfmt::core::profile::Detail;
@@ -33,8 +33,8 @@ fn engine(profile: &str) -> Engine {
     Engine::builder().dialect("claude").writer("json").profile(profile).build().unwrap()
 }
 
-/// An entry as JSON has it: without the bytes of its pictures.
-fn without_pictures(entry: &Entry) -> Entry {
+/// An entry as JSON has it: without the bytes of its pictures, and without what only the outline of its own session needs.
+fn as_in_json(entry: &Entry) -> Entry {
     fn strip(blocks: &mut [Block]) {
         for block in blocks {
             match block {
@@ -46,6 +46,7 @@ fn without_pictures(entry: &Entry) -> Entry {
     }
     let mut entry = entry.clone();
     strip(&mut entry.view.body);
+    (entry.step, entry.answer) = (TurnStep::default(), None);
     entry
 }
 
@@ -67,7 +68,7 @@ fn updates_read_back_are_the_same() {
                 assert_eq!(line, twice, "{name}");
                 let mut update = update;
                 if let EntryChange::Put { entry, .. } = &mut update.change {
-                    **entry = without_pictures(entry);
+                    **entry = as_in_json(entry);
                 }
                 assert_eq!(again, update, "{name}: {line}");
                 assert_eq!(update.revision, pipeline.revision(), "{name}");
@@ -131,7 +132,7 @@ impl Formatter for Twice {
         let mut seen = self.0.lock().unwrap();
         for standard in [Detail::Compact, Detail::Full].map(Standard::new) {
             let said = [item, &again].map(|item| match standard.format(item, session) {
-                Ok(Verdict::Show(view)) => without_pictures(&Entry::new("a", Kind::Reply, view)).view,
+                Ok(Verdict::Show(view)) => as_in_json(&Entry::new("a", Kind::Reply, view)).view,
                 Ok(Verdict::Hide) => View::default(),
                 other => panic!("{other:?}"),
             });

@@ -10,14 +10,14 @@ use regex::Regex;
 /// The most lines of code that each crate has, by its folder. A ceiling is raised in a commit of its own, which says what for.
 const CEILINGS: &[(&str, usize)] = &[
     ("bench", 310),
-    ("cli", 7_750),
-    ("core", 14_300),
-    ("dialects", 5_700),
-    ("formatters", 3_500),
-    ("host", 20_000),
+    ("cli", 8_050),
+    ("core", 16_350),
+    ("dialects", 7_500),
+    ("formatters", 3_700),
+    ("host", 20_250),
     ("plugin", 400),
-    ("server", 8_050),
-    ("writers", 7_750),
+    ("server", 9_550),
+    ("writers", 8_650),
 ];
 
 /// A crate that has become smaller than its ceiling by this many lines gets a lower one.

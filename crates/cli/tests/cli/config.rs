@@ -8,6 +8,7 @@ const CALLS: &str = r#"{"type":"system","subtype":"init","session_id":"s-1","mod
 {"type":"assistant","message":{"id":"m-2","role":"assistant","content":[{"type":"tool_use","id":"c-1","name":"Bash","input":{"command":"ls -l","description":"List files"}}]},"session_id":"s-1","uuid":"u-3"}
 {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c-1","content":"1\n2\n3\n4\n5\n6\n7\n8\n9"}]},"session_id":"s-1","uuid":"u-4"}
 {"type":"assistant","message":{"id":"m-3","role":"assistant","content":[{"type":"text","text":"All listed."}]},"session_id":"s-1","uuid":"u-5"}
+{"type":"result","subtype":"success","is_error":false,"num_turns":2,"result":"All listed.","session_id":"s-1","uuid":"u-6"}
 "#;
 
 const USER: &str = "home/.config/streamfmt/config.toml";

@@ -29,7 +29,7 @@ fn another_users_link_in_a_shared_folder_is_not_followed() {
         "--also markdown=shared/planted",
         "--also ansi=own",
         "--summary shared/planted",
-        "--to html --assets shared/folder -o page.html",
+        "--to markdown --assets shared/folder -o page.md",
     ] {
         let refused = folder.run(&format!("s.jsonl {options}"));
         assert!(refused.stderr.contains("a symbolic link of another user"), "{options}: {}", refused.stderr);

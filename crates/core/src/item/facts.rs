@@ -257,6 +257,7 @@ pub static FACTS: &[FactRow] = &[
     row("tasks", Objects(TASK), &[Plan], "All tasks."),
     row("timed_out", Truth, &[Search], "True if the search was stopped by a timeout."),
     row("timed_out_ms", Number, &[Run], "The timeout that stopped the command, in milliseconds."),
+    own("titles", Any, &[Outcomes, Notices], "While a notice or an outcome is formatted, and only then: the names that the titles of the calls that it names have for their tools."),
     row("to", Text, &[Event("fallback"), Event("refusal")], "The new model."),
     row("todos", Objects(POINT), &[Plan, Plans], "The to-do items, as the agent wrote them. The text of a plan is the agent's comment on it, if any."),
     row("tokens", Integer, &[Delegate], "Tokens that the sub-agent used."),

@@ -30,7 +30,7 @@ use super::wrapped::ReportedOutput;
 use super::{Codex, ItemBuilder, call, result, tools, wrapped};
 
 use messages::read_content;
-use origin::Origin;
+use origin::RolloutOrigin;
 
 /// The most texts that are remembered.
 const MAX_TEXTS: usize = 3_584;
@@ -61,7 +61,7 @@ pub(super) struct Rollout {
     /// The reply of this turn that may be its answer, and whether it is marked as such.
     answer: Option<(Box<Item>, bool)>,
     /// The sessions that this one continues.
-    origin: Origin,
+    origin: RolloutOrigin,
     /// Scripts that call other tools and haven't ended.
     scripts: Vec<Id>,
     /// Whether the result of a call of this turn reported that the call was interrupted.
@@ -96,7 +96,7 @@ impl Rollout {
             patches: Vec::new(),
             questions: Vec::new(),
             answer: None,
-            origin: Origin::default(),
+            origin: RolloutOrigin::default(),
             scripts: Vec::new(),
             was_stopped: false,
             was_compacted: false,

@@ -94,7 +94,7 @@ impl KeptAddress {
             self.ended.insert(at, number);
         }
         if self.ended.len() > ENDED {
-            self.oldest = self.ended.remove(0) + 1;
+            self.oldest = self.oldest.max(self.ended.remove(0) + 1);
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) struct Login {
 
 /// A token that was made, also after its use: it may come again.
 #[derive(Debug)]
-struct Token {
+struct LoginToken {
     hash: String,
     until: Instant,
     /// The login that it was used for.
@@ -56,19 +56,19 @@ struct Token {
 }
 
 #[derive(Debug)]
-struct Known {
+struct LoginState {
     address: KeptAddress,
     file: AddressFile,
     /// In the order of their use, the latest last.
     logins: Vec<Login>,
-    tokens: Vec<Token>,
+    tokens: Vec<LoginToken>,
     challenges: Vec<(String, Instant)>,
 }
 
 /// All logins of a server, with the secret that their keys are derived from.
 #[derive(Debug)]
 pub(super) struct Logins {
-    known: Mutex<Known>,
+    known: Mutex<LoginState>,
     /// The file for logins that outlive the server.
     kept: Option<PathBuf>,
 }
@@ -97,11 +97,11 @@ impl Logins {
         let now = Timestamp::now();
         logins.retain(|login| now.duration_since(login.since) < KEPT && address.is_open(login.number));
         logins.truncate(LOGINS);
-        let known = Known { address, file, logins, tokens: Vec::new(), challenges: Vec::new() };
+        let known = LoginState { address, file, logins, tokens: Vec::new(), challenges: Vec::new() };
         Self { known: Mutex::new(known), kept }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LoginState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -118,7 +118,7 @@ impl Logins {
             known.tokens.remove(0);
         }
         let until = Instant::now() + time;
-        known.tokens.push(Token { hash: hash(&token), until, used: None, file: None });
+        known.tokens.push(LoginToken { hash: hash(&token), until, used: None, file: None });
         Ok(known.address.url(&token))
     }
 
@@ -279,7 +279,7 @@ impl Logins {
     }
 
     /// Writes the logins that outlive the server.
-    fn keep(&self, known: &Known) {
+    fn keep(&self, known: &LoginState) {
         let Some(path) = &self.kept else { return };
         if let Ok(text) = serde_json::to_vec(&known.logins) {
             // Without the file, browsers log in again after a restart.
@@ -288,8 +288,8 @@ impl Logins {
     }
 }
 
-impl Known {
-    fn token(&mut self, token: &str) -> Option<&mut Token> {
+impl LoginState {
+    fn token(&mut self, token: &str) -> Option<&mut LoginToken> {
         let hash = hash(token);
         self.tokens.iter_mut().find(|known| is_same(&known.hash, &hash))
     }
@@ -320,7 +320,7 @@ impl Known {
     }
 }
 
-impl Token {
+impl LoginToken {
     fn remove_file(&mut self) {
         if let Some(file) = self.file.take() {
             let _ = std::fs::remove_file(file);

@@ -197,7 +197,7 @@ impl FormatterChain {
     /// The view of an item, from the first formatter that doesn't pass; `None` if it hides the item.
     pub(super) fn view(&mut self, item: &Item, session: &Session) -> Option<View> {
         self.view_or(item, session, |chain| {
-            let named = chain.naming_calls(item, session);
+            let named = chain.naming_calls(item);
             match chain.standard.format(named.as_ref().unwrap_or(item), session) {
                 Ok(Verdict::Show(view)) => Some(view),
                 _ => None,
@@ -205,9 +205,9 @@ impl FormatterChain {
         })
     }
 
-    /// Returns a notice or outcome that names calls together with their titles, if formatters other than the standard one may have made
-    /// these.
-    fn naming_calls(&mut self, item: &Item, session: &Session) -> Option<Item> {
+    /// Returns a notice or outcome that names calls together with the names that their titles have for the tools, if formatters other
+    /// than the standard one may have made these. Only remembered titles count: no plugin is called for a notice.
+    fn naming_calls(&self, item: &Item) -> Option<Item> {
         if self.formatters.is_empty() || !matches!(item.kind, Kind::Notice | Kind::Outcome) {
             return None;
         }
@@ -216,12 +216,10 @@ impl FormatterChain {
         let calls = item.fact("calls").map(FactRef::list).unwrap_or_default();
         let titles = calls.into_iter().chain(item.fact("call")).chain(denied).filter_map(|call| {
             let call = call.str()?;
-            let id = Id::from(&*call);
-            // A call whose result has come is no longer known, but its title may be remembered.
-            let title = self.titles.of(&id).or_else(|| self.title_of(&id, session))?;
-            let spans = title.spans().take_while(|span| !span.role.name().starts_with("call."));
+            let title = self.titles.of(&Id::from(&*call))?;
+            let spans = title.spans().filter(|span| span.role.name() == "tool.name");
             let name: String = spans.map(|span| span.text()).collect();
-            let facts = [("call", &*call), ("title", title.text()), ("name", name.trim())];
+            let facts = [("call", &*call), ("name", &*name)];
             Some(Fact::Map(facts.map(|(name, text)| (name, Fact::Text(text.to_owned()))).to_vec()))
         });
         let titles: Vec<_> = titles.collect();

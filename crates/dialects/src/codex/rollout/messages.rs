@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use streamfmt_core::hash::hash;
-use streamfmt_core::item::{Content, Id, Item, Kind};
+use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{Record, Value, ValueKind};
 
 use super::super::{Codex, ItemBuilder, result, wrapped};
@@ -109,7 +109,7 @@ impl Codex {
             let key = hash(&("assistant", reply.text().trim()));
             let is_phase = |name: &str| phase.and_then(Value::str).is_some_and(|phase| phase.is(name));
             if self.rollout.texts.is_new(recorder, key) {
-                self.note_answer(&reply, is_phase("final_answer"), is_phase("commentary"));
+                self.note_answer(&mut reply, is_phase("final_answer"), is_phase("commentary"));
                 builder.put(reply);
                 self.put_parts(more, builder);
             } else {
@@ -138,12 +138,15 @@ impl Codex {
         }
         let mut item = builder.item(id, Kind::Reply);
         item.text = Content::Own(plan.trim().to_owned());
-        self.note_answer(&item, true, false);
+        self.note_answer(&mut item, true, false);
         builder.put(item);
     }
 
-    /// Remembers a reply that may be the answer of its turn.
-    fn note_answer(&mut self, reply: &Item, is_final: bool, is_comment: bool) {
+    /// Remembers a reply that may be the answer of its turn, and marks it if the agent declares it the answer.
+    fn note_answer(&mut self, reply: &mut Item, is_final: bool, is_comment: bool) {
+        if is_final {
+            reply.data.push(("final", Fact::Bool(true)));
+        }
         let is_marked = self.rollout.answer.as_ref().is_some_and(|(_, is_final)| *is_final);
         if (is_final || (!is_marked && !is_comment)) && !reply.is_blank() {
             self.rollout.answer = Some((Box::new(reply.clone()), is_final));

@@ -16,7 +16,7 @@ const MAX_ORIGINS: usize = 64;
 
 /// The sessions that a file continues.
 #[derive(Default)]
-pub(super) struct Origin {
+pub(super) struct RolloutOrigin {
     /// Whether the file's own `session_meta` has come, and nothing after it.
     is_at_start: bool,
     /// Whether the session's notice was emitted.
@@ -65,10 +65,10 @@ impl Codex {
             return builder.bookkeeping("session_meta");
         }
         self.flush_rollout(builder.out);
-        self.rollout.origin = Origin {
+        self.rollout.origin = RolloutOrigin {
             is_at_start: true,
             ids: origins.into_iter().flatten().map(Into::into).collect(),
-            ..Origin::default()
+            ..RolloutOrigin::default()
         };
         self.begin(id, builder);
         let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
