@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use streamfmt::core::contract::{write_item, write_update};
 use streamfmt::core::entry::{Block, Entry, Line, View};
 use streamfmt::core::formatter::{FormatError, Formatter, Verdict};
-use streamfmt::core::item::{Action, Item, Kind, TurnStep};
+use streamfmt::core::item::{Action, Item, Kind};
 use streamfmt::core::outline::{Document, Node};
 use streamfmt::core::pipeline::{EntryChange, Output, Pipeline, Setup, Update};
 use streamfmt::core::profile::Detail;
@@ -46,7 +46,7 @@ fn as_in_json(entry: &Entry) -> Entry {
     }
     let mut entry = entry.clone();
     strip(&mut entry.view.body);
-    (entry.step, entry.answer) = (TurnStep::default(), None);
+    (entry.step, entry.answer) = (Entry::new("", entry.kind, View::default()).step, None);
     entry
 }
 

@@ -115,6 +115,7 @@ fn plugins_and_inputs_know_nothing_of_each_other() {
     let ran = run_with("default", "roles", &[("a", spoil), ("b", victim)], &strs(&bash()));
     assert_eq!(ran.warnings, []);
     let engine = Engine::builder()
+        .dialect("claude")
         .writer("text")
         .pack(Pack::from_source("p", "sf.on('reply', function(_, ctx) ctx.state.n = (ctx.state.n or 0) + 1 return `n={ctx.state.n}` end)"))
         .build()
