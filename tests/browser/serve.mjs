@@ -93,8 +93,8 @@ async function visit(url, options, use) {
   const page = await context.newPage();
   const wrong = [];
   const { host } = new URL(url);
-  // That a server went away is told by the browser.
-  page.on("console", (message) => /ERR_|net::/.test(message.text()) || wrong.push(`console: ${message.text()}`));
+  // The browser reports that a server went away, or that it asks for a login.
+  page.on("console", (message) => /ERR_|net::|status of 401/.test(message.text()) || wrong.push(`console: ${message.text()}`));
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
   page.on("dialog", (dialog) => (wrong.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
   page.on("request", (request) => {
