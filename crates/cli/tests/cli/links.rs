@@ -10,7 +10,9 @@ const STRANGER: u32 = 65_534;
 
 #[test]
 fn another_users_link_in_a_shared_folder_is_not_followed() {
-    let folder = Folder::with(&[("s.jsonl", SESSION), ("mine", "kept"), ("shared/x", ""), ("pages/x", "")]);
+    let picture = r#"{"type":"user","message":{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]},"session_id":"s-1","uuid":"u-9"}"#;
+    let session = format!("{SESSION}{picture}\n");
+    let folder = Folder::with(&[("s.jsonl", &*session), ("mine", "kept"), ("shared/x", ""), ("pages/x", "")]);
     let shared = folder.path("shared");
     fs::set_permissions(&shared, PermissionsExt::from_mode(0o1777)).unwrap();
     let plant = |name: &str, target: &str| {
