@@ -253,17 +253,20 @@ impl Vm {
         }
     }
 
-    /// Replaces the address of a raised table in an error message by the contents of the table.
+    /// Replaces the address of a raised value in an error message: by the contents if it is a table without a metatable, else by its type.
     fn with_fields(&self, error: mlua::Error) -> mlua::Error {
         let mlua::Error::RuntimeError(text) = &error else { return error };
-        let Some((address, fields)) = self.raised.borrow_mut().take() else { return error };
-        let Some(named) = text.strip_prefix("table: ") else { return error };
-        let digits = named.trim_start_matches("0x");
-        let end = digits.find(|ch: char| !ch.is_ascii_hexdigit()).unwrap_or(digits.len());
-        if usize::from_str_radix(&digits[..end], 16) != Ok(address) {
+        let raised = self.raised.borrow_mut().take();
+        let Some((kind, digits)) = text.split_once(": 0x").filter(|(kind, _)| is_word(kind)) else {
             return error;
-        }
-        mlua::Error::RuntimeError(format!("{fields}{}", &digits[end..]))
+        };
+        let end = digits.find(|ch: char| !ch.is_ascii_hexdigit()).unwrap_or(digits.len());
+        let (address, rest) = (usize::from_str_radix(&digits[..end], 16), &digits[end..]);
+        let fields = raised.filter(|(raised, _)| kind == "table" && address == Ok(*raised));
+        mlua::Error::RuntimeError(match fields {
+            Some((_, fields)) => format!("{fields}{rest}"),
+            None => format!("{kind}{rest}"),
+        })
     }
 
     /// Steps that all its scripts used so far.
@@ -301,6 +304,11 @@ pub(super) fn counted<R>(
         (Ok(done), None) => Ok(done),
         (_, trip) => Err(stopped(lua, trip.unwrap_or(Trip::Fuel))),
     }
+}
+
+/// Whether a text is the name of a type, as in the text of a value with its address.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
 }
 
 /// Runs `work` with a memory limit of so many bytes, or the current limit if that is lower.

@@ -39,6 +39,35 @@ fn an_error_that_is_a_table_is_reported_with_its_fields() {
 }
 
 #[test]
+fn no_text_has_an_address() {
+    let own = "setmetatable({}, { __tostring = function() return 'own' end })";
+    for (value, text) in [
+        ("tostring({})", "table"),
+        ("tostring(print)", "function"),
+        ("tostring(function() end)", "function"),
+        ("tostring(coroutine.create(print))", "thread"),
+        ("tostring(setmetatable({}, {}))", "table"),
+        (&format!("tostring({own})"), "own"),
+        ("string.format('%* %d %s', {}, 3, 'x')", "table 3 x"),
+        ("string.format('%*|%*|%*', print, nil, true)", "function|nil|true"),
+        ("`{ {} } {print} {1.5}`", "table function 1.5"),
+        (&format!("`{{{own}}}`"), "own"),
+        ("select(2, pcall(string.format, '%d', 'x')):match('number expected')", "number expected"),
+    ] {
+        let plugin = format!("sf.tool('Bash', {{ label = function(call) return 'got ' .. {value} end }})");
+        check(&plugin, &strs(&bash()), &BASH.replace("Bash", &format!("got {text}")));
+    }
+    for (raise, message) in [
+        ("error(setmetatable({}, {}))", "table"),
+        ("error(print)", "function"),
+        ("print({}, print) error('after')", "after"),
+    ] {
+        let ran = run(&format!("sf.tool('Bash', {{ call = function()\n{raise}\nend }})"), &strs(&bash()));
+        assert_eq!(ran.warnings[0].message, message, "{raise}");
+    }
+}
+
+#[test]
 fn failures_may_be_shown_where_they_happen() {
     let engine = Engine::builder()
         .writer("roles")
