@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::program::{Folder, Signal, until};
+use crate::program::{Folder, Signal, has_program, quoted, skip, until};
 use crate::run::{agents, command, run};
 use crate::serve::{Answer, Served, ids};
 
@@ -227,6 +228,49 @@ fn half_sent_requests_keep_nobody_out() {
     }
     assert_eq!(closed, 200);
     assert_eq!(served.get("/").status, 200);
+}
+
+#[test]
+fn another_user_keeps_nobody_out_and_reads_nothing() {
+    if !["setpriv", "bash"].into_iter().all(has_program) || !is_root() {
+        return skip("only root can act as another user");
+    }
+    let folder = Folder::for_programs();
+    let served = Served::start(&folder, "--keep-logins");
+    let state = folder.path("home/.local/state/streamfmt");
+    let as_other = |script: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", script]);
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    for file in ["serve.json", "logins.json", "serve.sock"] {
+        let path = quoted(state.join(file));
+        let read = as_other(&format!("cat {path} || echo x > {path}")).output().unwrap();
+        assert!(!read.status.success() && read.stdout.is_empty(), "{file}");
+    }
+    // One request of the owner is half sent, and stays: the other user's own connections make room for each other.
+    let mut mine = TcpStream::connect(("127.0.0.1", served.port)).unwrap();
+    write!(mine, "GET /healthz HTTP/1.1\r\n").unwrap();
+    let port = served.port;
+    let script = format!(
+        "for n in {{1..40}}; do exec {{c}}<>/dev/tcp/127.0.0.1/{port}; printf 'GET / HTTP/1.1\\r\\nHost:' >&$c; done; echo ready; read"
+    );
+    let mut other = as_other(&script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = [0; 6];
+    other.stdout.take().unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"ready\n");
+    write!(mine, "Host: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    mine.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(served.get("/").status, 200);
+    drop(other.stdin.take());
+    other.wait().unwrap();
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
 }
 
 #[test]
