@@ -66,7 +66,8 @@ fn what_settings_say_of_plugins_is_told_at_its_place_and_the_rest_holds() {
     fs::remove_dir_all(&folder).unwrap();
     let told = engine.warnings().to_string();
     assert!(told.contains(&format!("config.toml:1:12: plugin \"cost\": {WHY}")), "{told}");
-    assert!(told.contains("config.toml:4:14: ") && told.matches(WHY).count() == 2, "{told}");
+    assert!(told.contains("config.toml:4:14: ") && told.matches(WHY).count() == 3, "{told}");
+    assert!(told.contains("init.lua: "), "{told}");
     let journal = format!("{:?}", engine.journal().take());
     assert!(journal.contains("init.lua") && journal.contains("plugins need Lua"), "{journal}");
     let text = engine.format_line(CALL);
