@@ -222,12 +222,15 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.outputs.print_journal(&self.engines.main);
         let report = pipeline.report();
         // A command that `run` starts needn't be an agent.
-        let is_unclaimed = report.events == report.unknown_events && !source.goes_on();
+        let is_fallback = report::is_fallback(report);
+        let is_unclaimed = (report.events == report.unknown_events || is_fallback) && !source.goes_on();
         let lacks_outcome = report.lacks_outcome() && !input.is_in_progress();
         self.counts.unsuccessful +=
             u64::from(report.failed || report.unsaved > 0 || lacks_outcome || is_unclaimed);
         let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
-        if report.events == 0 && (report.lines > report.blank_lines || !is_empty_by_choice) {
+        let is_chosen = is_fallback && self.args.from != "auto";
+        let has_no_events = report.events == 0 || is_fallback && !is_chosen;
+        if has_no_events && (report.lines > report.blank_lines || !is_empty_by_choice) {
             let hint = input.named_agent().map(|name| format!(" (if it starts {name}, use --agent {name})"));
             let hint = hint.unwrap_or_default();
             print(&format!("{}: {}{hint}", input.name(), report::without_events(report)));

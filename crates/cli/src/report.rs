@@ -136,19 +136,26 @@ pub(crate) fn line(output: &str, report: &Report) -> String {
     line
 }
 
+/// Whether the objects of an input were laid out without knowing their program.
+pub(crate) fn is_fallback(report: &Report) -> bool {
+    report.dialect.as_deref() == Some(DIALECTS.fallback)
+}
+
 /// Describes an input without events of a known agent.
 pub(crate) fn without_events(report: &Report) -> String {
     if report.lines == report.blank_lines {
         return "the input is empty".to_owned();
     }
     let seems = seems(report);
-    let known: Vec<&str> = DIALECTS.rows.iter().map(|dialect| dialect.name).collect();
+    let known: Vec<&str> =
+        DIALECTS.rows.iter().map(|row| row.name).filter(|name| *name != DIALECTS.fallback).collect();
     let way = if report.foreign.is_none() {
         format!(" (known: {}; --from NAME if it is one of them)", known.join(", "))
     } else {
         String::new()
     };
-    format!("no events of a known agent{seems}; passed through as text{way}")
+    let how = if is_fallback(report) { "laid out as JSON objects" } else { "passed through as text" };
+    format!("no events of a known agent{seems}; {how}{way}")
 }
 
 /// Describes an input whose dialect knows few of its events.

@@ -20,6 +20,9 @@ pub struct Dialect {
     pub name: &'static str,
     /// Whether a value is one of its events.
     pub claim: fn(Value<'_>) -> bool,
+    /// Whether a line of text begins an input of this dialect. `None` for a dialect of records; any other dialect reads all lines of its
+    /// input as text, whatever they look like.
+    pub claim_text: Option<fn(&str) -> bool>,
     /// Whether a claimed value has marks that values of other programs lack. After one without, the input is claimed only if no value
     /// of another program follows.
     pub is_certain: fn(Value<'_>) -> bool,
@@ -89,6 +92,8 @@ pub struct Beginning {
 pub struct Dialects {
     /// The dialects. The first that claims a value wins.
     pub rows: &'static [Dialect],
+    /// The name of the dialect for an input of JSON objects that no dialect claims. It claims nothing itself.
+    pub fallback: &'static str,
     /// Recognises a program without a built-in dialect by the form of a value.
     pub recognise: fn(Value<'_>) -> Option<ForeignProgram>,
 }
@@ -102,6 +107,11 @@ impl Dialects {
     /// The dialect that claims a value as its event.
     pub fn claiming(&self, value: Value<'_>) -> Option<&'static Dialect> {
         self.rows.iter().find(|dialect| (dialect.claim)(value))
+    }
+
+    /// The dialect of text lines whose input begins with this line.
+    pub fn claiming_text(&self, line: &str) -> Option<&'static Dialect> {
+        self.rows.iter().find(|dialect| dialect.claim_text.is_some_and(|claim| claim(line)))
     }
 
     /// Whether a value is an event of any dialect.
@@ -156,6 +166,15 @@ pub struct Input<'a> {
     pub shows_minor: bool,
 }
 
+/// A line to decode of a dialect of text lines.
+#[derive(Clone, Copy)]
+pub struct TextLine<'a> {
+    /// The line, without its line feed.
+    pub text: &'a str,
+    /// Its number.
+    pub line: u64,
+}
+
 /// A dialect that the host provides in addition to the built-in ones, for one input.
 pub struct DialectPlugin {
     /// Its name.
@@ -180,6 +199,12 @@ pub trait Decoder: Send {
 
     /// Decodes `input` and adds its events to `out`. Any value is valid: one that isn't understood becomes an unknown item.
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>);
+
+    /// Decodes a line of text and adds its events to `out`. Only called for a dialect of text lines
+    /// ([`Dialect::claim_text`]), with every line of its input.
+    fn text(&mut self, line: TextLine<'_>, out: &mut Vec<Event>) {
+        let _ = (line, out);
+    }
 
     /// Ends the input, and adds the remaining events to `out`.
     fn end(&mut self, out: &mut Vec<Event>);

@@ -32,6 +32,22 @@ impl Frames<'_> {
     pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
         self.lines.iter().map(|line| &self.bytes[line.clone()])
     }
+
+    /// Passes on each frame by itself.
+    pub fn each(self, mut each: impl FnMut(Frames<'_>)) {
+        let Self { line, oversized, bytes, lines } = self;
+        if lines.len() == 1 {
+            return each(Frames { line, oversized, bytes, lines });
+        }
+        for (line, range) in (line..).zip(lines) {
+            each(Frames {
+                line,
+                oversized,
+                bytes: Cow::Borrowed(&bytes),
+                lines: std::slice::from_ref(range),
+            });
+        }
+    }
 }
 
 /// Cuts a byte stream into frames.

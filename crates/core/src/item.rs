@@ -284,7 +284,7 @@ pub struct Item {
     pub kind: Kind,
     /// Its status.
     pub status: Status,
-    /// The time of its frame: a string of the record, by node.
+    /// The time of its frame: a value of the record, by node.
     pub at: Option<u32>,
     /// The session to which it belongs.
     pub session: Option<Arc<str>>,
@@ -560,9 +560,21 @@ impl Item {
     }
 }
 
-/// Parses the time in a value.
+/// Parses the time in a value: a text, or a number since 1970 in seconds, or in milli-, micro- or nanoseconds if it is that large.
 fn time_of(value: Value<'_>) -> Option<Timestamp> {
-    value.str()?.decode().parse().ok()
+    if let Some(text) = value.str() {
+        return text.decode().parse().ok();
+    }
+    if let Some(number) = value.int() {
+        return match number.unsigned_abs() {
+            0..100_000_000_000 => Timestamp::from_second(number),
+            100_000_000_000..100_000_000_000_000 => Timestamp::from_millisecond(number),
+            100_000_000_000_000..100_000_000_000_000_000 => Timestamp::from_microsecond(number),
+            _ => Timestamp::from_nanosecond(number.into()),
+        }
+        .ok();
+    }
+    Timestamp::from_millisecond((value.float()? * 1e3).round() as i64).ok()
 }
 
 /// A sink that fails at the first text that isn't blank.

@@ -119,6 +119,23 @@ impl LineReading {
         }
     }
 
+    /// Reads frames whose lines are all text, and passes each with the number of its line to `each`.
+    pub fn each_text(frames: Frames<'_>, mut each: impl FnMut(u64, Self)) {
+        if let Some(size) = frames.oversized {
+            return each(frames.line, Self::Oversized(size));
+        }
+        for (line, bytes) in (frames.line..).zip(frames.lines()) {
+            each(
+                line,
+                match text_of(bytes) {
+                    Ok(text) if text.is_empty() => Self::Blank,
+                    Ok(text) => Self::Text(text),
+                    Err(size) => Self::Oversized(size),
+                },
+            );
+        }
+    }
+
     /// Reads the text of a line. `text`: the size of the line if its text is too long.
     fn of(text: Result<String, u64>, claim: impl Fn(Value<'_>) -> bool) -> Self {
         match text.map(Record::from_line) {

@@ -18,7 +18,7 @@ const MAX_NAME: usize = 200;
 pub struct Report {
     /// Lines read, including blank ones.
     pub lines: u64,
-    /// Records of a dialect that were decoded.
+    /// Records or text lines of a dialect that were decoded.
     pub events: u64,
     /// Those of them whose type the dialect doesn't know.
     pub unknown_events: u64,

@@ -3,12 +3,14 @@
 //! A dialect is a row of [`DIALECTS`] and a folder. [`streamfmt_core::dialect`] defines dialects and the fields of a row. No dialect
 //! knows how anything is shown.
 
+mod aider;
 mod arguments;
 mod calls;
 mod claude;
 mod codex;
 mod facts;
 mod foreign;
+mod generic;
 mod item_builder;
 mod items;
 mod patch;
@@ -23,7 +25,10 @@ pub use items::{ReadError, read_item};
 pub use tool::{action_of, fact, set_action, set_tool};
 
 /// The known dialects.
-pub const DIALECTS: Dialects = Dialects { rows: ROWS, recognise: foreign::recognise };
+pub const DIALECTS: Dialects = Dialects { rows: ROWS, fallback: GENERIC, recognise: foreign::recognise };
+
+/// The dialect of objects of unknown programs.
+const GENERIC: &str = "generic";
 
 /// The dialects, in the order in which they may claim an input.
 const ROWS: &[Dialect] = &[
@@ -31,6 +36,7 @@ const ROWS: &[Dialect] = &[
         name: "claude",
         claim: claude::claim,
         is_certain: claude::is_certain,
+        claim_text: None,
         ends_with_outcome: claude::is_stream,
         decoder: |budget| Box::new(claude::Claude::new(budget)),
         tools: &claude::tools::TOOLS,
@@ -45,6 +51,7 @@ const ROWS: &[Dialect] = &[
         name: "codex",
         claim: codex::claim,
         is_certain: |_| true,
+        claim_text: None,
         ends_with_outcome: codex::is_stream,
         decoder: |budget| Box::new(codex::Codex::new(budget)),
         tools: &codex::tools::TOOLS,
@@ -56,9 +63,40 @@ const ROWS: &[Dialect] = &[
         cumulative: &["usage"],
     },
     Dialect {
+        name: "aider",
+        claim: |_| false,
+        is_certain: |_| true,
+        claim_text: Some(aider::claim),
+        ends_with_outcome: |_| false,
+        decoder: |_| Box::new(aider::Aider::default()),
+        tools: &[],
+        tool: |_| None,
+        sentences: Vec::new,
+        side_files: None,
+        histories: None,
+        launch: None,
+        cumulative: &[],
+    },
+    Dialect {
+        name: GENERIC,
+        claim: |_| false,
+        is_certain: |_| true,
+        claim_text: None,
+        ends_with_outcome: |_| false,
+        decoder: |_| Box::new(generic::Generic),
+        tools: &[],
+        tool: |_| None,
+        sentences: Vec::new,
+        side_files: None,
+        histories: None,
+        launch: None,
+        cumulative: &[],
+    },
+    Dialect {
         name: "records",
         claim: records::claim,
         is_certain: |_| true,
+        claim_text: None,
         ends_with_outcome: records::is_stream,
         decoder: |_| Box::new(records::Records),
         tools: &[],

@@ -9,7 +9,8 @@ use streamfmt_core::entry::{Block, Line, Span, View};
 use streamfmt_core::figures;
 use streamfmt_core::find::find;
 use streamfmt_core::home::home;
-use streamfmt_core::item::{Action, FactRef};
+use streamfmt_core::item::{Action, Content, FactRef};
+use streamfmt_core::json::Value;
 use streamfmt_core::text::Text;
 
 /// Returns the view of a notice; `None` hides it.
@@ -129,6 +130,40 @@ pub(super) fn uninterpreted(context: ItemContext<'_>, name: Text) -> View {
     }) {
         view.title.push("notice.note", Text::own("·"));
         view.title.push(text_role, words);
+    }
+    view
+}
+
+/// Returns the view of an object of an unknown program: its type and text, and below it the other fields, laid out.
+pub(super) fn object(context: ItemContext<'_>, value: Value<'_>) -> View {
+    let (mark, role) = mark(context);
+    let role = if mark == "notice" { "unknown" } else { role };
+    let mut view = View::titled(mark, Line::default());
+    let part = |name: &str| context.fact(name).and_then(FactRef::value).map(Value::node);
+    let mut known: Vec<u32> = [context.item.at, part("type"), part("level")].into_iter().flatten().collect();
+    if let Some(kind) = context.text("type") {
+        view.title.push(role, kind);
+    }
+    let text = context.item.clean_text().trimmed_end();
+    if generic::is_short(&text) && !text.is_empty() {
+        if view.title.last().is_some() {
+            view.title.push("notice.note", Text::own("·"));
+        }
+        view.title.push(if mark == "error" { role } else { "notice.text" }, text);
+    } else if !text.is_empty() {
+        view.body.push(Block::text("notice.text", text));
+    }
+    if let Content::Node(text) = context.item.text {
+        known.push(text);
+    }
+    let fields = generic::fields(value, &known, context.is_cut());
+    if view.title.last().is_none() && view.body.is_empty() {
+        match generic::input(value, context.is_cut()) {
+            generic::InputLayout::Title(fields) => view.title.push("unknown", fields),
+            generic::InputLayout::Body(fields) => view.body.extend(fields),
+        }
+    } else {
+        view.body.extend(fields);
     }
     view
 }

@@ -4,7 +4,7 @@ use crate::context::{ItemContext, images};
 use crate::{calls, notices, outcome, results, tools};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::formatter::{FormatError, Formatter, Verdict};
-use streamfmt_core::item::{Item, Kind, Status};
+use streamfmt_core::item::{FactRef, Item, Kind, Status};
 use streamfmt_core::profile::{Detail, Filter, Profile, Selector};
 use streamfmt_core::session::Session;
 use streamfmt_core::text::Text;
@@ -193,5 +193,10 @@ fn unknown(context: ItemContext<'_>) -> View {
         return View::of(vec![Block::text("unknown", context.item.clean_text().trimmed_end())]);
     }
     let kind = context.text("type").filter(|kind| !kind.trim().is_empty());
+    if let Some(FactRef::Json(value)) = context.fact("value")
+        && (kind.is_none() || !context.item.text().is_empty())
+    {
+        return notices::object(context, value);
+    }
     notices::uninterpreted(context, kind.unwrap_or(Text::own("unknown")))
 }

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use crate::dialect::{Dialects, Input};
+use crate::dialect::{Dialects, Input, TextLine};
 use crate::event::Event;
 use crate::frame::{Framer, Frames};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
@@ -69,10 +69,22 @@ impl DecodeStage {
 
     /// Decodes the next frames of the input, and passes each resulting step to `each`.
     pub fn take(&mut self, frames: Frames<'_>, each: &mut dyn FnMut(Step)) {
+        if self.reads_text() {
+            return LineReading::each_text(frames, |line, reading| {
+                each(Step::Count(|report| report.lines += 1));
+                self.read(line, reading, None, each);
+            });
+        }
         each_line(frames, self.detection.dialects, |line, reading| {
             each(Step::Count(|report| report.lines += 1));
             self.read(line, reading, None, each);
         });
+    }
+
+    /// Whether the dialect of the input reads text lines instead of records.
+    fn reads_text(&self) -> bool {
+        let row = self.dialect.as_ref().and_then(|dialect| dialect.row);
+        row.is_some_and(|row| row.claim_text.is_some())
     }
 
     /// Decodes frames of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
@@ -103,6 +115,8 @@ impl DecodeStage {
         each: &mut dyn FnMut(Step),
     ) {
         match reading {
+            LineReading::Blank if self.reads_text() => self.text(line, "", each),
+            LineReading::Text(text) if self.reads_text() => self.text(line, &text, each),
             LineReading::Blank => each(Step::Count(|report| report.blank_lines += 1)),
             LineReading::Record(record) => self.record(line, &record, parent, each),
             LineReading::Text(text) => raw(line, text, parent, each),
@@ -120,6 +134,21 @@ impl DecodeStage {
                 each(Step::put(notice, parent));
             }
         }
+    }
+
+    /// Decodes a line of a dialect of text lines.
+    fn text(&mut self, line: u64, text: &str, each: &mut dyn FnMut(Step)) {
+        let Some(dialect) = &mut self.dialect else { return };
+        if let Some(name) = dialect.name.take() {
+            each(Step::Dialect(name));
+        }
+        each(Step::Count(if text.trim().is_empty() {
+            |report| report.blank_lines += 1
+        } else {
+            |report| report.events += 1
+        }));
+        dialect.decoder.text(TextLine { text, line }, &mut self.events);
+        self.events.drain(..).map(Step::Event).for_each(each);
     }
 
     fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool) -> Item {
@@ -177,6 +206,12 @@ impl DecodeStage {
             if let Some(program) = (self.detection.dialects.recognise)(input.value) {
                 each(Step::Foreign(program));
             }
+        }
+        // The program is named even if its objects are laid out without knowing it.
+        if row.is_some_and(|row| row.name == self.detection.dialects.fallback)
+            && let Some(program) = (self.detection.dialects.recognise)(input.value)
+        {
+            each(Step::Foreign(program));
         }
         each(Step::Record(input.line, input.record.clone(), input.value.node()));
         for event in events.drain(..) {

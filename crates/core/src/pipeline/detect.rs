@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects, ForeignProgram};
-use crate::json::Record;
+use crate::json::{Record, ValueKind};
 use crate::reading::LineReading;
 
 /// The dialect of the input, detected or configured.
@@ -49,7 +49,10 @@ impl Detection {
         match reading {
             LineReading::Record(record) => self.claiming_record(record),
             LineReading::Parts(parts) => parts.records().find_map(|record| self.claiming_record(&record)),
-            LineReading::Blank | LineReading::Text(_) | LineReading::Oversized(_) => None,
+            LineReading::Text(text) => {
+                self.dialects.claiming_text(text).map(|dialect| self.built_in(dialect))
+            }
+            LineReading::Blank | LineReading::Oversized(_) => None,
         }
     }
 
@@ -78,6 +81,18 @@ impl Detection {
     pub(super) fn likely(&mut self) -> Option<ChosenDialect> {
         let likely = self.likely.take().filter(|_| self.foreign.is_none())?;
         Some(self.built_in(likely))
+    }
+
+    /// The dialect for these lines, which no dialect claimed, if each is an object or blank.
+    pub(super) fn fallback(&self, lines: &[(u64, LineReading)]) -> Option<ChosenDialect> {
+        let is_object = |reading: &LineReading| match reading {
+            LineReading::Record(record) => record.root().kind() == ValueKind::Object,
+            LineReading::Blank => true,
+            _ => false,
+        };
+        let has_record = lines.iter().any(|(_, reading)| matches!(reading, LineReading::Record(_)));
+        (has_record && lines.iter().all(|(_, reading)| is_object(reading)))
+            .then(|| self.dialects.find(self.dialects.fallback).map(|row| self.built_in(row)))?
     }
 
     /// The dialect plugin at this index.

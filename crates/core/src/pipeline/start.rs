@@ -10,6 +10,7 @@ use crate::reading::LineReading;
 use crate::session::Facts;
 
 use super::decode::{DecodeStage, each_line};
+use super::detect::Detection;
 use super::session::SessionStage;
 use super::step::Step;
 use super::{Settle, Settled, StreamStart};
@@ -40,6 +41,8 @@ pub(super) struct Start {
     lines: Vec<(u64, LineReading)>,
     /// The approximate size of these lines, in bytes.
     line_bytes: usize,
+    /// Whether lines that aren't records were passed on without a dialect.
+    has_text: bool,
     /// The number of the last line.
     line: u64,
 }
@@ -71,15 +74,32 @@ impl Start {
         if self.is_over(decode) {
             return decode.take(frames, &mut |step| session.take(step, out));
         }
+        // How a line is read depends on the dialect, which the line before may have claimed.
+        frames.each(|frames| self.line(frames, decode, session, out));
+    }
+
+    /// Takes one frame.
+    fn line(
+        &mut self,
+        frames: Frames<'_>,
+        decode: &mut DecodeStage,
+        session: &mut SessionStage,
+        out: &mut dyn Write,
+    ) {
+        if decode.dialect.is_some() {
+            self.line = frames.line;
+            return decode.take(frames, &mut |step| self.step(step, session, out));
+        }
         each_line(frames, decode.detection.dialects, |line, reading| {
             self.line = line;
             self.step(Step::Count(|report| report.lines += 1), session, out);
+            decode.dialect = decode.detection.claiming(&reading);
             let is_raw = !matches!(reading, LineReading::Record(_) | LineReading::Parts(_));
             // Raw text is held back only if earlier lines are.
-            if decode.dialect.is_some() || is_raw && self.lines.is_empty() {
+            if is_raw && self.lines.is_empty() {
+                self.has_text |= !matches!(reading, LineReading::Blank);
                 return decode.read(line, reading, None, &mut |step| self.step(step, session, out));
             }
-            decode.dialect = decode.detection.claiming(&reading);
             self.line_bytes += size(&reading);
             self.lines.push((line, reading));
             if decode.dialect.is_some()
@@ -93,7 +113,9 @@ impl Start {
 
     /// Decodes the lines that are held back. Without a dialect they pass through as text, and plugins can't claim the input any more.
     fn decode(&mut self, decode: &mut DecodeStage, session: &mut SessionStage, out: &mut dyn Write) {
+        let fallback = |detection: &Detection| detection.fallback(&self.lines).filter(|_| !self.has_text);
         decode.dialect = decode.dialect.take().or_else(|| decode.detection.likely());
+        decode.dialect = decode.dialect.take().or_else(|| fallback(&decode.detection));
         decode.detection.forget_plugins();
         self.line_bytes = 0;
         for (line, reading) in mem::take(&mut self.lines) {
