@@ -120,7 +120,7 @@ impl LineReading {
     }
 
     /// Reads frames whose lines are all text, and passes each with the number of its line to `each`.
-    pub fn each_text(frames: Frames<'_>, mut each: impl FnMut(u64, Self)) {
+    pub fn each_text(frames: &Frames<'_>, mut each: impl FnMut(u64, Self)) {
         if let Some(size) = frames.oversized {
             return each(frames.line, Self::Oversized(size));
         }

@@ -70,7 +70,7 @@ impl DecodeStage {
     /// Decodes the next frames of the input, and passes each resulting step to `each`.
     pub fn take(&mut self, frames: Frames<'_>, each: &mut dyn FnMut(Step)) {
         if self.reads_text() {
-            return LineReading::each_text(frames, |line, reading| {
+            return LineReading::each_text(&frames, |line, reading| {
                 each(Step::Count(|report| report.lines += 1));
                 self.read(line, reading, None, each);
             });

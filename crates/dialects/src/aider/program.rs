@@ -121,12 +121,16 @@ fn tokens(text: &str) -> Option<Usage> {
 
 /// Reads `512`, `6,412`, `6.4k`, `12k` or `1.2M`.
 fn number_of(text: &str) -> Option<u64> {
-    let (digits, factor) = match text.strip_suffix('k') {
-        Some(digits) => (digits, 1e3),
-        None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
+    let digits = text.trim_end_matches(['k', 'M']);
+    let zeros = match &text[digits.len()..] {
+        "" => 0,
+        "k" => 3,
+        "M" => 6,
+        _ => return None,
     };
-    let number: f64 = digits.replace(',', "").parse().ok()?;
-    (0.0..1e15).contains(&number).then_some((number * factor).round() as u64)
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let part: String = part.chars().chain("000000".chars()).take(zeros).collect();
+    [&whole.replace(',', ""), &*part].concat().parse().ok()
 }
 
 /// Reads the session's cost: `Cost: $0.02 message, $0.05 session.`
