@@ -363,6 +363,7 @@ function sf.sorted(table) end
 ---@field parse fun(object: any, ctx: sf.Context): sf.Made|sf.Made[]|false|nil converts one record, decoded on access, into items; nil keeps it as an unknown item, false hides it. It may write ctx.state
 ---@field detect? fun(sample: any[], ctx: sf.Context): number|boolean the confidence, from 0 to 1, that the first records are in this dialect; above 0.5 it takes precedence over built-in dialects
 ---@field finish? fun(ctx: sf.Context): sf.Made|sf.Made[]|nil returns items to add at the end of the input
+---@field ends_with_outcome? boolean true if its streams end with an outcome: one that stops without it is shown as incomplete, and --fail gives exit code 1
 
 ---The fields accepted by the functions of `sf.item`. Typed facts, such as `stdout` or `turns`, are set the same way; docs/facts.md lists all.
 ---@class sf.ItemFields
@@ -375,6 +376,7 @@ function sf.sorted(table) end
 ---@field tool? string on calls: the tool; for MCP, mcp__SERVER__TOOL
 ---@field action? sf.Action on calls: run, read, write, edit, search, fetch, delegate, plan, ask, mcp or other
 ---@field input? sf.Input on calls: the input, a table or a part of the record
+---@field does? table on calls: what it does, in the parts that docs/facts.md lists for its action, such as `{ command = "ls" }` or `{ path = "a", changes = {{ old = "b", new = "c" }} }`; the input may have any names then. By default the parts are read from an input with the names of a known agent's tools
 ---@field call? string on results: the id of the call
 ---@field open? boolean whether it stays open until sf.item.close: sf.item.append extends it, and another item with the same id replaces its fields
 ---@field data? sf.Data typed facts whose names are also names of fields

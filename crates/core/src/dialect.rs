@@ -197,6 +197,11 @@ pub trait Decoder: Send {
         0.0
     }
 
+    /// For a dialect plugin: whether its inputs end with an outcome, so that one without it is incomplete.
+    fn ends_with_outcome(&self) -> bool {
+        false
+    }
+
     /// Decodes `input` and adds its events to `out`. Any value is valid: one that isn't understood becomes an unknown item.
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>);
 

@@ -338,7 +338,8 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
         return None;
     }
     let number = list.len();
-    if is_list || number > 1 {
+    // A single change looks the same whether the stream has a list for it or not.
+    if number > 1 || is_list && number == 0 {
         call.title.push("call.detail", figures::count_of(number as u64, "edit", "edits"));
     }
     if let Some(all) = sole.and_then(|change| change.get("everywhere")) {

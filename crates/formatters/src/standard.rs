@@ -194,7 +194,7 @@ fn unknown(context: ItemContext<'_>) -> View {
     }
     let kind = context.text("type").filter(|kind| !kind.trim().is_empty());
     if let Some(FactRef::Json(value)) = context.fact("value")
-        && (kind.is_none() || !context.item.text().is_empty())
+        && (context.fact("type").is_none() || !context.item.text().is_empty())
     {
         return notices::object(context, value);
     }

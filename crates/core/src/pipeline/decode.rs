@@ -195,8 +195,14 @@ impl DecodeStage {
         // Decoding a sub-agent's file in the middle of this record must not reuse the same buffer.
         let mut events = mem::take(&mut self.events);
         dialect.decoder.decode(input, &mut events);
-        let row = dialect.row.filter(|_| self.nesting == 0 && !dialect.awaits_outcome);
-        if row.is_some_and(|row| (row.ends_with_outcome)(input.value)) {
+        let row = dialect.row;
+        if self.nesting == 0
+            && !dialect.awaits_outcome
+            && row.map_or_else(
+                || dialect.decoder.ends_with_outcome(),
+                |row| (row.ends_with_outcome)(input.value),
+            )
+        {
             dialect.awaits_outcome = true;
             each(Step::Count(|report| report.awaits_outcome = true));
         }

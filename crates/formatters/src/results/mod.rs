@@ -104,13 +104,10 @@ fn is_without_success(item: &Item) -> bool {
 }
 
 impl ResultContext<'_> {
-    /// Returns the text: in full all of it, otherwise the part for people.
+    /// Returns the text without blank lines at its end: in full all of it, otherwise the part for people.
     pub(super) fn text(&self) -> Text {
-        if self.context.full {
-            self.context.item.clean_text().trimmed_end()
-        } else {
-            self.context.item.words()
-        }
+        let item = self.context.item;
+        if self.context.full { item.clean_text() } else { item.words() }.trimmed_end()
     }
 
     /// Whether a flag of its call is set, which the call's title shows.

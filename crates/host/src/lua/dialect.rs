@@ -43,6 +43,7 @@ pub(super) struct DialectRegistration {
     pub(super) detect: Option<Function>,
     pub(super) parse: Function,
     pub(super) finish: Option<Function>,
+    pub(super) ends_with_outcome: bool,
 }
 
 impl DialectRegistration {
@@ -50,11 +51,20 @@ impl DialectRegistration {
     pub(super) fn read(name: &str, spec: &Table) -> Result<Self, String> {
         super::plugin::check_name(name, "dialect")?;
         let function = |key| function_of(spec, key);
-        super::plugin::check_keys(spec, &["detect", "parse", "finish"])?;
+        super::plugin::check_keys(spec, &["detect", "parse", "finish", "ends_with_outcome"])?;
         let Some(parse) = function("parse")? else {
             return Err("a dialect needs a function parse".to_owned());
         };
-        Ok(Self { name: name.to_owned(), detect: function("detect")?, parse, finish: function("finish")? })
+        let ends_with_outcome = match spec.raw_get("ends_with_outcome") {
+            Ok(Value::Nil) => false,
+            Ok(Value::Boolean(ends)) => ends,
+            Ok(other) => {
+                return Err(format!("ends_with_outcome: expected true or false, not {}", a_type(&other)));
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let (detect, finish) = (function("detect")?, function("finish")?);
+        Ok(Self { name: name.to_owned(), detect, parse, finish, ends_with_outcome })
     }
 }
 
@@ -178,6 +188,10 @@ impl Decoder for ScriptedDialect {
         };
         self.fail(detect, wrong, &format!("detecting {}", self.dialect.name));
         0.0
+    }
+
+    fn ends_with_outcome(&self) -> bool {
+        self.dialect.ends_with_outcome
     }
 
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {

@@ -8,8 +8,8 @@ use std::fmt::Write;
 use mlua::{Table, Value};
 use streamfmt_core::dialect::Input;
 use streamfmt_core::event::{Event, Usage};
-use streamfmt_core::item::facts::FACTS;
-use streamfmt_core::item::{Action, Content, Fact, Id, Item, Kind, Status};
+use streamfmt_core::item::facts::{DOES, FACTS};
+use streamfmt_core::item::{Action, Content, Does, Fact, Id, Item, Kind, Status};
 use streamfmt_core::json::Record;
 use streamfmt_core::session::{Facts, Session};
 use streamfmt_core::text::Text;
@@ -52,6 +52,8 @@ enum FieldPlace {
     Input,
     Time,
     Fact(&'static str),
+    /// A part of what a call does.
+    Does(&'static str),
 }
 
 impl<'a> Maker<'a> {
@@ -137,7 +139,7 @@ impl<'a> Maker<'a> {
 
     fn item(&mut self, kind: Kind, fields: &Table, out: &[Event]) -> Result<Event, ItemFault> {
         let own: &[&str] = match kind {
-            Kind::Call => &["tool", "action", "input"],
+            Kind::Call => &["tool", "action", "input", "does"],
             Kind::Result => &["tool", "action", "call"],
             _ => &[],
         };
@@ -153,6 +155,15 @@ impl<'a> Maker<'a> {
                 parts.push((FieldPlace::Fact(fact(key, [].iter())?), self.part(&value)?));
                 Ok(())
             })?;
+        }
+        let does = if kind == Kind::Call { get(fields, "does")? } else { Value::Nil };
+        match &does {
+            Value::Nil => {}
+            Value::Table(does) => self.each(does, |key, value| {
+                parts.push((FieldPlace::Does(part_of_call(key)?), self.part(&value)?));
+                Ok(())
+            })?,
+            other => return Err(format!("does: expected a table, not {}", item::a_type(other))),
         }
         let id = text(fields, "id")?;
         let (id, call) = match (kind, id) {
@@ -186,7 +197,14 @@ impl<'a> Maker<'a> {
                 },
             ));
         }
+        if !matches!(does, Value::Nil) {
+            // The script says what the call does: nothing is read from the names of its input.
+            item.does = Some(Does::Facts { facts: Box::default(), of: 0 });
+        }
         self.fill(&mut item, parts)?;
+        if let (Some(Does::Facts { of, .. }), Some(input)) = (&mut item.does, item.input) {
+            *of = input;
+        }
         Ok(if truth(fields, "open")? {
             if kind == Kind::Call && item.input().is_some_and(|input| input.entries().next().is_none()) {
                 // `sf.item.append` will add to its input.
@@ -298,6 +316,12 @@ fn put(item: &mut Item, slot: &FieldPlace, node: u32) {
             item.data.retain(|(known, _)| known != name);
             item.data.push(streamfmt_dialects::fact(name, node));
         }
+        FieldPlace::Does(name) => {
+            if let Some(Does::Facts { facts, .. }) = &mut item.does {
+                let fact = (*name, Fact::Node(node));
+                *facts = std::mem::take(facts).into_iter().chain([fact]).collect();
+            }
+        }
     }
 }
 
@@ -306,6 +330,15 @@ fn fact<'a>(name: &str, others: impl Iterator<Item = &'a &'static str>) -> Resul
     facts().find(|known| *known == name).ok_or_else(|| {
         let hint = suggestion(name, others.copied().chain(facts()));
         format!("unknown field or fact \"{name}\" {hint}")
+    })
+}
+
+/// Finds a part of what calls do by its name.
+fn part_of_call(name: &str) -> Result<&'static str, ItemFault> {
+    let names = || DOES.iter().map(|(known, _)| *known);
+    names().find(|known| *known == name).ok_or_else(|| {
+        let hint = suggestion(name, names());
+        format!("does: unknown part \"{name}\" {hint}")
     })
 }
 
