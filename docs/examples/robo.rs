@@ -26,7 +26,7 @@ const TOOLS: &[(&str, Deed, &[NamedPart])] = &[
 
 /// The decoder: its state between lines.
 #[derive(Default)]
-pub struct Robo {
+pub(crate) struct Robo {
     /// The reply that is being written.
     reply: Option<Id>,
     /// The last call: its id and its tool.

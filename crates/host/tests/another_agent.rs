@@ -17,7 +17,7 @@ fn root() -> PathBuf {
 }
 
 fn read(path: &str) -> String {
-    fs::read_to_string(root().join(path)).unwrap()
+    fs::read_to_string(root().join(path)).expect("a file of the repository")
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn the_dialect_gives_the_same_items_in_lua_and_in_rust() {
         let input = read(&format!("tests/golden/robo/{case}/input.ndjson"));
         for writer in ["items", "text"] {
             let builder = || Engine::builder().writer(writer);
-            let script = builder().script("robo.lua", &read("docs/examples/robo.lua"));
+            let script = builder().script("robo.lua", read("docs/examples/robo.lua"));
             let engines = [script, builder().add_dialect("robo", Robo::default)].map(|it| it.build().unwrap());
             let [lua, rust] = engines.map(|engine| {
                 let mut out = String::new();
