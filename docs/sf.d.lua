@@ -545,6 +545,7 @@ function sf.sorted(table) end
 ---@field more_files? number Number of further files that the command changed.
 ---@field name? string Name of the hook, or of the sub-agent whose session it is.
 ---@field new_source? string The new source of a cell.
+---@field no_result? boolean True if the stream never contains the result of the call.
 ---@field note? string A note of the agent's program on the exit code.
 ---@field number? number|string The number of the pull request.
 ---@field of? number Maximum number of attempts.

@@ -566,8 +566,10 @@ fn time_of(value: Value<'_>) -> Option<Timestamp> {
         return text.decode().parse().ok();
     }
     if let Some(number) = value.int() {
+        // A smaller number is no time of a session: it counts something else.
         return match number.unsigned_abs() {
-            0..100_000_000_000 => Timestamp::from_second(number),
+            0..1_000_000_000 => return None,
+            1_000_000_000..100_000_000_000 => Timestamp::from_second(number),
             100_000_000_000..100_000_000_000_000 => Timestamp::from_millisecond(number),
             100_000_000_000_000..100_000_000_000_000_000 => Timestamp::from_microsecond(number),
             _ => Timestamp::from_nanosecond(number.into()),

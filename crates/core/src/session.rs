@@ -502,7 +502,7 @@ impl Session {
         each(self, SessionChange::Complete(&item));
         match (item.kind, &item.call) {
             (Kind::Reply, _) => self.find_records(&item, each),
-            (Kind::Call, _) => self.calls.open(item),
+            (Kind::Call, _) if item.fact("no_result").is_none() => self.calls.open(item),
             (Kind::Result, Some(call)) => self.calls.answer(call),
             _ => {}
         }

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use streamfmt_core::budget::Budget;
-use streamfmt_core::item::{Deed, Id, Item};
+use streamfmt_core::item::{Deed, Fact, Id, Item, Kind};
 use streamfmt_core::recent::Recent;
+
+use crate::item_builder::ItemBuilder;
 
 /// The most calls that are remembered: as many as fit a table of 8,192 slots.
 const MAX_CALLS: usize = 7_168;
@@ -47,6 +49,18 @@ impl Calls {
         matches!(self.get(id), Some(CallState::Awaited(..)))
     }
 
+    /// Returns a result of a call, without content.
+    pub(super) fn result_of<L>(&self, call: &Id, builder: &ItemBuilder<'_, L>) -> Item {
+        let mut item = builder.item(Id::below(call.as_str(), "result"), Kind::Result);
+        match self.get(call) {
+            Some(CallState::Awaited(tool, deed)) => (item.tool, item.deed) = (tool.clone(), *deed),
+            Some(CallState::Answered) => item.data.push(("again", Fact::Bool(true))),
+            None => item.data.push(("orphan", Fact::Bool(true))),
+        }
+        item.call = Some(call.clone());
+        item
+    }
+
     /// Records that the result of a call has come.
     pub(super) fn mark_answered(&mut self, id: &Id) {
         if let Some(call) = self.0.get_mut(id.hash()) {
@@ -58,7 +72,6 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use streamfmt_core::item::Kind;
 
     fn call(id: usize) -> Item {
         Item::new(format!("call-{id}"), Kind::Call, 1)

@@ -1,6 +1,6 @@
 //! Parts of items that all dialects build alike: facts that are JSON values, and the content of results.
 
-use streamfmt_core::item::{Content, Fact, Item};
+use streamfmt_core::item::{Content, Fact, Item, Status};
 use streamfmt_core::json::{self, Value};
 
 /// Returns facts of these names for the values that are present.
@@ -37,6 +37,11 @@ pub(super) fn push_list(item: &mut Item, name: &'static str, facts: Vec<Fact>) {
     if !facts.is_empty() {
         item.data.push((name, Fact::List(facts)));
     }
+}
+
+/// Marks an item as one that reports a failure.
+pub(super) fn fail(item: &mut Item) {
+    (item.error, item.status) = (true, Status::Failed);
 }
 
 /// Marks a notice as minor.

@@ -15,26 +15,6 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         |name| Some(ForeignProgram { name, resembles: Some("claude"), is_readable: name == "qwen" });
     let qwen = || like_claude("qwen");
     let subtype = value.get("subtype").and_then(Value::decode).unwrap_or_default();
-    let is_cursors = || {
-        has("session_id")
-            && match &*kind {
-                "system" => {
-                    &*subtype == "init"
-                        && has("apiKeySource")
-                        && !has("tools")
-                        && !has("uuid")
-                        && !has("claude_code_version")
-                }
-                "thinking" => matches!(&*subtype, "delta" | "completed"),
-                "tool_call" => {
-                    is_object(value.get("tool_call")) || matches!(&*subtype, "started" | "completed")
-                }
-                "interaction_query" => true,
-                "assistant" => has("timestamp_ms") || has("model_call_id"),
-                "result" => has("request_id") && !has("num_turns") && !has("uuid"),
-                _ => false,
-            }
-    };
     let is_droids = || match &*kind {
         "system" => &*subtype == "init" && has("reasoning_effort") && !has("uuid"),
         "tool_call" => has("toolName") && has("parameters"),
@@ -57,11 +37,7 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         "say" | "ask" | "hook_event" | "agent_event" | "run_result" if has("ts") => named("cline"),
         "session" if has("cwd") && (has("version") || has("id") && has("timestamp")) => named("pi"),
         "metadata" if has("protocol_version") => named("kimi"),
-        "" if has("role") && value.get("message").is_some_and(|it| it.get("content").is_some()) => {
-            named("cursor")
-        }
         kind if kind.contains('.') && has("parentId") && is_object(value.get("data")) => named("copilot"),
-        _ if is_cursors() => like_claude("cursor"),
         _ if is_droids() => like_claude("droid"),
         _ if is("jsonrpc", "2.0") => named("acp"),
         _ => None,

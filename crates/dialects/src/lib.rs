@@ -8,6 +8,7 @@ mod arguments;
 mod calls;
 mod claude;
 mod codex;
+mod cursor;
 mod facts;
 mod foreign;
 mod generic;
@@ -18,6 +19,7 @@ mod records;
 mod tool;
 
 use streamfmt_core::dialect::{Dialect, Dialects};
+use streamfmt_core::json::Value;
 
 #[doc(hidden)]
 pub use claude::wrapped::add_facts as add_wrapped_facts;
@@ -34,7 +36,7 @@ const GENERIC: &str = "generic";
 const ROWS: &[Dialect] = &[
     Dialect {
         name: "claude",
-        claim: claude::claim,
+        claim: |value| claude::claim(value) && !resembles_claude(value),
         is_certain: claude::is_certain,
         claim_text: None,
         ends_with_outcome: claude::is_stream,
@@ -61,6 +63,21 @@ const ROWS: &[Dialect] = &[
         histories: Some(codex::HISTORIES),
         launch: Some(codex::LAUNCH),
         cumulative: &["usage"],
+    },
+    Dialect {
+        name: "cursor",
+        claim: cursor::claim,
+        is_certain: |_| true,
+        claim_text: None,
+        ends_with_outcome: cursor::is_stream,
+        decoder: |budget| Box::new(cursor::CursorAgent::new(budget)),
+        tools: &cursor::tools::TOOLS,
+        tool: cursor::tools::find,
+        sentences: || cursor::SENTENCES.to_vec(),
+        side_files: None,
+        histories: None,
+        launch: Some(cursor::LAUNCH),
+        cumulative: &[],
     },
     Dialect {
         name: "aider",
@@ -108,3 +125,8 @@ const ROWS: &[Dialect] = &[
         cumulative: &[],
     },
 ];
+
+/// Whether a value is an event of a program whose lines have the fields of Claude Code's, but other marks.
+fn resembles_claude(value: Value<'_>) -> bool {
+    cursor::claim(value)
+}

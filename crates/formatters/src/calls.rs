@@ -93,9 +93,9 @@ pub(super) fn name(context: ItemContext<'_>) -> Line {
 }
 
 impl CallContext<'_> {
-    /// Whether to show content that the result will show, too: in full, and while the call is being written.
+    /// Whether to show content that the result will show, too: in full, while the call is being written, and if there is no result.
     pub(super) fn shows_content(&self) -> bool {
-        self.context.full || self.growing.is_some()
+        self.context.full || self.growing.is_some() || self.context.is("no_result")
     }
 
     /// Marks the part called `name` as shown, since the result will show it.
@@ -360,7 +360,7 @@ pub(super) fn edit(call: &mut CallContext<'_>) -> Option<()> {
             growing_change(call, *change, growing, &path);
         }
         know_changes(call, sole, changes);
-    } else if call.context.full {
+    } else if call.shows_content() {
         let mut all = FileDiff::default();
         for change in &list {
             // An edit with any other field is laid out like an unknown input.

@@ -173,7 +173,8 @@ impl FileDiff {
         changes.finished()
     }
 
-    /// Reads a requested change: a replacement of one text by another, a patch, or a diff. `None` if it has none of them.
+    /// Reads a requested change: a replacement of one text by another, a patch, or a diff. `None` if it has none of them. If only the
+    /// new text is known, it is shown as added.
     pub(super) fn asked(change: FactRef<'_>, context: Option<usize>) -> Option<Self> {
         if let Some(patch) = change.get("patch") {
             return Self::of_patch(patch);
@@ -182,7 +183,7 @@ impl FileDiff {
             return Self::of_diff(&diff.str()?);
         }
         let [old, new] = ["old", "new"].map(|name| change.get(name).and_then(FactRef::str));
-        Some(Self::between(&old?, &new?, context))
+        Some(Self::between(&old.unwrap_or_default(), &new?, context))
     }
 
     /// Returns all lines of a new file as added.

@@ -429,8 +429,10 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
         "no-outcome" => "the stream ended without a result".to_owned(),
         "retry" => {
             let mut phrase = "trying again".to_owned();
-            if let (Some(attempt), Some(of)) = (text("attempt"), text("of")) {
-                phrase = format!("{phrase} ({} of {})", &*attempt, &*of);
+            match (text("attempt"), text("of")) {
+                (Some(attempt), Some(of)) => phrase = format!("{phrase} ({} of {})", &*attempt, &*of),
+                (Some(attempt), None) => phrase = format!("{phrase} (attempt {})", &*attempt),
+                (None, _) => {}
             }
             if let Some(ms) = context.count("delay_ms") {
                 phrase = format!("{phrase} in {}", &*figures::duration(ms));

@@ -209,6 +209,7 @@ pub static FACTS: &[FactRow] = &[
     row("more_files", Integer, &[Run], "Number of further files that the command changed."),
     row("name", Text, &[Event("hook"), Event("attachment"), Event("session")], "Name of the hook, or of the sub-agent whose session it is."),
     row("new_source", Text, &[Change], "The new source of a cell."),
+    row("no_result", Truth, &[Calls], "True if the stream never contains the result of the call."),
     row("note", Text, &[Run], "A note of the agent's program on the exit code."),
     row("number", IntegerOrText, &[Event("pull-request")], "The number of the pull request."),
     own("odd", Object(&[]), &[], "Name → value: values with one of these names but a different type."),

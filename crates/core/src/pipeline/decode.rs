@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use crate::dialect::{Dialects, Input, TextLine};
+use crate::dialect::{Dialects, ForeignProgram, Input, TextLine};
 use crate::event::Event;
 use crate::frame::{Framer, Frames};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
@@ -206,18 +206,19 @@ impl DecodeStage {
             dialect.awaits_outcome = true;
             each(Step::Count(|report| report.awaits_outcome = true));
         }
+        let (dialects, name) = (self.detection.dialects, row.map(|row| row.name));
+        let is_unknown = matches!(events.first(), Some(Event::Unknown(_)));
         // Counting ends a record, so this comes before it begins.
-        if matches!(events.first(), Some(Event::Unknown(_))) {
+        if is_unknown {
             each(Step::Count(|report| report.unknown_events += 1));
-            if let Some(program) = (self.detection.dialects.recognise)(input.value) {
+        }
+        if is_unknown || name == Some(dialects.fallback) {
+            let other = dialects.claiming(input.value).filter(|other| name != Some(other.name));
+            let program =
+                other.map(|other| ForeignProgram { name: other.name, resembles: None, is_readable: false });
+            if let Some(program) = program.or_else(|| (dialects.recognise)(input.value)) {
                 each(Step::Foreign(program));
             }
-        }
-        // The program is named even if its objects are laid out without knowing it.
-        if row.is_some_and(|row| row.name == self.detection.dialects.fallback)
-            && let Some(program) = (self.detection.dialects.recognise)(input.value)
-        {
-            each(Step::Foreign(program));
         }
         each(Step::Record(input.line, input.record.clone(), input.value.node()));
         for event in events.drain(..) {

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use crate::calls::{CallState, Calls};
+use crate::calls::Calls;
 use crate::facts::{decoded_size, filled, nodes, result_content, string, strings};
-use streamfmt_core::item::{Content, Deed, Fact, FactRef, Id, Item, Kind, Status};
+use streamfmt_core::item::{Content, Deed, Fact, FactRef, Id, Item};
 use streamfmt_core::json::{self, Record, Value};
 use streamfmt_core::text::Text;
+
+pub(super) use crate::facts::fail;
 
 use super::call::{CallSource, file_changes};
 use super::wrapped::{self, is_command};
@@ -14,15 +16,7 @@ use super::{ItemBuilder, tools};
 
 /// Returns a result of a call, without content.
 pub(super) fn of_call(call: &Id, calls: &Calls, builder: &ItemBuilder<'_>) -> Item {
-    let mut item = builder.item(Id::below(call.as_str(), "result"), Kind::Result);
-    match calls.get(call) {
-        Some(CallState::Awaited(tool, deed)) => {
-            (item.tool, item.deed) = (tool.clone(), *deed);
-        }
-        Some(CallState::Answered) => item.data.push(("again", Fact::Bool(true))),
-        None => item.data.push(("orphan", Fact::Bool(true))),
-    }
-    item.call = Some(call.clone());
+    let mut item = calls.result_of(call, builder);
     item.words = Some(trimmed);
     item
 }
@@ -162,11 +156,6 @@ pub(super) fn has_text(result: &Item) -> bool {
 /// Returns the text without blanks and line feeds at its end.
 fn trimmed(_: &Item, text: Text) -> Text {
     text.trimmed_end()
-}
-
-/// Marks a result as failed.
-pub(super) fn fail(result: &mut Item) {
-    (result.error, result.status) = (true, Status::Failed);
 }
 
 /// Adds the duration of a call.
