@@ -28,9 +28,6 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         "system" if has("qwen_code_version") || has("systemPayload") => qwen(),
         "user" | "assistant" if has_parts() => qwen(),
         "tool_result" if has("toolCallResult") => qwen(),
-        "step_start" | "step_finish" | "tool_use" | "text" | "reasoning" | "error" if has("sessionID") => {
-            named("opencode")
-        }
         "init" if has("session_id") && has("model") => named("gemini"),
         "message" if has("role") && has("content") && has("timestamp") => named("gemini"),
         "" if has("sessionId") && has("projectHash") => named("gemini"),

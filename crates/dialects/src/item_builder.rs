@@ -51,7 +51,11 @@ impl<'a, L> ItemBuilder<'a, L> {
     pub(super) fn unnamed(&mut self) -> Id {
         self.unnamed += 1;
         let (parent, slash) = self.input.parent.map_or(("", ""), |parent| (parent.as_str(), "/"));
-        let id = [parent, slash, "line-", &self.input.line.to_string()].concat();
+        let mut id = [parent, slash, "line-", &self.input.line.to_string()].concat();
+        if let node @ 2.. = self.input.value.node() {
+            // An array of events is on the line, and this isn't the first.
+            id.extend(["/n", &node.to_string()]);
+        }
         match self.unnamed {
             1 => id.into(),
             count => Id::below(&id, &count.to_string()),

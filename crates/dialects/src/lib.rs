@@ -14,8 +14,10 @@ mod foreign;
 mod generic;
 mod item_builder;
 mod items;
+mod opencode;
 mod patch;
 mod records;
+mod step_totals;
 mod tool;
 
 use streamfmt_core::dialect::{Dialect, Dialects};
@@ -63,6 +65,21 @@ const ROWS: &[Dialect] = &[
         histories: Some(codex::HISTORIES),
         launch: Some(codex::LAUNCH),
         cumulative: &["usage"],
+    },
+    Dialect {
+        name: "opencode",
+        claim: opencode::claim,
+        is_certain: |_| true,
+        claim_text: None,
+        ends_with_outcome: opencode::is_stream,
+        decoder: |budget| Box::new(opencode::Opencode::new(budget)),
+        tools: &opencode::tools::TOOLS,
+        tool: opencode::tools::find,
+        sentences: opencode::wrapped::sentences,
+        side_files: None,
+        histories: None,
+        launch: Some(opencode::LAUNCH),
+        cumulative: &[],
     },
     Dialect {
         name: "cursor",

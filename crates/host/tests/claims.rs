@@ -7,22 +7,19 @@ use std::path::{Path, PathBuf};
 
 use streamfmt::Engine;
 use streamfmt::core::pipeline::{Pipeline, Report};
+use streamfmt::dialect::DIALECTS;
 
 /// Recordings of all agents, a folder each. A checkout may have them beside it.
 const RECORDINGS: &str = "../../../shared/corpus";
 
-/// Agents that have a dialect.
-const KNOWN: [&str; 3] = ["claude", "codex", "cursor"];
-
-/// First lines of agents that have no dialect, by what they are recognized as.
-const FOREIGN: [(&str, &str); 12] = [
+/// First lines of agents, by their names.
+const FIRST_LINES: &[(&str, &str)] = &[
     (
         "copilot",
         r#"{"type":"assistant.message","data":{"content":"hi"},"id":"1","parentId":null,"timestamp":"t"}"#,
     ),
     ("gemini", r#"{"type":"init","timestamp":"t","session_id":"s","model":"m"}"#),
     ("gemini", r#"{"sessionId":"s","projectHash":"h","startTime":"t","messages":[]}"#),
-    ("opencode", r#"{"type":"step_start","timestamp":1,"sessionID":"s","part":{}}"#),
     ("cline", r#"{"type":"agent_event","ts":1,"event":{}}"#),
     ("pi", r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#),
     ("pi", r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w","provider":"p","modelId":"m"}"#),
@@ -51,20 +48,34 @@ fn report(bytes: &[u8]) -> Report {
     pipeline.report().clone()
 }
 
+/// The dialect of the agent of this name, if it has one.
+fn dialect_of(agent: &str) -> Option<&'static str> {
+    // The recordings of one protocol are in a folder for each agent behind it.
+    let agent = if agent.starts_with("acp-") { "acp" } else { agent };
+    DIALECTS.find(agent).map(|row| row.name)
+}
+
 #[test]
-fn agents_without_a_dialect_are_claimed_by_none() {
-    for (name, line) in FOREIGN {
+fn first_lines_are_claimed_by_the_dialect_of_their_agent_or_by_none() {
+    for (name, line) in FIRST_LINES {
         // Some agents end with a `result`, and some speak almost like a known one.
         let input = format!(
             "{line}\n{{\"type\":\"result\",\"sessionId\":\"s\",\"exitCode\":1}}\n{}\n",
-            if matches!(name, "qwen" | "droid") {
+            if matches!(*name, "qwen" | "droid") {
                 r#"{"type":"assistant","message":{"content":[]},"session_id":"s"}"#
             } else {
                 ""
             }
         );
         let report = report(input.as_bytes());
-        assert_eq!((report.events, report.foreign.map(|program| program.name)), (0, Some(name)), "{line}");
+        let claimed = report.dialect.as_deref();
+        match dialect_of(name) {
+            Some(dialect) => assert_eq!(claimed, Some(dialect), "{line}"),
+            None => {
+                assert_eq!(claimed, Some(DIALECTS.fallback), "{line}");
+                assert_eq!(report.foreign.map(|program| program.name), Some(*name), "{line}");
+            }
+        }
     }
 }
 
@@ -73,9 +84,10 @@ const MESSAGE: &str = r#"{"type":"user","message":{"role":"user","content":"hi"}
 
 #[test]
 fn a_line_that_several_programs_write_claims_nothing_alone() {
-    for (name, line) in FOREIGN.iter().filter(|(name, _)| *name == "droid") {
+    for (name, line) in FIRST_LINES.iter().filter(|(name, _)| *name == "droid") {
         let report = report(format!("{MESSAGE}\n{line}\n{MESSAGE}\n").as_bytes());
-        assert_eq!((report.events, report.foreign.map(|program| program.name)), (0, Some(*name)), "{line}");
+        assert_eq!(report.dialect.as_deref(), Some(DIALECTS.fallback), "{line}");
+        assert_eq!(report.foreign.map(|program| program.name), Some(*name), "{line}");
     }
     // Claude Code's own line follows, or nothing else.
     for rest in ["", r#"{"type":"assistant","message":{"id":"m","content":[]},"session_id":"s"}"#] {
@@ -100,7 +112,7 @@ fn events_that_a_configured_dialect_does_not_know_are_counted() {
 fn cases_and_samples_are_claimed_by_the_dialect_of_their_agent_alone() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
     let mut files: Vec<(&str, PathBuf)> = Vec::new();
-    for agent in KNOWN {
+    for agent in DIALECTS.rows.iter().map(|row| row.name) {
         let mut open = vec![tests.join("golden").join(agent)];
         while let Some(folder) = open.pop() {
             files.extend(Some((agent, folder.join("input.ndjson"))).filter(|(_, file)| file.exists()));
@@ -119,12 +131,12 @@ fn cases_and_samples_are_claimed_by_the_dialect_of_their_agent_alone() {
 fn recordings_are_claimed_by_the_dialect_of_their_agent_alone() {
     for agent in folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join(RECORDINGS)) {
         let name = agent.file_name().unwrap().to_str().unwrap().to_owned();
-        let known = KNOWN.iter().find(|known| **known == name).copied();
+        let known = dialect_of(&name);
         let scenarios = folders(&agent).into_iter().flat_map(|version| folders(&version));
         for file in scenarios.flat_map(|scenario| lines(&scenario)) {
             let report = report(&fs::read(&file).unwrap());
             // Some runs wrote nothing.
-            let expected = known.filter(|_| report.lines > report.blank_lines);
+            let expected = known.or(Some(DIALECTS.fallback)).filter(|_| report.lines > report.blank_lines);
             assert_eq!(report.dialect.as_deref(), expected, "{}", file.display());
         }
     }

@@ -41,6 +41,19 @@ fn a_field_of_a_wrong_type_costs_no_other_text_of_codex() {
     });
 }
 
+#[test]
+fn a_field_of_a_wrong_type_costs_no_other_text_of_opencode() {
+    let shape = |event: &Value| {
+        let [part, properties] = [&event["part"], &event["properties"]];
+        let parts = [&event["type"], &part["type"], &part["tool"], &properties["part"]["type"]];
+        format!("{parts:?}")
+    };
+    try_fields(&golden_events("opencode", shape), |text| {
+        let part = serde_json::json!({ "id": text, "messageID": "m", "type": "text", "text": text });
+        format!("{}\n", serde_json::json!({ "type": "text", "sessionID": "ses_1", "part": part }))
+    });
+}
+
 /// Tries every field of these events between two replies, which `reply` makes of their texts.
 fn try_fields(events: &[Value], reply: fn(&str) -> String) {
     let (text, items, ansi) =
@@ -185,25 +198,32 @@ fn events() -> Vec<Value> {
     events
 }
 
-/// The events of the golden cases of Codex, but for those of the same shape as one before.
+/// The events of the golden cases of Codex.
 fn codex_events() -> Vec<Value> {
-    let suite = Suite::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/codex"));
+    golden_events("codex", |event| {
+        let shape = [
+            &event["type"],
+            &event["item"]["type"],
+            &event["msg"]["type"],
+            &event["payload"]["type"],
+            &event["payload"]["item"]["type"],
+            &event["payload"]["name"],
+            &event["payload"]["role"],
+        ];
+        format!("{shape:?}")
+    })
+}
+
+/// The events of the golden cases of an agent, but for those of the same shape as one before.
+fn golden_events(agent: &str, shape: fn(&Value) -> String) -> Vec<Value> {
+    let suite = Suite::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(agent));
     let inputs = suite.cells.iter().filter(|cell| cell.is_first).map(|cell| cell.case.input.bytes());
     let mut shapes = BTreeSet::new();
     let mut events = Vec::new();
     for input in inputs {
         let lines = input.split(|&byte| byte == b'\n');
         for event in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
-            let shape = [
-                &event["type"],
-                &event["item"]["type"],
-                &event["msg"]["type"],
-                &event["payload"]["type"],
-                &event["payload"]["item"]["type"],
-                &event["payload"]["name"],
-                &event["payload"]["role"],
-            ];
-            if event.is_object() && shapes.insert(format!("{shape:?}")) {
+            if event.is_object() && shapes.insert(shape(&event)) {
                 events.push(event);
             }
         }
