@@ -12,12 +12,14 @@ mod cursor;
 mod facts;
 mod foreign;
 mod generic;
+mod gemini;
 mod item_builder;
 mod items;
 mod opencode;
 mod patch;
 mod records;
 mod step_totals;
+mod shell_report;
 mod tool;
 
 use streamfmt_core::dialect::{Dialect, Dialects};
@@ -94,6 +96,21 @@ const ROWS: &[Dialect] = &[
         side_files: None,
         histories: None,
         launch: Some(cursor::LAUNCH),
+        cumulative: &[],
+    },
+    Dialect {
+        name: "gemini",
+        claim: gemini::claim,
+        is_certain: |_| true,
+        claim_text: None,
+        ends_with_outcome: gemini::is_stream,
+        decoder: |budget| Box::new(gemini::Gemini::new(budget)),
+        tools: &gemini::tools::TOOLS,
+        tool: gemini::tools::find,
+        sentences: || gemini::SENTENCES.to_vec(),
+        side_files: None,
+        histories: None,
+        launch: Some(gemini::LAUNCH),
         cumulative: &[],
     },
     Dialect {

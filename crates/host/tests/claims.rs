@@ -20,6 +20,7 @@ const FIRST_LINES: &[(&str, &str)] = &[
     ),
     ("gemini", r#"{"type":"init","timestamp":"t","session_id":"s","model":"m"}"#),
     ("gemini", r#"{"sessionId":"s","projectHash":"h","startTime":"t","messages":[]}"#),
+    ("opencode", r#"{"type":"step_start","timestamp":1,"sessionID":"s","part":{}}"#),
     ("cline", r#"{"type":"agent_event","ts":1,"event":{}}"#),
     ("pi", r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#),
     ("pi", r#"{"type":"session","id":"s","timestamp":"t","cwd":"/w","provider":"p","modelId":"m"}"#),

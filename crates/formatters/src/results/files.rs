@@ -386,7 +386,10 @@ pub(crate) fn list(answer: &mut ResultContext<'_>) -> Option<View> {
 /// Formats the lines of a text. A single line of at most `longest` bytes goes in the title.
 fn lines_found(answer: &mut ResultContext<'_>, text: Text, longest: usize) -> Option<View> {
     if text.is_empty() {
-        answer.note(Text::own("nothing"));
+        // A success without a text may have found anything.
+        if !answer.context.is("success") {
+            answer.note(Text::own("nothing"));
+        }
     } else if text.len() <= longest && !text.contains('\n') {
         answer.note(text);
     } else {
