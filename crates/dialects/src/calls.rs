@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use streamfmt_core::budget::Budget;
-use streamfmt_core::item::{Deed, Fact, Id, Item, Kind};
+use streamfmt_core::item::{Deed, Fact, FactRef, Id, Item, Kind};
 use streamfmt_core::recent::Recent;
 
 use crate::item_builder::ItemBuilder;
@@ -67,6 +67,18 @@ impl Calls {
             *call = CallState::Answered;
         }
     }
+}
+
+/// Returns the to-do list that a call writes, if any.
+pub(super) fn points(call: &Item) -> Option<Fact> {
+    let does = call.does();
+    let points = does.get("todos").filter(|_| call.deed == Some(Deed::Todos))?;
+    let point = |point: FactRef<'_>| {
+        let part = |name: &'static str| Some((name, Fact::Text(point.get(name)?.str()?.into_owned())));
+        Fact::Map(["content", "status"].into_iter().filter_map(part).collect())
+    };
+    let points: Vec<_> = points.list().into_iter().map(point).collect();
+    (!points.is_empty()).then_some(Fact::List(points))
 }
 
 #[cfg(test)]

@@ -31,7 +31,6 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         "say" | "ask" | "hook_event" | "agent_event" | "run_result" if has("ts") => named("cline"),
         "session" if has("cwd") && (has("version") || has("id") && has("timestamp")) => named("pi"),
         "metadata" if has("protocol_version") => named("kimi"),
-        kind if kind.contains('.') && has("parentId") && is_object(value.get("data")) => named("copilot"),
         _ if is_droids() => like_claude("droid"),
         _ if is("jsonrpc", "2.0") => named("acp"),
         _ => None,

@@ -9,6 +9,7 @@ mod calls;
 mod claude;
 mod codex;
 mod cursor;
+mod copilot;
 mod facts;
 mod foreign;
 mod generic;
@@ -67,6 +68,22 @@ const ROWS: &[Dialect] = &[
         histories: Some(codex::HISTORIES),
         launch: Some(codex::LAUNCH),
         cumulative: &["usage"],
+    },
+    Dialect {
+        name: "copilot",
+        claim: copilot::claim,
+        is_certain: |_| true,
+        claim_text: None,
+        ends_with_outcome: copilot::is_stream,
+        decoder: |budget| Box::new(copilot::Copilot::new(budget)),
+        tools: &copilot::tools::TOOLS,
+        tool: copilot::tools::find,
+        sentences: copilot::wrapped::sentences,
+        side_files: None,
+        histories: Some(copilot::HISTORIES),
+        launch: Some(copilot::LAUNCH),
+        cumulative: &["api_ms"],
+        cumulative: &[],
     },
     Dialect {
         name: "opencode",

@@ -3,7 +3,7 @@
 use crate::facts::{filled, nodes, push_list};
 use crate::tool::add_server;
 use crate::{patch, set_action, set_tool};
-use streamfmt_core::item::{Action, Deed, Does, Fact, FactRef, Id, Item, Kind, NamedPart};
+use streamfmt_core::item::{Action, Deed, Does, Fact, Id, Item, Kind, NamedPart};
 use streamfmt_core::json::{self, Value};
 
 use super::{ItemBuilder, command, tools};
@@ -210,15 +210,3 @@ pub(super) fn file_changes(changes: Value<'_>) -> Fact {
 
 /// The fields of a changed file in a stream.
 const FILE: &[NamedPart] = &[NamedPart::key("path", "path"), NamedPart::key("kind", "kind")];
-
-/// Returns the to-do list that a call writes, if any.
-pub(super) fn points(call: &Item) -> Option<Fact> {
-    let does = call.does();
-    let points = does.get("todos").filter(|_| call.deed == Some(Deed::Todos))?;
-    let point = |point: FactRef<'_>| {
-        let part = |name: &'static str| Some((name, Fact::Text(point.get(name)?.str()?.into_owned())));
-        Fact::Map(["content", "status"].into_iter().filter_map(part).collect())
-    };
-    let points: Vec<_> = points.list().into_iter().map(point).collect();
-    (!points.is_empty()).then_some(Fact::List(points))
-}

@@ -14,6 +14,7 @@ mod messages;
 mod origin;
 mod shown;
 
+use crate::calls::points;
 use crate::facts::{filled, minor, nodes, result_content, string};
 use streamfmt_core::budget::Budget;
 use streamfmt_core::event::Event;
@@ -388,7 +389,7 @@ impl Codex {
         if call.tool.as_deref() == Some(tools::SCRIPT) {
             push_bounded(&mut self.rollout.scripts, call.id.clone());
         }
-        let plan = call::points(&call).map(|points| {
+        let plan = points(&call).map(|points| {
             let mut plan = builder.item(Id::below(call.id.as_str(), "plan"), Kind::Plan);
             plan.parent.clone_from(&call.parent);
             plan.data.push(("todos", points));

@@ -1,0 +1,24 @@
+//! The sentences that Copilot writes around the output of commands.
+
+use streamfmt_core::item::{Deed, Item};
+use streamfmt_core::text::Text;
+
+/// The beginning of the line after a command's output: `<shellId: 0 completed with exit code 7>`.
+const SHELL: &str = "<shellId: ";
+
+/// Returns the sentences.
+pub(crate) fn sentences() -> Vec<&'static str> {
+    vec![SHELL]
+}
+
+/// Returns the text of a result without the line that repeats the exit code of a command.
+pub(super) fn words(item: &Item, text: Text) -> Text {
+    let text = text.trimmed_end();
+    let is_command = matches!(item.deed, Some(Deed::Run | Deed::Job | Deed::EndJob));
+    let end = text.as_str().rfind('\n').map_or(0, |at| at + 1);
+    let last = &text.as_str()[end..];
+    if !is_command || !last.starts_with(SHELL) || !last.ends_with('>') {
+        return text;
+    }
+    text.slice(0, end).trimmed_end()
+}
