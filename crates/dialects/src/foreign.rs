@@ -5,8 +5,6 @@ use streamfmt_core::json::{Value, ValueKind};
 
 /// Returns the program that wrote the value, if its fields identify one.
 pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
-    let is =
-        |key: &str, text: &str| value.get(key).and_then(Value::str).is_some_and(|string| string.is(text));
     let has = |key: &str| value.get(key).is_some();
     let kind = value.get("type").and_then(Value::decode).unwrap_or_default();
     let named = |name| Some(ForeignProgram { name, resembles: None, is_readable: false });
@@ -32,7 +30,6 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         "session" if has("cwd") && (has("version") || has("id") && has("timestamp")) => named("pi"),
         "metadata" if has("protocol_version") => named("kimi"),
         _ if is_droids() => like_claude("droid"),
-        _ if is("jsonrpc", "2.0") => named("acp"),
         _ => None,
     }
 }

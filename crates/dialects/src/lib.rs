@@ -3,24 +3,25 @@
 //! A dialect is a row of [`DIALECTS`] and a folder. [`streamfmt_core::dialect`] defines dialects and the fields of a row. No dialect
 //! knows how anything is shown.
 
+mod acp;
 mod aider;
 mod arguments;
 mod calls;
 mod claude;
 mod codex;
-mod cursor;
 mod copilot;
+mod cursor;
 mod facts;
 mod foreign;
-mod generic;
 mod gemini;
+mod generic;
 mod item_builder;
 mod items;
 mod opencode;
 mod patch;
 mod records;
-mod step_totals;
 mod shell_report;
+mod step_totals;
 mod tool;
 
 use streamfmt_core::dialect::{Dialect, Dialects};
@@ -83,7 +84,6 @@ const ROWS: &[Dialect] = &[
         histories: Some(copilot::HISTORIES),
         launch: Some(copilot::LAUNCH),
         cumulative: &["api_ms"],
-        cumulative: &[],
     },
     Dialect {
         name: "opencode",
@@ -159,6 +159,21 @@ const ROWS: &[Dialect] = &[
         histories: None,
         launch: None,
         cumulative: &[],
+    },
+    Dialect {
+        name: "acp",
+        claim: acp::claim,
+        is_certain: |_| true,
+        claim_text: None,
+        ends_with_outcome: acp::is_stream,
+        decoder: |budget| Box::new(acp::Acp::new(budget)),
+        tools: &[],
+        tool: |_| None,
+        sentences: acp::wrapped::sentences,
+        side_files: None,
+        histories: None,
+        launch: None,
+        cumulative: &["cost_usd"],
     },
     Dialect {
         name: "records",

@@ -45,7 +45,8 @@ fn the_dialect_gives_the_same_items_in_lua_and_in_rust() {
         for writer in ["items", "text"] {
             let builder = || Engine::builder().writer(writer);
             let script = builder().script("robo.lua", read("docs/examples/robo.lua"));
-            let engines = [script, builder().add_dialect("robo", Robo::default)].map(|it| it.build().unwrap());
+            let engines =
+                [script, builder().add_dialect("robo", Robo::default)].map(|it| it.build().unwrap());
             let [lua, rust] = engines.map(|engine| {
                 let mut out = String::new();
                 let mut pipeline = Pipeline::new(engine.setup());

@@ -29,7 +29,6 @@ const FIRST_LINES: &[(&str, &str)] = &[
         "droid",
         r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"s","tools":[],"model":"m","reasoning_effort":"low"}"#,
     ),
-    ("acp", r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
     (
         "qwen",
         r#"{"type":"system","subtype":"init","session_id":"s","uuid":"u","qwen_code_version":"0.24.4"}"#,
