@@ -58,7 +58,7 @@ const ROWS: &[Dialect] = &[
     Dialect {
         name: "codex",
         claim: codex::claim,
-        is_certain: |_| true,
+        is_certain: codex::is_certain,
         claim_text: None,
         ends_with_outcome: codex::is_stream,
         decoder: |budget| Box::new(codex::Codex::new(budget)),

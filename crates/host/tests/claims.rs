@@ -89,6 +89,17 @@ fn a_line_that_several_programs_write_claims_nothing_alone() {
         assert_eq!(report.dialect.as_deref(), Some(DIALECTS.fallback), "{line}");
         assert_eq!(report.foreign.map(|program| program.name), Some(*name), "{line}");
     }
+    // Several programs report the start of a turn so.
+    let report_of = |line: &str| report(format!("{{\"type\":\"turn.started\"}}\n{line}\n").as_bytes());
+    for (name, line) in FOREIGN.iter().filter(|(name, _)| *name == "opencode") {
+        let report = report_of(line);
+        assert_eq!((report.events, report.foreign.map(|program| program.name)), (0, Some(*name)), "{line}");
+    }
+    let assistant = r#"{"type":"assistant","message":{"id":"m","content":[]},"session_id":"s"}"#;
+    let item = r#"{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hi"}}"#;
+    for (line, dialect) in [(assistant, "claude"), (item, "codex"), ("", "codex")] {
+        assert_eq!(report_of(line).dialect.as_deref(), Some(dialect), "{line}");
+    }
     // Claude Code's own line follows, or nothing else.
     for rest in ["", r#"{"type":"assistant","message":{"id":"m","content":[]},"session_id":"s"}"#] {
         let report = report(format!("{MESSAGE}\n{rest}\n").as_bytes());

@@ -64,6 +64,14 @@ pub(super) fn claim(value: Value<'_>) -> bool {
     }
 }
 
+/// Whether an event has marks of Codex. The start of a turn may have only a type, which other programs use, too.
+pub(super) fn is_certain(value: Value<'_>) -> bool {
+    if value.kind() == json::ValueKind::Array {
+        return value.items().next().is_some_and(is_certain);
+    }
+    !value.get("type").and_then(Value::str).is_some_and(|kind| kind.is("turn.started"))
+}
+
 /// Whether a value is a line of a stream that ends with an outcome. Lines of histories, which have a `payload`, aren't; nor are those of
 /// old streams, which have a `msg` instead of a `type`: no line ends such a stream.
 pub(super) fn is_stream(value: Value<'_>) -> bool {
