@@ -569,6 +569,7 @@ function sf.sorted(table) end
 ---@field redacted? boolean True if its text is withheld.
 ---@field removed? number Number of removed lines, if the change is known line by line.
 ---@field repeated? boolean True if the text is the same as that of the last reply, or as the structured answer.
+---@field repeats? string The session to which it belongs: this one only repeats it, as the beginning of a fork does.
 ---@field repo? string The repository of the pull request.
 ---@field resets_at? number The time when the limit is reset, in seconds since 1970.
 ---@field say? string Deprecated: the same as `words`.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 use streamfmt::Folders;
-use streamfmt::dialect::DIALECTS;
+use streamfmt::dialect::{DIALECTS, Histories};
 use streamfmt::follow::{SessionFolder, WorkFilter};
+use streamfmt::origins::SessionsBelow;
 
 /// The folder of the program in each of the system's folders.
 const NAME: &str = "streamfmt";
@@ -39,18 +40,28 @@ pub(crate) fn data_folder() -> PathBuf {
 pub(crate) fn session_folders() -> Vec<SessionFolder> {
     let Ok(work) = env::current_dir() else { return Vec::new() };
     let work = work.to_string_lossy().into_owned();
+    let folder = |(histories, folder): (&Histories, PathBuf)| SessionFolder {
+        path: folder.join((histories.folder)(&work)),
+        depth: histories.depth,
+        work: histories.work.map(|read| WorkFilter { work: work.clone(), read }),
+    };
+    agents_folders().map(folder).collect()
+}
+
+/// The folders in which agents keep the sessions of all working directories together, each with the number of levels of folders in it.
+pub(crate) fn all_session_folders() -> Vec<SessionsBelow> {
+    let folders = agents_folders().filter(|(histories, _)| histories.work.is_some());
+    folders.map(|(histories, folder)| (folder.join((histories.folder)("")), histories.depth)).collect()
+}
+
+/// The folders of the agents whose histories are known.
+fn agents_folders() -> impl Iterator<Item = (&'static Histories, PathBuf)> {
     let home = etcetera::home_dir().ok();
     let histories = DIALECTS.rows.iter().filter_map(|dialect| dialect.histories.as_ref());
-    let folders = histories.filter_map(|histories| {
+    histories.filter_map(move |histories| {
         let set = env::var_os(histories.variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let folder = set.or_else(|| Some(home.as_ref()?.join(histories.home)))?;
-        Some(SessionFolder {
-            path: folder.join((histories.folder)(&work)),
-            depth: histories.depth,
-            work: histories.work.map(|read| WorkFilter { work: work.clone(), read }),
-        })
-    });
-    folders.collect()
+        Some((histories, set.or_else(|| Some(home.as_ref()?.join(histories.home)))?))
+    })
 }
 
 fn system() -> Option<PathBuf> {

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::profile::Ci;
 use streamfmt::writer::ci::parted;
-use streamfmt::{Engine, format_ahead, subagents};
+use streamfmt::{Engine, format_ahead, origins, subagents};
+use streamfmt_server::store::Store;
 #[cfg(unix)]
 use streamfmt_server::store::{FiguresCollector, SessionFigures};
 
@@ -22,6 +23,7 @@ use crate::also::{AlsoOutput, SummaryText};
 use crate::args::Args;
 use crate::assets::Assets;
 use crate::exit_code::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE};
+use crate::folders::{all_session_folders, data_folder};
 use crate::input::{InputSource, OpenInput};
 use crate::live::LiveTerminal;
 use crate::message::{self, one_line, print, print_below, reason};
@@ -155,6 +157,10 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         setup.subagents = input.path().map(|path| match source.follower() {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
             None => subagents(path.to_owned(), self.args.files.clone()),
+        });
+        setup.origins = input.path().map(|path| {
+            let known = |session: &str| Store::histories_of(&data_folder(), session);
+            origins(path.to_owned(), all_session_folders(), Box::new(known))
         });
         // The output keeps a failure, which is reported at the end.
         let _ = self.write_heading(input);

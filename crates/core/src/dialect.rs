@@ -131,6 +131,23 @@ pub struct ForeignProgram {
     pub is_readable: bool,
 }
 
+/// The first line of a session's file.
+pub struct SessionStart {
+    /// The session's id.
+    pub id: String,
+    /// The session whose lines the file repeats after this line, if it names one.
+    pub repeats: Option<String>,
+}
+
+/// What a line of a session's file has in common with its copy in the file of a session that repeats it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineKey {
+    /// The hash of the line's content, without what a copy changes, such as its time.
+    pub hash: u64,
+    /// Whether it is the user's prompt.
+    pub is_prompt: bool,
+}
+
 /// A tool of a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool {
@@ -161,6 +178,8 @@ pub struct Input<'a> {
     pub line: u64,
     /// The call that the whole input is inside of, if it is the file of a sub-agent.
     pub parent: Option<&'a Id>,
+    /// The session whose line this one repeats, if it is known. On the first line of a file: the session whose lines follow.
+    pub origin: Option<&'a str>,
     /// Whether an output may show items of minor importance: thoughts, and minor notices. If none does, they may be emitted as
     /// [`Event::Hidden`], without facts.
     pub shows_minor: bool,
@@ -200,6 +219,18 @@ pub trait Decoder: Send {
     /// For a dialect plugin: whether its inputs end with an outcome, so that one without it is incomplete.
     fn ends_with_outcome(&self) -> bool {
         false
+    }
+
+    /// Parses the first line of a session's file. `None` if it is another line, or if no file of this dialect repeats another one.
+    fn session_start(&self, value: Value<'_>) -> Option<SessionStart> {
+        let _ = value;
+        None
+    }
+
+    /// Returns the key of a line of a session's file. `None` if files of this dialect don't repeat others.
+    fn line_key(&self, value: Value<'_>) -> Option<LineKey> {
+        let _ = value;
+        None
     }
 
     /// Decodes `input` and adds its events to `out`. Any value is valid: one that isn't understood becomes an unknown item.

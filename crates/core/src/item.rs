@@ -541,8 +541,13 @@ impl Item {
     }
 
     /// Whether its fact `event` has this name.
-    pub(crate) fn is_event(&self, name: &str) -> bool {
+    pub fn is_event(&self, name: &str) -> bool {
         self.fact("event").and_then(FactRef::str).as_deref() == Some(name)
+    }
+
+    /// Whether it belongs to another session, which this one only repeats.
+    pub fn is_repeated(&self) -> bool {
+        self.fact("repeats").is_some()
     }
 
     /// When it happened, if the stream contains that in a form that can be parsed.

@@ -21,6 +21,7 @@ mod head;
 mod heading;
 mod open;
 mod pace;
+mod repeats;
 mod result_of_call;
 mod session;
 mod start;
@@ -45,7 +46,7 @@ use crate::writer::Writer;
 
 pub use crate::outline::{EntryChange, Update};
 pub use crate::report::Report;
-pub use decode::{DecodeStage, Pieces, Subagents};
+pub use decode::{DecodeStage, Origins, Pieces, Subagents};
 pub use growing::GROWING_TEXT;
 pub use open::{OpenAgent, OpenNodes};
 pub use pace::LivePace;
@@ -146,6 +147,8 @@ pub struct Setup {
     pub shows_open: bool,
     /// Finds the files of a history's sub-agents.
     pub subagents: Option<Subagents>,
+    /// Finds the file of a session that the input repeats.
+    pub origins: Option<Origins>,
     /// May replace the profile and the output, depending on the beginning of the stream.
     pub settle: Option<Settle>,
     /// Whether the head of the document is kept for [`Pipeline::head`]: the owner of the main output holds its text back and puts the

@@ -452,6 +452,10 @@ impl Session {
                 self.was_interrupted = false;
                 self.note_reply(parent, text_hash);
             }
+            Kind::Notice if item.is_event("origin-end") => {
+                // All that has come was another session.
+                (self.counts, self.was_interrupted) = (RunCounts::default(), false);
+            }
             Kind::Notice if item.error => self.note_reply(parent, text_hash),
             Kind::Notice if is_shown_output(&item) => {
                 self.note_reply(parent, fact_hash(&item, "words").unwrap_or(text_hash));

@@ -19,6 +19,8 @@ pub(super) struct ItemBuilder<'a, L = ()> {
     pub(super) line: L,
     pub(super) parent: Option<Id>,
     pub(super) session: Option<SessionId>,
+    /// The session that the line repeats.
+    pub(super) repeats: Option<SessionId>,
     /// The node of the line's timestamp.
     pub(super) at: Option<u32>,
     /// The number of ids made for items of this line that have no id in the stream.
@@ -34,7 +36,7 @@ impl<'a, L> ItemBuilder<'a, L> {
         session: Option<SessionId>,
         out: &'a mut Vec<Event>,
     ) -> Self {
-        Self { input, out, line, parent, session, at: None, unnamed: 0 }
+        Self { input, out, line, parent, session, repeats: None, at: None, unnamed: 0 }
     }
 
     /// Returns an item of this line, without content.
@@ -44,6 +46,10 @@ impl<'a, L> ItemBuilder<'a, L> {
         item.session.clone_from(&self.session);
         item.at = self.at;
         item.record = Some(self.input.record.clone());
+        if let Some(origin) = &self.repeats {
+            item.session = Some(origin.clone());
+            item.data.push(("repeats", Fact::Text((**origin).to_owned())));
+        }
         item
     }
 

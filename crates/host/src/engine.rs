@@ -121,6 +121,7 @@ impl Engine {
             is_whole: false,
             shows_open: false,
             subagents: None,
+            origins: None,
             settle,
             holds_head: false,
             also: Vec::new(),

@@ -97,6 +97,7 @@ pub mod json;
 #[cfg(feature = "lua")]
 pub mod lua;
 mod native;
+pub mod origins;
 pub mod plugin;
 pub mod problem;
 mod read_ahead;
@@ -111,6 +112,7 @@ pub mod writers;
 pub use engine::{Builder, Engine};
 pub use files::Files;
 pub use folders::Folders;
+pub use origins::origins;
 pub use problem::{FilePosition, Problem, Problems};
 pub use read_ahead::format_ahead;
 pub use settings::Settings;

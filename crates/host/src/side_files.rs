@@ -122,7 +122,7 @@ fn beginning(path: &Path) -> Option<Beginning> {
 }
 
 /// The bytes of a file, in pieces. A read error ends them.
-fn pieces(path: &Path) -> Option<Pieces> {
+pub(crate) fn pieces(path: &Path) -> Option<Pieces> {
     let mut file = File::open(path).ok()?;
     Some(Box::new(std::iter::from_fn(move || {
         let mut piece = vec![0; PIECE];

@@ -36,6 +36,9 @@ pub use query::{FoundSession, SessionFilter};
 pub use remove::{Removal, RemovedSession};
 pub use row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
 
+/// The name of the database in a data folder.
+const DATABASE: &str = "sessions.db";
+
 /// The recorded and imported sessions. A process may have several stores at a time, and several processes may use one database.
 pub struct Store {
     connection: Connection,
@@ -153,7 +156,7 @@ impl Store {
     /// new one ([`Self::take_notices`]).
     pub fn open(data: &Path) -> Result<Self, StoreError> {
         let paths = SessionPaths { folder: data.join("sessions") };
-        let path = data.join("sessions.db");
+        let path = data.join(DATABASE);
         paths.create().map_err(|error| StoreError::File(paths.folder.clone(), error))?;
         make_private(data).map_err(|error| StoreError::File(data.to_owned(), error))?;
         match database::open(&path) {
@@ -193,6 +196,11 @@ impl Store {
     /// Returns the paths of logs and side files.
     pub fn paths(&self) -> &SessionPaths {
         &self.paths
+    }
+
+    /// Returns the folder of the database.
+    fn data(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
     }
 
     fn fail(&self) -> impl Fn(rusqlite::Error) -> StoreError + use<> {

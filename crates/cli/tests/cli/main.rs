@@ -21,6 +21,7 @@ mod copy;
 mod docs;
 mod explain;
 mod follow;
+mod forks;
 mod golden;
 mod head;
 mod inputs;

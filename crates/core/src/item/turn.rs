@@ -2,7 +2,7 @@
 
 use crate::item::{Content, Deed, Fact, FactList, FactRef, Id, Item, Kind, Status};
 
-/// What an item means for the answer of its turn. Items of sub-agents mean nothing.
+/// What an item means for the answer of its turn. Items of sub-agents and repeated ones mean nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TurnStep {
     /// Nothing.
@@ -42,6 +42,7 @@ impl TurnStep {
     /// What `item` means.
     pub fn of(item: &Item) -> Self {
         match item.kind {
+            _ if item.is_repeated() => Self::Other,
             Kind::Outcome => Self::End { is_failed: item.error || item.status == Status::Failed },
             _ if item.parent.is_some() => Self::Other,
             Kind::Prompt => Self::Prompt,

@@ -11,6 +11,7 @@ use crate::reading::{LinePart, LineReading};
 
 use super::Setup;
 use super::detect::{ChosenDialect, Detection};
+use super::repeats::Repeats;
 use super::step::Step;
 
 /// Notices about damaged records that are shown; further ones are counted.
@@ -25,6 +26,9 @@ pub type Pieces = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 /// with its result, it returns the file's bytes.
 pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 
+/// Finds the file of a session, by its id, for a file that repeats its lines: returns the file's bytes.
+pub type Origins = Box<dyn FnMut(&str) -> Option<Pieces> + Send>;
+
 /// Decodes the lines of one input.
 ///
 /// It may be moved to another thread unless [`Self::has_plugin`].
@@ -34,6 +38,8 @@ pub struct DecodeStage {
     pub(super) dialect: Option<ChosenDialect>,
     /// Finds the files of sub-agents.
     subagents: Option<Subagents>,
+    /// Recognises lines that repeat another session.
+    repeats: Repeats,
     max_line: usize,
     /// How many files of sub-agents are being read inside one another.
     nesting: usize,
@@ -54,6 +60,7 @@ impl DecodeStage {
             detection,
             dialect,
             subagents: setup.subagents.take(),
+            repeats: Repeats::new(setup.origins.take(), setup.dialects, setup.max_line),
             max_line: setup.max_line,
             nesting: 0,
             damaged: 0,
@@ -178,7 +185,8 @@ impl DecodeStage {
         if let Some(name) = name.take() {
             each(Step::Dialect(name));
         }
-        let input = Input { record, value: root, line, parent, shows_minor: self.shows_minor };
+        let shows_minor = self.shows_minor;
+        let input = Input { record, value: root, line, parent, origin: None, shows_minor };
         if is_stream {
             root.items().for_each(|value| self.decode(Input { value, ..input }, each));
         } else {
@@ -192,6 +200,8 @@ impl DecodeStage {
     /// Decodes one record and emits its events.
     fn decode(&mut self, input: Input<'_>, each: &mut dyn FnMut(Step)) {
         let Some(dialect) = &mut self.dialect else { return };
+        let origin = self.repeats.origin(&*dialect.decoder, input.value, input.parent);
+        let input = Input { origin: origin.as_deref(), ..input };
         // Decoding a sub-agent's file in the middle of this record must not reuse the same buffer.
         let mut events = mem::take(&mut self.events);
         dialect.decoder.decode(input, &mut events);
@@ -222,7 +232,8 @@ impl DecodeStage {
         }
         each(Step::Record(input.line, input.record.clone(), input.value.node()));
         for event in events.drain(..) {
-            let subagent = self.subagent(&event);
+            // The sub-agents of another session are shown with it.
+            let subagent = if origin.is_none() { self.subagent(&event) } else { None };
             each(Step::Event(event));
             if let Some((call, pieces)) = subagent {
                 self.nest(&call, pieces, each);

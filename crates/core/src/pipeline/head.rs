@@ -33,6 +33,10 @@ impl HeadNotes {
 
     /// Notes a complete item.
     pub(super) fn note(&mut self, item: &Item) {
+        if item.is_event("origin-end") {
+            // All that has come was another session.
+            *self = Self::default();
+        }
         let head = &mut self.head;
         let at = item.at();
         head.begun = head.begun.into_iter().chain(at).min();

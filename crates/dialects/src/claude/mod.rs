@@ -506,7 +506,7 @@ mod tests {
 
     fn events(line: &str, shows_minor: bool) -> Vec<Event> {
         let record = &Record::from_line(line.to_owned()).expect("JSON");
-        let input = Input { record, value: record.root(), line: 1, parent: None, shows_minor };
+        let input = Input { record, value: record.root(), line: 1, parent: None, origin: None, shows_minor };
         let mut events = Vec::new();
         Claude::new(Budget::default()).decode(input, &mut events);
         events

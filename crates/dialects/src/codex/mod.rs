@@ -30,7 +30,7 @@ use crate::calls::Calls;
 use crate::facts::string;
 use crate::item_builder::{ItemBuilder, not_an_event};
 use streamfmt_core::budget::Budget;
-use streamfmt_core::dialect::{Decoder, Input};
+use streamfmt_core::dialect::{Decoder, Input, LineKey, SessionStart};
 use streamfmt_core::event::{Event, Facts, Usage};
 use streamfmt_core::item::{Content, Fact, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
@@ -88,6 +88,8 @@ pub(super) struct Codex {
     counted: Usage,
     /// The value of `counted` when the last turn ended.
     settled: Usage,
+    /// The value of `counted` at the end of the lines that repeat another session.
+    repeated: Usage,
     /// How many times a process that resumed the session started counting from 0.
     restarts: u64,
     stream: Stream,
@@ -106,6 +108,7 @@ impl Codex {
             used: None,
             counted: Usage::default(),
             settled: Usage::default(),
+            repeated: Usage::default(),
             restarts: 0,
             stream: Stream::default(),
             old: OldStream::default(),
@@ -116,6 +119,14 @@ impl Codex {
 }
 
 impl Decoder for Codex {
+    fn session_start(&self, value: Value<'_>) -> Option<SessionStart> {
+        rollout::session_start(value)
+    }
+
+    fn line_key(&self, value: Value<'_>) -> Option<LineKey> {
+        rollout::line_key(value)
+    }
+
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let Some(call) = input.parent else { return self.line(input, out) };
         self.swap_rollout(call, out);
@@ -124,6 +135,7 @@ impl Decoder for Codex {
     }
 
     fn end(&mut self, out: &mut Vec<Event>) {
+        self.end_repeated(out);
         self.flush_rollout(out);
         self.flush_rollouts_inside(out);
         out.extend(self.used.take().map(|totals| Event::Put(Box::new(totals))));
@@ -151,7 +163,7 @@ impl Codex {
     fn begin(&mut self, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let id = id.and_then(Value::decode).filter(|id| !id.is_empty());
         if id.is_some() && id.as_deref() != self.session.as_deref() {
-            (self.counted, self.settled) = Default::default();
+            (self.counted, self.settled, self.repeated) = Default::default();
         }
         self.session = id.map(|id| Arc::from(&*id)).or_else(|| self.session.take());
         builder.session.clone_from(&self.session);
@@ -201,7 +213,8 @@ impl Codex {
         if let Some(total) = total.filter(|_| builder.input.parent.is_none()) {
             let mut totals = builder.item("totals", Kind::Notice);
             totals.data.push(("event", Fact::Text("totals".into())));
-            totals.data.extend(tokens::fact(self.count(total, builder.out)));
+            let counted = self.count(total, builder.out);
+            totals.data.extend(tokens::fact(tokens::since(counted, self.repeated)));
             self.used = Some(totals);
         }
         builder.bookkeeping("token_count");

@@ -32,6 +32,7 @@ use super::{Codex, ItemBuilder, call, result, tools, wrapped};
 
 use messages::read_content;
 use origin::RolloutOrigin;
+pub(super) use origin::{line_key, session_start};
 
 /// The most texts that are remembered.
 const MAX_TEXTS: usize = 3_584;
@@ -203,6 +204,12 @@ impl Codex {
         }
         if kind != "session_meta" {
             self.leave_start();
+            self.note_repeated(kind, payload, builder);
+            let is_of_this = builder.repeats.is_some() && builder.repeats == self.session;
+            if builder.input.parent.is_some() && (is_of_this || builder.input.origin.is_some()) {
+                // The session that started this sub-agent is shown itself.
+                return builder.bookkeeping("repeated");
+            }
         }
         match kind {
             "session_meta" => self.meta(payload, builder),

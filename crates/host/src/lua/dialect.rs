@@ -215,7 +215,8 @@ impl Decoder for ScriptedDialect {
         let Some(finish) = &self.dialect.finish else { return };
         let Some(plugin) = self.plugins.running(self.who) else { return };
         let Ok(record) = Record::from_line("{}".to_owned()) else { return };
-        let input = Input { record: &record, value: record.root(), line: 0, parent: None, shows_minor: true };
+        let (record, value) = (&record, record.root());
+        let input = Input { record, value, line: 0, parent: None, origin: None, shows_minor: true };
         self.plugins.current.note(&self.session);
         let answer = plugin.call_hook(finish, &plugin.context);
         let mut maker = Maker::new(input, &self.session);

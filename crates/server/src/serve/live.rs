@@ -35,7 +35,7 @@ use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession, is_live};
 use super::view::{NodePath, OPEN, SessionView, WHOLE};
 use crate::run_id::RunId;
-use crate::store::{FiguresCollector, SessionStatus};
+use crate::store::{FiguresCollector, SessionStatus, Store};
 
 /// The number of bytes read at a time.
 const BUFFER: usize = 64 << 10;
@@ -175,6 +175,9 @@ impl<'a> SessionReader<'a> {
         let redactor = Redactor::new(&setup.profile.redaction);
         if row.is_history {
             setup.subagents = Some(streamfmt::subagents(row.log.clone(), Vec::new()));
+            let data = sessions.data().to_owned();
+            let known = move |session: &str| Store::histories_of(&data, session);
+            setup.origins = Some(streamfmt::origins(row.log.clone(), Vec::new(), Box::new(known)));
         }
         let (collector, figures) = FiguresCollector::sink();
         setup.also.push(figures);

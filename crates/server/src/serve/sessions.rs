@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -240,8 +240,13 @@ impl KnownSessions {
         sources.unwrap_or_default()
     }
 
+    /// The folder with the database.
+    pub(super) fn data(&self) -> &Path {
+        self.paths.folder.parent().unwrap_or(&self.paths.folder)
+    }
+
     fn open(&self) -> Result<Store, StoreError> {
-        Store::open(self.paths.folder.parent().unwrap_or(&self.paths.folder))
+        Store::open(self.data())
     }
 
     /// The rows of the database.

@@ -12,17 +12,18 @@ use jiff::Timestamp;
 use streamfmt::core::budget::Budget;
 use streamfmt::core::event::Usage;
 use streamfmt::core::frame::MAX_LINE;
-use streamfmt::core::pipeline::{Pipeline, Setup};
+use streamfmt::core::pipeline::{Origins, Pipeline, Setup, Subagents};
 use streamfmt::core::profile::Profile;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::PRESENTATION;
-use streamfmt::subagents;
+use streamfmt::{origins, subagents};
 
 pub use collector::FiguresCollector;
 pub(super) use collector::title_of;
 pub(super) use copies::CountedElsewhere;
 pub use copies::CountedMessages;
 
+use super::Store;
 use collector::DiscardedText;
 
 /// The number of bytes read at once.
@@ -126,19 +127,24 @@ impl SessionFigures {
     pub fn read(path: &Path, start: u64, size: Option<u64>) -> io::Result<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(start))?;
-        let mut reader = FigureReader::new(None, CountedElsewhere::default());
+        let mut reader = FigureReader::of_part();
         reader.read(file.take(size.unwrap_or(u64::MAX)))?;
         Ok(reader.finish())
     }
 
     /// Reads the first `size` bytes of a history, or all of it, with the files of its sub-agents beside it. Parts that are counted
-    /// elsewhere aren't counted. Fails if the file can't be read.
+    /// elsewhere aren't counted. `data`: the folder of the database. Fails if the file can't be read.
     pub(super) fn read_history(
         path: &Path,
         size: Option<u64>,
         elsewhere: CountedElsewhere,
+        data: &Path,
     ) -> io::Result<Self> {
-        let mut reader = FigureReader::new(Some(path), elsewhere);
+        let data = data.to_owned();
+        let known = move |session: &str| Store::histories_of(&data, session);
+        let origins = origins(path.to_owned(), Vec::new(), Box::new(known));
+        let subagents = subagents(path.to_owned(), Vec::new());
+        let mut reader = FigureReader::new(Some(subagents), Some(origins), elsewhere);
         reader.read(File::open(path)?.take(size.unwrap_or(u64::MAX)))?;
         Ok(reader.finish())
     }
@@ -146,7 +152,7 @@ impl SessionFigures {
     /// Reads only the first and last part of a history: enough to describe it, but without figures.
     pub fn read_ends(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
-        let mut reader = FigureReader::new(None, CountedElsewhere::default());
+        let mut reader = FigureReader::of_part();
         reader.read((&mut file).take(FIRST))?;
         let size = file.seek(SeekFrom::End(0))?;
         let last = size.saturating_sub(LAST).max(FIRST);
@@ -185,7 +191,12 @@ struct FigureReader {
 }
 
 impl FigureReader {
-    fn new(history: Option<&Path>, elsewhere: CountedElsewhere) -> Self {
+    /// Reads a part of a file, without others.
+    fn of_part() -> Self {
+        Self::new(None, None, CountedElsewhere::default())
+    }
+
+    fn new(subagents: Option<Subagents>, origins: Option<Origins>, elsewhere: CountedElsewhere) -> Self {
         let (collector, output) = FiguresCollector::of_file(elsewhere);
         let pipeline = Pipeline::new(Setup {
             dialects: DIALECTS,
@@ -198,7 +209,8 @@ impl FigureReader {
             output,
             is_whole: false,
             shows_open: false,
-            subagents: history.map(|path| subagents(path.to_owned(), Vec::new())),
+            subagents,
+            origins,
             settle: None,
             holds_head: false,
             also: Vec::new(),

@@ -288,7 +288,7 @@ impl Store {
         let known = self.messages_before(id)?;
         let before = self.messages(id)?;
         let elsewhere = CountedElsewhere { times: self.runs_of(id)?, messages: known.all() };
-        let figures = if has_run { None } else { best(file, size, &sources, &elsewhere) };
+        let figures = if has_run { None } else { best(file, size, &sources, &elsewhere, self.data()) };
         let has_new = figures.as_ref().is_some_and(|figures| {
             let now = &figures.messages.all;
             before.is_empty() && !now.is_empty() || !now.starts_with(&before)
@@ -336,12 +336,13 @@ fn best(
     size: u64,
     sources: &[SourceRow],
     elsewhere: &CountedElsewhere,
+    data: &Path,
 ) -> Option<SessionFigures> {
     let others = sources.iter().filter(|source| source.path != file && !is_gone(&source.path));
     let others = others.map(|source| (source.path.as_path(), None));
     let all = others.chain([(file, Some(size))]);
     let read = all.filter_map(|(path, size)| {
-        let figures = SessionFigures::read_history(path, size, elsewhere.clone()).ok()?;
+        let figures = SessionFigures::read_history(path, size, elsewhere.clone(), data).ok()?;
         let size = size.unwrap_or_else(|| fs::metadata(path).map_or(0, |about| about.len()));
         Some(((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned())), figures))
     });

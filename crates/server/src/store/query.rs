@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::row::{self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceRow};
-use super::{Store, StoreError};
+use super::{DATABASE, Store, StoreError};
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
@@ -99,6 +99,21 @@ impl Store {
             1 => Ok(FoundSession::One(Box::new(self.details(found.remove(0))?))),
             _ => Ok(FoundSession::Several(found)),
         }
+    }
+
+    /// Returns the histories of an agent's session, by its own id, that the database of a data folder lists, the largest first. Nothing is
+    /// created, and if the database can't be read, there are none.
+    pub fn histories_of(data: &Path, agent_session: &str) -> Vec<PathBuf> {
+        let read = || {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let connection = Connection::open_with_flags(data.join(DATABASE), flags)?;
+            let sql = "SELECT o.path FROM sources AS o JOIN sessions AS s ON o.session = s.id \
+                       WHERE s.agent_session = ?1 AND o.kind = 'history' AND NOT o.gone ORDER BY o.size DESC, o.path";
+            let mut statement = connection.prepare(sql)?;
+            let paths = statement.query_map([agent_session], |row| row.get::<_, String>(0))?;
+            paths.map(|path| path.map(PathBuf::from)).collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().unwrap_or_default()
     }
 
     /// Returns the files that a session is read from, with its own log first.

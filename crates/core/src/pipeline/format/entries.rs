@@ -160,6 +160,7 @@ impl EntryStage {
                 self.report.ended = true;
             }
             Kind::Prompt | Kind::Reply | Kind::Thinking | Kind::Call => self.report.ended = false,
+            Kind::Notice if item.is_event("origin-end") => self.report.failed = false,
             Kind::Notice if item.error => self.report.unsaved += u64::from(item.fact("lost").is_some()),
             _ => {}
         }
@@ -393,7 +394,9 @@ impl EntryStage {
         if self.last_session.as_ref().is_some_and(|before| Arc::ptr_eq(before, now) || before == now) {
             return;
         }
-        if self.last_session.replace(now.clone()).is_none() || item.is_event("session") {
+        // Notices report where repeated items begin and end.
+        let is_reported = item.is_event("session") || item.is_event("origin-end") || item.is_repeated();
+        if self.last_session.replace(now.clone()).is_none() || is_reported {
             return;
         }
         let mut notice = Item::new(format!("{}/session-change", item.id), Kind::Notice, item.line);

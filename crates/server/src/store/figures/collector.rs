@@ -188,10 +188,14 @@ impl Observer for FiguresCollector {
         if let Observation::Complete(item) = observation {
             let mut collected = self.collected();
             let Collected { messages, elsewhere, .. } = &mut *collected;
-            if messages.take(item, session, &elsewhere.messages) {
+            let is_own = messages.take(item, session, &elsewhere.messages);
+            if is_own || item.is_event("origin-end") {
                 collected.begin_own(session);
             }
-            if !collected.is_elsewhere(item, session) {
+            if item.is_repeated() {
+                // Somebody asked, though in another session.
+                collected.figures.was_asked |= matches!(item.kind, Kind::Prompt | Kind::Reply);
+            } else if !collected.is_elsewhere(item, session) {
                 collected.take(item);
             }
         }
