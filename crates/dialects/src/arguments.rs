@@ -125,3 +125,25 @@ impl StreamOptions {
         words
     }
 }
+
+/// Returns the value of the last of these options.
+pub(crate) fn value_of<'a>(options: &[&'a str], names: &[&str]) -> Option<&'a str> {
+    let value = |(at, option): (usize, &&'a str)| match option.split_once('=') {
+        Some((name, value)) => names.contains(&name).then_some(value),
+        None => options.get(at + 1).copied().filter(|_| names.contains(option)),
+    };
+    options.iter().enumerate().filter_map(value).next_back()
+}
+
+/// Returns the indices of the arguments that are neither options nor values of options. `with_value`: the options that take one.
+pub(crate) fn words(options: &[&str], with_value: &Names) -> Vec<usize> {
+    let mut is_value = false;
+    let mut found = Vec::new();
+    for (at, option) in options.iter().enumerate() {
+        if !std::mem::take(&mut is_value) {
+            is_value = with_value.has(option);
+            found.extend((!option.starts_with('-')).then_some(at));
+        }
+    }
+    found
+}

@@ -27,7 +27,6 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         "user" | "assistant" if has_parts() => qwen(),
         "tool_result" if has("toolCallResult") => qwen(),
         "say" | "ask" | "hook_event" | "agent_event" | "run_result" if has("ts") => named("cline"),
-        "session" if has("cwd") && (has("version") || has("id") && has("timestamp")) => named("pi"),
         "metadata" if has("protocol_version") => named("kimi"),
         _ if is_droids() => like_claude("droid"),
         _ => None,

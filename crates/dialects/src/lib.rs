@@ -19,6 +19,7 @@ mod item_builder;
 mod items;
 mod opencode;
 mod patch;
+mod pi;
 mod records;
 mod shell_report;
 mod step_totals;
@@ -100,6 +101,22 @@ const ROWS: &[Dialect] = &[
         launch: Some(opencode::LAUNCH),
         cumulative: &[],
     },
+    Dialect {
+        name: "pi",
+        claim: pi::claim,
+        is_certain: pi::is_certain,
+        claim_text: None,
+        ends_with_outcome: pi::is_stream,
+        decoder: |budget| Box::new(pi::Pi::new(budget)),
+        tools: &pi::tools::TOOLS,
+        tool: pi::tools::find,
+        sentences: pi::wrapped::sentences,
+        side_files: None,
+        histories: Some(pi::HISTORIES),
+        launch: Some(pi::LAUNCH),
+        cumulative: &[],
+    },
+    Dialect { cumulative: &[] },
     Dialect {
         name: "cursor",
         claim: cursor::claim,

@@ -399,11 +399,12 @@ fn without_a_session_it_says_where_it_looked_and_a_pipe_is_read() {
     let folder = Folder::new();
     let home = folder.path("home").to_str().unwrap().to_owned();
     let claude = projects(&folder, &format!("{home}/.claude"));
+    let work = home.trim_start_matches('/').trim_end_matches("/home").replace('/', "-");
     folder.run("-f").expect(
         2,
         &format!(
-            "streamfmt: no session of this folder to follow (searched {claude} and {home}/.codex/sessions); \
-             name a file or a folder\n"
+            "streamfmt: no session of this folder to follow (searched {claude} and {home}/.codex/sessions and \
+             {home}/.pi/agent/sessions/--{work}--); name a file or a folder\n"
         ),
     );
     assert_eq!(numbers(&folder.pipe("-f", &reply(1)).expect(0, "").stdout), [1]);

@@ -178,7 +178,7 @@ fn what_is_no_stream_passes_through_with_one_line_of_notice() {
     let folder = Folder::new();
     let outcome = folder.pipe("", "just\nsome text\n");
     assert!(outcome.stdout.contains("just") && outcome.stdout.contains("some text"), "{outcome:?}");
-    let told = "streamfmt: standard input: no events of a known agent; passed through as text (known: claude, codex, records; --from NAME if it \
+    let told = "streamfmt: standard input: no events of a known agent; passed through as text (known: claude, codex, opencode, pi, records; --from NAME if it \
                 is one of them)\n";
     outcome.expect(0, told);
     folder.pipe("--fail", "just\nsome text\n").expect(1, told);

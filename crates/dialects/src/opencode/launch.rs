@@ -1,6 +1,6 @@
 //! Completes command lines of opencode so that it writes a stream.
 
-use crate::arguments::{before_dashes, has, owned};
+use crate::arguments::{before_dashes, has, owned, value_of, words};
 use streamfmt_core::dialect::launch::{Launch, LaunchObstacle, LaunchPlan, LaunchRefusal, LaunchWish};
 use streamfmt_core::names::Names;
 
@@ -24,7 +24,7 @@ static WITH_VALUE: Names = Names::of(
 
 fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefusal> {
     let options = before_dashes(arguments);
-    let words = words(options);
+    let words = words(options, &WITH_VALUE);
     let is_informational = options.iter().any(|option| INFORMATIONAL.has(option));
     let first = words.first().map(|&at| arguments[at]);
     if is_informational || first.is_some_and(|first| COMMANDS.has(first)) {
@@ -56,28 +56,6 @@ fn complete(arguments: &[&str], _: LaunchWish) -> Result<LaunchPlan, LaunchRefus
     let has_task = task.is_some() || has(options, "--command");
     let resumes = value_of(options, &["-s", "--session"]).map(str::to_owned);
     Ok(LaunchPlan { added, at: run + 1, waits_for_stdin: has_task, task, resumes })
-}
-
-/// Returns the value of the last of these options.
-fn value_of<'a>(options: &[&'a str], names: &[&str]) -> Option<&'a str> {
-    let value = |(at, option): (usize, &&'a str)| match option.split_once('=') {
-        Some((name, value)) => names.contains(&name).then_some(value),
-        None => options.get(at + 1).copied().filter(|_| names.contains(option)),
-    };
-    options.iter().enumerate().filter_map(value).next_back()
-}
-
-/// Returns the indices of the arguments that are neither options nor values of options.
-fn words(options: &[&str]) -> Vec<usize> {
-    let mut is_value = false;
-    let mut found = Vec::new();
-    for (at, option) in options.iter().enumerate() {
-        if !std::mem::take(&mut is_value) {
-            is_value = WITH_VALUE.has(option);
-            found.extend((!option.starts_with('-')).then_some(at));
-        }
-    }
-    found
 }
 
 #[cfg(test)]

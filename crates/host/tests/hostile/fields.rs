@@ -54,6 +54,19 @@ fn a_field_of_a_wrong_type_costs_no_other_text_of_opencode() {
     });
 }
 
+#[test]
+fn a_field_of_a_wrong_type_costs_no_other_text_of_pi() {
+    let shape = |event: &Value| {
+        let parts = [&event["type"], &event["message"]["role"], &event["message"]["toolName"]];
+        format!("{parts:?} {}", event["assistantMessageEvent"]["type"])
+    };
+    try_fields(&golden_events("pi", shape), |text| {
+        let content = serde_json::json!([{ "type": "text", "text": text }]);
+        let message = serde_json::json!({ "role": "assistant", "content": content, "timestamp": 9 });
+        format!("{}\n", serde_json::json!({ "type": "message_end", "message": message }))
+    });
+}
+
 /// Tries every field of these events between two replies, which `reply` makes of their texts.
 fn try_fields(events: &[Value], reply: fn(&str) -> String) {
     let (text, items, ansi) =

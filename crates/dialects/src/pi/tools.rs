@@ -1,0 +1,81 @@
+//! The tools of pi, and of the agents that keep its store, by their exact names.
+
+use std::sync::LazyLock;
+
+use crate::tool::{self, key, row, row_of};
+use streamfmt_core::dialect::Tool;
+use streamfmt_core::item::{Deed, Fact, Item, NamedPart};
+use streamfmt_core::json::Value;
+use streamfmt_core::name_table::NameTable;
+
+/// Returns the tool of this name, if it is one of them.
+pub(crate) fn find(name: &str) -> Option<Tool> {
+    NAMES.get(name.as_bytes())
+}
+
+static NAMES: LazyLock<NameTable<Tool>> = NameTable::lazy(|| NameTable::new(&TOOLS));
+
+/// Sets the tool of a call.
+pub(super) fn set(call: &mut Item, name: &str) {
+    find(name).unwrap_or_else(|| tool::unknown(name)).apply_to(call);
+    tool::add_server(call, tool::mcp(name));
+    call.tool = Some(name.into());
+}
+
+const CHANGE: &[NamedPart] = &[
+    key("oldText", "old"),
+    key("newText", "new"),
+    key("old_text", "old"),
+    key("new_text", "new"),
+    key("all", "everywhere"),
+];
+
+const EDIT: &[NamedPart] = &[
+    key("path", "path"),
+    key("file_path", "path"),
+    NamedPart::within("edits", "changes", CHANGE),
+    NamedPart::sole("changes", CHANGE),
+];
+
+const RUN: &[NamedPart] = &[
+    key("command", "command"),
+    key("cwd", "cwd"),
+    key("workdir", "cwd"),
+    key("background", "background"),
+    NamedPart::made("timeout", "timeout_ms", milliseconds),
+];
+
+const FIND: &[NamedPart] = &[NamedPart::word("by", "name"), key("pattern", "pattern"), key("path", "path")];
+
+const TASK: &[NamedPart] = &[
+    key("agent", "agent"),
+    key("agentId", "agent"),
+    key("label", "description"),
+    key("description", "description"),
+    key("task", "prompt"),
+    key("prompt", "prompt"),
+];
+
+/// Returns the milliseconds of a timeout in seconds.
+fn milliseconds(seconds: Value<'_>) -> Option<Fact> {
+    seconds.float().map(|seconds| Fact::Float(seconds * 1_000.0))
+}
+
+/// The known tools. A stream may contain others.
+pub(crate) static TOOLS: [(&str, Tool); 15] = [
+    row("ask", Deed::Ask),
+    row_of("bash", Deed::Run, RUN),
+    row_of("edit", Deed::Edit, EDIT),
+    row_of("exec", Deed::Run, RUN),
+    row("fetch", Deed::Fetch),
+    row_of("find", Deed::Find, FIND),
+    row("grep", Deed::Grep),
+    row_of("ls", Deed::List, &[key("path", "path")]),
+    row("read", Deed::Read),
+    row_of("sessions_spawn", Deed::Delegate, TASK),
+    row_of("task", Deed::Delegate, TASK),
+    row("todo_write", Deed::Todos),
+    row("web_fetch", Deed::Fetch),
+    row("web_search", Deed::Fetch),
+    row("write", Deed::Write),
+];
