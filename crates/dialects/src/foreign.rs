@@ -1,7 +1,7 @@
 //! Recognises the streams of agents that have no dialect, so that a message can name them.
 
 use streamfmt_core::dialect::ForeignProgram;
-use streamfmt_core::json::{Value, ValueKind};
+use streamfmt_core::json::Value;
 
 /// Returns the program that wrote the value, if its fields identify one.
 pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
@@ -31,8 +31,4 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         _ if is_droids() => like_claude("droid"),
         _ => None,
     }
-}
-
-fn is_object(value: Option<Value<'_>>) -> bool {
-    value.is_some_and(|value| value.kind() == ValueKind::Object)
 }

@@ -116,7 +116,6 @@ const ROWS: &[Dialect] = &[
         launch: Some(pi::LAUNCH),
         cumulative: &[],
     },
-    Dialect { cumulative: &[] },
     Dialect {
         name: "cursor",
         claim: cursor::claim,
