@@ -169,9 +169,6 @@ pub(crate) fn mostly_unknown(report: &Report) -> String {
 fn seems(report: &Report) -> String {
     match report.foreign {
         None => String::new(),
-        Some(ForeignProgram { name, resembles: Some(known), is_readable: true }) => {
-            format!(" (the format looks like {name}; --from {known} reads most of it)")
-        }
         Some(ForeignProgram { name, .. }) => format!(" (the format looks like {name})"),
     }
 }

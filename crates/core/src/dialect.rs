@@ -63,7 +63,7 @@ pub struct Histories {
 
 /// The files that a product's sub-agents write beside the history to which they belong. The host finds and reads them.
 pub struct SideFiles {
-    /// The folders that contain them, below that of the history; `*` is the history's name without its extension.
+    /// The folders that contain them, from that of the history; `*` is the history's name without its extension.
     pub folders: &'static [&'static str],
     /// The sub-agent's id in the name of a file; `None` if the file isn't that of a sub-agent.
     pub agent: fn(&str) -> Option<&str>,
@@ -127,8 +127,6 @@ pub struct ForeignProgram {
     pub name: &'static str,
     /// The dialect that would claim its events because they are so similar. Users may still choose it by name.
     pub resembles: Option<&'static str>,
-    /// Whether that dialect reads most of its events.
-    pub is_readable: bool,
 }
 
 /// The first line of a session's file.

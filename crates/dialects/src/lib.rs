@@ -20,6 +20,7 @@ mod items;
 mod opencode;
 mod patch;
 mod pi;
+mod qwen;
 mod records;
 mod shell_report;
 mod step_totals;
@@ -47,7 +48,7 @@ const ROWS: &[Dialect] = &[
         is_certain: claude::is_certain,
         claim_text: None,
         ends_with_outcome: claude::is_stream,
-        decoder: |budget| Box::new(claude::Claude::new(budget)),
+        decoder: |budget| Box::new(claude::Claude::new(&claude::CLAUDE, budget)),
         tools: &claude::tools::TOOLS,
         tool: claude::tools::find,
         sentences: claude::wrapped::sentences,
@@ -147,6 +148,22 @@ const ROWS: &[Dialect] = &[
         cumulative: &[],
     },
     Dialect {
+        name: "qwen",
+        claim: qwen::claim,
+        is_certain: |_| true,
+        claim_text: None,
+        ends_with_outcome: claude::is_stream,
+        decoder: |budget| Box::new(qwen::Qwen::new(budget)),
+        tools: &qwen::tools::TOOLS,
+        tool: qwen::tools::find,
+        sentences: || qwen::SENTENCES.to_vec(),
+        side_files: Some(qwen::SIDE_FILES),
+        histories: None,
+        launch: Some(qwen::LAUNCH),
+        cumulative: &[],
+    },
+    Dialect { cumulative: &[] },
+    Dialect {
         name: "aider",
         claim: |_| false,
         is_certain: |_| true,
@@ -210,5 +227,5 @@ const ROWS: &[Dialect] = &[
 
 /// Whether a value is an event of a program whose lines have the fields of Claude Code's, but other marks.
 fn resembles_claude(value: Value<'_>) -> bool {
-    cursor::claim(value)
+    cursor::claim(value) || qwen::claim(value)
 }

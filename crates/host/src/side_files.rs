@@ -179,8 +179,8 @@ fn places(history: &Path) -> Vec<(PathBuf, &'static SideFiles)> {
     };
     let stem = history.file_stem().unwrap_or_default();
     let may_have = |layout: &&'static SideFiles| layout.is_named_alike || (layout.agent)(name).is_none();
-    let place = |place: &str| match place.strip_prefix('*') {
-        Some(rest) => folder.join(stem).join(rest.trim_start_matches('/')),
+    let place = |place: &str| match place.split_once('*') {
+        Some((before, rest)) => folder.join(before).join(stem).join(rest.trim_start_matches('/')),
         None => folder.join(place),
     };
     let of = |layout: &'static SideFiles| layout.folders.iter().map(move |name| (place(name), layout));
@@ -283,6 +283,12 @@ mod tests {
             folder.0.join("sidechains/agent-c.jsonl"),
         ];
         assert_eq!(folder.found("s.jsonl", &given), [id("a", None), id("b", None)]);
+    }
+
+    #[test]
+    fn files_beside_the_folder_of_their_history_are_found() {
+        let folder = Folder::new("beside", &[("chats/s.jsonl", ""), ("subagents/s/agent-d.jsonl", "")]);
+        assert_eq!(folder.found("chats/s.jsonl", &[]), [id("d", None)]);
     }
 
     #[cfg(unix)]

@@ -35,6 +35,7 @@ const FIRST_LINES: &[(&str, &str)] = &[
         "qwen",
         r#"{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","parts":[{"text":"hi"}]}}"#,
     ),
+    ("acp", r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
 ];
 
 fn report(bytes: &[u8]) -> Report {

@@ -224,8 +224,7 @@ impl DecodeStage {
         }
         if is_unknown || name == Some(dialects.fallback) {
             let other = dialects.claiming(input.value).filter(|other| name != Some(other.name));
-            let program =
-                other.map(|other| ForeignProgram { name: other.name, resembles: None, is_readable: false });
+            let program = other.map(|other| ForeignProgram { name: other.name, resembles: None });
             if let Some(program) = program.or_else(|| (dialects.recognise)(input.value)) {
                 each(Step::Foreign(program));
             }

@@ -79,7 +79,7 @@ impl Claude {
             // A message comes as a line for each block, and each repeats its token counts.
             let counted = Some((id.hash(), hash(usage.raw())));
             if std::mem::replace(&mut self.counted, counted) != counted {
-                let usage = TokenCounts::used(usage).usage();
+                let usage = TokenCounts::used(usage, self.product.counts_cached).usage();
                 builder.emit(Event::Usage { message: id.clone(), usage });
             }
         }
@@ -257,7 +257,7 @@ impl Claude {
     /// Sets the tool of an item, its deed and, for an MCP tool, its server.
     pub(super) fn name_tool(&mut self, item: &mut Item, name: Option<Value<'_>>) {
         let name = name.and_then(Value::decode);
-        tools::of(name.as_deref().unwrap_or_default()).apply_to(item);
+        (self.product.tool)(name.as_deref().unwrap_or_default()).apply_to(item);
         let Some(name) = name else { return };
         item.tool = Some(result_facts::shared(&mut self.tool, &name));
         add_server(item, mcp(&name));
@@ -380,6 +380,7 @@ impl Claude {
             }
         }
         wrapped::add_facts(&mut item);
+        (self.product.add_facts)(&mut item);
         if item.error && item.fact("stopped").is_none() {
             let denied = wrapped::denial(builder.line.value, item.call.as_ref());
             item.data.extend(denied.map(|denied| ("denied", denied)));
@@ -458,7 +459,7 @@ fn count_if_empty(first: usize, out: &mut Vec<Event>) {
 
 /// Returns the to-do list in a call, as a separate item.
 fn plan_of(builder: &ClaudeItemBuilder<'_>, call: &Item, input: Option<Value<'_>>) -> Option<Item> {
-    if call.tool.as_deref() != Some("TodoWrite") {
+    if call.deed != Some(Deed::Todos) {
         return None;
     }
     let todos = input?.get("todos")?;
@@ -485,14 +486,18 @@ fn plan(builder: &ClaudeItemBuilder<'_>, of: &Item, todos: Value<'_>) -> Item {
 pub(super) struct TokenCounts([Option<i64>; 4]);
 
 impl TokenCounts {
-    /// Reads the `usage` of an API message.
-    pub(super) fn used(usage: Value<'_>) -> Self {
-        Self::of(usage.get_all([
+    /// Reads the `usage` of an API message. `counts_cached`: whether the input includes tokens read from the cache.
+    pub(super) fn used(usage: Value<'_>, counts_cached: bool) -> Self {
+        let Self(mut counts) = Self::of(usage.get_all([
             "input_tokens",
             "output_tokens",
             "cache_read_input_tokens",
             "cache_creation_input_tokens",
-        ]))
+        ]));
+        if counts_cached && let [Some(input), _, Some(cached), _] = &mut counts {
+            *input = input.saturating_sub(*cached).max(0);
+        }
+        Self(counts)
     }
 
     pub(super) fn of(counts: [Option<Value<'_>>; 4]) -> Self {

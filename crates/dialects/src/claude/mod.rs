@@ -35,7 +35,7 @@ use crate::facts::{echoed, leveled, minor, nodes, string};
 use crate::item_builder::{ItemBuilder, not_an_event};
 use crate::tool::key;
 use streamfmt_core::budget::Budget;
-use streamfmt_core::dialect::{Decoder, Input};
+use streamfmt_core::dialect::{Decoder, Input, Tool};
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, FactRef, Id, Item, Kind, NamedPart};
 use streamfmt_core::json::{self, Value};
@@ -114,8 +114,32 @@ pub(super) fn is_stream(value: Value<'_>) -> bool {
     value.get("session_id").is_some() && value.get("sessionId").is_none()
 }
 
+/// A program that writes this format.
+pub(super) struct Product {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// The field of the first line with its version.
+    pub(super) version: &'static str,
+    /// Returns its tool of this name, whether known or not.
+    pub(super) tool: fn(&str) -> Tool,
+    /// Whether the tokens read from the cache are counted as input, too.
+    pub(super) counts_cached: bool,
+    /// Adds facts of its own to a result.
+    pub(super) add_facts: fn(&mut Item),
+}
+
+/// Claude Code itself.
+pub(super) static CLAUDE: Product = Product {
+    name: "claude",
+    version: "claude_code_version",
+    tool: tools::of,
+    counts_cached: false,
+    add_facts: |_| {},
+};
+
 /// The decoder: its state between lines.
 pub(super) struct Claude {
+    product: &'static Product,
     threads: Threads,
     calls: Calls,
     sidechains: Sidechains,
@@ -139,9 +163,10 @@ pub(super) struct Claude {
 }
 
 impl Claude {
-    /// Creates a decoder whose state is limited by the budget.
-    pub(super) fn new(budget: Budget) -> Self {
+    /// Creates a decoder for this program, whose state is limited by the budget.
+    pub(super) fn new(product: &'static Product, budget: Budget) -> Self {
         Self {
+            product,
             threads: Threads::new(budget),
             calls: Calls::new(budget),
             sidechains: Sidechains::new(budget),
@@ -277,7 +302,7 @@ impl Claude {
         if !changed {
             return;
         }
-        news.agent = Some(Text::own("claude"));
+        news.agent = Some(Text::own(self.product.name));
         news.version = line.str(EnvelopeKey::Version).map(Text::from_json);
         let is_new_session = news.session.is_some();
         if is_new_session {
@@ -508,7 +533,7 @@ mod tests {
         let record = &Record::from_line(line.to_owned()).expect("JSON");
         let input = Input { record, value: record.root(), line: 1, parent: None, origin: None, shows_minor };
         let mut events = Vec::new();
-        Claude::new(Budget::default()).decode(input, &mut events);
+        Claude::new(&CLAUDE, Budget::default()).decode(input, &mut events);
         events
     }
 

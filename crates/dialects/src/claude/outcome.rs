@@ -24,23 +24,38 @@ impl Claude {
         let value = builder.line.value;
         let mut item = builder.outcome();
         let is_success = builder.line.str(EnvelopeKey::Subtype).is_none_or(|subtype| subtype.is("success"));
-        let [is_error, text, turns, duration, api, cost, old_cost, usage, models, since, errors, denials] =
-            value.get_all([
-                "is_error",
-                "result",
-                "num_turns",
-                "duration_ms",
-                "duration_api_ms",
-                "total_cost_usd",
-                "total_cost",
-                "usage",
-                "modelUsage",
-                "model_usage_since_last_result",
-                "errors",
-                "permission_denials",
-            ]);
+        let [
+            is_error,
+            text,
+            turns,
+            duration,
+            api,
+            cost,
+            old_cost,
+            usage,
+            models,
+            since,
+            errors,
+            denials,
+            error,
+        ] = value.get_all([
+            "is_error",
+            "result",
+            "num_turns",
+            "duration_ms",
+            "duration_api_ms",
+            "total_cost_usd",
+            "total_cost",
+            "usage",
+            "modelUsage",
+            "model_usage_since_last_result",
+            "errors",
+            "permission_denials",
+            "error",
+        ]);
         item.data.reserve(16);
-        item.text = string(text);
+        let words = text.filter(|text| !text.is_null());
+        item.text = string(words.or_else(|| error?.get("message")));
         let is_blocked = text.and_then(Value::str).is_some_and(|text| text.begins_with(marker::BLOCKED));
         item.error = !is_success || is_blocked || is_error.and_then(Value::bool) == Some(true);
         item.status = if item.error { Status::Failed } else { Status::Done };
@@ -54,7 +69,7 @@ impl Claude {
         }
         let cost = cost.or(old_cost).filter(|cost| cost.float().is_some_and(|cost| cost >= 0.0));
         item.data.extend(nodes([("cost_usd", cost)]));
-        let used = usage.map(TokenCounts::used);
+        let used = usage.map(|usage| TokenCounts::used(usage, self.product.counts_cached));
         if let Some(used) = used.filter(|_| usage.is_some_and(|usage| usage.kind() == ValueKind::Object)) {
             item.data.push(("usage", Fact::Map(used.facts().collect())));
             builder.emit(Event::Totals { outcome: item.id.clone(), usage: used.usage() });

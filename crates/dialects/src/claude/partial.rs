@@ -372,7 +372,10 @@ impl Claude {
                 let current = self.current(builder);
                 current.has_delta = true;
                 if let Some(usage) = event.get("usage") {
-                    let (message, usage) = (current.message.clone(), TokenCounts::used(usage).usage());
+                    let (message, usage) = (
+                        current.message.clone(),
+                        TokenCounts::used(usage, self.product.counts_cached).usage(),
+                    );
                     builder.emit(Event::Usage { message, usage });
                     self.counted = None;
                 }

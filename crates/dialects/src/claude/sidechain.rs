@@ -27,7 +27,8 @@ pub(crate) const SIDE_FILES: SideFiles = SideFiles {
     meta: "meta.json",
     call: |meta| meta.get("toolUseId")?.decode().map(Cow::into_owned),
     beginning: |line| {
-        let prompt = prompt(line.get("message")?).filter(|prompt| prompt != WARM_UP);
+        let message = line.get("message").filter(|message| message.get("content").is_some())?;
+        let prompt = prompt(message).filter(|prompt| prompt != WARM_UP);
         Some(Beginning { session: session(line), prompt: prompt.map(Cow::into_owned) })
     },
     session: |item| session(item.record.as_ref()?.root()),

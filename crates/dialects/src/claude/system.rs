@@ -144,21 +144,22 @@ impl Claude {
     /// Decodes an `init` line. There is one for each turn.
     fn init(&mut self, builder: &mut ClaudeItemBuilder<'_>) {
         let value = builder.line.value;
-        let fields = value.get_all([
+        let mut fields = value.get_all([
             "model",
             "cwd",
             "permissionMode",
-            "claude_code_version",
+            self.product.version,
             "tools",
             "mcp_servers",
             "session_id",
         ]);
+        fields[2] = fields[2].or(value.get("permission_mode"));
         let [model, cwd, mode, version, .., session] = fields;
         let text = |field: Option<Value<'_>>| field.and_then(Value::str).map(Text::from_json);
         self.known.announced = true;
         self.known.counts_messages = version.is_none() && value.get("apiKeySource").is_some();
         builder.facts(Facts {
-            agent: Some(Text::own("claude")),
+            agent: Some(Text::own(self.product.name)),
             version: text(version),
             model: text(model),
             cwd: text(cwd),

@@ -10,7 +10,7 @@
 
 mod call;
 mod launch;
-mod result;
+pub(super) mod result;
 mod session;
 mod stream;
 pub(super) mod tools;

@@ -8,7 +8,7 @@ use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::text::Text;
 
 /// Adds what the model got: the parts of a function response.
-pub(super) fn add_parts<'a>(result: &mut Item, parts: impl Iterator<Item = Value<'a>>) {
+pub(crate) fn add_parts<'a>(result: &mut Item, parts: impl Iterator<Item = Value<'a>>) {
     let mut more = Vec::new();
     let mut texts = Vec::new();
     for part in parts {
@@ -65,7 +65,7 @@ pub(super) fn add_lines(result: &mut Item, input: Option<Value<'_>>) {
 pub(super) const NOTE: &str = "IMPORTANT: The file content has been truncated";
 
 /// Adds what the screen showed.
-pub(super) fn add_display(result: &mut Item, display: Value<'_>) {
+pub(crate) fn add_display(result: &mut Item, display: Value<'_>) {
     if display.kind() == ValueKind::String {
         // The screen shows the output of a command without colours; of other tools, often only that they ran.
         if matches!(result.text, Content::None)
@@ -109,7 +109,7 @@ pub(super) fn add_display(result: &mut Item, display: Value<'_>) {
 }
 
 /// Marks a result without text as successful: nothing else is known of it.
-pub(super) fn mark_success_if_silent(result: &mut Item) {
+pub(crate) fn mark_success_if_silent(result: &mut Item) {
     if !result.error && matches!(result.text, Content::None) && result.deed != Some(Deed::Run) {
         result.data.push(("success", Fact::Bool(true)));
     }
