@@ -20,7 +20,7 @@ pub(crate) fn recognise(value: Value<'_>) -> Option<ForeignProgram> {
         _ => false,
     };
     match &*kind {
-        "say" | "ask" | "hook_event" | "agent_event" | "run_result" if has("ts") => named("cline"),
+        "say" | "ask" if has("ts") => named("cline"),
         "metadata" if has("protocol_version") => named("kimi"),
         _ if is_droids() => like_claude("droid"),
         _ => None,

@@ -8,6 +8,7 @@ mod aider;
 mod arguments;
 mod calls;
 mod claude;
+mod cline;
 mod codex;
 mod copilot;
 mod cursor;
@@ -117,6 +118,22 @@ const ROWS: &[Dialect] = &[
         launch: Some(pi::LAUNCH),
         cumulative: &[],
     },
+    Dialect {
+        name: "cline",
+        claim: cline::claim,
+        is_certain: |_| true,
+        claim_text: None,
+        ends_with_outcome: cline::is_stream,
+        decoder: |budget| Box::new(cline::Cline::new(budget)),
+        tools: &cline::tools::TOOLS,
+        tool: cline::tools::find,
+        sentences: cline::wrapped::sentences,
+        side_files: None,
+        histories: None,
+        launch: Some(cline::LAUNCH),
+        cumulative: &[],
+    },
+    Dialect { cumulative: &[] },
     Dialect {
         name: "cursor",
         claim: cursor::claim,

@@ -67,6 +67,19 @@ fn a_field_of_a_wrong_type_costs_no_other_text_of_pi() {
     });
 }
 
+#[test]
+fn a_field_of_a_wrong_type_costs_no_other_text_of_cline() {
+    let shape = |event: &Value| {
+        let inside = &event["event"];
+        let parts = [&event["type"], &inside["type"], &inside["contentType"], &inside["toolName"]];
+        format!("{parts:?}")
+    };
+    try_fields(&golden_events("cline", shape), |text| {
+        let event = serde_json::json!({ "type": "content_end", "contentType": "text", "text": text });
+        format!("{}\n", serde_json::json!({ "ts": "t", "type": "agent_event", "event": event }))
+    });
+}
+
 /// Tries every field of these events between two replies, which `reply` makes of their texts.
 fn try_fields(events: &[Value], reply: fn(&str) -> String) {
     let (text, items, ansi) =
