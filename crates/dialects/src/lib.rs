@@ -76,7 +76,7 @@ const ROWS: &[Dialect] = &[
     Dialect {
         name: "copilot",
         claim: copilot::claim,
-        is_certain: |_| true,
+        is_certain: copilot::is_certain,
         claim_text: None,
         ends_with_outcome: copilot::is_stream,
         decoder: |budget| Box::new(copilot::Copilot::new(budget)),

@@ -8,7 +8,7 @@ use streamfmt_core::item::{Content, Deed, Does, Fact, Id, Item, Kind};
 use streamfmt_core::json::{Record, Value, ValueKind};
 
 /// A call without a result. Each update has only the fields that changed.
-pub(super) struct OpenCall {
+pub(super) struct UnfinishedCall {
     pub(super) id: Id,
     name: Option<String>,
     kind: String,
@@ -20,7 +20,7 @@ pub(super) struct OpenCall {
     input: Option<(Record, u32)>,
     paths: Vec<String>,
     /// The changes of files that are known.
-    changes: Vec<FileChange>,
+    changes: Vec<DiffPart>,
     /// The text that came before the call ran, such as a description.
     text: String,
     /// Whether the complete item was emitted.
@@ -31,13 +31,13 @@ pub(super) struct OpenCall {
 
 /// A file before and after a change. The texts may be parts of the file.
 #[derive(Clone, PartialEq)]
-pub(super) struct FileChange {
+pub(super) struct DiffPart {
     path: String,
     old: Option<String>,
     new: String,
 }
 
-impl FileChange {
+impl DiffPart {
     /// Returns the changes in the content of a call.
     pub(super) fn all(content: Option<Value<'_>>) -> Vec<Self> {
         let one = |part: Value<'_>| {
@@ -55,7 +55,7 @@ impl FileChange {
         let mut facts = vec![("path", text(&self.path))];
         match &self.old {
             Some(old) => {
-                facts.extend([("kind", text("update")), ("old", text(old)), ("new", text(&self.new))])
+                facts.extend([("kind", text("update")), ("old", text(old)), ("new", text(&self.new))]);
             }
             None => facts.extend([("kind", text("add")), ("content", text(&self.new))]),
         }
@@ -63,7 +63,7 @@ impl FileChange {
     }
 }
 
-impl OpenCall {
+impl UnfinishedCall {
     fn new(id: Id) -> Self {
         Self {
             id,
@@ -124,7 +124,7 @@ impl OpenCall {
         if !paths.is_empty() {
             self.paths = paths;
         }
-        let changes = FileChange::all(content);
+        let changes = DiffPart::all(content);
         if !changes.is_empty() && !self.is_complete {
             self.changes = changes;
         }
@@ -212,7 +212,7 @@ impl OpenCall {
             }
             Deed::Read => facts.extend(self.paths.first().map(|path| ("path", text(path)))),
             Deed::Edit => match &self.changes[..] {
-                [FileChange { path, old: None, new }] => {
+                [DiffPart { path, old: None, new }] => {
                     deed = Deed::Write;
                     facts.extend([("path", text(path)), ("content", text(new))]);
                 }
@@ -223,7 +223,7 @@ impl OpenCall {
                     facts.push(("changes", Fact::List(paths.map(Fact::Map).collect())));
                 }
                 changes => {
-                    facts.push(("changes", Fact::List(changes.iter().map(FileChange::fact).collect())))
+                    facts.push(("changes", Fact::List(changes.iter().map(DiffPart::fact).collect())));
                 }
             },
             _ => {}
@@ -275,7 +275,7 @@ impl Acp {
                     self.complete(oldest, builder);
                 }
                 let is_known = self.calls.get(&id).is_some();
-                self.open.push(OpenCall { is_complete: is_known, ..OpenCall::new(id) });
+                self.open.push(UnfinishedCall { is_complete: is_known, ..UnfinishedCall::new(id) });
                 self.open.len() - 1
             }
         };
@@ -297,7 +297,11 @@ impl Acp {
     }
 
     /// Emits the complete item of a call, once.
-    pub(super) fn complete(&mut self, mut call: OpenCall, builder: &mut ItemBuilder<'_>) -> OpenCall {
+    pub(super) fn complete(
+        &mut self,
+        mut call: UnfinishedCall,
+        builder: &mut ItemBuilder<'_>,
+    ) -> UnfinishedCall {
         if !std::mem::replace(&mut call.is_complete, true) {
             let item = call.item(builder);
             self.calls.add(&item);

@@ -29,7 +29,7 @@ use streamfmt_core::recent::Recent;
 use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
 
-use call::OpenCall;
+use call::UnfinishedCall;
 use result::TerminalOutput;
 
 /// The most requests, calls and terminals of which something is remembered.
@@ -71,12 +71,14 @@ pub(super) struct Acp {
     version: Option<Text>,
     /// The message that is being written.
     writing: Option<(Kind, Option<String>, Id)>,
-    /// The rest of the client's prompt, which the agent may repeat.
+    /// The client's prompt, which the agent may repeat.
     echo: String,
+    /// How much of it the agent has repeated, in bytes.
+    echoed: usize,
     /// The calls that have no result yet.
-    open: Vec<OpenCall>,
+    open: Vec<UnfinishedCall>,
     /// What the agent's requests are about, by their numbers: a call that needs permission, or a terminal.
-    requests: Recent<Request, 1>,
+    requests: Recent<AgentRequest, 1>,
     /// The numbers of the client's requests other than prompts.
     other_requests: Recent<(), 1>,
     /// What is known of terminals, by the hashes of their ids.
@@ -88,7 +90,7 @@ pub(super) struct Acp {
 }
 
 /// What a request of the agent is about.
-struct Request {
+struct AgentRequest {
     method: String,
     /// The id of the call or of the terminal.
     about: Option<Id>,
@@ -106,6 +108,7 @@ impl Acp {
             version: None,
             writing: None,
             echo: String::new(),
+            echoed: 0,
             open: Vec::new(),
             requests: Recent::of(MAX_OPEN),
             other_requests: Recent::of(MAX_OPEN),
@@ -170,7 +173,7 @@ impl Acp {
             "terminal/output" | "terminal/wait_for_exit" => {
                 let terminal = params.get("terminalId").and_then(Value::decode);
                 let about = terminal.map(|terminal| Id::from(&*terminal));
-                self.note(id, Request { method: method.to_owned(), about, refusals: Vec::new() });
+                self.note(id, AgentRequest { method: method.to_owned(), about, refusals: Vec::new() });
             }
             "initialize" | "authenticate" => self.note_other(id),
             _ if method.starts_with("session/") => {
@@ -188,7 +191,7 @@ impl Acp {
         builder.bookkeeping(method.to_owned());
     }
 
-    fn note(&mut self, id: Option<Value<'_>>, request: Request) {
+    fn note(&mut self, id: Option<Value<'_>>, request: AgentRequest) {
         let number = number(id);
         match self.requests.get_mut(number) {
             Some(known) => *known = request,
@@ -204,19 +207,16 @@ impl Acp {
 
     /// Decodes an answer.
     fn response(&mut self, id: Option<Value<'_>>, result: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        let [stop, outcome, agent, capabilities, session, modes, models, options, output, exit] = result
-            .get_all([
-                "stopReason",
-                "outcome",
-                "agentInfo",
-                "agentCapabilities",
-                "sessionId",
-                "modes",
-                "models",
-                "configOptions",
-                "output",
-                "exitStatus",
-            ]);
+        let [stop, outcome, agent, capabilities, session, output, exit, code] = result.get_all([
+            "stopReason",
+            "outcome",
+            "agentInfo",
+            "agentCapabilities",
+            "sessionId",
+            "output",
+            "exitStatus",
+            "exitCode",
+        ]);
         if let Some(stop) = stop {
             return self.turn_ended(stop, result, builder);
         }
@@ -232,10 +232,11 @@ impl Acp {
             builder.facts(Facts { agent: self.agent.clone(), version: text("version"), ..Facts::default() });
             return builder.bookkeeping("response");
         }
-        if session.is_some() || modes.is_some() || models.is_some() || options.is_some() {
-            return self.session_began(session, [modes, models, options], builder);
+        let states = result.get_all(["modes", "models", "configOptions"]);
+        if session.is_some() || states.iter().any(Option::is_some) {
+            return self.session_began(session, states, builder);
         }
-        if output.is_some() || exit.is_some() || result.get("exitCode").is_some() {
+        if output.is_some() || exit.is_some() || code.is_some() {
             self.terminal_answered(id, result);
         }
         builder.bookkeeping("response");
@@ -245,7 +246,7 @@ impl Acp {
     fn session_began(
         &mut self,
         id: Option<Value<'_>>,
-        [modes, models, options]: [Option<Value<'_>>; 3],
+        [modes, known, options]: [Option<Value<'_>>; 3],
         builder: &mut ItemBuilder<'_>,
     ) {
         if let Some(id) = filled(id).and_then(Value::decode) {
@@ -253,18 +254,18 @@ impl Acp {
             builder.session.clone_from(&self.session);
         }
         let mode = modes.and_then(|modes| modes.get("currentModeId"));
-        let model = models.and_then(|models| models.get("currentModelId"));
-        let model = model.or_else(|| option_called("model", options?));
+        let named = known.and_then(|known| known.get("currentModelId"));
+        let named = named.or_else(|| option_called("model", options?));
         let text = |value: Option<Value<'_>>| value.and_then(Value::str).map(Text::from_json);
         builder.facts(Facts {
-            model: text(model),
+            model: text(named),
             mode: text(mode),
             agent: self.agent.clone(),
             session: self.session.as_deref().map(Text::clean),
             ..Facts::default()
         });
         let mut notice = builder.notice("session", Content::None);
-        notice.data.extend(nodes([("model", filled(model)), ("mode", filled(mode))]));
+        notice.data.extend(nodes([("model", filled(named)), ("mode", filled(mode))]));
         notice
             .data
             .extend(self.version.clone().map(|version| ("version", Fact::Text(version.into_string()))));
@@ -303,22 +304,21 @@ impl Acp {
     fn turn_ended(&mut self, stop: Value<'_>, result: Value<'_>, builder: &mut ItemBuilder<'_>) {
         self.finish_message(builder.out);
         self.finish_calls(builder);
-        self.echo.clear();
+        (self.echo, self.echoed) = Default::default();
         let mut outcome = builder.outcome();
         match stop.decode().as_deref() {
-            Some("end_turn") => {}
             Some("cancelled") => {
                 (outcome.error, outcome.status) = (true, Status::Failed);
                 outcome.data.push(("cause", Fact::Text("interrupted".into())));
             }
-            Some(reason) => {
+            Some(reason) if reason != "end_turn" => {
                 (outcome.error, outcome.status) = (true, Status::Failed);
                 outcome.data.push(("reason", Fact::Text(reason.replace('_', " "))));
                 outcome
                     .data
                     .extend((reason == "max_turn_requests").then(|| ("cause", Fact::Text("turns".into()))));
             }
-            None => {}
+            _ => {}
         }
         if let Some(usage) = usage_of(result) {
             let counts = [

@@ -1,7 +1,7 @@
 //! Results of calls, permissions, and the output of terminals.
 
-use super::call::{FileChange, OpenCall};
-use super::{Acp, ItemBuilder, Request, number};
+use super::call::{DiffPart, UnfinishedCall};
+use super::{Acp, AgentRequest, ItemBuilder, number};
 use crate::calls::CallState;
 use crate::facts::{filled, image, push_list, string, strings};
 use streamfmt_core::event::Event;
@@ -33,7 +33,7 @@ impl Acp {
     /// Shows the output so far of a call that runs.
     pub(super) fn output_so_far(
         &mut self,
-        call: &OpenCall,
+        call: &UnfinishedCall,
         update: Value<'_>,
         is_update: bool,
         builder: &mut ItemBuilder<'_>,
@@ -49,7 +49,7 @@ impl Acp {
     /// Emits the result of a call that is over.
     pub(super) fn result(
         &mut self,
-        call: &OpenCall,
+        call: &UnfinishedCall,
         update: Value<'_>,
         status: &str,
         builder: &mut ItemBuilder<'_>,
@@ -59,9 +59,9 @@ impl Acp {
         self.calls.mark_answered(&call.id);
         self.content(content, &mut item);
         raw_output(output, &mut item);
-        let changes = FileChange::all(content);
+        let changes = DiffPart::all(content);
         if matches!(item.deed, Some(Deed::Edit | Deed::Write)) && !call.has_changes() && !changes.is_empty() {
-            item.data.push(("changes", Fact::List(changes.iter().map(FileChange::fact).collect())));
+            item.data.push(("changes", Fact::List(changes.iter().map(DiffPart::fact).collect())));
         }
         match status {
             "failed" => fail(&mut item),
@@ -135,7 +135,7 @@ impl Acp {
             let call = self.complete(call, builder);
             self.open.insert(at, call);
         }
-        self.note(id, Request { method: "session/request_permission".into(), about, refusals });
+        self.note(id, AgentRequest { method: "session/request_permission".into(), about, refusals });
     }
 
     /// Notes whether the user permitted a call. A call that was refused often gets no result of its own.

@@ -112,11 +112,13 @@ impl Acp {
 
     /// Whether the agent repeats a part of the client's prompt.
     fn is_echo(&mut self, text: &str) -> bool {
-        let rest = self.echo.trim_start().strip_prefix(text.trim()).map(str::to_owned);
-        rest.is_some_and(|rest| {
-            self.echo = rest;
-            true
-        })
+        let rest = &self.echo[self.echoed..];
+        let begun = rest.trim_start();
+        let is_echo = !rest.is_empty() && begun.starts_with(text.trim());
+        if is_echo {
+            self.echoed += rest.len() - begun.len() + text.trim().len();
+        }
+        is_echo
     }
 
     /// Completes the message that was being written: something else begins.
@@ -156,7 +158,7 @@ impl Acp {
     /// Emits the client's prompt.
     pub(super) fn prompt(&mut self, params: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let blocks = params.get("prompt");
-        self.echo.clear();
+        (self.echo, self.echoed) = Default::default();
         self.whole(Kind::Prompt, blocks, builder);
         let texts = blocks.into_iter().flat_map(Value::items).filter_map(|block| block.get("text")?.decode());
         self.echo = texts.collect::<Vec<_>>().join("\n");

@@ -47,7 +47,7 @@ impl Copilot {
                 self.announce(data.get("model"), builder);
             }
             "session.model_change" if builder.parent.is_none() => {
-                self.announce(data.get("newModel"), builder)
+                self.announce(data.get("newModel"), builder);
             }
             "session.mode_changed" => {
                 let mode = data.get("newMode").and_then(Value::str).map(Text::from_json);

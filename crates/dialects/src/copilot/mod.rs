@@ -51,6 +51,11 @@ pub(super) fn claim(value: Value<'_>) -> bool {
     is_event || kind.is("result") && exit.is_some() && session.is_some()
 }
 
+/// Whether an event has marks of Copilot. The last line of a stream hasn't: other programs end with a `result`, too.
+pub(super) fn is_certain(value: Value<'_>) -> bool {
+    value.get("data").is_some()
+}
+
 /// Whether a value is a line that only streams have.
 pub(super) fn is_stream(value: Value<'_>) -> bool {
     let [kind, ephemeral] = value.get_all(["type", "ephemeral"]);
