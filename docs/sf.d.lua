@@ -473,7 +473,7 @@ function sf.sorted(table) end
 ---@field added? number Number of added lines, if the change is known line by line.
 ---@field after? number Tokens after the compaction.
 ---@field again? boolean True if the call already has a result.
----@field agent? string The sub-agent's id.
+---@field agent? string The sub-agent's id. For a session: the agent's program, if the format is that of several.
 ---@field agent_type? string The type of agent; for a session: of the sub-agent whose session it is.
 ---@field annotations? table Question → {`notes`}: the user's notes on the answer.
 ---@field answer? string The answer of a sub-agent, a page or a search.

@@ -6,6 +6,7 @@
 mod acp;
 mod aider;
 mod arguments;
+mod atif;
 mod calls;
 mod claude;
 mod cline;
@@ -224,6 +225,20 @@ const ROWS: &[Dialect] = &[
         histories: None,
         launch: None,
         cumulative: &["cost_usd"],
+    },
+    Dialect {
+        name: "atif",
+        claim: atif::claim,
+        is_certain: |_| true,
+        ends_with_outcome: atif::is_stream,
+        decoder: |budget| Box::new(atif::AtifDecoder::new(budget)),
+        tools: &atif::tools::TOOLS,
+        tool: atif::tools::find,
+        sentences: Vec::new,
+        side_files: None,
+        histories: None,
+        launch: None,
+        cumulative: &[],
     },
     Dialect {
         name: "records",

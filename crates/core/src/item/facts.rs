@@ -136,7 +136,7 @@ pub static FACTS: &[FactRow] = &[
     row("added", Integer, &[Change], "Number of added lines, if the change is known line by line."),
     row("after", Integer, &[Event("compaction")], "Tokens after the compaction."),
     own("again", Truth, &[All], "True if the call already has a result."),
-    row("agent", Text, &[Delegate], "The sub-agent's id."),
+    row("agent", Text, &[Delegate, Event("session")], "The sub-agent's id. For a session: the agent's program, if the format is that of several."),
     row("agent_type", Text, &[Delegate, Event("session")], "The type of agent; for a session: of the sub-agent whose session it is."),
     row("annotations", Object(&[]), &[Ask], "Question → {`notes`}: the user's notes on the answer."),
     row("answer", Text, &[Delegate, Fetch], "The answer of a sub-agent, a page or a search."),
