@@ -243,6 +243,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         } else if report.is_mostly_unknown() {
             print(&format!("{}: {}", input.name(), report::mostly_unknown(report)));
         }
+        for report in std::iter::once(report).chain(pipeline.other_reports()) {
+            if let Some(left_out) = report::left_out(report) {
+                print(&format!("{}: {left_out}", input.name()));
+            }
+        }
         report::add(&mut self.counts.total, report);
     }
 

@@ -35,6 +35,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         failed,
         ended,
         // Of one input alone.
+        left_out: _,
         awaits_outcome: _,
         dialect: _,
         foreign: _,
@@ -163,6 +164,14 @@ pub(crate) fn mostly_unknown(report: &Report) -> String {
     let dialect = report.dialect.as_deref().unwrap_or_default();
     let (unknown, all) = (report.unknown_events, report.events);
     format!("{unknown} of {all} events are unknown to {dialect}{}", seems(report))
+}
+
+/// Describes the items that have no place in the format of an output; `None` if there are none.
+pub(crate) fn left_out(report: &Report) -> Option<String> {
+    let is_some = !report.left_out.is_empty();
+    is_some.then(|| {
+        format!("not in the output, whose format has no place for them: {}", names(&report.left_out))
+    })
 }
 
 /// Names the program that seems to have written the input.

@@ -76,6 +76,8 @@ pub enum Output {
     Items {
         /// Formatters that provide the accumulator, if the profile draws records with one. They don't format items.
         formatters: Vec<Box<dyn Formatter>>,
+        /// Writes a document of the items instead of their lines: see [`Writer::items`].
+        writer: Option<Box<dyn Writer>>,
     },
 }
 

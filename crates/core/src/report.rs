@@ -53,6 +53,8 @@ pub struct Report {
     pub exceeded: BTreeSet<String>,
     /// Items on which formatters failed, by message.
     pub failures: BTreeMap<String, u64>,
+    /// Items that had no place in the output's format, by name.
+    pub left_out: BTreeMap<String, u64>,
     /// Calls whose result never came.
     pub open_calls: u64,
     /// Reports of the agent that it could not save all that it should keep of the session.

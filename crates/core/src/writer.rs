@@ -1,5 +1,6 @@
 //! Writers: each writes the nodes of a document in one output format. The writers themselves are in a separate crate.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::outline::{Answer, DocumentHead, DocumentPart, Nest, Node};
@@ -56,6 +57,11 @@ pub trait Writer: Send {
         None
     }
 
+    /// The part that takes items in place of nodes, if it writes those.
+    fn items(&mut self) -> Option<&mut dyn ItemWriter> {
+        None
+    }
+
     /// The part that previews nodes that aren't final, if it writes rows.
     fn live(&mut self) -> Option<&mut dyn LiveWriter> {
         None
@@ -71,6 +77,19 @@ pub trait HeadWriter {
 
     /// Writes the head, after [`Writer::end`]. The sink puts it before all other text.
     fn write_head(&mut self, head: &DocumentHead, out: &mut dyn fmt::Write) -> fmt::Result;
+}
+
+/// A writer of a document that is made of the items themselves, and written at the end. Nothing else is called.
+pub trait ItemWriter {
+    /// Takes a piece of the line of an item, in which secrets are masked: the same text as the output of items. The last piece of a line
+    /// ends with its line feed.
+    fn item(&mut self, piece: &str);
+
+    /// Writes the document. `agent`: the agent's program, as its dialect names it.
+    fn end(&mut self, agent: Option<&str>, out: &mut dyn fmt::Write) -> fmt::Result;
+
+    /// The items that had no place in the document, by name.
+    fn left_out(&self) -> &BTreeMap<String, u64>;
 }
 
 /// A writer of rows, which a terminal shows while they grow.

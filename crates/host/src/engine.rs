@@ -186,12 +186,17 @@ impl Engine {
     fn parts(&self, plugins: &Rc<Plugins>) -> (Profile, Output, Option<Settle>) {
         let mut profile = self.chosen.settings.profile.clone();
         plugins.redact(&mut profile.redaction);
+        let formatters = self.formatters_of(plugins);
         let output = match self.made() {
-            None => Output::Items { formatters: self.formatters_of(plugins) },
-            Some(_) if self.emits_updates => Output::Updates { formatters: self.formatters_of(plugins) },
-            Some(writer) => {
-                let writer = self.over(writer, plugins);
-                Output::Entries { formatters: self.formatters_of(plugins), writer }
+            None => Output::Items { formatters, writer: None },
+            Some(mut writer) => {
+                if writer.items().is_some() {
+                    Output::Items { formatters, writer: Some(writer) }
+                } else if self.emits_updates {
+                    Output::Updates { formatters }
+                } else {
+                    Output::Entries { formatters, writer: self.over(writer, plugins) }
+                }
             }
         };
         (profile, output, self.settle())

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use streamfmt_core::profile::{Ci, Layout};
 use streamfmt_core::theme::{Appearance, ColorDepth, Theme};
 use streamfmt_core::writer::Writer;
+use streamfmt_writers::atif::Atif;
 use streamfmt_writers::cast::Cast;
 use streamfmt_writers::ci::CiSafe;
 use streamfmt_writers::html::{Html, IndexedPage};
@@ -221,7 +222,7 @@ const PAGE: WriterRow = WriterRow { is_page: true, is_document: true, ..LINES };
 const DATA: WriterRow = WriterRow { is_data: true, ending: "ndjson", ci: CiUse::Ignored, ..LINES };
 
 /// All output formats.
-pub static WRITERS: [WriterRow; 10] = [
+pub static WRITERS: [WriterRow; 11] = [
     WriterRow {
         name: "text",
         about: "plain text",
@@ -311,6 +312,14 @@ pub static WRITERS: [WriterRow; 10] = [
         about: "what is: typed items, one object a line",
         // It has no writer: the items are written directly.
         make: None,
+        ..DATA
+    },
+    WriterRow {
+        name: "atif",
+        about: "a trajectory, for programs that evaluate agents",
+        is_document: true,
+        ending: "json",
+        make: Some(|_| Box::new(Atif::default())),
         ..DATA
     },
     WriterRow {

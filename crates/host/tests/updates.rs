@@ -97,7 +97,10 @@ fn an_item_can_change_and_stay_open() {
 #[test]
 fn what_changed_while_it_was_open_is_written_once_when_it_is_whole() {
     for (output, want) in [
-        (Output::Items { formatters: Vec::new() }, ["\"text\":\"three\"", "\"text\":\"whole\""]),
+        (
+            Output::Items { formatters: Vec::new(), writer: None },
+            ["\"text\":\"three\"", "\"text\":\"whole\""],
+        ),
         (Output::Entries { formatters: Vec::new(), writer: Box::new(Json) }, ["three", "whole"]),
     ] {
         let (mut pipeline, mut out) = (scripted(output), String::new());

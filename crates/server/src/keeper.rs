@@ -188,7 +188,7 @@ fn setup(engine: &Engine) -> Setup {
     let mut setup = engine.setup();
     setup.max_line = setup.max_line.min(MAX_LINE);
     setup.profile.filter = Filter { only: vec![Selector::Kind(Kind::Outcome)], ..Filter::default() };
-    setup.output = Output::Items { formatters: Vec::new() };
+    setup.output = Output::Items { formatters: Vec::new(), writer: None };
     setup.settle = None;
     setup
 }

@@ -1,5 +1,6 @@
 //! Writes the parts of a document: the writer of one output.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::mem;
 
@@ -41,16 +42,21 @@ impl OutputWriter {
         self.write(out, |writer, out| part.write(writer, out));
     }
 
-    /// Writes the line of an item.
+    /// Writes a piece of the line of an item, or passes it to the writer of items.
     pub(super) fn item(&mut self, line: &str, out: &mut dyn Write) {
-        if self.written.is_ok() {
+        if let Some(items) = self.writer.as_deref_mut().and_then(Writer::items) {
+            items.item(line);
+        } else if self.written.is_ok() {
             self.written = receiver(&mut self.sink, out).write_str(line);
         }
     }
 
-    /// Writes the end of the document, and passes its head to the sink of a further output.
-    pub(super) fn end(&mut self, out: &mut dyn Write) {
-        self.write(out, |writer, out| writer.end(out));
+    /// Writes the end of the document, and passes its head to the sink of a further output. `agent`: the agent's program.
+    pub(super) fn end(&mut self, agent: Option<&str>, out: &mut dyn Write) {
+        self.write(out, |writer, out| match writer.items() {
+            Some(items) => items.end(agent, out),
+            None => writer.end(out),
+        });
         if let Some(mut take_head) = self.sink.as_mut().and_then(TextSink::end) {
             let mut head = String::new();
             // Writing to a string can't fail.
@@ -58,6 +64,12 @@ impl OutputWriter {
             // The head is the last piece, so it doesn't matter whether more is wanted.
             let _ = take_head(&head);
         }
+    }
+
+    /// The items that had no place in the document, by name.
+    pub(super) fn left_out(&mut self) -> BTreeMap<String, u64> {
+        let items = self.writer.as_deref_mut().and_then(Writer::items);
+        items.map(|items| items.left_out().clone()).unwrap_or_default()
     }
 
     /// See [`super::Pipeline::head`].

@@ -34,7 +34,7 @@ impl OutputKind {
                 (Self::Writer(writer.wants()), formatters, Some(writer))
             }
             Output::Updates { formatters } => (Self::Updates, formatters, None),
-            Output::Items { formatters } => (Self::Items, formatters, None),
+            Output::Items { formatters, writer } => (Self::Items, formatters, writer),
         }
     }
 }

@@ -456,7 +456,8 @@ impl EntryStage {
             self.writer.head = Some(Box::new(self.chain.uncounted(complete)));
         }
         self.updates.is_ended = true;
-        self.writer.end(context.out);
+        self.writer.end(context.session.facts().agent.as_deref(), context.out);
+        self.report.left_out = self.writer.left_out();
     }
 }
 
