@@ -115,6 +115,23 @@ pub(crate) fn unwritten(path: &Path, error: &io::Error) -> String {
     format!("can't write {}: {}", path.display(), reason(error))
 }
 
+/// A path that can be copied into a command. One with bytes that no message can show is written as `$'…'`, which shells read.
+pub(crate) fn usable(path: &Path) -> String {
+    if let Some(text) = path.to_str().filter(|text| one_line(text) == *text) {
+        return text.to_owned();
+    }
+    let mut text = "$'".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'\\' | b'\'' => text.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => text.push(char::from(*byte)),
+            _ => text.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    text.push('\'');
+    text
+}
+
 /// Cleans foreign text for use within a line.
 pub(crate) fn one_line(text: &str) -> String {
     clean(text).replace('\n', "␊")

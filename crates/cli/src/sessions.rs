@@ -12,6 +12,7 @@ use streamfmt::json;
 use streamfmt_server::store::{
     FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRow, SessionStatus, Store, StoreError,
 };
+use streamfmt_server::{path_text, text_path};
 
 use crate::args::{ListArgs, SessionsArgs, SessionsCommand, StatusName};
 use crate::exit_code::{OK, OUTPUT, RUN_FAILED, USAGE};
@@ -171,9 +172,9 @@ fn mask(row: &mut SessionRow) {
     row.command.iter_mut().for_each(&mut mask);
     row.labels.values_mut().for_each(&mut mask);
     if let Some(log) = &mut row.log {
-        let mut text = log.display().to_string();
+        let mut text = path_text(&*log);
         mask(&mut text);
-        *log = text.into();
+        *log = text_path(&text);
     }
 }
 

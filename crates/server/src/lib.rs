@@ -30,6 +30,7 @@ mod log;
 mod notice;
 #[cfg(unix)]
 mod passed_input;
+mod path_text;
 #[cfg(unix)]
 mod recorder;
 mod run_id;
@@ -52,6 +53,7 @@ pub use feed::{FeedStep, LiveFeed};
 pub use helper::Helper;
 #[cfg(unix)]
 pub use notice::RunNotice;
+pub use path_text::{path_text, text_path};
 #[cfg(unix)]
 pub use recorder::{Recording, RunEnd, RunRecorder, StartFailure};
 pub use run_id::RunId;

@@ -1,6 +1,7 @@
 //! The log of a run: the agent's output, byte for byte.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -393,11 +394,16 @@ impl RawLog {
 
 /// Returns the names to try: `run.ndjson`, `run-2.ndjson`, `run-3.ndjson` and so on.
 fn names(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let extension = path.extension().map(|it| format!(".{}", it.to_string_lossy())).unwrap_or_default();
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    (1..NAMES).map(move |number| match number {
-        1 => path.to_owned(),
-        _ => path.with_file_name(format!("{stem}-{number}{extension}")),
+    (1..NAMES).map(move |number| {
+        if number == 1 {
+            return path.to_owned();
+        }
+        let mut name = path.file_stem().unwrap_or_default().to_owned();
+        name.push(format!("-{number}"));
+        for part in path.extension().into_iter().flat_map(|extension| [OsStr::new("."), extension]) {
+            name.push(part);
+        }
+        path.with_file_name(name)
     })
 }
 

@@ -28,6 +28,7 @@ use crate::keeper::{Keeper, KeptSideFile};
 use crate::log::RawLog;
 use crate::notice::RunNotice;
 use crate::passed_input;
+use crate::path_text::path_text;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
@@ -200,7 +201,7 @@ impl RunRecorder {
             v: 1,
             id,
             status: RunStatus::Running,
-            command: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            command: self.command.iter().map(path_text).collect(),
             added: self.added.clone(),
             agent: self.agent.clone(),
             agent_session: None,

@@ -29,6 +29,29 @@ impl SessionPaths {
         self.folder.join(format!("{id}.stderr"))
     }
 
+    /// Returns where the log of a run is now. `written`: the path that was written when it was recorded.
+    pub(crate) fn log_now(&self, id: &RunId, written: &Path) -> PathBuf {
+        self.beside(id, self.log(id), written)
+    }
+
+    /// Returns where the standard error of a run is now. `written`: the path that was written when it was recorded.
+    pub(crate) fn errors_now(&self, id: &RunId, written: &Path) -> PathBuf {
+        self.beside(id, self.errors(id), written)
+    }
+
+    /// Returns the file of a run in this folder, if it is there, otherwise the path that was written. A recorder that found the name of its
+    /// log taken has added a number to it.
+    fn beside(&self, id: &RunId, own: PathBuf, written: &Path) -> PathBuf {
+        if own == written {
+            return own;
+        }
+        let name =
+            written.file_name().filter(|name| name.as_encoded_bytes().starts_with(id.as_str().as_bytes()));
+        let numbered = name.map(|name| self.folder.join(name));
+        let found = numbered.into_iter().chain([own]).find(|path| path.exists());
+        found.unwrap_or_else(|| written.to_owned())
+    }
+
     /// Returns the path of a file that the recorder locks while the run is in progress, and then removes: see
     /// [`SessionPaths::is_running`].
     pub fn lock(&self, id: &RunId) -> PathBuf {

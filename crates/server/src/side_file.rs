@@ -6,9 +6,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use crate::path_text;
 use crate::run_id::RunId;
+use crate::session_paths::SessionPaths;
 use crate::start_time::start_time;
 
 /// The content of `ID.json`: the facts about a run that aren't in its log. Fields that a later version adds are ignored.
@@ -44,10 +46,10 @@ pub struct RunSideFile {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The working directory.
-    #[serde(serialize_with = "lossy")]
+    #[serde(with = "path_text")]
     pub folder: PathBuf,
     /// The log.
-    #[serde(serialize_with = "lossy")]
+    #[serde(with = "path_text")]
     pub log: PathBuf,
     /// The offset at which the run starts in the log: a log given by name may have earlier content.
     #[serde(default)]
@@ -59,7 +61,7 @@ pub struct RunSideFile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<LogGap>,
     /// The file with the agent's standard error, if it wrote any.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "lossy_option")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "path_text::optional")]
     pub errors: Option<PathBuf>,
     /// When it started.
     pub started: Timestamp,
@@ -125,16 +127,6 @@ pub struct ProcessMark {
     pub boot: Option<String>,
 }
 
-/// Writes a path as text. JSON has no other bytes than those of text, and a run in an oddly named folder is kept all the same.
-fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&path.to_string_lossy())
-}
-
-#[expect(clippy::ref_option, reason = "serde asks so")]
-fn lossy_option<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-    path.as_deref().map(Path::to_string_lossy).serialize(serializer)
-}
-
 impl ProcessMark {
     /// Returns the mark of a running process.
     pub fn of(pid: u32) -> Self {
@@ -150,13 +142,19 @@ impl ProcessMark {
 }
 
 impl RunSideFile {
-    /// Reads a side file.
+    /// Reads a side file. Log and standard error are those beside it, if they are there, otherwise those at the paths that it holds: the
+    /// folder may have been moved since it was written.
     pub fn read(path: &Path) -> io::Result<Self> {
-        Ok(serde_json::from_slice(&fs::read(path)?)?)
+        let mut side: Self = serde_json::from_slice(&fs::read(path)?)?;
+        if let Some(folder) = path.parent() {
+            let paths = SessionPaths { folder: folder.to_owned() };
+            side.log = paths.log_now(&side.id, &side.log);
+            side.errors = side.errors.map(|errors| paths.errors_now(&side.id, &errors));
+        }
+        Ok(side)
     }
 
     /// Replaces the file as a whole; it is readable by its owner only.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
         let draft = path.with_extension("json.tmp");
         let mut options = OpenOptions::new();

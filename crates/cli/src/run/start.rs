@@ -19,7 +19,7 @@ use crate::exit_code::{INTERNAL, NOT_EXECUTABLE, NOT_FOUND, OUTPUT, RUN_FAILED, 
 use crate::folders::data_folder;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::{InputSource, OpenInput};
-use crate::message::{print, reason};
+use crate::message::{print, reason, usable};
 use crate::recorded::RecordedInput;
 use crate::signal::{Signals, is_hangup_ignored_for_certain};
 
@@ -109,7 +109,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         }
     })?;
     if args.redact {
-        print(&format!("--redact doesn't apply to the log: {}", recording.log().display()));
+        print(&format!("--redact doesn't apply to the log: {}", usable(&recording.log())));
     }
     let row = RunRow::begin(data, recording.id());
     run.collect_figures();
@@ -129,7 +129,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         print("the agent could not save all of its session, but the log of this run is whole");
     }
     if let Some(log) = end.log.as_ref().filter(|_| !is_quiet || end.status != RunStatus::Done) {
-        print(&format!("kept in {}", log.display()));
+        print(&format!("kept in {}", usable(log)));
     }
     Ok(exit_code(&end, shown, args.fail))
 }

@@ -8,7 +8,7 @@ use streamfmt_server::store::{SessionFilter, SessionRow, SessionStatus, SourceKi
 use super::{DECLINED, find, refuse};
 use crate::args::{Consent, PruneArgs, RmArgs};
 use crate::exit_code::{OK, USAGE};
-use crate::message::{one_line, print};
+use crate::message::{one_line, print, usable};
 use crate::output::write_out;
 
 /// The most sessions that are listed before asking for confirmation.
@@ -65,8 +65,8 @@ impl Consent {
             for row in rows {
                 let found = store.mended(|store| store.removable(&row.id)).map_err(|error| refuse(&error))?;
                 lines.push(described(row));
-                lines.extend(found.removed.iter().map(|path| format!("  {}", shown(path))));
-                lines.extend(found.kept.iter().map(|path| format!("  {} (stays)", shown(path))));
+                lines.extend(found.removed.iter().map(|path| format!("  {}", usable(path))));
+                lines.extend(found.kept.iter().map(|path| format!("  {} (stays)", usable(path))));
             }
             return write_out(lines.join("\n").as_bytes());
         }
@@ -86,20 +86,16 @@ impl Consent {
         let mut lines = Vec::new();
         for session in &removal.sessions {
             lines.push(format!("removed {}", session.id));
-            lines.extend(session.kept.iter().map(|path| format!("  {} stays", shown(path))));
+            lines.extend(session.kept.iter().map(|path| format!("  {} stays", usable(path))));
         }
         if removal.leaves_copies {
             print("another program is reading the database: copies may be left in it until the next removal");
         }
         for path in &removal.aside {
-            print(&format!("{}: a damaged database, which may still hold what was removed", path.display()));
+            print(&format!("{}: a damaged database, which may still hold what was removed", usable(path)));
         }
         if lines.is_empty() { Ok(OK) } else { write_out(lines.join("\n").as_bytes()) }
     }
-}
-
-fn shown(path: &std::path::Path) -> String {
-    one_line(&path.display().to_string())
 }
 
 fn described(row: &SessionRow) -> String {

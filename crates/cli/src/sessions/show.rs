@@ -8,7 +8,7 @@ use crate::args::ShowArgs;
 use crate::exit_code::USAGE;
 use crate::file_place::FilePlace;
 use crate::input::{InputSource, check_written};
-use crate::message::print;
+use crate::message::{print, usable};
 use crate::output::write_out;
 
 impl ShowArgs {
@@ -29,7 +29,7 @@ impl ShowArgs {
         let id = &session.row.id;
         let sources = store.mended(|store| store.sources(id)).map_err(|error| refuse(&error))?;
         let Some(source) = sources.iter().find(|source| source.path.exists()) else {
-            let path = sources.first().map(|source| format!(": {}", source.path.display()));
+            let path = sources.first().map(|source| format!(": {}", usable(&source.path)));
             print(&format!(
                 "{id}: its log is gone{} (what is known of it: streamfmt sessions show {id} --json)",
                 path.unwrap_or_default()
@@ -37,7 +37,7 @@ impl ShowArgs {
             return Err(USAGE);
         };
         check_written(&FilePlace::of(&source.path), &self.args).map_err(|message| {
-            print(&format!("{}: {message}", source.path.display()));
+            print(&format!("{}: {message}", usable(&source.path)));
             USAGE
         })?;
         let input = InputSource::Part { path: source.path.clone(), start: source.start, size: source.size };

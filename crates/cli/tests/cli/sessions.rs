@@ -9,10 +9,10 @@ use crate::program::{Folder, Outcome, SESSION, Signal, until};
 use crate::run::{SESSIONS, agents, kept, run};
 use crate::tty::Terminal;
 
-const DATA: &str = "home/.local/share/streamfmt";
+pub(crate) const DATA: &str = "home/.local/share/streamfmt";
 
 /// Lists the sessions.
-fn rows(folder: &Folder, options: &str) -> Vec<Value> {
+pub(crate) fn rows(folder: &Folder, options: &str) -> Vec<Value> {
     let listed = run(folder, &format!("sessions list --json {options}"));
     assert_eq!((listed.code, &*listed.stderr), (Some(0), ""));
     listed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -7,6 +7,7 @@ use super::html::{escaped, shown};
 use super::list::badge;
 use super::sessions::ServedSession;
 use super::view::SessionView;
+use crate::path_text::path_text;
 use crate::store::{SourceKind, SourceRow};
 
 /// The most nodes on a page.
@@ -140,14 +141,14 @@ pub(super) fn page(
         "<section id=\"log-file\" aria-labelledby=\"h-log\"><h2 id=\"h-log\">",
         name,
         "</h2>\n<p><code>",
-        &said(&row.log.to_string_lossy()),
+        &said(&path_text(&row.log)),
         "</code></p>\n",
     ]);
     for other in sources.iter().filter(|other| other.path != row.log) {
         let kind =
             if other.kind == SourceKind::History { "the agent's own history" } else { "the log of the run" };
         let gone = if other.path.exists() { "" } else { ", which is gone" };
-        html.extend(["<p>Also ", kind, ": <code>", &said(&other.path.to_string_lossy())]);
+        html.extend(["<p>Also ", kind, ": <code>", &said(&path_text(&other.path))]);
         html.extend(["</code>", gone, "</p>\n"]);
     }
     html.extend([format!("<p><a href=\"{address}/log\" download=\"\">Download</a>")]);

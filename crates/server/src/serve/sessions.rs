@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 
+use crate::path_text::path_text;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
@@ -73,7 +74,7 @@ impl ServedSession {
             status,
             agent: side.agent.clone().or_else(|| stored?.agent.clone()),
             title: title.map_or_else(|| shortened(&side.command.join(" ")), shortened),
-            folder: side.folder.to_string_lossy().into_owned(),
+            folder: path_text(&side.folder),
             labels: side.labels.clone().into_iter().collect(),
             started: side.started,
             ended: side.ended,

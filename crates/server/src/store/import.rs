@@ -20,6 +20,7 @@ use super::runs::{changed, is_gone};
 use super::schema::READ_BEFORE;
 use super::write::{self, SessionEntry};
 use super::{Store, StoreError};
+use crate::path_text::{path_text, text_path};
 use crate::run_id::RunId;
 
 /// The depth to which folders are searched.
@@ -116,7 +117,7 @@ impl Store {
             let sql = "SELECT DISTINCT path FROM sources WHERE kind = 'history' AND mtime = ?1 AND NOT gone";
             let mut statement = self.connection.prepare(sql).map_err(&fail)?;
             let paths = statement.query_map([READ_BEFORE], |row| row.get::<_, String>(0)).map_err(&fail)?;
-            paths.map(|path| path.map(PathBuf::from)).collect::<Result<_, _>>().map_err(fail)?
+            paths.map(|path| path.map(|path| text_path(&path))).collect::<Result<_, _>>().map_err(fail)?
         };
         let mut readable = Vec::new();
         for file in files {
@@ -163,7 +164,7 @@ impl Store {
         let sql = format!("SELECT {SOURCE_COLUMNS}, session FROM sources WHERE path = ?1");
         let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
         let rows = statement
-            .query_map([write::text(file)], |row| Ok((row.get(8)?, row::source(row)?)))
+            .query_map([path_text(file)], |row| Ok((row.get(8)?, row::source(row)?)))
             .map_err(&fail)?;
         rows.collect::<Result<_, _>>().map_err(fail)
     }
@@ -181,7 +182,7 @@ impl Store {
             let taken = self.connection.execute(
                 "DELETE FROM sources WHERE path = ?1 AND session = ?2 \
                  AND instr(?3, (SELECT agent_session FROM sessions WHERE id = ?2)) = 0",
-                params![write::text(file), id, beginning],
+                params![path_text(file), id, beginning],
             );
             has_one |= taken.map_err(self.fail())? == 0;
         }
@@ -191,7 +192,7 @@ impl Store {
     /// Returns the times in which our own runs continued a session: the items that they added to its history are counted in their rows.
     fn runs_of(&self, id: &str) -> Result<Vec<RangeInclusive<Timestamp>>, StoreError> {
         let fail = self.fail();
-        let sql = "SELECT s.started, s.ended, o.path FROM sessions AS s JOIN sources AS o ON o.session = s.id \
+        let sql = "SELECT s.started, s.ended, o.path, s.id FROM sessions AS s JOIN sources AS o ON o.session = s.id \
                    WHERE o.kind = 'run' AND s.agent_session = (SELECT agent_session FROM sessions WHERE id = ?1)";
         let mut statement = self.connection.prepare(sql).map_err(&fail)?;
         let mut rows = statement.query([id]).map_err(&fail)?;
@@ -199,7 +200,9 @@ impl Store {
         while let Some(row) = rows.next().map_err(&fail)? {
             let (started, ended): (i64, Option<i64>) =
                 (row.get(0).map_err(&fail)?, row.get(1).map_err(&fail)?);
-            let log: String = row.get(2).map_err(&fail)?;
+            let (log, run): (String, String) = (row.get(2).map_err(&fail)?, row.get(3).map_err(&fail)?);
+            let log = text_path(&log);
+            let log = run.parse().map_or_else(|_| log.clone(), |run| self.paths.log_now(&run, &log));
             // A run that was killed has no end: use the time of the last write to its log.
             let ended = ended.or_else(|| fs::metadata(log).ok().map(|about| changed(&about)));
             let time = |nanoseconds: i64| Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or_default();
@@ -235,7 +238,7 @@ impl Store {
             id
         } else {
             let started = ends.first_at.unwrap_or_else(|| modified(about));
-            let name = ends.agent_session.clone().unwrap_or_else(|| write::text(file));
+            let name = ends.agent_session.clone().unwrap_or_else(|| path_text(file));
             let is_taken = |id: &RunId| {
                 let sql = "SELECT 1 FROM sessions WHERE id = ?1";
                 transaction.query_row(sql, [id.as_str()], |_| Ok(())).optional().map(|it| it.is_some())

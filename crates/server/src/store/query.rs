@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
-use super::row::{self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceRow};
+use super::row::{
+    self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow,
+};
 use super::{DATABASE, Store, StoreError};
+use crate::path_text::path_text;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
@@ -47,7 +50,7 @@ impl Store {
              ORDER BY s.started DESC, s.id DESC"
         );
         let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-        let folder = filter.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        let folder = filter.folder.as_ref().map(path_text);
         let rows = statement.query_map(params![filter.agent, folder], row::session).map_err(&fail)?;
         let mut found = Vec::new();
         for row in rows {
@@ -124,7 +127,16 @@ impl Store {
         );
         let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
         let rows = statement.query_map([id], row::source).map_err(&fail)?;
-        rows.collect::<Result<_, _>>().map_err(fail)
+        let mut sources: Vec<SourceRow> = rows.collect::<Result<_, _>>().map_err(fail)?;
+        if let Ok(id) = id.parse::<RunId>() {
+            for source in sources.iter_mut().filter(|source| source.kind == SourceKind::Run) {
+                let now = self.paths.log_now(&id, &source.path);
+                source.gone &= now == source.path;
+                source.path = now;
+                source.errors = source.errors.as_deref().map(|errors| self.paths.errors_now(&id, errors));
+            }
+        }
+        Ok(sources)
     }
 
     fn details(&self, row: SessionRow) -> Result<SessionDetails, StoreError> {
@@ -150,8 +162,15 @@ impl Store {
         Ok(SessionDetails { row, response, error, usage, calls })
     }
 
-    /// Returns the row with its current status: a run is in progress only while its recorder is.
+    /// Returns the row as it is now: a run is in progress only while its recorder is, and its log may have been moved with the data folder.
     fn checked(&self, mut row: SessionRow) -> SessionRow {
+        if row.has_run
+            && let (Ok(id), Some(log)) = (row.id.parse::<RunId>(), &row.log)
+        {
+            let now = self.paths.log_now(&id, log);
+            row.source_gone &= now == *log;
+            row.log = Some(now);
+        }
         if row.status == SessionStatus::Running
             && let (Ok(id), Some(recorder)) = (row.id.parse::<RunId>(), &row.recorder)
         {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use rusqlite::params;
 
 use super::row::{SessionStatus, SourceKind};
-use super::{Store, StoreError, database, write};
+use super::{Store, StoreError, database};
+use crate::path_text::path_text;
 use crate::run_id::RunId;
 
 /// How long to wait for readers before the last copies of removed data are overwritten.
@@ -47,7 +48,7 @@ impl Store {
             let sql = "SELECT count(*) FROM sources WHERE path = ?1 AND session <> ?2";
             let others: u64 = self
                 .connection
-                .query_row(sql, params![write::text(&source.path), id], |row| row.get(0))
+                .query_row(sql, params![path_text(&source.path), id], |row| row.get(0))
                 .map_err(&fail)?;
             let is_removed = source.kind == SourceKind::Run && is_ours(&source.path) && others == 0;
             let files = if is_removed { &mut found.removed } else { &mut found.kept };

@@ -8,6 +8,7 @@ use rusqlite::Row;
 use serde::Serialize;
 use streamfmt::core::event::Usage;
 
+use crate::path_text::{self, text_path};
 use crate::side_file::{AgentExit, LogGap, ProcessMark, RunStatus};
 
 /// A session in a list. In JSON, unknown fields are left out.
@@ -67,11 +68,14 @@ pub struct SessionRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Usage>,
     /// The file that it is read from: the log of a run, or a history.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "path_text::optional::serialize")]
     pub log: Option<PathBuf>,
     /// True if that file is gone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub source_gone: bool,
+    /// Whether that file is the log of a run.
+    #[serde(skip)]
+    pub(super) has_run: bool,
     /// The process that records it.
     #[serde(skip)]
     pub(super) recorder: Option<ProcessMark>,
@@ -201,11 +205,11 @@ fn time(nanoseconds: i64) -> Timestamp {
 }
 
 /// The columns of a [`SessionRow`], from `sessions AS s` and one of its sources. The source's columns are one text, so that it is searched
-/// only once: whether it is gone (`0` or `1`), followed by its path.
+/// only once: whether it is gone and whether it is the log of a run (`0` or `1` each), followed by its path.
 pub(super) const COLUMNS: &str = "s.id, s.agent_session, s.resumes, s.agent, s.model, s.title, s.folder, s.command, s.labels, s.status, \
     s.started, s.ended, s.exit, s.pid, s.pid_start, s.boot, s.num_turns, s.duration_ms, s.cost_usd, s.api_ms, s.tokens_input, \
     s.tokens_output, s.tokens_cache_read, s.tokens_cache_write, \
-    (SELECT gone || path FROM sources WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1)";
+    (SELECT gone || (kind = 'run') || path FROM sources WHERE session = s.id ORDER BY kind = 'run' DESC, gone, size DESC, path LIMIT 1)";
 
 /// Reads the columns.
 pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
@@ -243,7 +247,8 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
             cache_write: tokens[3].unwrap_or(0),
         }),
         source_gone: source.as_deref().is_none_or(|source| source.starts_with('1')),
-        log: source.as_deref().and_then(|source| source.get(1..)).map(Into::into),
+        has_run: source.as_deref().and_then(|source| source.get(1..2)) == Some("1"),
+        log: source.as_deref().and_then(|source| source.get(2..)).map(text_path),
     })
 }
 
@@ -253,11 +258,11 @@ pub(super) const SOURCE_COLUMNS: &str = "path, kind, start, size, errors, gaps, 
 pub(super) fn source(row: &Row<'_>) -> rusqlite::Result<SourceRow> {
     let kind: String = row.get(1)?;
     Ok(SourceRow {
-        path: row.get::<_, String>(0)?.into(),
+        path: text_path(&row.get::<_, String>(0)?),
         kind: if kind == "run" { SourceKind::Run } else { SourceKind::History },
         start: row.get(2)?,
         size: row.get(3)?,
-        errors: row.get::<_, Option<String>>(4)?.map(Into::into),
+        errors: row.get::<_, Option<String>>(4)?.as_deref().map(text_path),
         gaps: parsed(row.get(5)?),
         mtime: row.get(6)?,
         gone: row.get(7)?,

@@ -15,6 +15,7 @@ use super::figures::{SessionFigures, title_of};
 use super::row::{SessionStatus, SourceKind, SourceRow};
 use super::write::{self, SessionEntry};
 use super::{Store, StoreError, StoreNotice};
+use crate::path_text::{path_text, text_path};
 use crate::run_id::RunId;
 use crate::side_file::RunSideFile;
 
@@ -141,18 +142,22 @@ impl Store {
         let fail = self.fail();
         let transaction = self.connection.transaction().map_err(&fail)?;
         {
-            let mut statement =
-                transaction.prepare("SELECT DISTINCT path, gone FROM sources").map_err(&fail)?;
-            let rows = statement
-                .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))
+            let mut statement = transaction
+                .prepare("SELECT path, gone, session, kind = 'run' FROM sources")
                 .map_err(&fail)?;
-            let rows: Vec<(String, bool)> = rows.collect::<Result<_, _>>().map_err(&fail)?;
-            for (path, was_gone) in rows {
-                let is_gone = is_gone(Path::new(&path));
+            let rows = statement
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+                .map_err(&fail)?;
+            let rows: Vec<(String, bool, String, bool)> = rows.collect::<Result<_, _>>().map_err(&fail)?;
+            for (path, was_gone, session, is_run) in rows {
+                let mut now = text_path(&path);
+                if is_run && let Ok(id) = session.parse() {
+                    now = self.paths.log_now(&id, &now);
+                }
+                let is_gone = is_gone(&now);
                 if is_gone != was_gone {
-                    transaction
-                        .execute("UPDATE sources SET gone = ?2 WHERE path = ?1", params![path, is_gone])
-                        .map_err(&fail)?;
+                    let sql = "UPDATE sources SET gone = ?3 WHERE path = ?1 AND session = ?2";
+                    transaction.execute(sql, params![path, session, is_gone]).map_err(&fail)?;
                 }
             }
         }
@@ -211,7 +216,7 @@ impl Store {
             .optional()
             .map_err(&fail)?;
         if known.flatten().is_none() {
-            let folder = side.folder.to_string_lossy();
+            let folder = path_text(&side.folder);
             let title = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
             let entry = entry(side, side.status.into(), title.as_deref(), &folder, None);
             write::session(&transaction, &entry).map_err(&fail)?;
@@ -258,7 +263,7 @@ impl Store {
     fn next_run_in(&self, side: &RunSideFile) -> Result<Option<u64>, StoreError> {
         let sql = "SELECT min(start) FROM sources WHERE path = ?1 AND start > ?2 AND kind = 'run'";
         let start = side.log_start.cast_signed();
-        let found = self.connection.query_row(sql, params![write::text(&side.log), start], |row| row.get(0));
+        let found = self.connection.query_row(sql, params![path_text(&side.log), start], |row| row.get(0));
         found.map_err(self.fail())
     }
 
@@ -273,7 +278,7 @@ impl Store {
         }
         let task = side.task.as_deref().or(side.stdin.as_deref()).and_then(title_of);
         let title = figures.given_title.clone().or(task).or_else(|| figures.title.clone());
-        let folder = side.folder.to_string_lossy();
+        let folder = path_text(&side.folder);
         let entry = entry(side, *status, title.as_deref(), &folder, Some(figures));
         write::session(&transaction, &entry).map_err(&fail)?;
         write::figures(&transaction, side.id.as_str(), figures, false).map_err(&fail)?;

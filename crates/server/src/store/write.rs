@@ -1,13 +1,13 @@
 //! Writes rows.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
 use streamfmt::core::event::Usage;
 
 use super::figures::{CountedFrom, SessionFigures, SessionOutcome};
-use super::row::{SourceRow, nanoseconds};
+use super::row::{SourceKind, SourceRow, nanoseconds};
+use crate::path_text::path_text;
 use crate::side_file::{AgentExit, ProcessMark};
 
 /// The columns of a row of `sessions`, without its figures.
@@ -81,27 +81,27 @@ pub(super) fn source(
     source: &SourceRow,
 ) -> rusqlite::Result<()> {
     let gaps = (!source.gaps.is_empty()).then(|| json(&source.gaps));
+    if source.kind == SourceKind::Run {
+        // A run has one log, which may have been moved.
+        let sql = "DELETE FROM sources WHERE session = ?1 AND kind = 'run' AND path <> ?2";
+        transaction.execute(sql, params![session, path_text(&source.path)])?;
+    }
     transaction.execute(
         "INSERT INTO sources (session, path, kind, start, size, errors, gaps, mtime, gone) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
          ON CONFLICT (session, path) DO UPDATE SET kind = ?3, start = ?4, size = ?5, errors = ?6, gaps = ?7, mtime = ?8, gone = ?9",
         params![
             session,
-            text(&source.path),
+            path_text(&source.path),
             source.kind.name(),
             source.start.cast_signed(),
             source.size.map(u64::cast_signed),
-            source.errors.as_deref().map(text),
+            source.errors.as_deref().map(path_text),
             gaps,
             source.mtime,
             source.gone,
         ],
     )?;
     Ok(())
-}
-
-/// Converts a path for the database.
-pub(super) fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 /// Writes the figures of a session. `has_tokens`: whether tokens are written even if no outcome reported them.
