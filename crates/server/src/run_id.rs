@@ -19,6 +19,9 @@ const RANDOM: usize = 6;
 pub struct RunId(String);
 
 impl RunId {
+    /// The number of its characters.
+    pub(crate) const LENGTH: usize = "20261123-224103-".len() + RANDOM;
+
     /// Creates a new id for a run that starts at this time.
     pub fn new(started: Timestamp) -> Self {
         // Each state has new keys from the system's random source.
@@ -34,9 +37,17 @@ impl RunId {
         Self::with(started, hash ^ (hash >> 32))
     }
 
-    fn with(started: Timestamp, mut random: u64) -> Self {
+    /// Returns another id of the same time.
+    pub(crate) fn beside(&self, random: u64) -> Self {
+        Self::of_time(format!("{}-", Self::time_of(&self.0)), random)
+    }
+
+    fn with(started: Timestamp, random: u64) -> Self {
         let time = started.to_zoned_datetime(TimeZone::UTC).strftime("%Y%m%d-%H%M%S-");
-        let mut name = time.to_string();
+        Self::of_time(time.to_string(), random)
+    }
+
+    fn of_time(mut name: String, mut random: u64) -> Self {
         for _ in 0..RANDOM {
             name.push(char::from(LETTERS[(random % 32) as usize]));
             random /= 32;

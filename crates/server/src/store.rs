@@ -13,6 +13,7 @@ mod database;
 mod figures;
 mod import;
 mod query;
+mod recorded_elsewhere;
 mod relatives;
 mod remove;
 mod row;

@@ -20,7 +20,7 @@ pub(crate) enum SessionsCommand {
     List(ListArgs),
     /// Format a session, with the same options as a file
     Show(Box<ShowArgs>),
-    /// Add the agents' own histories: files, or folders with such files
+    /// Add the agents' own histories, and runs that were recorded elsewhere: files, or folders with such files
     Import {
         /// Files and folders
         #[arg(value_name = "PATH", required = true)]

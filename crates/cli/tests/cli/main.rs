@@ -66,6 +66,8 @@ mod sessions;
 #[cfg(unix)]
 mod sessions_at_once;
 #[cfg(unix)]
+mod sessions_import;
+#[cfg(unix)]
 mod sessions_moved;
 #[cfg(unix)]
 mod terminal;

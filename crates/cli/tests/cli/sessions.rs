@@ -19,7 +19,7 @@ pub(crate) fn rows(folder: &Folder, options: &str) -> Vec<Value> {
 }
 
 /// What is known of a session.
-fn details(folder: &Folder, name: &str) -> Value {
+pub(crate) fn details(folder: &Folder, name: &str) -> Value {
     let shown = run(folder, &format!("sessions show {name} --json"));
     serde_json::from_str(&shown.stdout).unwrap_or_else(|_| panic!("{shown:?}"))
 }

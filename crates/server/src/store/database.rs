@@ -187,7 +187,7 @@ fn is_sound(connection: &Connection, path: &Path) -> Result<(), StoreError> {
 }
 
 /// Waits for the lock on a file, which is created if needed.
-fn lock(path: &Path) -> io::Result<File> {
+pub(super) fn lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]

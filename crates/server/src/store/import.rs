@@ -14,12 +14,13 @@ use streamfmt::dialect::DIALECTS;
 use streamfmt::side_files::{holds_side_files, is_side_file};
 
 use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
+use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
 use super::relatives::Seniority;
 use super::row::{self, SOURCE_COLUMNS, SourceKind, SourceRow};
 use super::runs::{changed, is_gone};
 use super::schema::READ_BEFORE;
 use super::write::{self, SessionEntry};
-use super::{Store, StoreError};
+use super::{Store, StoreError, StoreNotice};
 use crate::path_text::{path_text, text_path};
 use crate::run_id::RunId;
 
@@ -73,7 +74,7 @@ impl Store {
         files.dedup();
         let own = self.paths.folder.canonicalize().ok();
         files.retain(|file| own.as_ref().is_none_or(|own| !file.starts_with(own)));
-        let mut counts = ImportCounts::default();
+        let mut counts = self.import_runs(&mut files)?;
         let mut waiting = Vec::new();
         for (at, file) in files.iter().enumerate() {
             each(ImportStep::Looking(at));
@@ -107,6 +108,29 @@ impl Store {
         }
         self.read_histories(waiting, |done, all| each(ImportStep::Reading(done, all)))?;
         self.mark_gone()?;
+        Ok(counts)
+    }
+
+    /// Imports runs that were recorded elsewhere, and takes their files from the list. Damaged side files are reported.
+    fn import_runs(&mut self, files: &mut Vec<PathBuf>) -> Result<ImportCounts, StoreError> {
+        let side_files: BTreeSet<PathBuf> = files.iter().filter_map(|file| side_file_of(file)).collect();
+        let mut counts = ImportCounts::default();
+        let mut damaged = BTreeSet::new();
+        for side_file in &side_files {
+            match self.import_run(side_file)? {
+                ImportedRun::New => counts.new += 1,
+                ImportedRun::Restored => counts.changed += 1,
+                ImportedRun::Known => counts.unchanged += 1,
+                ImportedRun::Damaged => drop(damaged.insert(side_file.clone())),
+            }
+        }
+        // The log of a damaged one is imported like any other stream.
+        let is_done = |side_file: &PathBuf| side_files.contains(side_file) && !damaged.contains(side_file);
+        files.retain(|file| {
+            side_file_id(file).is_none() && !side_file_of(file).is_some_and(|it| is_done(&it))
+        });
+        let count = damaged.len();
+        self.notices.extend(damaged.into_iter().next().map(|first| StoreNotice::SideFiles { first, count }));
         Ok(counts)
     }
 
@@ -410,7 +434,8 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         if kind.is_dir() && depth > 0 && !name.to_str().is_some_and(holds_side_files) {
             find(&path, depth - 1, files);
         } else if kind.is_file()
-            && [Some(OsStr::new("jsonl")), Some(OsStr::new("ndjson"))].contains(&path.extension())
+            && ([Some(OsStr::new("jsonl")), Some(OsStr::new("ndjson"))].contains(&path.extension())
+                || side_file_id(&path).is_some())
         {
             files.push(path);
         }

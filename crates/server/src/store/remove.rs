@@ -43,7 +43,8 @@ impl Store {
         let fail = self.fail();
         let mut found = RemovedSession { id: id.to_owned(), ..RemovedSession::default() };
         let folder = self.paths.folder.as_path();
-        let is_ours = |path: &Path| path.parent() == Some(folder);
+        let is_ours =
+            |path: &Path| path.parent() == Some(folder) && named_run(path).is_none_or(|run| run == id);
         for source in self.sources(id)? {
             let sql = "SELECT count(*) FROM sources WHERE path = ?1 AND session <> ?2";
             let others: u64 = self
@@ -119,4 +120,10 @@ impl Store {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// Returns the id with which the name of a file begins.
+fn named_run(path: &Path) -> Option<&str> {
+    let id = path.file_name()?.to_str()?.get(..RunId::LENGTH)?;
+    id.parse::<RunId>().is_ok().then_some(id)
 }

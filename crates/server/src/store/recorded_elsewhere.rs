@@ -1,0 +1,249 @@
+//! Imports runs that were recorded elsewhere: `ID.json` with `ID.ndjson` and `ID.stderr` beside it, as a CI job uploads them.
+//!
+//! Such a side file may have been written by anybody. Only regular files of its own folder that have its name are read, never a path that it
+//! holds, and they are copied to the data folder. Its processes say nothing about this machine.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use rusqlite::OptionalExtension;
+
+use super::runs::is_gone;
+use super::{Store, StoreError, database};
+use crate::run_id::RunId;
+use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
+
+/// The largest side file, in bytes.
+const LARGEST: u64 = 1 << 20;
+/// The most ids that are tried if others are taken.
+const IDS: u32 = 100;
+/// The number of bytes that are read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// A run in a foreign folder.
+struct ForeignRun {
+    /// The side file, without what is true on the machine of the run only.
+    side: RunSideFile,
+    text: Vec<u8>,
+    log: Option<File>,
+    errors: Option<File>,
+}
+
+/// The result of importing a run.
+pub(super) enum ImportedRun {
+    /// It was copied.
+    New,
+    /// It was here, and its log, which was gone, was copied.
+    Restored,
+    /// It was here.
+    Known,
+    /// Its side file is damaged.
+    Damaged,
+}
+
+/// Who is in the same place in a data folder.
+enum Occupant {
+    Nobody,
+    /// The same run.
+    Same(RunSideFile),
+    Another,
+}
+
+/// Returns the id in the name of a side file.
+pub(super) fn side_file_id(path: &Path) -> Option<RunId> {
+    path.file_name()?.to_str()?.strip_suffix(".json")?.parse().ok()
+}
+
+/// Returns the side file that belongs to a file: itself, or the one beside a log.
+pub(super) fn side_file_of(path: &Path) -> Option<PathBuf> {
+    let side = path.with_extension("json");
+    let is_own = side == path || path.extension().is_some_and(|extension| extension == "ndjson");
+    let is_there = || fs::symlink_metadata(&side).is_ok_and(|about| about.is_file());
+    (is_own && side_file_id(&side).is_some() && is_there()).then_some(side)
+}
+
+impl Store {
+    /// Copies a run to the data folder and writes its row. If another run has its id, it gets another one, the same each time.
+    pub(super) fn import_run(&mut self, side_file: &Path) -> Result<ImportedRun, StoreError> {
+        let fail = |error| StoreError::File(side_file.to_owned(), error);
+        let Some(mut run) = ForeignRun::open(side_file).map_err(fail)? else {
+            return Ok(ImportedRun::Damaged);
+        };
+        // Two imports of the same run would write to the same files.
+        let lock = database::lock(&self.path.with_extension("db.lock")).map_err(fail)?;
+        let named = run.side.id.clone();
+        let mut hash = None;
+        for count in 0..IDS {
+            if count > 0 {
+                let hash = match hash {
+                    Some(hash) => hash,
+                    None => *hash.insert(run.hash().map_err(fail)?),
+                };
+                run.side.id = named.beside(hash.wrapping_add(count.into()));
+            }
+            let imported = match self.occupant(&mut run)? {
+                Occupant::Another => continue,
+                Occupant::Same(side) if run.log.is_none() || !is_gone(&side.log) => ImportedRun::Known,
+                Occupant::Same(_) => ImportedRun::Restored,
+                Occupant::Nobody => ImportedRun::New,
+            };
+            if !matches!(imported, ImportedRun::Known) {
+                let is_new = matches!(imported, ImportedRun::New);
+                self.copy(&mut run, is_new)?;
+                drop(lock);
+                self.record(&run.side.id, None)?;
+            }
+            return Ok(imported);
+        }
+        Err(fail(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// Returns who has the run's id here.
+    fn occupant(&self, run: &mut ForeignRun) -> Result<Occupant, StoreError> {
+        let id = &run.side.id;
+        let own = [self.paths.side_file(id), self.paths.log(id), self.paths.errors(id)];
+        if own.iter().all(|path| is_gone(path)) {
+            let sql = "SELECT 1 FROM sessions WHERE id = ?1";
+            let row = self.connection.query_row(sql, [id.as_str()], |_| Ok(())).optional();
+            let is_free = row.map_err(self.fail())?.is_none();
+            return Ok(if is_free { Occupant::Nobody } else { Occupant::Another });
+        }
+        let Ok(side) = RunSideFile::read(&own[0]) else { return Ok(Occupant::Another) };
+        let is_same = run.side == portable(side.clone())
+            && has_same_bytes(run.log.as_mut(), &own[1])
+            && has_same_bytes(run.errors.as_mut(), &own[2]);
+        Ok(if is_same { Occupant::Same(side) } else { Occupant::Another })
+    }
+
+    /// Copies the files of a run. The side file comes last: a run without one isn't listed.
+    fn copy(&self, run: &mut ForeignRun, is_new: bool) -> Result<(), StoreError> {
+        let id = run.side.id.clone();
+        let (log, errors, side) = (self.paths.log(&id), self.paths.errors(&id), self.paths.side_file(&id));
+        let mut copied = Vec::new();
+        let mut copy = |from: &mut Option<File>, to: &Path| {
+            let Some(from) = from.as_mut().filter(|_| is_gone(to)) else { return Ok(()) };
+            copied.push(to.to_owned());
+            copy_to(from, to).map_err(|error| StoreError::File(to.to_owned(), error))
+        };
+        let mut written = copy(&mut run.log, &log).and_then(|()| copy(&mut run.errors, &errors));
+        if is_new && written.is_ok() {
+            let here =
+                RunSideFile { log, errors: run.errors.is_some().then_some(errors), ..run.side.clone() };
+            written = here.write(&side).map_err(|error| StoreError::File(side, error));
+        }
+        if written.is_err() {
+            copied.iter().for_each(|path| drop(fs::remove_file(path)));
+        }
+        written
+    }
+}
+
+impl ForeignRun {
+    /// Opens a run. `None`: its side file is damaged, or that of another run.
+    fn open(side_file: &Path) -> io::Result<Option<Self>> {
+        let Some(file) = open_regular(side_file)? else { return Ok(None) };
+        let mut text = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut text)?;
+        let side = serde_json::from_slice(&text).ok().filter(|_| text.len() as u64 <= LARGEST);
+        let Some(side) = side.filter(|side: &RunSideFile| Some(&side.id) == side_file_id(side_file).as_ref())
+        else {
+            return Ok(None);
+        };
+        let log = open_regular(&side_file.with_extension("ndjson"))?;
+        let errors = open_regular(&side_file.with_extension("stderr"))?;
+        Ok(Some(Self { side: portable(side), text, log, errors }))
+    }
+
+    /// Returns a hash of all that it consists of: FNV-1a, which never changes.
+    fn hash(&mut self) -> io::Result<u64> {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |bytes: &[u8]| {
+            for byte in bytes {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        add(&self.text);
+        let mut buffer = vec![0; CHUNK];
+        for file in [&mut self.log, &mut self.errors].into_iter().flatten() {
+            file.rewind()?;
+            loop {
+                match file.read(&mut buffer)? {
+                    0 => break,
+                    count => add(&buffer[..count]),
+                }
+            }
+        }
+        Ok(hash ^ (hash >> 32))
+    }
+}
+
+/// Returns the side file of a run without what is true on its machine only. Without its recorder, a run can't be in progress.
+fn portable(side: RunSideFile) -> RunSideFile {
+    let status = if side.status == RunStatus::Running { RunStatus::Interrupted } else { side.status };
+    let recorder = ProcessMark { pid: 0, start: None, boot: None };
+    RunSideFile { status, recorder, process: None, log: PathBuf::new(), log_start: 0, errors: None, ..side }
+}
+
+/// Opens a file, if it is there and neither a link nor anything else that isn't a file.
+fn open_regular(path: &Path) -> io::Result<Option<File>> {
+    if !fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) {
+        return Ok(None);
+    }
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // It may have been replaced since.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    let is_file = file.metadata()?.is_file();
+    Ok(Some(file).filter(|_| is_file))
+}
+
+/// Whether a file holds the same as the one at a path. One that isn't there is no difference.
+fn has_same_bytes(file: Option<&mut File>, path: &Path) -> bool {
+    let (Some(file), false) = (file, is_gone(path)) else { return true };
+    let mut compare = || -> io::Result<bool> {
+        let Some(mut other) = open_regular(path)? else { return Ok(false) };
+        if file.metadata()?.len() != other.metadata()?.len() {
+            return Ok(false);
+        }
+        file.rewind()?;
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        loop {
+            one.clear();
+            two.clear();
+            file.by_ref().take(CHUNK as u64).read_to_end(&mut one)?;
+            other.by_ref().take(CHUNK as u64).read_to_end(&mut two)?;
+            if one != two || one.is_empty() {
+                return Ok(one == two);
+            }
+        }
+    };
+    compare().unwrap_or(false)
+}
+
+/// Copies a file as a whole, for its owner only. Nothing has its name until all of it is there.
+fn copy_to(from: &mut File, to: &Path) -> io::Result<()> {
+    let mut draft = to.as_os_str().to_owned();
+    draft.push(".tmp");
+    let draft = PathBuf::from(draft);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
+    let copied = from.rewind().and_then(|()| {
+        let mut file = options.open(&draft)?;
+        io::copy(from, &mut file)?;
+        file.sync_all()?;
+        fs::rename(&draft, to)
+    });
+    copied.inspect_err(|_| drop(fs::remove_file(&draft)))
+}
