@@ -9,10 +9,14 @@ use streamfmt::dialect::{DIALECTS, Histories};
 use streamfmt::follow::{SessionFolder, WorkFilter};
 use streamfmt::origins::SessionsBelow;
 
+use crate::exit_code::USAGE;
+use crate::message::print;
+
 /// The folder of the program in each of the system's folders.
 const NAME: &str = "streamfmt";
 
-/// The folders of this run, by the system's conventions, which include `XDG_CONFIG_HOME` and the like.
+/// The folders of this run, by the system's conventions, which include `XDG_CONFIG_HOME` and the like. Like those, a `HOME` that isn't
+/// absolute is ignored: what it leads to depends on the working directory, which may be anybody's.
 pub(crate) fn folders() -> Folders {
     // Without a working directory, which may have been removed, no project is found.
     let work = env::current_dir().unwrap_or_default();
@@ -20,10 +24,10 @@ pub(crate) fn folders() -> Folders {
     let Ok(strategy) = etcetera::choose_base_strategy() else {
         return Folders { work, system, ..Folders::default() };
     };
-    let own = |folder: PathBuf| Some(folder.join(NAME));
+    let own = |folder: PathBuf| Some(folder.join(NAME)).filter(|folder| folder.is_absolute());
     Folders {
         work,
-        home: Some(strategy.home_dir().to_owned()),
+        home: Some(strategy.home_dir().to_owned()).filter(|home| home.is_absolute()),
         config: own(strategy.config_dir()),
         data: own(strategy.data_dir()),
         state: own(strategy.state_dir().unwrap_or_else(|| strategy.data_dir())),
@@ -31,9 +35,21 @@ pub(crate) fn folders() -> Folders {
     }
 }
 
-/// The folder for recorded sessions and their database.
-pub(crate) fn data_folder() -> PathBuf {
-    folders().data.unwrap_or_else(|| env::temp_dir().join(NAME))
+/// The folder for recorded sessions and their database. The error is an exit code; its reason was reported.
+pub(crate) fn data_folder() -> Result<PathBuf, u8> {
+    own_folder(folders().data, "XDG_DATA_HOME")
+}
+
+/// A folder of the user's own, if it is known, and otherwise a temporary one. A `HOME` that leads to none is refused. `variable`: what else
+/// sets the folder. The error is an exit code; its reason was reported.
+pub(crate) fn own_folder(folder: Option<PathBuf>, variable: &str) -> Result<PathBuf, u8> {
+    let home = env::var_os("HOME").map(PathBuf::from).filter(|home| !home.is_absolute());
+    if let (None, Some(home)) = (&folder, home) {
+        let home = home.display();
+        print(&format!("HOME is \"{home}\", which isn't an absolute path; set it or {variable} to one"));
+        return Err(USAGE);
+    }
+    Ok(folder.unwrap_or_else(|| env::temp_dir().join(NAME)))
 }
 
 /// The folders in which agents keep the sessions of the working directory.

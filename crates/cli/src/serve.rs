@@ -13,27 +13,24 @@ use streamfmt_server::{ServeFailure, ServeOptions, ServeRequest, Server, Session
 use crate::args::{self, ServeArgs};
 use crate::choice;
 use crate::exit_code::{OK, OUTPUT, USAGE};
-use crate::folders::folders;
+use crate::folders::{data_folder, folders, own_folder};
 use crate::message::{print, reason};
 
 /// Serves until a signal arrives.
 pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
     let folders = folders();
-    let own = |folder: &Option<std::path::PathBuf>| {
-        folder.clone().unwrap_or_else(|| std::env::temp_dir().join("streamfmt"))
-    };
     let request = match (args.link, args.browsers, args.revoke) {
         (true, ..) => Some(ServeRequest::Link),
         (_, true, _) => Some(ServeRequest::Browsers),
         (.., number) => number.map(ServeRequest::Revoke),
     };
     if let Some(request) = request {
-        return ask(&own(&folders.state), request);
+        return ask(&own_folder(folders.state, "XDG_STATE_HOME")?, request);
     }
     let serve = settings(&folders)?;
     let options = ServeOptions {
-        sessions: SessionPaths { folder: own(&folders.data).join("sessions") },
-        state: own(&folders.state),
+        sessions: SessionPaths { folder: data_folder()?.join("sessions") },
+        state: own_folder(folders.state.clone(), "XDG_STATE_HOME")?,
         folders,
         port: args.port.or(serve.port),
         bind: if args.bind.is_empty() { serve.bind } else { args.bind },

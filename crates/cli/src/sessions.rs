@@ -27,8 +27,12 @@ const ROWS: usize = 30;
 impl SessionsArgs {
     /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(self) -> Result<u8, u8> {
-        let data = data_folder();
-        let mut store = Store::open(&data).map_err(|error| refuse(&error))?;
+        let data = data_folder()?;
+        let opened = match self.command {
+            SessionsCommand::List(_) | SessionsCommand::Show(_) => Store::open_to_read(&data),
+            _ => Store::open(&data),
+        };
+        let mut store = opened.map_err(|error| refuse(&error))?;
         // Every command first writes missing rows.
         if !matches!(self.command, SessionsCommand::Reindex) {
             let done = with_progress(&mut store, |store, each| store.catch_up_with(each));

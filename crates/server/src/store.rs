@@ -60,6 +60,8 @@ pub enum StoreNotice {
     },
     /// The disk is full, so that rows of runs are missing or incomplete.
     Full,
+    /// This data folder can't be written, so its database isn't used.
+    ReadOnly(PathBuf),
     /// Side files are damaged or can't be read, so that rows of their runs may be missing.
     SideFiles {
         /// The path of the first of them.
@@ -80,6 +82,11 @@ impl fmt::Display for StoreNotice {
             ),
             Self::Full => f.write_str(
                 "the disk is full: the latest runs may be missing or incomplete here until there is room",
+            ),
+            Self::ReadOnly(data) => write!(
+                f,
+                "{} can't be written: this is read from side files and logs, without imported histories",
+                data.display()
             ),
             Self::SideFiles { first, count } => {
                 let more = match count.saturating_sub(1) {
@@ -172,6 +179,25 @@ impl Store {
         }
     }
 
+    /// Opens the store of a data folder to list and show its sessions. If the folder can't be written, such as one on a read-only disk or
+    /// of another user, its runs are found by their side files, and their rows are kept in memory.
+    pub fn open_to_read(data: &Path) -> Result<Self, StoreError> {
+        let (paths, path) = (SessionPaths { folder: data.join("sessions") }, data.join("sessions.db"));
+        if [&paths.folder, &path].into_iter().all(|path| can_write(path)) {
+            return Self::open(data);
+        }
+        // Only a folder that can be read is known to be empty.
+        match std::fs::read_dir(&paths.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::File(paths.folder, error));
+            }
+            _ => {}
+        }
+        let connection = database::in_memory().map_err(|error| StoreError::of(&path, &error))?;
+        let notices = if path.exists() { vec![StoreNotice::ReadOnly(data.to_owned())] } else { Vec::new() };
+        Ok(Self { connection, path, paths, notices })
+    }
+
     /// Calls a function. If the database turns out to be damaged, replaces it and calls the function once more.
     pub fn mended<T>(
         &mut self,
@@ -215,6 +241,26 @@ fn replaced(path: &Path) -> Result<(Connection, Option<StoreNotice>), StoreError
         database::replace(path, |old, new| old.map_or(0, |old| write::save(old, new)))?;
     let notice = replaced.map(|(aside, saved)| StoreNotice::Replaced { aside, saved });
     Ok((connection, notice))
+}
+
+/// Whether a file can be written and, with others beside it, created.
+fn can_write(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Access, access};
+        let is_there = |path: &&Path| path.symlink_metadata().is_ok();
+        let folder = path.ancestors().skip(1).find(is_there);
+        Some(path)
+            .filter(is_there)
+            .into_iter()
+            .chain(folder)
+            .all(|path| access(path, Access::WRITE_OK).is_ok())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        true
+    }
 }
 
 /// Makes a folder accessible to its owner only.

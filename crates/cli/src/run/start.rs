@@ -43,6 +43,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         // Errors in the command are reported before anything is opened.
         agent.complete(&mut command.clone(), false).map_err(|message| refuse(&message))?;
     }
+    let data = data_folder()?;
     // It takes a moment to start, in which the settings are read.
     let watchdog = Watchdog::start();
     let args = &options.args;
@@ -72,7 +73,6 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     if !plan.added.is_empty() {
         print(&format!("added {}", plan.added.join(" ")));
     }
-    let data = data_folder();
     let recorder = RunRecorder {
         command,
         task: plan.task.clone(),

@@ -70,6 +70,8 @@ mod sessions_import;
 #[cfg(unix)]
 mod sessions_moved;
 #[cfg(unix)]
+mod sessions_read;
+#[cfg(unix)]
 mod terminal;
 mod themes;
 mod trust;

@@ -269,7 +269,7 @@ fn another_user_keeps_nobody_out_and_reads_nothing() {
     other.wait().unwrap();
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
 }
 

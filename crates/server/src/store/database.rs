@@ -38,6 +38,14 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Opens an empty database that is nowhere but in memory.
+pub(super) fn in_memory() -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    schema::migrate(&mut connection)?;
+    Ok(connection)
+}
+
 /// Connects to the file, exclusively or with others, and reads its version.
 fn connect(path: &Path, is_alone: bool) -> rusqlite::Result<(Connection, usize)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
