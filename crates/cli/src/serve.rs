@@ -7,14 +7,15 @@ use std::process::{Command, Stdio};
 
 use streamfmt::core::text::clean;
 use streamfmt::settings::keys::Named;
-use streamfmt::{Engine, Folders};
+use streamfmt::settings::{Config, Request};
+use streamfmt::{Engine, Folders, Problems};
 use streamfmt_server::{ServeFailure, ServeOptions, ServeRequest, Server, SessionPaths, ask_server};
 
 use crate::args::{self, ServeArgs};
 use crate::choice;
 use crate::exit_code::{OK, OUTPUT, USAGE};
 use crate::folders::{data_folder, folders, own_folder};
-use crate::message::{print, reason};
+use crate::message::{print, print_problems, reason};
 
 /// Serves until a signal arrives.
 pub(crate) fn run(args: ServeArgs) -> Result<u8, u8> {
@@ -117,10 +118,15 @@ struct ServeChoices {
     shows_secrets: bool,
 }
 
-/// Reads that table. A wrong value in it is an error: serving without it could expose data that the user meant to hide.
+/// Reads that table, and reports a project's. A wrong value in it is an error: serving without it could expose data that the user meant to hide.
 fn settings(folders: &Folders) -> Result<ServeChoices, u8> {
     let engine =
         choice::build(Engine::builder().defer_plugins(true).folders(folders.clone()).no_project(true))?;
+    // What else a project sets has no effect on pages.
+    let config = Config::load(&Request { folders: Some(folders.clone()), ..Request::default() });
+    if let Some(project) = config.project() {
+        print_problems(&Problems(config.misplaced(project)));
+    }
     let serve = engine.config().serve();
     let mut is_wrong = false;
     let mut wrong = |named: &Named, why: &str| {

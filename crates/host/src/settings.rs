@@ -35,8 +35,8 @@ use crate::folders::Folders;
 use crate::plugin::pack::Pack;
 use crate::problem::{Problem, Problems, nearest, suggestion};
 use crate::settings::profile::BUILT_IN;
-use document::{LARGEST, SettingValue, SettingsFile, SettingsLayer, Spot};
-use keys::{FILE_KEYS, Head, Named, SERVE_KEYS, ServeSettings};
+use document::{LARGEST, SettingValue, SettingsFile, SettingsLayer, Spot, TableEntry};
+use keys::{FILE_KEYS, Head, Named, OWN_TABLES, SERVE_KEYS, ServeSettings};
 use switch::Switch;
 use tree::ProfilePart;
 
@@ -161,8 +161,18 @@ impl Loaded {
                 }
                 return true;
             }
+            if document.layer == SettingsLayer::Project && OWN_TABLES.contains(&name) {
+                let keys = match &entry.leaf.value {
+                    SettingValue::Table(table) => table.0.as_slice(),
+                    _ => &[],
+                };
+                let keys = keys.iter().take(document::MOST_REPORTED);
+                let named =
+                    |row: &TableEntry| Named { name: format!("{name}.{}", row.key), spot: row.at.clone() };
+                head.misplaced.extend(keys.map(named));
+                return true;
+            }
             if let ("serve", SettingValue::Table(table)) = (name, &entry.leaf.value) {
-                head.serve_at = Some(entry.at.clone());
                 head.serve.clone_from(&table.0);
                 for row in &table.0 {
                     match keys::find(SERVE_KEYS, &row.key) {
@@ -290,8 +300,8 @@ impl Config {
     /// The `[serve]` settings of the user and of the machine; later layers override earlier ones.
     pub fn serve(&self) -> ServeSettings {
         let mut serve = ServeSettings::default();
-        let own = self.layers.iter().filter(|loaded| loaded.document.layer != SettingsLayer::Project);
-        for row in own.flat_map(|loaded| &loaded.head.serve) {
+        // A project's file has none: see [`OWN_TABLES`].
+        for row in self.layers.iter().flat_map(|loaded| &loaded.head.serve) {
             // Invalid values were reported when the file was parsed.
             drop(keys::find(SERVE_KEYS, &row.key).map(|key| key.set(&mut serve, &row.leaf)));
         }

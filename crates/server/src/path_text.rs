@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Marks a byte.
+#[cfg(unix)]
 const MARK: char = char::REPLACEMENT_CHARACTER;
 
 /// Returns a path, or another text of the system, as text from which [`text_path`] makes the same bytes.

@@ -138,3 +138,37 @@ fn what_a_trusted_project_changes_is_told_to_people_alone() {
         assert!(!run(&folder, &format!("--to {format} --no-project s.jsonl")).stdout.contains(told));
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn no_project_says_where_sessions_are_served_or_kept() {
+    let settings =
+        "theme = 'plain'\n[serve]\nport = 1\nbind = ['0.0.0.0']\nnonsense = 1\n[store]\nfolder = '/tmp'\n";
+    let place = "only your own settings may set it; it belongs in ~/.config/streamfmt/config.toml";
+    let told = |stderr: &str| -> Vec<String> {
+        let lines = stderr.lines().filter(|line| line.contains("your own settings"));
+        lines.map(str::to_owned).collect()
+    };
+    let expected = [(3, "serve.port"), (4, "serve.bind"), (5, "serve.nonsense"), (7, "store.folder")]
+        .map(|(line, key)| format!("streamfmt: streamfmt.toml:{line}:1: {key}: {place}"));
+    let folder = project(&[("streamfmt.toml", settings)]);
+    for standing in ["", "trust --yes", "trust --deny"] {
+        if !standing.is_empty() {
+            assert_eq!(run(&folder, standing).code, Some(0), "{standing}");
+        }
+        let outcome = run(&folder, "s.jsonl");
+        assert_eq!((outcome.code, told(&outcome.stderr)), (Some(0), expected.to_vec()), "{standing}");
+        assert!(!outcome.stderr.contains("ignored serve"), "trust wouldn't help: {outcome:?}");
+    }
+    run(&folder, "trust --yes");
+    let own = "[serve]\nbind = ['nowhere']\n";
+    folder.write("home/.config/streamfmt/config.toml", own);
+    let served = run(&folder, "serve");
+    assert!(served.stderr.contains("config.toml:2: serve.bind: expected IP addresses"), "{served:?}");
+    assert_eq!((served.code, told(&served.stderr)), (Some(2), expected.to_vec()), "{served:?}");
+    assert_eq!(served.stderr.matches("serve.bind: expected").count(), 1, "only one's own is read");
+    // Another key that is one's own names the place as well.
+    folder.write("project/streamfmt.toml", "trusted-paths = ['/**']\n");
+    run(&folder, "trust --yes");
+    assert_eq!(told(&run(&folder, "s.jsonl").stderr), [format!("streamfmt: streamfmt.toml:1:18: {place}")]);
+}

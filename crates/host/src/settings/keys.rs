@@ -448,11 +448,14 @@ pub struct Head {
     pub(crate) switches: Vec<Switch>,
     pub(crate) allowed_in_projects: Vec<Named>,
     pub(crate) trusted_paths: Vec<Named>,
-    /// The position of the `[serve]` table.
-    pub(crate) serve_at: Option<Spot>,
-    /// The keys of that table.
+    /// The keys of the `[serve]` table.
     pub(crate) serve: Vec<TableEntry>,
+    /// The keys of a project's file that are in one of the [`OWN_TABLES`].
+    pub(crate) misplaced: Vec<Named>,
 }
+
+/// The tables with addresses and with what is kept. They are read from one's own settings only: a project doesn't set them, trusted or not.
+pub(crate) const OWN_TABLES: [&str; 2] = ["serve", "store"];
 
 /// The defaults of the options of `streamfmt serve`.
 #[derive(Clone, Debug, Default)]

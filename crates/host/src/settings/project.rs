@@ -10,7 +10,7 @@ use super::allowance::{self, Refusal};
 use super::document::{self, LARGEST, SettingValue, SettingsFile, SettingsLayer};
 use super::keys::{Head, Named};
 use super::tree::{ListChange, Path as KeyPath, ProfilePart};
-use super::{Config, Loaded, is_path, switch};
+use super::{Config, FILE, Loaded, is_path, switch};
 use crate::files::{FileError, Files};
 use crate::folders::Folders;
 use crate::plugin::WITHOUT_LUA;
@@ -163,7 +163,6 @@ impl Project {
             ("switch", loaded.head.switches.first().and_then(|switch| switch.spot.as_ref())),
             ("allow-in-projects", loaded.head.allowed_in_projects.first().map(|name| &name.spot)),
             ("trusted-paths", loaded.head.trusted_paths.first().map(|name| &name.spot)),
-            ("serve", loaded.head.serve_at.as_ref()),
             ("extends", loaded.general.extends.iter().flatten().next().map(|name| &name.spot)),
         ] {
             if let Some(spot) = spots {
@@ -293,13 +292,15 @@ impl Config {
                 Err(problem) => self.problems.add(SettingsLayer::Project, [problem]),
             }
         }
+        let misplaced = self.misplaced(&project);
+        self.problems.add(SettingsLayer::Project, misplaced);
         if project.standing == Standing::Trusted {
-            let own = "only your own settings may set it";
+            let own = self.only_own();
             let head = &project.loaded.head;
             let switches = head.switches.iter().filter_map(|switch| switch.spot.as_ref());
             let names = head.allowed_in_projects.iter().chain(&head.trusted_paths);
             let spots = switches.chain(names.map(|name| &name.spot));
-            project.problems.extend(spots.map(|spot| spot.problem(own)));
+            project.problems.extend(spots.map(|spot| spot.problem(&own)));
             self.problems.add(SettingsLayer::Project, project.problems.clone());
             self.layers.push(Arc::clone(&project.loaded));
         } else {
@@ -308,6 +309,20 @@ impl Config {
             self.layers.push(Arc::new(reduced));
         }
         self.project = Some(project);
+    }
+
+    /// Why a key in a project's file is ignored, trusted or not, and where it belongs.
+    fn only_own(&self) -> String {
+        let own = self.folders.config.as_ref().map(|folder| self.folders.shown(&folder.join(FILE)));
+        let place = own.map_or_else(String::new, |file| format!("; it belongs in {file}"));
+        format!("only your own settings may set it{place}")
+    }
+
+    /// The problems of the keys in a project's file that no project may set.
+    pub fn misplaced(&self, project: &Project) -> Vec<Problem> {
+        let own = self.only_own();
+        let keys = project.loaded.head.misplaced.iter();
+        keys.map(|key| key.spot.problem(format!("{}: {own}", key.name))).collect()
     }
 
     /// Reads a settings file by a path in another one. Returns its real path and its text.
