@@ -117,6 +117,8 @@ pub(crate) fn unwritten(path: &Path, error: &io::Error) -> String {
 
 /// A path that can be copied into a command. One with bytes that no message can show is written as `$'…'`, which shells read.
 pub(crate) fn usable(path: &Path) -> String {
+    use std::fmt::Write as _;
+
     if let Some(text) = path.to_str().filter(|text| one_line(text) == *text) {
         return text.to_owned();
     }
@@ -125,7 +127,10 @@ pub(crate) fn usable(path: &Path) -> String {
         match byte {
             b'\\' | b'\'' => text.extend(['\\', char::from(*byte)]),
             b' '..=b'~' => text.push(char::from(*byte)),
-            _ => text.push_str(&format!("\\x{byte:02x}")),
+            // Writing to a string can't fail.
+            _ => {
+                let _ = write!(text, "\\x{byte:02x}");
+            }
         }
     }
     text.push('\'');

@@ -49,16 +49,13 @@ pub fn text_path(text: &str) -> PathBuf {
     while let Some((before, behind)) = rest.split_once(MARK) {
         bytes.extend(before.as_bytes());
         let digits = behind.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[2..];
-            }
+        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            bytes.push(byte);
+            rest = &behind[2..];
+        } else {
             // Earlier versions wrote any number of bytes so.
-            None => {
-                bytes.extend(MARK.encode_utf8(&mut [0; 4]).as_bytes());
-                rest = behind;
-            }
+            bytes.extend(MARK.encode_utf8(&mut [0; 4]).as_bytes());
+            rest = behind;
         }
     }
     bytes.extend(rest.as_bytes());

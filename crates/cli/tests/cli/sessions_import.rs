@@ -97,9 +97,9 @@ fn an_imported_run_is_never_in_progress() {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     for (boot, name) in [(boot.trim(), "here"), ("another", "elsewhere")] {
         let pid = std::process::id();
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let about = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let start: u64 =
-            stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)?.parse().ok()).unwrap_or(1);
+            about.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)?.parse().ok()).unwrap_or(1);
         let mark = json!({"pid": pid, "start": start, "boot": boot});
         let changes =
             json!({"status": "running", "exit": null, "ended": null, "recorder": mark, "process": mark});
@@ -160,9 +160,9 @@ fn files(folder: &Folder, name: &str) -> Vec<PathBuf> {
     for entry in fs::read_dir(folder.path(name)).unwrap().flatten() {
         let name = format!("{name}/{}", entry.file_name().to_str().unwrap());
         if entry.file_type().unwrap().is_dir() {
-            found.extend(files(folder, &name))
+            found.extend(files(folder, &name));
         } else {
-            found.push(entry.path())
+            found.push(entry.path());
         }
     }
     found

@@ -45,8 +45,8 @@ pub(super) enum ImportedRun {
 /// Who is in the same place in a data folder.
 enum Occupant {
     Nobody,
-    /// The same run.
-    Same(RunSideFile),
+    /// The same run, and whether its log is there.
+    Same(bool),
     Another,
 }
 
@@ -84,7 +84,7 @@ impl Store {
             }
             let imported = match self.occupant(&mut run)? {
                 Occupant::Another => continue,
-                Occupant::Same(side) if run.log.is_none() || !is_gone(&side.log) => ImportedRun::Known,
+                Occupant::Same(has_log) if has_log || run.log.is_none() => ImportedRun::Known,
                 Occupant::Same(_) => ImportedRun::Restored,
                 Occupant::Nobody => ImportedRun::New,
             };
@@ -110,10 +110,11 @@ impl Store {
             return Ok(if is_free { Occupant::Nobody } else { Occupant::Another });
         }
         let Ok(side) = RunSideFile::read(&own[0]) else { return Ok(Occupant::Another) };
-        let is_same = run.side == portable(side.clone())
+        let has_log = !is_gone(&side.log);
+        let is_same = run.side == portable(side)
             && has_same_bytes(run.log.as_mut(), &own[1])
             && has_same_bytes(run.errors.as_mut(), &own[2]);
-        Ok(if is_same { Occupant::Same(side) } else { Occupant::Another })
+        Ok(if is_same { Occupant::Same(has_log) } else { Occupant::Another })
     }
 
     /// Copies the files of a run. The side file comes last: a run without one isn't listed.
@@ -133,7 +134,9 @@ impl Store {
             written = here.write(&side).map_err(|error| StoreError::File(side, error));
         }
         if written.is_err() {
-            copied.iter().for_each(|path| drop(fs::remove_file(path)));
+            for path in copied {
+                drop(fs::remove_file(path));
+            }
         }
         written
     }
