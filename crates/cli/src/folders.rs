@@ -21,10 +21,13 @@ pub(crate) fn folders() -> Folders {
     // Without a working directory, which may have been removed, no project is found.
     let work = env::current_dir().unwrap_or_default();
     let system = system().map(|folder| folder.join(NAME));
-    let Ok(strategy) = etcetera::choose_base_strategy() else {
-        return Folders { work, system, ..Folders::default() };
-    };
     let own = |folder: PathBuf| Some(folder.join(NAME)).filter(|folder| folder.is_absolute());
+    let Ok(strategy) = etcetera::choose_base_strategy() else {
+        // Without a home, a folder may be given all the same.
+        let given = |name| env::var_os(name).map(PathBuf::from).and_then(own);
+        let (data, state) = (given("XDG_DATA_HOME"), given("XDG_STATE_HOME"));
+        return Folders { work, system, data, state, ..Folders::default() };
+    };
     Folders {
         work,
         home: Some(strategy.home_dir().to_owned()).filter(|home| home.is_absolute()),
@@ -40,16 +43,22 @@ pub(crate) fn data_folder() -> Result<PathBuf, u8> {
     own_folder(folders().data, "XDG_DATA_HOME")
 }
 
-/// A folder of the user's own, if it is known, and otherwise a temporary one. A `HOME` that leads to none is refused. `variable`: what else
-/// sets the folder. The error is an exit code; its reason was reported.
+/// A folder of the user's own, which is unknown without a home. `variable`: what else sets the folder. The error is an exit code; its reason
+/// was reported.
 pub(crate) fn own_folder(folder: Option<PathBuf>, variable: &str) -> Result<PathBuf, u8> {
-    let home = env::var_os("HOME").map(PathBuf::from).filter(|home| !home.is_absolute());
-    if let (None, Some(home)) = (&folder, home) {
-        let home = home.display();
-        print(&format!("HOME is \"{home}\", which isn't an absolute path; set it or {variable} to one"));
-        return Err(USAGE);
-    }
-    Ok(folder.unwrap_or_else(|| env::temp_dir().join(NAME)))
+    folder.ok_or_else(|| {
+        let home = env::var_os("HOME").map(PathBuf::from).filter(|home| !home.as_os_str().is_empty());
+        print(&match home {
+            Some(home) => {
+                format!(
+                    "HOME is \"{}\", which isn't an absolute path; set it or {variable} to one",
+                    home.display()
+                )
+            }
+            None => format!("there is no home folder; set HOME or {variable} to an absolute path"),
+        });
+        USAGE
+    })
 }
 
 /// The folders in which agents keep the sessions of the working directory.

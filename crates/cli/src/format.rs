@@ -7,7 +7,6 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,6 +26,7 @@ use crate::folders::{all_session_folders, data_folder};
 use crate::input::{InputSource, OpenInput};
 use crate::live::LiveTerminal;
 use crate::message::{self, one_line, print, print_below, reason};
+use crate::output_paths::RunFiles;
 use crate::page_folder::Folder;
 use crate::progress::Progress;
 use crate::read_outcome::ReadOutcome;
@@ -70,18 +70,18 @@ pub(crate) struct FormatRun<'a, 'w> {
 }
 
 impl<'a, 'w> FormatRun<'a, 'w> {
-    /// Opens all outputs. The error is an exit code; its reason was reported. `log`: the log of a running agent. `is_again`: everything
+    /// Opens all outputs. The error is an exit code; its reason was reported. `files`: those of a running agent. `is_again`: everything
     /// was shown before and is replaced.
     pub(crate) fn begin(
         args: &'a Args,
         engines: RunEngines<'a>,
-        log: Option<&Path>,
+        files: RunFiles<'_>,
         signals: &'a mut Signals,
         watch: Option<&'a mut Watch<'w>>,
         assets: Option<&Arc<Assets>>,
         is_again: bool,
     ) -> Result<Self, u8> {
-        let outputs = FormatOutputs::open(args, &engines, log, signals, assets, is_again)?;
+        let outputs = FormatOutputs::open(args, &engines, files, signals, assets, is_again)?;
         Ok(Self {
             args,
             engines,

@@ -68,6 +68,7 @@ use crate::format::{FormatRun, RunEngines};
 use crate::input::InputSource;
 use crate::message::{print, print_problems, reason};
 use crate::output::write_out;
+use crate::output_paths::RunFiles;
 use crate::signal::Signals;
 use crate::terminal::WhenLive;
 use crate::watch::Watch;
@@ -149,7 +150,7 @@ pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8,
     let engine = checked(args, build(Files::default()))?;
     let also = also::engines(args, &engine).ok_or(USAGE)?;
     // Before waiting for a session.
-    format::check_outputs(args, &engine, None).map_err(|message| {
+    format::check_outputs(args, &engine, RunFiles::default()).map_err(|message| {
         print(&message);
         USAGE
     })?;
@@ -164,8 +165,15 @@ pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8,
     let mut is_again = false;
     loop {
         let engines = RunEngines { main: Rc::clone(&engine), also: &also };
-        let mut run =
-            FormatRun::begin(args, engines, None, &mut signals, watch.as_mut(), assets.as_ref(), is_again)?;
+        let mut run = FormatRun::begin(
+            args,
+            engines,
+            RunFiles::default(),
+            &mut signals,
+            watch.as_mut(),
+            assets.as_ref(),
+            is_again,
+        )?;
         for input in &inputs {
             run.format(input);
             let mut newest = None;

@@ -314,7 +314,9 @@ enum Draft {
 }
 
 impl Replacement {
-    fn create(path: &Path, signals: &mut Signals) -> Result<Self, String> {
+    /// Begins to write the file that a path leads to. Pipes, devices and what is open already are written in place; a pipe waits here for its
+    /// reader.
+    pub(crate) fn create(path: &Path, signals: &mut Signals) -> Result<Self, String> {
         let fail = |error: io::Error| unwritten(path, &error);
         let is_descriptor = is_descriptor(path);
         // The target of a link is replaced, not the link.
@@ -363,7 +365,7 @@ impl Replacement {
     }
 
     /// The file that it replaces, if it is a file of its own.
-    fn replaces(&self) -> Option<&Path> {
+    pub(crate) fn replaces(&self) -> Option<&Path> {
         (!matches!(self.draft, Draft::InPlace)).then_some(&*self.target)
     }
 

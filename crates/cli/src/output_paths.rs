@@ -7,6 +7,15 @@ use std::path::Path;
 
 use crate::file_place::FilePlace;
 
+/// The files of a running agent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RunFiles<'a> {
+    /// The log, if it is named.
+    pub(crate) log: Option<&'a Path>,
+    /// The file for the id of the run.
+    pub(crate) id_file: Option<&'a Path>,
+}
+
 /// The outputs of a command, each with the option that names it.
 #[derive(Debug, Default)]
 pub(crate) struct OutputPaths(Vec<(String, FilePlace)>);

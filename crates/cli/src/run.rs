@@ -3,6 +3,8 @@
 #[cfg(unix)]
 mod command;
 #[cfg(unix)]
+mod id_file;
+#[cfg(unix)]
 mod row;
 #[cfg(unix)]
 mod start;

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use streamfmt::core::redact::{Redaction, Redactor};
 use streamfmt::json;
+use streamfmt_server::claim;
 use streamfmt_server::store::{
     FoundSession, ImportStep, SessionDetails, SessionFilter, SessionRow, SessionStatus, Store, StoreError,
 };
@@ -28,6 +29,10 @@ impl SessionsArgs {
     /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(self) -> Result<u8, u8> {
         let data = data_folder()?;
+        // Opening it refuses one of another user, or only reads it.
+        for folder in claim(&data).unwrap_or_default() {
+            print(&folder.to_string());
+        }
         let opened = match self.command {
             SessionsCommand::List(_) | SessionsCommand::Show(_) => Store::open_to_read(&data),
             _ => Store::open(&data),

@@ -5,6 +5,7 @@
 //! beginning, so that the side file never waits for the display.
 
 use std::fmt;
+use std::fs;
 use std::io::{self, PipeWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +22,9 @@ use crate::findings::{SharedFindings, StreamFindings, StreamVerdict};
 use crate::lingering::{Lingering, LingeringStep};
 use crate::run_lock::RunLock;
 use crate::session_paths::SessionPaths;
+use crate::side_draft::{self, ReservedDraft};
 use crate::side_file::RunSideFile;
+use crate::sync::SyncPolicy;
 
 /// The longest line that is decoded, in bytes. It bounds memory: no outcome of a run is near that long.
 const MAX_LINE: usize = 16 << 20;
@@ -54,6 +57,7 @@ pub(crate) struct Keeper {
 /// The side file of a run in progress. Any thread may change its content, which never waits; one at a time writes it.
 pub(crate) struct KeptSideFile {
     paths: SessionPaths,
+    sync: SyncPolicy,
     content: Mutex<RunSideFile>,
     is_changed: AtomicBool,
     file: Mutex<FileState>,
@@ -64,6 +68,8 @@ pub(crate) struct KeptSideFile {
 struct FileState {
     /// Shows that the run is in progress.
     lock: Option<RunLock>,
+    /// Room on the disk for the end of the run.
+    end: Option<ReservedDraft>,
     /// Whether the run is over: nothing is written any more.
     is_released: bool,
 }
@@ -194,9 +200,10 @@ fn setup(engine: &Engine) -> Setup {
 }
 
 impl KeptSideFile {
-    pub(crate) fn new(paths: SessionPaths, content: RunSideFile) -> Self {
+    pub(crate) fn new(paths: SessionPaths, sync: SyncPolicy, content: RunSideFile) -> Self {
         Self {
             paths,
+            sync,
             content: Mutex::new(content),
             is_changed: AtomicBool::new(true),
             file: Mutex::default(),
@@ -233,14 +240,58 @@ impl KeptSideFile {
         if file.lock.is_none() {
             file.lock = RunLock::hold(self.paths.lock(&content.id)).ok();
         }
-        content.write(&self.paths.side_file(&content.id))
+        let side_file = self.paths.side_file(&content.id);
+        let [end, draft] = self.paths.drafts(&content.id);
+        let (text, is_synced) = (content.text()?, self.is_synced(content));
+        if content.ended.is_some()
+            && let Some(end) = &file.end
+            // If another program removed it, there may still be room for another.
+            && end.put_in_place(&text, &side_file, is_synced).is_ok()
+        {
+            return Ok(());
+        }
+        side_draft::write(&text, &side_file, &draft, is_synced)?;
+        if content.ended.is_none() {
+            match &mut file.end {
+                Some(reserved) => drop(reserved.make_room(text.len())),
+                None => file.end = ReservedDraft::reserve(end, text.len()).ok(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether content is flushed to disk.
+    fn is_synced(&self, content: &RunSideFile) -> bool {
+        match self.sync {
+            SyncPolicy::Always => true,
+            // The agent's start doesn't wait for the disk: right after it, the keeper writes the file again.
+            SyncPolicy::Second => content.process.is_some(),
+            SyncPolicy::End => content.ended.is_some(),
+            SyncPolicy::Never => false,
+        }
+    }
+
+    /// Removes the side file: nothing ran.
+    pub(crate) fn discard(&self) {
+        let mut file = lock(&self.file);
+        let id = self.content().id.clone();
+        let _ = fs::remove_file(self.paths.side_file(&id));
+        file.release();
     }
 
     /// Frees the lock: the run is over, and its side file stays as it is.
     pub(crate) fn release(&self) {
-        let mut file = lock(&self.file);
-        file.is_released = true;
-        file.lock = None;
+        lock(&self.file).release();
+    }
+}
+
+impl FileState {
+    fn release(&mut self) {
+        self.is_released = true;
+        if let Some(end) = self.end.take() {
+            end.remove();
+        }
+        self.lock = None;
     }
 }
 
@@ -274,7 +325,7 @@ mod tests {
     fn kept(stream: &str, shown: Option<&str>) -> (StreamVerdict, Option<String>) {
         let folder = tempfile::TempDir::with_prefix("streamfmt-keeper-").unwrap();
         let paths = SessionPaths { folder: folder.path().to_owned() };
-        let side = Arc::new(KeptSideFile::new(paths, side_file()));
+        let side = Arc::new(KeptSideFile::new(paths, SyncPolicy::Never, side_file()));
         let engine = Engine::builder().no_project(true).build().unwrap();
         let (mut end, feed) = feed().unwrap();
         let (_requests, to_recorder) = io::pipe().unwrap();
@@ -319,7 +370,7 @@ mod tests {
         let (id, path) = (content.id.clone(), paths.side_file(&content.id));
         let status = || RunSideFile::read(&path).unwrap().status;
         for _ in 0..100 {
-            let side = KeptSideFile::new(paths.clone(), content.clone());
+            let side = KeptSideFile::new(paths.clone(), SyncPolicy::Never, content.clone());
             thread::scope(|scope| {
                 // As the keeper does while the recorder ends.
                 let keeper = scope.spawn(|| {

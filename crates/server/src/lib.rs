@@ -28,6 +28,7 @@ mod lingering;
 mod log;
 #[cfg(unix)]
 mod notice;
+mod own_folder;
 #[cfg(unix)]
 mod passed_input;
 mod path_text;
@@ -38,6 +39,7 @@ mod run_lock;
 #[cfg(unix)]
 mod serve;
 mod session_paths;
+mod side_draft;
 mod side_file;
 #[cfg(unix)]
 mod signals;
@@ -53,6 +55,7 @@ pub use feed::{FeedStep, LiveFeed};
 pub use helper::Helper;
 #[cfg(unix)]
 pub use notice::RunNotice;
+pub use own_folder::{ForeignFolder, NarrowedFolder, claim};
 pub use path_text::{path_text, text_path};
 #[cfg(unix)]
 pub use recorder::{Recording, RunEnd, RunRecorder, StartFailure};

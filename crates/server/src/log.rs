@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::OFlags;
 
 use crate::side_file::LogGap;
-use crate::sync::SyncPolicy;
+use crate::sync::{SyncPolicy, sync_name};
 
 /// The most bytes that are kept in memory while a log can't be written.
 const BACKLOG: usize = 1024 * 1024;
@@ -55,6 +55,8 @@ pub(crate) struct RawLog {
     is_unsynced: bool,
     /// When the name was checked last.
     looked: Instant,
+    /// Whether its name is new and wasn't flushed to disk.
+    is_name_unsynced: bool,
     policy: SyncPolicy,
     syncing: Option<Syncing>,
 }
@@ -101,6 +103,7 @@ impl RawLog {
             has_failed: false,
             is_unsynced: false,
             looked: Instant::now(),
+            is_name_unsynced: false,
             policy,
             syncing: None,
         };
@@ -136,6 +139,7 @@ impl RawLog {
                 self.end = self.start;
             }
             (self.path, self.is_new) = (name, is_new);
+            self.is_name_unsynced = is_new;
             self.take_file(file);
             return Ok(());
         }
@@ -145,7 +149,8 @@ impl RawLog {
     fn take_file(&mut self, file: File) {
         if self.is_readable && self.policy == SyncPolicy::Second {
             let failure = self.syncing.take().and_then(Syncing::finish);
-            self.syncing = file.try_clone().ok().and_then(|file| Syncing::begin(file, failure).ok());
+            let name = self.is_name_unsynced.then(|| self.path.clone());
+            self.syncing = file.try_clone().ok().and_then(|file| Syncing::begin(file, name, failure).ok());
         }
         self.file = Some(file);
     }
@@ -258,10 +263,8 @@ impl RawLog {
         if let Some(failure) = self.syncing.take().and_then(Syncing::finish) {
             self.report_unsynced(failure, &mut events);
         }
-        if let (true, true, Some(file)) = (self.is_readable, self.policy != SyncPolicy::Never, &self.file)
-            && let Err(error) = file.sync_data()
-        {
-            self.report_unsynced(error, &mut events);
+        if self.policy != SyncPolicy::Never {
+            self.flush(&mut events);
         }
         (self.missing(), events)
     }
@@ -309,13 +312,21 @@ impl RawLog {
         }
         if let Some(syncing) = &self.syncing {
             syncing.is_dirty.store(true, Ordering::Relaxed);
-        } else if self.policy == SyncPolicy::Always
-            && self.is_readable
-            && let Err(error) = file.sync_data()
-        {
-            self.report_unsynced(error, events);
+        } else if self.policy == SyncPolicy::Always {
+            self.flush(events);
         }
         (written, Ok(()))
+    }
+
+    /// Flushes it and its name to disk.
+    fn flush(&mut self, events: &mut Vec<LogEvent>) {
+        let Some(file) = self.file.as_ref().filter(|_| self.is_readable) else { return };
+        if let Err(error) = file.sync_data() {
+            self.report_unsynced(error, events);
+        }
+        if std::mem::take(&mut self.is_name_unsynced) {
+            sync_name(&self.path);
+        }
     }
 
     /// Detects changes to the file by other programs. `is_thorough`: whether its name is checked, too.
@@ -384,7 +395,7 @@ impl RawLog {
                 let _ = fs::remove_file(&name);
                 return Err(error);
             }
-            self.path = name;
+            (self.path, self.is_name_unsynced) = (name, true);
             self.take_file(file);
             return Ok(());
         }
@@ -432,18 +443,22 @@ fn copy(from: &File, mut to: &File, length: u64) -> io::Result<()> {
 }
 
 impl Syncing {
-    /// Starts the thread. `failure`: an earlier one that wasn't reported.
-    fn begin(file: File, failure: Option<io::Error>) -> io::Result<Self> {
+    /// Starts the thread. `name`: the path of the file, if that is to be flushed as well. `failure`: an earlier one that wasn't reported.
+    fn begin(file: File, mut name: Option<PathBuf>, failure: Option<io::Error>) -> io::Result<Self> {
         let is_dirty = Arc::new(AtomicBool::new(false));
         let failure = Arc::new(Mutex::new(failure));
         let (dirty, failed) = (Arc::clone(&is_dirty), Arc::clone(&failure));
         let (end, ended) = mpsc::channel();
         let thread = thread::Builder::new().name("sync".to_owned()).spawn(move || {
             while ended.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
-                if dirty.swap(false, Ordering::Relaxed)
-                    && let Err(error) = file.sync_data()
-                {
+                if !dirty.swap(false, Ordering::Relaxed) {
+                    continue;
+                }
+                if let Err(error) = file.sync_data() {
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+                if let Some(name) = name.take() {
+                    sync_name(&name);
                 }
             }
         })?;
@@ -595,7 +610,7 @@ mod tests {
     fn a_failure_to_flush_is_kept_until_the_end() {
         // A pipe can't be flushed.
         let (_end, pipe) = io::pipe().unwrap();
-        let syncing = Syncing::begin(File::from(std::os::fd::OwnedFd::from(pipe)), None).unwrap();
+        let syncing = Syncing::begin(File::from(std::os::fd::OwnedFd::from(pipe)), None, None).unwrap();
         syncing.is_dirty.store(true, Ordering::Relaxed);
         let begun = Instant::now();
         while syncing.failure.lock().unwrap().is_none() {
@@ -608,7 +623,7 @@ mod tests {
         let mut log = opened(&folder.join("run.ndjson"));
         log.append(b"one\n");
         let (_end, pipe) = io::pipe().unwrap();
-        log.syncing = Syncing::begin(File::from(std::os::fd::OwnedFd::from(pipe)), failure).ok();
+        log.syncing = Syncing::begin(File::from(std::os::fd::OwnedFd::from(pipe)), None, failure).ok();
         let (missing, events) = log.finish();
         assert!(
             missing == 0 && matches!(events[..], [LogEvent::Unsynced(_)]) && !log.is_flushed(),

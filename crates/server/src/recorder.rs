@@ -2,23 +2,22 @@
 
 mod run_loop;
 mod run_state;
+mod run_threads;
 mod run_world;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::Pid;
 use streamfmt::Engine;
 use streamfmt::core::pipeline::Pipeline;
 
@@ -27,6 +26,7 @@ use crate::findings::{SharedFindings, StreamVerdict};
 use crate::keeper::{Keeper, KeptSideFile};
 use crate::log::RawLog;
 use crate::notice::RunNotice;
+use crate::own_folder::ForeignFolder;
 use crate::passed_input;
 use crate::path_text::path_text;
 use crate::run_id::RunId;
@@ -37,10 +37,15 @@ use crate::sync::SyncPolicy;
 use crate::watchdog::Watchdog;
 
 use run_state::RunState;
+use run_threads::RunThreads;
 use run_world::AgentProcess;
 
 /// The options for running an agent.
 pub struct RunRecorder {
+    /// The run's id.
+    pub id: RunId,
+    /// When it starts.
+    pub started: Timestamp,
     /// The program and its arguments.
     pub command: Vec<OsString>,
     /// The arguments that were added to it.
@@ -105,7 +110,7 @@ pub struct RunEnd {
     pub is_log_whole: bool,
     /// How the run ended.
     pub status: RunStatus,
-    /// The log, if it is a file that can be read.
+    /// The log, if it is a file that can be read and something was kept in it.
     pub log: Option<PathBuf>,
 }
 
@@ -113,14 +118,15 @@ impl RunRecorder {
     /// Starts the agent. Its bytes are in the log before they are in the feed. Without a watchdog, the agent would survive a kill of this
     /// program, which is reported.
     pub fn start(self, mut watchdog: io::Result<Watchdog>) -> Result<(Recording, LiveFeed), StartFailure> {
-        let started = Timestamp::now();
         let signals = SignalLines::catch(self.minds_hangup).map_err(StartFailure::Recorder)?;
         let (mut display, display_feed) = feed().map_err(StartFailure::Recorder)?;
         let (mut kept, kept_feed) = feed().map_err(StartFailure::Recorder)?;
-        let id = RunId::new(started);
-        // If this fails, so does opening the log or writing the side file, which is reported.
-        let _ = self.paths.create();
-        let wanted = self.log.clone().unwrap_or_else(|| self.paths.log(&id));
+        match self.paths.create() {
+            Err(error) if ForeignFolder::is_reason(&error) => return Err(StartFailure::Recorder(error)),
+            // Then opening the log or writing the side file fails, too, which is reported.
+            Ok(()) | Err(_) => {}
+        }
+        let wanted = self.log.clone().unwrap_or_else(|| self.paths.log(&self.id));
         let (log, opened) = RawLog::open(&wanted, self.sync);
         match opened {
             Err(error) if self.log.is_some() => return Err(StartFailure::Log(error)),
@@ -133,8 +139,8 @@ impl RunRecorder {
                 end.open(Channel::Output, log);
             }
         }
-        let side_path = self.paths.side_file(&id);
-        let side = KeptSideFile::new(self.paths.clone(), self.side_file(id, started, &log));
+        let side_path = self.paths.side_file(&self.id);
+        let side = KeptSideFile::new(self.paths.clone(), self.sync, self.side_file(&log));
         let side = Arc::new(side);
         if let Err(error) = side.write() {
             display.notice(RunNotice::NoSideFile(side_path.clone(), error));
@@ -144,62 +150,68 @@ impl RunRecorder {
         }
         let group = watchdog.as_ref().ok().map(Watchdog::group);
         let watchdog = watchdog.map_err(|error| display.notice(RunNotice::NoWatchdog(error))).ok();
-        let spawned = self.spawn(group, self.input(&side));
-        let mut child = match spawned {
-            Ok(child) => child,
-            Err(error) => {
+        // Everything that can fail comes before the agent: once it runs, it is recorded.
+        let findings = SharedFindings::default();
+        let threads = self.threads(kept_feed, &side, &findings).map_err(StartFailure::Recorder);
+        let spawned = threads.and_then(|threads| {
+            let child = self.spawn(group, self.input(&side)).map_err(StartFailure::Program)?;
+            Ok((threads, child))
+        });
+        let (threads, mut child) = match spawned {
+            Ok(spawned) => spawned,
+            Err(failure) => {
                 // Nothing ran, so nothing is kept.
-                let _ = fs::remove_file(&side_path);
                 log.discard();
-                side.release();
-                return Err(StartFailure::Program(error));
+                side.discard();
+                return Err(failure);
             }
         };
         side.change(|side| side.process = Some(ProcessMark::of(child.id())));
-        // The keeper retries this.
-        let _ = side.write();
+        // The keeper writes it.
+        kept.wake();
         let agent = Pid::from_child(&child);
-        let (exit, exited) = io::pipe().map_err(StartFailure::Recorder)?;
-        let (requests, to_recorder) = io::pipe().map_err(StartFailure::Recorder)?;
-        // This only waits for the end and leaves the process a zombie, so its id isn't reused while signals may be sent to it.
-        thread::spawn(move || {
-            let ended = || waitid(WaitId::Pid(agent), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-            while ended().is_err_and(|error| error == Errno::INTR) {}
-            drop(exited);
-        });
-        let findings = SharedFindings::default();
-        let keeper =
-            Keeper::new(kept_feed, Arc::clone(&side), self.exit_after_result, to_recorder, findings.clone());
-        let engine = self.engine.clone();
-        let keeper = thread::Builder::new().name("keeper".to_owned()).spawn(move || keeper.run(&engine));
         let output = child.stdout.take().map(|pipe| PipeReader::from(OwnedFd::from(pipe)));
         let errors = child.stderr.take().map(|pipe| PipeReader::from(OwnedFd::from(pipe)));
-        let now = Instant::now();
-        let run = RunLoop {
-            world: AgentProcess { child, group: group.unwrap_or(agent), watchdog },
-            signals,
-            display,
-            kept,
-            keeper: Some(keeper.map_err(StartFailure::Recorder)?),
-            side: Arc::clone(&side),
-            output: AgentOutput { pipe: output, log: Some(log) },
-            errors: AgentOutput { pipe: errors, log: None },
-            exit: Some(exit),
-            requests: Some(requests),
-            state: RunState::new(self.kill_after, now),
-            last_retry: now,
-            options: self,
-        };
-        let thread = thread::Builder::new().name("recorder".to_owned()).spawn(move || run.run());
-        let thread = thread.map_err(StartFailure::Recorder)?;
+        let thread = threads.begin(agent, |keeper, exit, requests| {
+            let now = Instant::now();
+            RunLoop {
+                world: AgentProcess { child, group: group.unwrap_or(agent), watchdog },
+                signals,
+                display,
+                kept,
+                keeper: Some(keeper),
+                side: Arc::clone(&side),
+                output: AgentOutput { pipe: output, log: Some(log) },
+                errors: AgentOutput { pipe: errors, log: None },
+                exit: Some(exit),
+                requests: Some(requests),
+                state: RunState::new(self.kill_after, now),
+                begun: now,
+                last_retry: now,
+                options: self,
+            }
+        });
         Ok((Recording { side, thread, findings }, display_feed))
     }
 
-    fn side_file(&self, id: RunId, started: Timestamp, log: &RawLog) -> RunSideFile {
+    /// Makes the threads of the run, which wait for the agent.
+    fn threads(
+        &self,
+        kept: LiveFeed,
+        side: &Arc<KeptSideFile>,
+        findings: &SharedFindings,
+    ) -> io::Result<RunThreads> {
+        let (requests, to_recorder) = io::pipe()?;
+        let keeper =
+            Keeper::new(kept, Arc::clone(side), self.exit_after_result, to_recorder, findings.clone());
+        RunThreads::wait(keeper, self.engine.clone(), requests)
+    }
+
+    fn side_file(&self, log: &RawLog) -> RunSideFile {
         let folder = std::env::current_dir().unwrap_or_default();
         RunSideFile {
             v: 1,
-            id,
+            id: self.id.clone(),
             status: RunStatus::Running,
             command: self.command.iter().map(path_text).collect(),
             added: self.added.clone(),
@@ -215,7 +227,7 @@ impl RunRecorder {
             log_bytes: None,
             gaps: Vec::new(),
             errors: None,
-            started,
+            started: self.started,
             ended: None,
             exit: None,
             stopped_after_result: false,
@@ -231,7 +243,7 @@ impl RunRecorder {
         let side = Arc::clone(side);
         let keep = move |text: &str| {
             side.change(|side| side.stdin = Some(text.to_owned()));
-            // The next change writes it as well.
+            // The keeper writes it if this fails.
             let _ = side.write();
         };
         passed_input::pass(keep).unwrap_or_else(|_| Stdio::inherit())
@@ -254,11 +266,6 @@ impl RunRecorder {
 }
 
 impl Recording {
-    /// The run's id.
-    pub fn id(&self) -> RunId {
-        self.side.content().id.clone()
-    }
-
     /// Records the findings of the display's pipeline in the stream. `bytes`: those that it received last, by
     /// [`FeedStep::Output`](crate::FeedStep::Output). A display that doesn't report all bytes counts as late.
     pub fn note(&self, pipeline: &Pipeline, bytes: &[u8]) {
@@ -272,13 +279,14 @@ impl Recording {
 
     /// Waits for the end of the run.
     pub fn wait(self) -> RunEnd {
-        self.thread.join().unwrap_or(RunEnd {
-            code: 70,
-            signal: None,
-            is_log_whole: false,
-            status: RunStatus::Failed,
-            log: None,
-        })
+        self.thread.join().unwrap_or_else(|_| RunEnd::unknown())
+    }
+}
+
+impl RunEnd {
+    /// The end of a run whose recorder failed.
+    fn unknown() -> Self {
+        Self { code: 70, signal: None, is_log_whole: false, status: RunStatus::Failed, log: None }
     }
 }
 
@@ -307,5 +315,7 @@ struct RunLoop<W> {
     /// Requests of the keeper.
     requests: Option<PipeReader>,
     state: RunState,
+    /// When the agent was started.
+    begun: Instant,
     last_retry: Instant,
 }

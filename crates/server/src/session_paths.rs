@@ -1,9 +1,9 @@
 //! The paths of the files of runs.
 
-use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::own_folder::create_private;
 use crate::run_id::RunId;
 
 /// The folder for runs. Each run has a log and a side file, named by its id.
@@ -14,7 +14,7 @@ pub struct SessionPaths {
 }
 
 impl SessionPaths {
-    /// Creates the folder if needed, and makes it accessible to its owner only.
+    /// Creates the folder if needed, and makes it accessible to its owner only. One of another user is refused.
     pub fn create(&self) -> io::Result<()> {
         create_private(&self.folder)
     }
@@ -62,23 +62,10 @@ impl SessionPaths {
     pub fn side_file(&self, id: &RunId) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }
-}
 
-/// Creates a folder if needed, and makes it accessible to its owner only.
-pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let about = std::fs::metadata(folder)?;
-        // A folder that existed before may be open to others.
-        if about.permissions().mode() & 0o077 != 0 {
-            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
-        }
+    /// Returns the paths of the files that may replace the side file of a run: the one that has its room on the disk from the start, for its
+    /// last content, and the one for those before. A recorder that was killed leaves them.
+    pub(crate) fn drafts(&self, id: &RunId) -> [PathBuf; 2] {
+        [self.folder.join(format!("{id}.json.end")), self.folder.join(format!("{id}.json.tmp"))]
     }
-    Ok(())
 }

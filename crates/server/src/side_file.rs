@@ -1,8 +1,8 @@
 //! The side file of a run: the facts that aren't in the agent's output.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::path_text;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
+use crate::side_draft;
 use crate::start_time::start_time;
 
 /// The content of `ID.json`: the facts about a run that aren't in its log. Fields that a later version adds are ignored.
@@ -156,14 +157,13 @@ impl RunSideFile {
 
     /// Replaces the file as a whole; it is readable by its owner only.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
-        let draft = path.with_extension("json.tmp");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        side_draft::write(&self.text()?, path, &path.with_extension("json.tmp"), false)
+    }
+
+    /// The content of the file.
+    pub(crate) fn text(&self) -> io::Result<Vec<u8>> {
         let mut text = serde_json::to_vec(self)?;
         text.push(b'\n');
-        let written = options.open(&draft).and_then(|mut file| file.write_all(&text));
-        written.and_then(|()| fs::rename(&draft, path)).inspect_err(|_| drop(fs::remove_file(&draft)))
+        Ok(text)
     }
 }

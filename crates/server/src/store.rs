@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
+use crate::own_folder::{create_private, is_own};
 use crate::session_paths::SessionPaths;
 
 pub use figures::{CountedFrom, CountedMessages, FiguresCollector, SessionFigures, SessionOutcome};
@@ -165,8 +166,9 @@ impl Store {
     pub fn open(data: &Path) -> Result<Self, StoreError> {
         let paths = SessionPaths { folder: data.join("sessions") };
         let path = data.join(DATABASE);
-        paths.create().map_err(|error| StoreError::File(paths.folder.clone(), error))?;
-        make_private(data).map_err(|error| StoreError::File(data.to_owned(), error))?;
+        for folder in [data, &paths.folder] {
+            create_private(folder).map_err(|error| StoreError::File(folder.to_owned(), error))?;
+        }
         match database::open(&path) {
             Ok(connection) => Ok(Self { connection, path, paths, notices: Vec::new() }),
             Err(StoreError::Damaged(_)) => {
@@ -183,7 +185,8 @@ impl Store {
     /// of another user, its runs are found by their side files, and their rows are kept in memory.
     pub fn open_to_read(data: &Path) -> Result<Self, StoreError> {
         let (paths, path) = (SessionPaths { folder: data.join("sessions") }, data.join("sessions.db"));
-        if [&paths.folder, &path].into_iter().all(|path| can_write(path)) {
+        let is_own = is_own(data) && is_own(&paths.folder);
+        if is_own && [&paths.folder, &path].into_iter().all(|path| can_write(path)) {
             return Self::open(data);
         }
         // Only a folder that can be read is known to be empty.
@@ -261,18 +264,4 @@ fn can_write(path: &Path) -> bool {
         let _ = path;
         true
     }
-}
-
-/// Makes a folder accessible to its owner only.
-fn make_private(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if std::fs::metadata(folder)?.permissions().mode() & 0o077 != 0 {
-            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
 }

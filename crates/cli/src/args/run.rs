@@ -23,6 +23,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = label, help_heading = "Run")]
     pub(crate) label: Vec<(String, String)>,
 
+    /// Write the id of the session to FILE before the agent starts
+    #[arg(long, value_name = "FILE", help_heading = "Run")]
+    pub(crate) id_file: Option<PathBuf>,
+
     /// When to flush the log to disk, as protection against a power failure
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = SyncWhen::Second, help_heading = "Run")]
     pub(crate) sync: SyncWhen,

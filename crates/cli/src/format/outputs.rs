@@ -1,6 +1,6 @@
 //! The outputs of a run over all inputs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use streamfmt::Engine;
@@ -14,7 +14,7 @@ use crate::exit_code::{OUTPUT, USAGE};
 use crate::live::{self, LiveTerminal};
 use crate::message::{print, print_messages};
 use crate::output::TextOutput;
-use crate::output_paths::OutputPaths;
+use crate::output_paths::{OutputPaths, RunFiles};
 use crate::page_folder::Folder;
 use crate::screen::Screen;
 use crate::signal::Signals;
@@ -44,7 +44,7 @@ impl FormatOutputs {
     pub(super) fn open(
         args: &Args,
         engines: &RunEngines<'_>,
-        log: Option<&Path>,
+        files: RunFiles<'_>,
         signals: &mut Signals,
         assets: Option<&Arc<Assets>>,
         is_again: bool,
@@ -57,7 +57,7 @@ impl FormatOutputs {
             print(&message);
             USAGE
         };
-        let (folder, first) = check_outputs(args, &engines.main, log).map_err(refuse)?;
+        let (folder, first) = check_outputs(args, &engines.main, files).map_err(refuse)?;
         folder.as_ref().map_or(Ok(()), Folder::create).map_err(fail)?;
         let mut main = TextOutput::open(first.as_deref(), args.tail, signals).map_err(fail)?;
         if is_again {
@@ -187,11 +187,11 @@ impl FormatOutputs {
 }
 
 /// Checks that no two outputs are one file. Returns the folder for pages, if there is one, and the path of the main output, which is
-/// the index there. `log`: the log of a running agent. The error is a message.
+/// the index there. `files`: those of a running agent. The error is a message.
 pub(crate) fn check_outputs(
     args: &Args,
     engine: &Engine,
-    log: Option<&Path>,
+    files: RunFiles<'_>,
 ) -> Result<(Option<Folder>, Option<PathBuf>), String> {
     let mut folder = Folder::wanted(args, engine)?;
     if let Some(also) = args.also.first().filter(|_| args.files.len() > 1) {
@@ -200,9 +200,12 @@ pub(crate) fn check_outputs(
     let first = folder.as_ref().map_or_else(|| args.output.clone(), |folder| Some(folder.index()));
     let mut outputs = OutputPaths::default();
     outputs.add_main(first.as_deref())?;
-    for (option, path) in
-        [("--log", log), ("--tee", args.tee.as_deref()), ("--summary", args.summary.as_deref())]
-    {
+    for (option, path) in [
+        ("--log", files.log),
+        ("--id-file", files.id_file),
+        ("--tee", args.tee.as_deref()),
+        ("--summary", args.summary.as_deref()),
+    ] {
         if let Some(path) = path {
             outputs.add_file(option, path)?;
         }
@@ -210,7 +213,7 @@ pub(crate) fn check_outputs(
     for also in &args.also {
         outputs.add_text(also.to_string(), &also.path)?;
     }
-    if let Some(log) = log {
+    if let Some(log) = files.log {
         outputs.check_log(log)?;
     }
     if let Some(folder) = &mut folder {

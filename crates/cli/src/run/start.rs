@@ -1,16 +1,21 @@
 //! Arguments → a recorder and an output; the agent's end → an exit code.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, IsTerminal};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::rc::Rc;
 
+use jiff::Timestamp;
 use streamfmt::Files;
 use streamfmt_server::watchdog::Watchdog;
-use streamfmt_server::{RunEnd, RunRecorder, RunStatus, SessionPaths, StartFailure, SyncPolicy};
+use streamfmt_server::{
+    RunEnd, RunId, RunRecorder, RunStatus, SessionPaths, StartFailure, SyncPolicy, claim,
+};
 
 use super::command::{AgentCommand, base_name};
+use super::id_file::IdFile;
 use super::row::RunRow;
 use crate::also;
 use crate::args::{RunArgs, SyncWhen};
@@ -20,6 +25,7 @@ use crate::folders::data_folder;
 use crate::format::{FormatRun, RunEngines};
 use crate::input::{InputSource, OpenInput};
 use crate::message::{print, reason, usable};
+use crate::output_paths::RunFiles;
 use crate::recorded::RecordedInput;
 use crate::signal::{Signals, is_hangup_ignored_for_certain};
 
@@ -44,6 +50,14 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         agent.complete(&mut command.clone(), false).map_err(|message| refuse(&message))?;
     }
     let data = data_folder()?;
+    let narrowed = claim(&data).map_err(|foreign| {
+        refuse(&format!(
+            "{foreign}; a data folder is for one user: set XDG_DATA_HOME to a folder of your own"
+        ))
+    })?;
+    for folder in narrowed {
+        print(&folder.to_string());
+    }
     // It takes a moment to start, in which the settings are read.
     let watchdog = Watchdog::start();
     let args = &options.args;
@@ -61,8 +75,10 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let is_quiet = engine.choice().profile.name == "quiet";
     let engines = RunEngines { main: Rc::new(engine), also: &also };
     // An output that can't be written is known before the agent costs anything.
-    let log = options.log.as_deref();
-    let run = FormatRun::begin(args, engines, log, &mut signals, None, assets.as_ref(), false);
+    let files = RunFiles { log: options.log.as_deref(), id_file: options.id_file.as_deref() };
+    let id_file = files.id_file.map(|path| IdFile::open(path, &mut signals)).transpose();
+    let id_file = id_file.map_err(|message| refuse(&message))?;
+    let run = FormatRun::begin(args, engines, files, &mut signals, None, assets.as_ref(), false);
     let mut run = run.and_then(FormatRun::with_all_outputs).map_err(|_| USAGE)?;
     let name = command.first().map(|word| base_name(word)).unwrap_or_default();
     let program = command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
@@ -73,7 +89,11 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     if !plan.added.is_empty() {
         print(&format!("added {}", plan.added.join(" ")));
     }
+    let started = Timestamp::now();
+    let id = RunId::new(started);
     let recorder = RunRecorder {
+        id: id.clone(),
+        started,
         command,
         task: plan.task.clone(),
         resumes: plan.resumes.clone(),
@@ -96,22 +116,29 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
         ends_helpers: options.end_helpers,
         minds_hangup: !is_hangup_ignored_for_certain(),
     };
-    let (recording, feed) = recorder.start(watchdog).map_err(|failure| match failure {
-        StartFailure::Recorder(error) => fail(&error),
-        StartFailure::Log(error) => {
-            let log = options.log.as_deref().map(|log| log.display().to_string()).unwrap_or_default();
-            refuse(&format!("--log {log}: {}", reason(&error)))
+    // Whoever waits for the id, the agent included, has it as soon as there is anything to see.
+    let id_file = id_file.map(|file| file.write(&id)).transpose().map_err(|message| refuse(&message))?;
+    let (recording, feed) = recorder.start(watchdog).map_err(|failure| {
+        if let Some(path) = id_file.flatten() {
+            let _ = fs::remove_file(path);
         }
-        StartFailure::Program(error) => {
-            let why = if is_folder { "it is a folder".to_owned() } else { reason(&error) };
-            print(&format!("can't run {program}: {why}"));
-            if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
+        match failure {
+            StartFailure::Recorder(error) => fail(&error),
+            StartFailure::Log(error) => {
+                let log = options.log.as_deref().map(|log| log.display().to_string()).unwrap_or_default();
+                refuse(&format!("--log {log}: {}", reason(&error)))
+            }
+            StartFailure::Program(error) => {
+                let why = if is_folder { "it is a folder".to_owned() } else { reason(&error) };
+                print(&format!("can't run {program}: {why}"));
+                if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE }
+            }
         }
     })?;
     if args.redact {
         print(&format!("--redact doesn't apply to the log: {}", usable(&recording.log())));
     }
-    let row = RunRow::begin(data, recording.id());
+    let row = RunRow::begin(data, id.clone());
     run.collect_figures();
     let input = RecordedInput::new(feed, recording);
     let mut source = OpenInput::Recorded(Box::new(input));
@@ -128,8 +155,11 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     if has_lost && end.is_log_whole {
         print("the agent could not save all of its session, but the log of this run is whole");
     }
-    if let Some(log) = end.log.as_ref().filter(|_| !is_quiet || end.status != RunStatus::Done) {
-        print(&format!("kept in {}", usable(log)));
+    if !is_quiet || end.status != RunStatus::Done {
+        print(&format!("session {id}"));
+        if let Some(log) = &end.log {
+            print(&format!("kept in {}", usable(log)));
+        }
     }
     Ok(exit_code(&end, shown, args.fail))
 }

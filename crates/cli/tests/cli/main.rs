@@ -42,6 +42,8 @@ mod records;
 #[cfg(unix)]
 mod run;
 #[cfg(unix)]
+mod run_disk;
+#[cfg(unix)]
 mod run_ends;
 #[cfg(unix)]
 mod run_evidence;

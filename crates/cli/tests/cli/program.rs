@@ -193,7 +193,9 @@ pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Where an agent's output was kept, by the last line on standard error, which isn't part of `stderr` then.
+    /// The session of an agent and where its output was kept, by the last lines on standard error, which aren't part of `stderr` then.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
+    pub(crate) session: Option<String>,
     #[cfg_attr(not(unix), expect(dead_code, reason = "agents are run on Unix alone"))]
     pub(crate) kept: Option<String>,
 }
@@ -207,12 +209,17 @@ impl From<Output> for Outcome {
 
 impl Outcome {
     fn of(code: Option<i32>, stdout: String, mut stderr: String) -> Self {
-        let last = stderr.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
-        let kept = stderr[last..].strip_prefix("streamfmt: kept in ").map(|path| path.trim_end().to_owned());
-        if kept.is_some() {
-            stderr.truncate(last);
-        }
-        Self { code, stdout, stderr, kept }
+        let mut take_last = |start: &str| {
+            let last = stderr.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
+            let found = stderr[last..].strip_prefix(start).map(|rest| rest.trim_end().to_owned());
+            if found.is_some() {
+                stderr.truncate(last);
+            }
+            found
+        };
+        let kept = take_last("streamfmt: kept in ");
+        let session = take_last("streamfmt: session ");
+        Self { code, stdout, stderr, session, kept }
     }
 
     #[track_caller]

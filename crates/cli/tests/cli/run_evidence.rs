@@ -181,7 +181,10 @@ fn the_end_of_a_run_names_its_log() {
     let told = run(&folder, "run -- ./agent");
     assert_eq!(told.kept.as_deref(), kept(&folder, ".ndjson").to_str());
     assert_eq!(run(&folder, "run --log run.ndjson -- ./agent").kept.as_deref(), Some("run.ndjson"));
-    assert_eq!(run(&folder, "run --profile quiet --log run.ndjson -- ./agent").kept, None);
+    let id = kept(&folder, ".ndjson").file_stem().unwrap().to_string_lossy().into_owned();
+    assert_eq!(told.session, Some(id));
+    let quiet = run(&folder, "run --profile quiet --log run.ndjson -- ./agent");
+    assert_eq!((quiet.session, quiet.kept), (None, None));
     assert_eq!(
         run(&folder, "run --profile quiet --log run.ndjson -- ./bad").kept.as_deref(),
         Some("run.ndjson")

@@ -74,7 +74,7 @@ fn ten_runs_an_import_and_a_reader_do_not_disturb_each_other() {
 
 /// The command that makes a namespace of its own, if that is possible here.
 #[cfg(target_os = "linux")]
-fn unshare(folder: &Folder, ways: &[&[&str]], probe: &str) -> Option<Command> {
+pub(crate) fn unshare(folder: &Folder, ways: &[&[&str]], probe: &str) -> Option<Command> {
     if !has_program("unshare") {
         return None;
     }

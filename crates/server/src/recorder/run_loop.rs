@@ -164,17 +164,22 @@ impl<W: RunWorld> RunLoop<W> {
     fn report(&mut self, channel: Channel, events: Vec<LogEvent>) {
         for event in events {
             let Some(log) = &self.agent_output(channel).log else { return };
-            let path = log.path.clone();
+            let (path, start, gaps) = (log.path.clone(), log.start, log.gaps.clone());
             if let LogEvent::Resumed | LogEvent::Anew = event {
-                let (start, place) = (log.start, path.clone());
                 if let Some(reader) = log.reader() {
                     self.display.open(channel, reader);
                 }
                 if let (Channel::Output, Some(reader)) = (channel, log.reader()) {
                     self.kept.open(channel, reader);
                 }
+            }
+            if let LogEvent::Resumed | LogEvent::Anew | LogEvent::Cut(_) = event {
+                let place = path.clone();
+                // The gaps so far are known even if the recorder is killed later.
                 self.side.change(|side| match channel {
-                    Channel::Output => (side.log, side.log_start) = (side.folder.join(place), start),
+                    Channel::Output => {
+                        (side.log, side.log_start, side.gaps) = (side.folder.join(place), start, gaps);
+                    }
                     Channel::Errors => side.errors = Some(place),
                 });
                 self.kept.wake();
@@ -307,9 +312,10 @@ impl<W: RunWorld> RunLoop<W> {
             self.display.notice(RunNotice::NoResult);
         }
         let raw_log = self.output.log.take();
+        let passed = self.world.now().saturating_duration_since(self.begun);
         self.side.change(|side| {
             side.status = status;
-            side.ended = Some(Timestamp::now());
+            side.ended = Some(ended(side.started, Timestamp::now(), passed));
             side.exit = Some(exit);
             side.stopped_after_result = is_stopped;
             if let Some(log) = &raw_log {
@@ -320,7 +326,7 @@ impl<W: RunWorld> RunLoop<W> {
                 side.gaps.clone_from(&log.gaps);
             }
         });
-        let log = raw_log.filter(RawLog::can_be_read).map(|log| log.path);
+        let log = raw_log.filter(|log| log.can_be_read() && log.bytes() > 0).map(|log| log.path);
         if let Err(error) = self.side.write() {
             let path = self.options.paths.side_file(&self.side.content().id);
             self.display.notice(RunNotice::NoSideFile(path, error));
@@ -352,6 +358,11 @@ impl<W: RunWorld> RunLoop<W> {
         }
         (missing, is_whole)
     }
+}
+
+/// Returns when a run ended. A clock that was set back to before its start isn't asked: then the time that has passed counts.
+fn ended(started: Timestamp, now: Timestamp, passed: Duration) -> Timestamp {
+    if now >= started { now } else { started.checked_add(passed).unwrap_or(started) }
 }
 
 /// Returns how a process ended, and the exit code that this program returns for that.

@@ -76,7 +76,8 @@ impl RunWorld for AgentProcess {
     }
 
     fn end_by(&mut self, signal: Signal, time: Duration) {
-        thread::spawn(move || {
+        // Without a thread, the display has the time that it needs.
+        let _ = thread::Builder::new().name("end".to_owned()).spawn(move || {
             thread::sleep(time);
             let _ = signal_hook::low_level::emulate_default_handler(signal.as_raw());
         });

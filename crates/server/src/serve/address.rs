@@ -164,7 +164,7 @@ impl AddressFile {
     /// Opens the files in `folder`, creating what is missing. `renew`: makes a new secret.
     pub(super) fn open(folder: &Path, renew: bool) -> Result<(Self, KeptAddress), NoAddress> {
         let failed = NoAddress::Failed;
-        crate::session_paths::create_private(folder).map_err(failed)?;
+        crate::own_folder::create_private(folder).map_err(failed)?;
         let path = folder.join("serve.json");
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);

@@ -56,11 +56,10 @@ impl Store {
             files.extend(Some(source.path).filter(|path| path.exists()));
         }
         if let Ok(id) = id.parse::<RunId>() {
+            let [end, draft] = self.paths.drafts(&id);
             let lock = self.paths.lock(&id);
             let side = self.paths.side_file(&id);
-            for path in
-                [self.paths.log(&id), self.paths.errors(&id), side.with_extension("json.tmp"), lock, side]
-            {
+            for path in [self.paths.log(&id), self.paths.errors(&id), end, draft, lock, side] {
                 if path.exists() && !found.removed.contains(&path) {
                     found.removed.push(path);
                 }

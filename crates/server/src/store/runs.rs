@@ -17,7 +17,7 @@ use super::write::{self, SessionEntry};
 use super::{Store, StoreError, StoreNotice};
 use crate::path_text::{path_text, text_path};
 use crate::run_id::RunId;
-use crate::side_file::RunSideFile;
+use crate::side_file::{RunSideFile, RunStatus};
 
 /// The most logs that are read at a time, if there are as many processors.
 const MOST_READERS: usize = 4;
@@ -233,6 +233,12 @@ impl Store {
         let status = self.state_of(&side);
         if matches!(status, SessionStatus::Running | SessionStatus::RunningElsewhere) {
             return Ok(None);
+        }
+        if side.status == RunStatus::Running {
+            // Its recorder was killed, and left them.
+            for draft in self.paths.drafts(&side.id) {
+                let _ = fs::remove_file(draft);
+            }
         }
         let next = self.next_run_in(&side)?;
         Ok(Some(EndedRun { side, status, next }))

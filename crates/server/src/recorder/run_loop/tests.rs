@@ -227,6 +227,8 @@ impl Scripted {
         let paths = SessionPaths { folder: ends.borrow().folder.path().join("sessions") };
         paths.create().unwrap();
         let options = RunRecorder {
+            id: RunId::new(Timestamp::UNIX_EPOCH),
+            started: Timestamp::UNIX_EPOCH,
             command: Vec::new(),
             added: Vec::new(),
             agent: None,
@@ -244,8 +246,7 @@ impl Scripted {
             ends_helpers: false,
             minds_hangup: true,
         };
-        let id = RunId::new(Timestamp::UNIX_EPOCH);
-        let side = options.side_file(id, Timestamp::UNIX_EPOCH, &log);
+        let side = options.side_file(&log);
         let verdict = StreamVerdict { is_known: true, end: StreamEnd::Done };
         let run = RunLoop {
             world,
@@ -253,12 +254,13 @@ impl Scripted {
             display,
             kept,
             keeper: Some(thread::spawn(move || verdict)),
-            side: Arc::new(KeptSideFile::new(paths, side)),
+            side: Arc::new(KeptSideFile::new(paths, SyncPolicy::Never, side)),
             output: AgentOutput { pipe: Some(output), log: Some(log) },
             errors: AgentOutput { pipe: Some(errors), log: None },
             exit: Some(exit),
             requests: Some(requests),
             state: RunState::new(options.kill_after, begun),
+            begun,
             last_retry: begun,
             options,
         };
@@ -556,4 +558,15 @@ fn an_agent_that_the_keeper_wants_ended_is_ended_and_its_good_result_counts() {
     assert_eq!(asked, [Asked::Send(30_000, Signal::TERM), Asked::Dismiss(30_010)]);
     assert_eq!((end.code, end.status), (0, RunStatus::Done));
     assert_eq!(ends.shown().last().unwrap().1, "Lingering { is_ended: true }");
+}
+
+#[test]
+fn a_run_ends_after_its_start_though_the_clock_was_set_back() {
+    let mut scripted = Scripted::new("log", &[(90_000, |ends| ends.agent_ends(false))]);
+    let future: Timestamp = "2199-11-02T10:00:00Z".parse().unwrap();
+    scripted.run.side.change(|side| side.started = future);
+    let side = Arc::clone(&scripted.run.side);
+    scripted.listen();
+    scripted.finish();
+    assert_eq!(side.content().ended, Some("2199-11-02T10:01:30Z".parse().unwrap()));
 }
