@@ -1,5 +1,6 @@
 //! The command line.
 
+mod date;
 mod run;
 mod serve;
 mod sessions;

@@ -72,6 +72,9 @@ impl ListArgs {
             }),
             agent: self.agent.clone(),
             folder,
+            labels: self.label.clone(),
+            since: self.since,
+            until: self.until,
             most: self.number.or((is_terminal && !self.json).then_some(ROWS)),
             with_empty: self.all,
         };

@@ -32,9 +32,9 @@ use crate::session_paths::SessionPaths;
 
 pub use figures::{CountedFrom, CountedMessages, FiguresCollector, SessionFigures, SessionOutcome};
 pub use import::{ImportCounts, ImportStep};
-#[cfg(unix)]
-pub(crate) use query::status_now;
 pub use query::{FoundSession, SessionFilter};
+#[cfg(unix)]
+pub(crate) use query::{latest_start, status_now};
 pub use remove::{Removal, RemovedSession};
 pub use row::{SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow};
 

@@ -89,7 +89,7 @@ Examples:
 Exit codes: 128+n if signal n ended the run; else the agent's own; if that is 0: 74 if the log is incomplete,
 1 with --fail if the run isn't done; 2 usage; 126 not executable; 127 not found.";
 
-fn label(text: &str) -> Result<(String, String), &'static str> {
+pub(super) fn label(text: &str) -> Result<(String, String), &'static str> {
     let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
     parts.map(|(key, value)| (key.to_owned(), value.to_owned())).ok_or("expected KEY=VALUE")
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::Args;
+use super::date::{age, since, until};
+use super::run::label;
 
 /// List, show and remove recorded sessions
 #[derive(Debug, clap::Args)]
@@ -55,6 +57,18 @@ pub(crate) struct ListArgs {
     /// Only those of this working directory
     #[arg(long, value_name = "PATH")]
     pub(crate) folder: Option<PathBuf>,
+
+    /// Only those with this label; repeatable: all of them
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    pub(crate) label: Vec<(String, String)>,
+
+    /// Only those that started on this day or later: 2026-11-02, 2026-11-02T10:00:00Z, or 7d or 12h ago
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) since: Option<Timestamp>,
+
+    /// Only those that started on this day or earlier
+    #[arg(long, value_name = "TIME", value_parser = until)]
+    pub(crate) until: Option<Timestamp>,
 
     /// Write one JSON object a line
     #[arg(long)]
@@ -108,6 +122,10 @@ pub(crate) struct RmArgs {
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
 
+    /// Also those that seem to be in progress on another machine, such as after a crash
+    #[arg(long)]
+    pub(crate) force: bool,
+
     #[command(flatten)]
     pub(crate) consent: Consent,
 }
@@ -136,18 +154,4 @@ pub(crate) struct Consent {
     /// Only print what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-fn age(text: &str) -> Result<SignedDuration, &'static str> {
-    let wanted = "expected a number with a unit: 90d, 12h, 30m";
-    let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
-    let unit: i64 = match unit {
-        "d" => 86_400,
-        "h" => 3_600,
-        "m" => 60,
-        "s" => 1,
-        _ => return Err(wanted),
-    };
-    let seconds = number.parse::<u32>().ok().and_then(|count| i64::from(count).checked_mul(unit));
-    seconds.map(SignedDuration::from_secs).ok_or(wanted)
 }

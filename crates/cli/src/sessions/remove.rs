@@ -19,15 +19,22 @@ impl RmArgs {
         let mut rows: Vec<SessionRow> = Vec::new();
         for name in &self.ids {
             let row = find(store, name)?.row;
-            if is_running(&row) {
-                print(&format!("{}: in progress; end it first", row.id));
+            let advice = match row.status {
+                SessionStatus::Running => Some("in progress; end it first"),
+                SessionStatus::RunningElsewhere if !self.force => {
+                    Some("in progress on another machine, as far as is known; if that isn't so, use --force")
+                }
+                _ => None,
+            };
+            if let Some(advice) = advice {
+                print(&format!("{}: {advice}", row.id));
                 return Err(USAGE);
             }
             if rows.iter().all(|known| known.id != row.id) {
                 rows.push(row);
             }
         }
-        self.consent.remove(store, &rows)
+        self.consent.remove(store, &rows, self.force)
     }
 }
 
@@ -47,7 +54,7 @@ impl PruneArgs {
             |row: &SessionRow| self.older.is_none_or(|older| now.duration_since(row.started) > older);
         let runs = runs.into_iter().skip(self.keep.unwrap_or(0));
         let runs: Vec<SessionRow> = runs.filter(|row| is_old(row) && !is_running(row)).collect();
-        self.consent.remove(store, &runs)
+        self.consent.remove(store, &runs, false)
     }
 }
 
@@ -56,7 +63,7 @@ fn is_running(row: &SessionRow) -> bool {
 }
 
 impl Consent {
-    fn remove(&self, store: &mut Store, rows: &[SessionRow]) -> Result<u8, u8> {
+    fn remove(&self, store: &mut Store, rows: &[SessionRow], is_forced: bool) -> Result<u8, u8> {
         if rows.is_empty() {
             return write_out(b"nothing to remove");
         }
@@ -82,7 +89,7 @@ impl Consent {
             }
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
-        let removal = store.mended(|store| store.remove(&ids)).map_err(|error| refuse(&error))?;
+        let removal = store.mended(|store| store.remove(&ids, is_forced)).map_err(|error| refuse(&error))?;
         let mut lines = Vec::new();
         for session in &removal.sessions {
             lines.push(format!("removed {}", session.id));

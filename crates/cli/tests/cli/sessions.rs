@@ -1,6 +1,7 @@
 //! `sessions`: what is kept of runs and histories, listed, shown and removed.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::process::Stdio;
 
 use serde_json::Value;
@@ -352,4 +353,125 @@ fn secrets_are_masked_where_that_is_asked_for() {
         let told = run(&folder, &format!("sessions {command} --redact"));
         assert!(told.code == Some(0) && !told.stdout.contains(token), "{command}: {}", told.stdout);
     }
+}
+
+/// Keeps a run that ended, as if it had been recorded: its side file has these fields as well.
+fn planted(folder: &Folder, id: &str, fields: &Value) {
+    let log = folder.path(SESSIONS).join(format!("{id}.ndjson"));
+    let mut side = serde_json::json!({
+        "v": 1, "id": id, "status": "done", "command": ["./agent"], "folder": "/", "log": log,
+        "exit": {"code": 0}, "recorder": {"pid": 1},
+    });
+    side.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.path(SESSIONS)).unwrap();
+    folder.write(&format!("{SESSIONS}/{id}.ndjson"), SESSION);
+    folder.write(&format!("{SESSIONS}/{id}.json"), side.to_string());
+}
+
+/// The ids that are listed, without their random part.
+fn listed_ids(folder: &Folder, options: &str) -> Vec<String> {
+    let short = |row: &Value| row["id"].as_str().unwrap().rsplit_once('-').unwrap().0.to_owned();
+    rows(folder, options).iter().map(short).collect()
+}
+
+#[test]
+fn sessions_are_found_by_labels_and_times() {
+    let folder = agents(&[("agent", "cat session")]);
+    for (day, time, labels) in [
+        ("20261101", "2026-11-01T23:59:59.9Z", serde_json::json!({"job": "1", "team": "shop"})),
+        ("20261102", "2026-11-02T00:00:00Z", serde_json::json!({"job": "2", "team": "shop"})),
+        ("20261103", "2026-11-02T23:59:59.9Z", serde_json::json!({"job": "1", "a=b": "c=d"})),
+        ("20261104", "2026-11-03T00:00:00Z", serde_json::json!({})),
+    ] {
+        let fields = serde_json::json!({"started": time, "ended": time, "labels": labels});
+        planted(&folder, &format!("{day}-000000-aaaaaa"), &fields);
+    }
+    run(&folder, "run --label job=now -- ./agent");
+    let [first, second, third, fourth] =
+        ["20261101-000000", "20261102-000000", "20261103-000000", "20261104-000000"];
+    let old = |options: &str| -> Vec<String> {
+        listed_ids(&folder, options).into_iter().filter(|id| id.starts_with("2026110")).collect()
+    };
+    assert_eq!(old(""), [fourth, third, second, first]);
+    for (options, found) in [
+        ("--label job=1", &[third, first][..]),
+        ("--label job=1 --label team=shop", &[first]),
+        ("--label job=1 --label job=2", &[]),
+        ("--label job=", &[]),
+        ("--label a=b=c=d", &[]),
+        ("--since 2026-11-02 --until 2026-11-02", &[third, second]),
+        ("--until 2026-11-01", &[first]),
+        ("--since 2026-11-03", &[fourth]),
+        ("--since 2026-11-02T23:59:59.9Z", &[fourth, third]),
+        ("--until 2026-11-02T01:00:00+01:00", &[second, first]),
+        ("--since 2026-11-02 --until 2026-11-01", &[]),
+        ("--since 2026-11-02 --until 2026-11-02 --label job=1 -n 1", &[third]),
+    ] {
+        assert_eq!(old(options), found, "{options}");
+    }
+    let labelled = |option: &str| rows(&folder, option).len();
+    assert_eq!((labelled("--label job=now --since 1h"), labelled("--label job=now --until 1h")), (1, 0));
+    // A day is one of the local zone.
+    let mut there =
+        crate::run::command(&folder, "sessions list --json --since 2026-11-02 --until 2026-11-02");
+    let there: Outcome = there.env("TZ", "EST5").output().unwrap().into();
+    assert_eq!(there.stdout.lines().count(), 2);
+    assert!(there.stdout.contains("20261104-") && there.stdout.contains("20261103-"), "{}", there.stdout);
+    for wrong in ["--since yesterday", "--until 2026-02-30", "--since 7w", "--label job", "--label =x"] {
+        let refused = run(&folder, &format!("sessions list {wrong}"));
+        assert_eq!(refused.code, Some(2), "{wrong}");
+        assert!(refused.stderr.contains("expected"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_session_of_the_future_is_not_the_last() {
+    let folder = agents(&[("agent", "cat session")]);
+    let future = "2199-11-02T00:00:00Z";
+    planted(
+        &folder,
+        "21991102-000000-aaaaaa",
+        &serde_json::json!({"started": future, "ended": "2026-11-02T00:00:00Z"}),
+    );
+    planted(&folder, "20261102-000000-aaaaaa", &serde_json::json!({"started": "2026-11-02T00:00:00Z"}));
+    run(&folder, "run -- ./agent");
+    let ids = listed_ids(&folder, "");
+    assert_eq!((ids.len(), &*ids[1], &*ids[2]), (3, "20261102-000000", "21991102-000000"));
+    for (name, place) in [("last", 0), ("last~1", 1), ("last~2", 2)] {
+        assert!(details(&folder, name)["id"].as_str().unwrap().starts_with(&ids[place]), "{name}");
+    }
+    assert_eq!(listed_ids(&folder, "-n 1"), ids[..1]);
+    assert_eq!(listed_ids(&folder, "--since 2100-01-01"), ids[2..]);
+    assert_eq!(listed_ids(&folder, "--until 1d"), ids[1..2]);
+    let pruned = run(&folder, "sessions prune --keep 2 --yes").stdout;
+    assert!(pruned.starts_with("removed 21991102-000000-aaaaaa\n"), "{pruned}");
+    assert_eq!(listed_ids(&folder, ""), ids[..2]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_seems_to_go_on_elsewhere_is_removed_if_that_is_forced() {
+    let folder = agents(&[("agent", "cat reply; touch begun; exec sleep 1000")]);
+    let id = "20261102-000000-aaaaaa";
+    // As after a crash of a machine, on a file system without locks.
+    let recorder = serde_json::json!({"pid": 7, "start": 1, "boot": "another"});
+    let fields =
+        serde_json::json!({"status": "running", "started": "2026-11-02T00:00:00Z", "recorder": recorder});
+    planted(&folder, id, &fields);
+    assert_eq!(rows(&folder, "")[0]["status"], "running elsewhere");
+    let refused = run(&folder, &format!("sessions rm {id} --yes"));
+    assert_eq!((refused.code, refused.stderr.contains("--force")), (Some(2), true), "{}", refused.stderr);
+    assert_eq!(run(&folder, "sessions prune --keep 0 --yes").stdout, "nothing to remove\n");
+    let would = run(&folder, &format!("sessions rm {id} --force --dry-run"));
+    assert!(would.code == Some(0) && would.stdout.contains(&format!("{id}.ndjson")), "{would:?}");
+    assert_eq!(rows(&folder, "").len(), 1);
+    let removed = run(&folder, &format!("sessions rm {id} --force --yes"));
+    assert_eq!((removed.code, &*removed.stdout), (Some(0), &*format!("removed {id}\n")), "{removed:?}");
+    assert_eq!((rows(&folder, "").len(), folder.names_in(SESSIONS)), (0, Vec::<String>::new()));
+    // One that does go on isn't.
+    let mut child = crate::run::command(&folder, "run -- ./agent").spawn().unwrap();
+    until(|| "the agent".to_owned(), || folder.path("begun").exists());
+    assert_eq!(run(&folder, "sessions rm last --force --yes").code, Some(2));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
 }

@@ -20,7 +20,7 @@ use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
 use crate::store::{
     FoundSession, SessionFilter, SessionRow, SessionStatus, SourceKind, SourceRow, Store, StoreError,
-    StoreNotice, status_now,
+    StoreNotice, latest_start, status_now,
 };
 
 /// How long rows are cached.
@@ -60,10 +60,11 @@ impl ServedSession {
         is_live(self.status)
     }
 
-    /// The milliseconds from its start to its end, if it has ended.
+    /// The milliseconds from its start to its end, if it has ended and they are known.
     pub(super) fn milliseconds(&self) -> Option<u64> {
         let passed = self.ended?.as_millisecond().saturating_sub(self.started.as_millisecond());
-        Some(u64::try_from(passed).unwrap_or(0))
+        // The clock may have been set back meanwhile.
+        u64::try_from(passed).ok()
     }
 
     /// Returns the session of a run from its side file.
@@ -223,7 +224,10 @@ impl KnownSessions {
         }
         drop(read);
         let mut rows: Vec<ServedSession> = rows.into_values().collect();
-        rows.sort_by_cached_key(|row| (!row.is_live(), Reverse(row.started), Reverse(row.id.clone())));
+        let latest = latest_start();
+        rows.sort_by_cached_key(|row| {
+            (!row.is_live(), row.started > latest, Reverse(row.started), Reverse(row.id.clone()))
+        });
         SessionList { rows, problems }
     }
 

@@ -4,16 +4,21 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::row::{
     self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow,
+    nanoseconds,
 };
 use super::{DATABASE, Store, StoreError};
 use crate::path_text::path_text;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
+
+/// How far in the future a session may start and still count as new: clocks differ between machines.
+const SKEW: SignedDuration = SignedDuration::from_mins(1);
 
 /// A filter for sessions. By default, all are listed except [`SessionStatus::Empty`].
 #[derive(Clone, Debug, Default)]
@@ -24,10 +29,39 @@ pub struct SessionFilter {
     pub agent: Option<String>,
     /// Those of this working directory.
     pub folder: Option<PathBuf>,
+    /// Those with all of these labels.
+    pub labels: Vec<(String, String)>,
+    /// Those that started then or later.
+    pub since: Option<Timestamp>,
+    /// Those that started then or earlier.
+    pub until: Option<Timestamp>,
     /// At most this many, the newest.
     pub most: Option<usize>,
     /// Also those in which nobody asked anything, if no status is chosen.
     pub with_empty: bool,
+}
+
+impl SessionFilter {
+    /// Whether a session passes, with its current status.
+    pub fn fits(&self, row: &SessionRow) -> bool {
+        let is_of = |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
+        let folder = self.folder.as_ref().map(path_text);
+        let is_status_wanted = match self.status {
+            Some(status) => status == row.status,
+            None => self.with_empty || row.status != SessionStatus::Empty,
+        };
+        is_status_wanted
+            && is_of(&self.agent, &row.agent)
+            && is_of(&folder, &row.folder)
+            && self.labels.iter().all(|(key, value)| row.labels.get(key) == Some(value))
+            && self.since.is_none_or(|since| row.started >= since)
+            && self.until.is_none_or(|until| row.started <= until)
+    }
+}
+
+/// The latest start that a clock can have shown: a session that starts later had a wrong one, so it isn't the newest.
+pub(crate) fn latest_start() -> Timestamp {
+    Timestamp::now().checked_add(SKEW).unwrap_or(Timestamp::MAX)
 }
 
 /// The result of searching for a session by name.
@@ -42,34 +76,34 @@ pub enum FoundSession {
 }
 
 impl Store {
-    /// Lists sessions, the newest first. Their status is checked now.
+    /// Lists sessions, the newest first; those that start in the future are last. Their status is checked now.
     pub fn list(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
         let fail = self.fail();
         let sql = format!(
-            "SELECT {COLUMNS} FROM sessions AS s WHERE (?1 IS NULL OR s.agent = ?1) AND (?2 IS NULL OR s.folder = ?2) \
-             ORDER BY s.started DESC, s.id DESC"
+            "SELECT {COLUMNS} FROM sessions AS s WHERE s.started BETWEEN ?1 AND ?2 ORDER BY s.started DESC, s.id DESC"
         );
         let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-        let folder = filter.folder.as_ref().map(path_text);
-        let rows = statement.query_map(params![filter.agent, folder], row::session).map_err(&fail)?;
+        let latest = nanoseconds(latest_start());
+        let since = filter.since.map_or(i64::MIN, nanoseconds);
+        let until = filter.until.map_or(i64::MAX, nanoseconds);
         let mut found = Vec::new();
-        for row in rows {
-            if filter.most.is_some_and(|most| found.len() >= most) {
-                break;
-            }
-            let row = self.checked(row.map_err(&fail)?);
-            let is_wanted = match filter.status {
-                Some(status) => status == row.status,
-                None => filter.with_empty || row.status != SessionStatus::Empty,
-            };
-            if is_wanted {
-                found.push(row);
+        for (first, last) in [(since, until.min(latest)), (since.max(latest.saturating_add(1)), until)] {
+            let rows = statement.query_map([first, last], row::session).map_err(&fail)?;
+            for row in rows {
+                if filter.most.is_some_and(|most| found.len() >= most) {
+                    return Ok(found);
+                }
+                let row = self.checked(row.map_err(&fail)?);
+                if filter.fits(&row) {
+                    found.push(row);
+                }
             }
         }
         Ok(found)
     }
 
-    /// Finds a session: by its id or the start of it, `last`, or `last~N`, which is `N` before the last. The last one isn't empty.
+    /// Finds a session: by its id or the start of it, `last`, or `last~N`, which is `N` before the last. The last one isn't empty, and none
+    /// that starts in the future is before another.
     pub fn find(&self, name: &str) -> Result<FoundSession, StoreError> {
         let fail = self.fail();
         let back = match name.strip_prefix("last") {
@@ -80,10 +114,11 @@ impl Store {
         let mut found = Vec::new();
         if let Some(back) = back {
             let sql = format!(
-                "SELECT {COLUMNS} FROM sessions AS s WHERE s.status <> 'empty' \
-                 ORDER BY s.started DESC, s.id DESC LIMIT 1 OFFSET ?1"
+                "SELECT {COLUMNS} FROM sessions AS s WHERE s.id = (SELECT id FROM sessions WHERE status <> 'empty' \
+                 ORDER BY started > ?2, started DESC, id DESC LIMIT 1 OFFSET ?1)"
             );
-            let row = self.connection.query_row(&sql, [back], row::session).optional().map_err(&fail)?;
+            let bounds = params![back, nanoseconds(latest_start())];
+            let row = self.connection.query_row(&sql, bounds, row::session).optional().map_err(&fail)?;
             found.extend(row);
         } else if !name.is_empty() {
             let sql = format!(

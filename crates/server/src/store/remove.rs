@@ -68,15 +68,20 @@ impl Store {
         Ok(found)
     }
 
-    /// Removes sessions: their rows, and their files in the data folder. Those in progress are left alone.
-    pub fn remove(&mut self, ids: &[String]) -> Result<Removal, StoreError> {
+    /// Removes sessions: their rows, and their files in the data folder. Those in progress are left alone. `is_forced`: those that are in
+    /// progress elsewhere are removed as well.
+    pub fn remove(&mut self, ids: &[String], is_forced: bool) -> Result<Removal, StoreError> {
         let mut removal = Removal::default();
         for id in ids {
             let fail = self.fail();
             let files = self.removable(id)?;
             if let Ok(run) = id.parse::<RunId>()
                 && let Ok(side) = crate::side_file::RunSideFile::read(&self.paths.side_file(&run))
-                && matches!(self.state_of(&side), SessionStatus::Running | SessionStatus::RunningElsewhere)
+                && match self.state_of(&side) {
+                    SessionStatus::Running => true,
+                    SessionStatus::RunningElsewhere => !is_forced,
+                    _ => false,
+                }
             {
                 continue;
             }
