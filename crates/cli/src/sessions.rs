@@ -29,8 +29,8 @@ impl SessionsArgs {
     /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(self) -> Result<u8, u8> {
         let data = data_folder()?;
-        // Opening it refuses one of another user, or only reads it.
-        for folder in claim(&data).unwrap_or_default() {
+        // Opening it refuses one of another user.
+        for folder in claim(&data).unwrap_or_default().iter().filter(|folder| folder.was_shared()) {
             print(&folder.to_string());
         }
         let opened = match self.command {

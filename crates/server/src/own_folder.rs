@@ -31,7 +31,7 @@ impl ForeignFolder {
     /// Whether a folder wasn't created for this reason.
     #[cfg(unix)]
     pub(crate) fn is_reason(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+        error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).is_some()
     }
 }
 
@@ -44,6 +44,13 @@ pub struct NarrowedFolder {
     pub mode: u32,
 }
 
+impl NarrowedFolder {
+    /// Whether others could write in it: they may have used it, too.
+    pub fn was_shared(&self) -> bool {
+        self.mode & 0o022 != 0
+    }
+}
+
 impl fmt::Display for NarrowedFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} had mode {:o}; now it has 700, for you alone", self.path.display(), self.mode)
@@ -51,14 +58,15 @@ impl fmt::Display for NarrowedFolder {
 }
 
 /// Checks that a data folder and its folder of sessions are ours, or can become ours. They are made accessible to their owner only; returns
-/// those that weren't. One that is ours and can't be used yet is no error.
+/// those that weren't. One that is ours and can't be written is no error, and stays as it is.
 pub fn claim(data: &Path) -> Result<Vec<NarrowedFolder>, ForeignFolder> {
     let sessions = data.join("sessions");
     check_owner(data)?;
     check_owner(&sessions)?;
     check_way(data)?;
     // If this fails, so does writing there, which is reported.
-    Ok([data, &sessions].into_iter().filter_map(|folder| narrow(folder).ok().flatten()).collect())
+    let narrowed = [data, &sessions].into_iter().filter_map(|folder| narrow(folder, false).ok().flatten());
+    Ok(narrowed.collect())
 }
 
 /// Creates a folder if needed, and makes it accessible to its owner only. One of another user is refused.
@@ -69,7 +77,7 @@ pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
     check_owner(folder).map_err(|foreign| io::Error::new(io::ErrorKind::PermissionDenied, foreign))?;
-    narrow(folder).map(drop)
+    narrow(folder, true).map(drop)
 }
 
 /// Whether a folder doesn't exist yet or is ours.
@@ -117,12 +125,13 @@ fn foreign(folder: &Path, owned: &Path, about: &fs::Metadata) -> ForeignFolder {
     ForeignFolder { folder: folder.to_owned(), owned: owned.to_owned(), uid }
 }
 
-/// Makes a folder accessible to its owner only.
+/// Makes a folder accessible to its owner only. `is_any`: even if its owner may not write in it.
 #[cfg(unix)]
-fn narrow(folder: &Path) -> io::Result<Option<NarrowedFolder>> {
+fn narrow(folder: &Path, is_any: bool) -> io::Result<Option<NarrowedFolder>> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
-    if mode & 0o077 == 0 {
+    let (others, writing) = (mode & 0o077, mode & 0o200);
+    if others == 0 || !is_any && writing == 0 {
         return Ok(None);
     }
     fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
@@ -140,6 +149,6 @@ fn check_way(_: &Path) -> Result<(), ForeignFolder> {
 }
 
 #[cfg(not(unix))]
-fn narrow(_: &Path) -> io::Result<Option<NarrowedFolder>> {
+fn narrow(_: &Path, _: bool) -> io::Result<Option<NarrowedFolder>> {
     Ok(None)
 }
