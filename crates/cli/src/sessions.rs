@@ -1,5 +1,6 @@
 //! `streamfmt sessions`: lists, shows and removes recorded runs and imported histories.
 
+mod check;
 mod remove;
 mod show;
 mod table;
@@ -33,6 +34,9 @@ impl SessionsArgs {
         for folder in claim(&data).unwrap_or_default().iter().filter(|folder| folder.was_shared()) {
             print(&folder.to_string());
         }
+        if let SessionsCommand::Check { repair } = self.command {
+            return check::run(&data, repair);
+        }
         let opened = match self.command {
             SessionsCommand::List(_) | SessionsCommand::Show(_) => Store::open_to_read(&data),
             _ => Store::open(&data),
@@ -48,6 +52,8 @@ impl SessionsArgs {
             SessionsCommand::List(list) => list.run(&mut store),
             SessionsCommand::Show(show) => show.run(&mut store),
             SessionsCommand::Import { paths } => import(&mut store, &paths),
+            // It ran before the database was opened, which may replace it.
+            SessionsCommand::Check { .. } => Ok(OK),
             SessionsCommand::Reindex => reindex(&mut store),
             SessionsCommand::Rm(rm) => rm.run(&mut store),
             SessionsCommand::Prune(prune) => prune.run(&mut store),

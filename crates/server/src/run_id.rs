@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::str::FromStr;
 
+use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,12 @@ impl RunId {
     /// Returns the part of an id that is its time.
     pub(crate) fn time_of(id: &str) -> &str {
         id.rsplit_once('-').map_or(id, |(time, _)| time)
+    }
+
+    /// Returns the time at which the run started, to the second.
+    pub(crate) fn started(&self) -> Timestamp {
+        let time = DateTime::strptime("%Y%m%d-%H%M%S", Self::time_of(&self.0));
+        time.and_then(|time| TimeZone::UTC.to_timestamp(time)).unwrap_or_default()
     }
 
     /// The id as text.
@@ -116,6 +123,9 @@ mod tests {
         assert!(id.as_str().starts_with("20261123-224103-"), "{id}");
         assert_eq!(id.as_str().parse(), Ok(id.clone()));
         assert_ne!(RunId::new(time), id);
+        assert_eq!(id.started().to_string(), "2026-11-23T22:41:03Z");
+        let odd: RunId = "99999999-999999-aaaaaa".parse().unwrap();
+        assert_eq!(odd.started(), Timestamp::UNIX_EPOCH);
         for other in [
             "",
             "../../etc/passwd",

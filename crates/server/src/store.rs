@@ -9,6 +9,7 @@
 //! Logs and side files are authoritative. For our own runs, the database is only an index, which can be rebuilt at any time. All SQL is in
 //! this module: rows are converted from and to types, and values are bound parameters.
 
+mod check;
 mod database;
 mod figures;
 mod import;
@@ -18,9 +19,13 @@ mod relatives;
 mod remove;
 mod row;
 mod runs;
+mod salvage;
 mod schema;
+mod tables;
 mod write;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +34,10 @@ use rusqlite::Connection;
 
 use crate::own_folder::{create_private, is_own};
 use crate::session_paths::SessionPaths;
+use database::Replaced;
+use salvage::Salvage;
 
+pub use check::StoreProblem;
 pub use figures::{CountedFrom, CountedMessages, FiguresCollector, SessionFigures, SessionOutcome};
 pub use import::{ImportCounts, ImportStep};
 pub use query::{FoundSession, SessionFilter};
@@ -47,7 +55,12 @@ pub struct Store {
     path: PathBuf,
     paths: SessionPaths,
     notices: Vec<StoreNotice>,
+    /// The ids of sessions of which something couldn't be decoded.
+    undecoded: RefCell<BTreeSet<String>>,
 }
+
+/// The most folders that a notice names.
+const NAMED: usize = 3;
 
 /// A notice for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +71,17 @@ pub enum StoreNotice {
         aside: PathBuf,
         /// The number of rows that could be copied from it.
         saved: usize,
+        /// The number of other sessions in it, as far as they are known, of which there is no log either.
+        lost: usize,
+        /// The histories of these that exist and have to be imported again.
+        histories: Vec<PathBuf>,
+    },
+    /// Something of these sessions can't be decoded.
+    Undecodable {
+        /// The id of the first of them.
+        first: String,
+        /// How many there are.
+        count: usize,
     },
     /// The disk is full, so that rows of runs are missing or incomplete.
     Full,
@@ -75,12 +99,37 @@ pub enum StoreNotice {
 impl fmt::Display for StoreNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Replaced { aside, saved } => write!(
-                f,
-                "the database of sessions was damaged: it is now {}; a new one was made of the {saved} entries that could be read, and of \
-                 logs and side files",
-                aside.display()
-            ),
+            Self::Replaced { aside, saved, lost, histories } => {
+                write!(
+                    f,
+                    "the database of sessions was damaged: it is now {}; a new one was made of ",
+                    aside.display()
+                )?;
+                match lost {
+                    0 => write!(f, "the {saved} entries that could be read")?,
+                    _ => write!(f, "{saved} of about {} entries", saved + lost)?,
+                }
+                f.write_str(", and of logs and side files")?;
+                if *saved == 0 || *lost > 0 {
+                    f.write_str("; to complete it, import histories again: streamfmt sessions import")?;
+                }
+                let folders: BTreeSet<&Path> = histories.iter().filter_map(|path| path.parent()).collect();
+                folders.iter().take(NAMED).try_for_each(|folder| write!(f, " {}", folder.display()))?;
+                match folders.len().saturating_sub(NAMED) {
+                    0 => Ok(()),
+                    more => write!(f, " (and {more} more folders)"),
+                }
+            }
+            Self::Undecodable { first, count } => {
+                let more = match count.saturating_sub(1) {
+                    0 => String::new(),
+                    more => format!(" and of {more} more sessions"),
+                };
+                write!(
+                    f,
+                    "the database is damaged: something of {first}{more} can't be decoded (to mend it: streamfmt sessions check --repair)"
+                )
+            }
             Self::Full => f.write_str(
                 "the disk is full: the latest runs may be missing or incomplete here until there is room",
             ),
@@ -169,16 +218,21 @@ impl Store {
         for folder in [data, &paths.folder] {
             create_private(folder).map_err(|error| StoreError::File(folder.to_owned(), error))?;
         }
-        match database::open(&path) {
-            Ok(connection) => Ok(Self { connection, path, paths, notices: Vec::new() }),
-            Err(StoreError::Damaged(_)) => {
-                let (connection, notice) = replaced(&path)?;
-                let mut store = Self { connection, path, paths, notices: notice.into_iter().collect() };
-                store.catch_up()?;
-                Ok(store)
-            }
-            Err(error) => Err(error),
-        }
+        let (connection, replaced) = match database::open(&path) {
+            Ok(connection) => (connection, None),
+            Err(StoreError::Damaged(_)) => database::replace(&path)?,
+            Err(error) => return Err(error),
+        };
+        let mut store = Self { connection, path, paths, notices: Vec::new(), undecoded: RefCell::default() };
+        store.complete(replaced)?;
+        Ok(store)
+    }
+
+    /// Opens the store of a data folder, and replaces the database if anything is wrong with it ([`Self::check`]).
+    pub fn repair(data: &Path) -> Result<Self, StoreError> {
+        let mut store = Self::open(data)?;
+        store.replace()?;
+        Ok(store)
     }
 
     /// Opens the store of a data folder to list and show its sessions. If the folder can't be written, such as one on a read-only disk or
@@ -198,7 +252,7 @@ impl Store {
         }
         let connection = database::in_memory().map_err(|error| StoreError::of(&path, &error))?;
         let notices = if path.exists() { vec![StoreNotice::ReadOnly(data.to_owned())] } else { Vec::new() };
-        Ok(Self { connection, path, paths, notices })
+        Ok(Self { connection, path, paths, notices, undecoded: RefCell::default() })
     }
 
     /// Calls a function. If the database turns out to be damaged, replaces it and calls the function once more.
@@ -208,18 +262,37 @@ impl Store {
     ) -> Result<T, StoreError> {
         match act(self) {
             Err(StoreError::Damaged(_)) => {
-                let (connection, notice) = replaced(&self.path)?;
-                self.connection = connection;
-                self.notices.extend(notice);
-                self.catch_up()?;
+                self.replace()?;
                 act(self)
             }
             done => done,
         }
     }
 
+    fn replace(&mut self) -> Result<(), StoreError> {
+        let (connection, replaced) = database::replace(&self.path)?;
+        self.connection = connection;
+        self.complete(replaced)
+    }
+
+    /// Completes a database that replaces a damaged one with the rows of the runs that have a side file. Their figures are read by
+    /// [`Self::catch_up`].
+    fn complete(&mut self, replaced: Option<Replaced>) -> Result<(), StoreError> {
+        let Some(Replaced { aside, salvage: Salvage { saved, mut lost } }) = replaced else { return Ok(()) };
+        lost.retain(|lost| lost.id.parse().is_ok_and(|id| !self.paths.side_file(&id).exists()));
+        let histories = lost.iter().flat_map(|lost| &lost.sources).map(PathBuf::from);
+        let histories = histories.filter(|path| path.exists()).collect();
+        self.notices.push(StoreNotice::Replaced { aside, saved, lost: lost.len(), histories });
+        self.undecoded.borrow_mut().clear();
+        self.write_missing_rows().map(drop)
+    }
+
     /// Returns the notices for the user since the last call.
     pub fn take_notices(&mut self) -> Vec<StoreNotice> {
+        let undecoded = self.undecoded.take();
+        let count = undecoded.len();
+        let first = undecoded.into_iter().next();
+        self.notices.extend(first.map(|first| StoreNotice::Undecodable { first, count }));
         std::mem::take(&mut self.notices)
     }
 
@@ -237,13 +310,6 @@ impl Store {
         let path = self.path.clone();
         move |error| StoreError::of(&path, &error)
     }
-}
-
-fn replaced(path: &Path) -> Result<(Connection, Option<StoreNotice>), StoreError> {
-    let (connection, replaced) =
-        database::replace(path, |old, new| old.map_or(0, |old| write::save(old, new)))?;
-    let notice = replaced.map(|(aside, saved)| StoreNotice::Replaced { aside, saved });
-    Ok((connection, notice))
 }
 
 /// Whether a file can be written and, with others beside it, created.

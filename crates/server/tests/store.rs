@@ -293,7 +293,7 @@ fn what_can_be_read_of_a_damaged_database_is_taken_over() {
     assert_eq!(details.row.title.as_deref(), Some("Task 1"));
     assert!(details.calls.is_empty() && !details.usage.is_empty());
     let notices = store.take_notices();
-    let [StoreNotice::Replaced { aside, saved: 2 }] = &*notices else { panic!("{notices:?}") };
+    let [StoreNotice::Replaced { aside, saved: 2, lost: 0, .. }] = &*notices else { panic!("{notices:?}") };
     let page = (root - 1) * 1_024..root * 1_024;
     assert!(fs::read(aside).unwrap()[page.clone()] == bytes[page], "it is kept as it was");
     assert_eq!(sound(folder.path()), "ok");

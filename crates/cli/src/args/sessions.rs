@@ -30,6 +30,12 @@ pub(crate) enum SessionsCommand {
     },
     /// Rebuild the entries of all runs from their logs
     Reindex,
+    /// Find damage to the database and to side files; the exit code is 1 if there is any
+    Check {
+        /// Replace a damaged database by one with everything that can be read
+        #[arg(long)]
+        repair: bool,
+    },
     /// Remove sessions with their logs
     Rm(RmArgs),
     /// Remove old runs with their logs

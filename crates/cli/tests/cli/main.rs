@@ -68,6 +68,8 @@ mod sessions;
 #[cfg(unix)]
 mod sessions_at_once;
 #[cfg(unix)]
+mod sessions_damaged;
+#[cfg(unix)]
 mod sessions_import;
 #[cfg(unix)]
 mod sessions_moved;

@@ -1,5 +1,6 @@
 //! Opens the database file, migrates it, and replaces it if it is damaged.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{StoreError, schema};
+use super::salvage::{self, Salvage};
+use super::{StoreError, check, schema};
 
 /// How long a statement waits for another process.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,12 +20,37 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(5);
 
 /// The suffixes of the files that `SQLite` keeps beside a database.
-const BESIDE: [&str; 2] = ["-wal", "-shm"];
+const BESIDE: [&str; 3] = [LOG, "-shm", JOURNAL];
+/// The suffix of the write-ahead log, which holds the newest pages.
+const LOG: &str = "-wal";
+/// The suffix of the journal, which holds pages as they were before an unfinished transaction.
+const JOURNAL: &str = "-journal";
 
-/// Opens the database, creating it if needed.
+/// Opens the database, creating it if needed. An empty file is damage, since a new one is never seen empty.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    if is_missing(path) {
+        let _lock = lock(path)?;
+        // Another process may have been faster.
+        if is_missing(path) {
+            let draft = DatabaseDraft::at(with_ending(path, ".new"));
+            drop(draft.create()?);
+            draft.publish(path)?;
+        }
+    }
+    open_existing(path)
+}
+
+fn is_missing(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+fn open_existing(path: &Path) -> Result<Connection, StoreError> {
     let fail = |error| StoreError::of(path, &error);
-    create(path).map_err(|error| StoreError::File(path.to_owned(), error))?;
+    let file = open_file(path, OpenOptions::new().read(true).write(true));
+    let size = file.and_then(|file| Ok(file.metadata()?.len()));
+    if size.map_err(|error| StoreError::File(path.to_owned(), error))? == 0 {
+        return Err(StoreError::Damaged(path.to_owned()));
+    }
     let (mut connection, version) = match connect(path, false) {
         // On a full disk, no memory can be shared. Then open it exclusively, so that sessions can still be listed and removed.
         Err(error) if is_unshared(&error) => connect(path, true).map_err(fail)?,
@@ -58,10 +85,8 @@ fn connect(path: &Path, is_alone: bool) -> rusqlite::Result<(Connection, usize)>
     Ok((connection, version))
 }
 
-/// Creates the file, accessible to its owner only: `SQLite` gives the files beside it the same mode. Symbolic links are not followed.
-fn create(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+/// Opens a file that is accessible to its owner only: `SQLite` gives the files beside it the same mode. Symbolic links are not followed.
+fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
@@ -75,8 +100,60 @@ fn create(path: &Path) -> io::Result<()> {
             file.set_permissions(PermissionsExt::from_mode(0o600))?;
         }
     }
-    drop(file);
-    Ok(())
+    Ok(file)
+}
+
+/// A database that isn't in its place yet. It is removed when this is dropped.
+struct DatabaseDraft {
+    path: PathBuf,
+}
+
+impl DatabaseDraft {
+    /// A draft at a path, without what a process that was killed left there.
+    fn at(path: PathBuf) -> Self {
+        let draft = Self { path };
+        draft.remove();
+        draft
+    }
+
+    /// Creates an empty database of the newest version.
+    fn create(&self) -> Result<Connection, StoreError> {
+        let path = &self.path;
+        open_file(path, OpenOptions::new().read(true).write(true).create_new(true))
+            .map_err(|error| StoreError::File(path.clone(), error))?;
+        let created = connect(path, false).and_then(|(mut connection, _)| {
+            schema::migrate(&mut connection)?;
+            Ok(connection)
+        });
+        created.map_err(|error| StoreError::of(path, &error))
+    }
+
+    /// Copies a damaged database such that as much as possible of it can be read.
+    fn readable(&self, damaged: &Path) -> Result<Connection, StoreError> {
+        let copy =
+            |ending| salvage::copy_file(&with_ending(damaged, ending), &with_ending(&self.path, ending));
+        let copied = copy("").and_then(|_| copy(JOURNAL)).and_then(|_| copy(LOG));
+        let mended = copied.and_then(|has_log| salvage::mend_header(&self.path, has_log));
+        mended.map_err(|error| StoreError::File(self.path.clone(), error))?;
+        salvage::open(&self.path).map_err(|error| StoreError::of(&self.path, &error))
+    }
+
+    /// Moves a complete database, which isn't open, to its place.
+    fn publish(self, path: &Path) -> Result<(), StoreError> {
+        fs::rename(&self.path, path).map_err(|error| StoreError::File(path.to_owned(), error))
+    }
+
+    fn remove(&self) {
+        for ending in BESIDE.into_iter().chain([""]) {
+            let _ = fs::remove_file(with_ending(&self.path, ending));
+        }
+    }
+}
+
+impl Drop for DatabaseDraft {
+    fn drop(&mut self) {
+        self.remove();
+    }
 }
 
 /// Sets the options of a connection.
@@ -149,64 +226,93 @@ fn is_remote(kind: i64) -> bool {
     REMOTE.contains(&(kind & 0xffff_ffff))
 }
 
-/// Whether the error is that the file isn't a sound database. Only then is it replaced.
+/// Whether the error is that the file isn't a sound database of ours: pages or values that can't be read, or another schema, where no
+/// statement fits. Only then is it replaced, unless [`check::problems`] finds nothing.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    use rusqlite::Error;
+    match error {
+        Error::SqliteFailure(code, _) => {
+            matches!(code.code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                || code.extended_code == rusqlite::ffi::SQLITE_ERROR
+        }
+        Error::SqlInputError { .. } | Error::InvalidColumnType(..) => true,
+        error => is_undecodable(error),
+    }
 }
 
-/// Moves a damaged database aside and creates a new one. `save` receives both, to copy the readable rows. If another process has done
-/// this meanwhile, returns only the connection.
-pub(super) fn replace<S>(
-    path: &Path,
-    save: impl FnOnce(Option<&Connection>, &mut Connection) -> S,
-) -> Result<(Connection, Option<(PathBuf, S)>), StoreError> {
+/// Whether the error is that a value can't be decoded, although it has the right type.
+pub(super) fn is_undecodable(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error;
+    matches!(
+        error,
+        Error::Utf8Error(..) | Error::IntegralValueOutOfRange(..) | Error::FromSqlConversionFailure(..)
+    )
+}
+
+/// A damaged database that was replaced.
+pub(super) struct Replaced {
+    /// Where it is now.
+    pub(super) aside: PathBuf,
+    /// What could be saved of it.
+    pub(super) salvage: Salvage,
+}
+
+/// Replaces a damaged database by a new one with everything that can be read, and keeps it under another name. Until the new one is
+/// complete, the damaged one stays in its place. If another process has done this meanwhile, returns only the connection.
+pub(super) fn replace(path: &Path) -> Result<(Connection, Option<Replaced>), StoreError> {
     let fail = |error| StoreError::File(path.to_owned(), error);
-    let _lock = lock(&with_ending(path, ".lock")).map_err(fail)?;
-    match open(path).and_then(|connection| is_sound(&connection, path).map(|()| connection)) {
+    let _lock = lock(path)?;
+    match open_existing(path).and_then(|connection| is_sound(&connection, path).map(|()| connection)) {
         Ok(connection) => return Ok((connection, None)),
         Err(StoreError::Damaged(_)) => {}
         Err(error) => return Err(error),
     }
     let aside = free_name(path);
+    let new = DatabaseDraft::at(with_ending(path, ".new"));
+    let salvage = {
+        let copy = DatabaseDraft::at(with_ending(&aside, "-copy"));
+        let damaged = copy.readable(path)?;
+        let mut ids = BTreeMap::new();
+        salvage::count_ids(path, &mut ids).map_err(fail)?;
+        // There may be no log.
+        let _ = salvage::count_ids(&with_ending(path, LOG), &mut ids);
+        let mut connection = new.create()?;
+        salvage::salvage(&damaged, &ids, &mut connection)
+            .map_err(|error| StoreError::of(&new.path, &error))?
+    };
     // Move the database last: a process that opens it in between finds a damaged one, and waits for the lock. It must not find the new
     // one with the log of the old one.
-    for ending in BESIDE.into_iter().chain([""]) {
-        let beside = with_ending(path, ending);
-        match fs::rename(&beside, with_ending(&aside, ending)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !ending.is_empty() => {}
+    for ending in BESIDE {
+        match fs::rename(with_ending(path, ending), with_ending(&aside, ending)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             moved => moved.map_err(fail)?,
         }
     }
-    let mut new = open(path)?;
-    let old = Connection::open_with_flags(&aside, OpenFlags::SQLITE_OPEN_READ_ONLY).ok();
-    let saved = save(old.as_ref(), &mut new);
-    Ok((new, Some((aside, saved))))
+    // With a second name, there is no moment without a database. Not every file system has links.
+    if fs::hard_link(path, &aside).is_err() {
+        fs::rename(path, &aside).map_err(fail)?;
+    }
+    new.publish(path)?;
+    Ok((open_existing(path)?, Some(Replaced { aside, salvage })))
 }
 
-/// Whether all pages can be read.
+/// Whether all of it can be read.
 fn is_sound(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let check = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-    match check {
-        Ok(word) if word == "ok" => Ok(()),
+    match check::problems(connection, 1) {
+        Ok(found) if found.is_empty() => Ok(()),
         Ok(_) => Err(StoreError::Damaged(path.to_owned())),
         Err(error) => Err(StoreError::of(path, &error)),
     }
 }
 
-/// Waits for the lock on a file, which is created if needed.
-pub(super) fn lock(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
-    }
-    let file = options.open(path)?;
+/// Waits for the lock under which a database is created or replaced, and runs are added to the data folder.
+pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
+    let name = with_ending(path, ".lock");
+    let fail = |error| StoreError::File(name.clone(), error);
+    let file = open_file(&name, OpenOptions::new().write(true).create(true).truncate(false)).map_err(fail)?;
     // Without locks, continue.
     match file.lock() {
-        Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(fail(error)),
         _ => Ok(file),
     }
 }

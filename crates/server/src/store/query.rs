@@ -5,13 +5,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::row::{
     self, COLUMNS, SOURCE_COLUMNS, SessionDetails, SessionRow, SessionStatus, SourceKind, SourceRow,
     nanoseconds,
 };
-use super::{DATABASE, Store, StoreError};
+use super::{DATABASE, Store, StoreError, database};
 use crate::path_text::path_text;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
@@ -88,7 +88,7 @@ impl Store {
         let until = filter.until.map_or(i64::MAX, nanoseconds);
         let mut found = Vec::new();
         for (first, last) in [(since, until.min(latest)), (since.max(latest.saturating_add(1)), until)] {
-            let rows = statement.query_map([first, last], row::session).map_err(&fail)?;
+            let rows = statement.query_map([first, last], |row| self.decoded(row)).map_err(&fail)?;
             for row in rows {
                 if filter.most.is_some_and(|most| found.len() >= most) {
                     return Ok(found);
@@ -118,7 +118,8 @@ impl Store {
                  ORDER BY started > ?2, started DESC, id DESC LIMIT 1 OFFSET ?1)"
             );
             let bounds = params![back, nanoseconds(latest_start())];
-            let row = self.connection.query_row(&sql, bounds, row::session).optional().map_err(&fail)?;
+            let row =
+                self.connection.query_row(&sql, bounds, |row| self.decoded(row)).optional().map_err(&fail)?;
             found.extend(row);
         } else if !name.is_empty() {
             let sql = format!(
@@ -126,7 +127,7 @@ impl Store {
                  ORDER BY s.id <> ?1, s.started DESC, s.id DESC LIMIT 20"
             );
             let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-            let rows = statement.query_map([name], row::session).map_err(&fail)?;
+            let rows = statement.query_map([name], |row| self.decoded(row)).map_err(&fail)?;
             for row in rows {
                 found.push(self.checked(row.map_err(&fail)?));
             }
@@ -161,8 +162,11 @@ impl Store {
             "SELECT {SOURCE_COLUMNS} FROM sources WHERE session = ?1 ORDER BY kind = 'run' DESC, gone, size DESC, path"
         );
         let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
-        let rows = statement.query_map([id], row::source).map_err(&fail)?;
-        let mut sources: Vec<SourceRow> = rows.collect::<Result<_, _>>().map_err(fail)?;
+        let mut rows = statement.query([id]).map_err(&fail)?;
+        let mut sources = Vec::new();
+        while let Some(row) = rows.next().map_err(&fail)? {
+            sources.extend(self.decodable(id, row::source(row)).map_err(&fail)?);
+        }
         if let Ok(id) = id.parse::<RunId>() {
             for source in sources.iter_mut().filter(|source| source.kind == SourceKind::Run) {
                 let now = self.paths.log_now(&id, &source.path);
@@ -178,23 +182,54 @@ impl Store {
         let fail = self.fail();
         let row = self.checked(row);
         let sql = "SELECT response, error FROM sessions WHERE id = ?1";
-        let texts = self.connection.query_row(sql, [&row.id], |row| Ok((row.get(0)?, row.get(1)?)));
+        let texts = self.connection.query_row(sql, [&row.id], |found| {
+            let text = |at| self.decodable(&row.id, found.get(at)).map(Option::flatten);
+            Ok((text(0)?, text(1)?))
+        });
         let (response, error) = texts.optional().map_err(&fail)?.unwrap_or_default();
         let mut usage: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
         let sql = "SELECT model, kind, tokens FROM usage WHERE session = ?1";
         let mut statement = self.connection.prepare(sql).map_err(&fail)?;
-        let rows = statement
-            .query_map([&row.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .map_err(&fail)?;
-        for found in rows {
-            let (model, kind, tokens): (String, String, u64) = found.map_err(&fail)?;
-            usage.entry(model).or_default().insert(kind, tokens);
+        let mut rows = statement.query([&row.id]).map_err(&fail)?;
+        while let Some(found) = rows.next().map_err(&fail)? {
+            let tokens = (|| Ok((found.get(0)?, found.get(1)?, found.get(2)?)))();
+            let tokens: Option<(String, String, u64)> = self.decodable(&row.id, tokens).map_err(&fail)?;
+            if let Some((model, kind, tokens)) = tokens {
+                usage.entry(model).or_default().insert(kind, tokens);
+            }
         }
         let sql = "SELECT tool, calls FROM calls WHERE session = ?1";
         let mut statement = self.connection.prepare(sql).map_err(&fail)?;
-        let calls = statement.query_map([&row.id], |row| Ok((row.get(0)?, row.get(1)?))).map_err(&fail)?;
-        let calls = calls.collect::<Result<_, _>>().map_err(fail)?;
+        let mut rows = statement.query([&row.id]).map_err(&fail)?;
+        let mut calls = BTreeMap::new();
+        while let Some(found) = rows.next().map_err(&fail)? {
+            let counted = (|| Ok((found.get(0)?, found.get(1)?)))();
+            calls.extend(self.decodable(&row.id, counted).map_err(&fail)?);
+        }
         Ok(SessionDetails { row, response, error, usage, calls })
+    }
+
+    /// Reads a row. One that can't be decoded is cut to its id, and reported.
+    fn decoded(&self, row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+        match row::session(row) {
+            Err(error) if database::is_undecodable(&error) => {
+                let row = row::remnant(row)?;
+                self.undecoded.borrow_mut().insert(row.id.clone());
+                Ok(row)
+            }
+            read => read,
+        }
+    }
+
+    /// Returns what was read of a session. `None` if it can't be decoded, which is reported.
+    fn decodable<T>(&self, id: &str, read: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
+        match read {
+            Err(error) if database::is_undecodable(&error) => {
+                self.undecoded.borrow_mut().insert(id.to_owned());
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
     }
 
     /// Returns the row as it is now: a run is in progress only while its recorder is, and its log may have been moved with the data folder.

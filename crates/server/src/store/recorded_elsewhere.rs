@@ -71,7 +71,7 @@ impl Store {
             return Ok(ImportedRun::Damaged);
         };
         // Two imports of the same run would write to the same files.
-        let lock = database::lock(&self.path.with_extension("db.lock")).map_err(fail)?;
+        let lock = database::lock(&self.path)?;
         let named = run.side.id.clone();
         let mut hash = None;
         for count in 0..IDS {

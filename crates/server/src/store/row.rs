@@ -252,6 +252,41 @@ pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     })
 }
 
+/// Reads what is left of a row if something of it can't be decoded: its id, its status and its times.
+pub(super) fn remnant(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    let id = String::from_utf8_lossy(row.get_ref(0)?.as_bytes().unwrap_or_default()).into_owned();
+    let status = SessionStatus::stored(&row.get::<_, String>(9).unwrap_or_default());
+    Ok(SessionRow { ended: row.get(11).ok().map(time), ..unknown(id, status, time(row.get(10)?)) })
+}
+
+/// Returns a session of which nothing else is known.
+pub(super) fn unknown(id: String, status: SessionStatus, started: Timestamp) -> SessionRow {
+    SessionRow {
+        v: 1,
+        id,
+        status,
+        agent: None,
+        agent_session: None,
+        model: None,
+        title: None,
+        folder: None,
+        command: Vec::new(),
+        labels: BTreeMap::new(),
+        resumes: None,
+        started,
+        ended: None,
+        exit: None,
+        num_turns: None,
+        cost_usd: None,
+        duration_ms: None,
+        api_ms: None,
+        tokens: None,
+        log: None,
+        source_gone: false,
+        recorder: None,
+    }
+}
+
 /// The columns of a [`SourceRow`].
 pub(super) const SOURCE_COLUMNS: &str = "path, kind, start, size, errors, gaps, mtime, gone";
 

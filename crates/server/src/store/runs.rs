@@ -17,6 +17,7 @@ use super::write::{self, SessionEntry};
 use super::{Store, StoreError, StoreNotice};
 use crate::path_text::{path_text, text_path};
 use crate::run_id::RunId;
+use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
 
 /// The most logs that are read at a time, if there are as many processors.
@@ -69,22 +70,28 @@ impl Store {
     }
 
     fn write_missing(&mut self, mut each: impl FnMut(usize, usize)) -> Result<(), StoreError> {
-        let settled = self.settled()?;
-        let mut ids = self.side_files();
-        ids.retain(|id| settled.get(id.as_str()) != Some(&true));
-        let open = self.read_side_files(&ids);
-        for side in open.iter().filter(|side| !settled.contains_key(side.id.as_str())) {
-            self.write_run(side)?;
-        }
+        let open = self.write_missing_rows()?;
         // All rows are written first: in a shared log, a run ends where the next one starts.
         self.record_all(open, &mut each)?;
         self.renew_histories(each)
     }
 
+    /// Writes the missing rows of our runs, without figures. Returns the runs whose rows are incomplete.
+    pub(super) fn write_missing_rows(&mut self) -> Result<Vec<RunSideFile>, StoreError> {
+        let settled = self.settled()?;
+        let mut ids = side_files(&self.paths);
+        ids.retain(|id| settled.get(id.as_str()) != Some(&true));
+        let open = self.read_side_files(&ids);
+        for side in open.iter().filter(|side| !settled.contains_key(side.id.as_str())) {
+            self.write_run(side)?;
+        }
+        Ok(open)
+    }
+
     /// Rewrites the rows of all our runs from side files and logs. Rows whose sources are gone are kept and marked. Calls `each` with the
     /// number of runs done and of all runs.
     pub fn reindex(&mut self, each: impl FnMut(usize, usize)) -> Result<usize, StoreError> {
-        let ids = self.side_files();
+        let ids = side_files(&self.paths);
         let sides = self.read_side_files(&ids);
         for side in &sides {
             self.write_run(side)?;
@@ -162,15 +169,6 @@ impl Store {
             }
         }
         transaction.commit().map_err(fail)
-    }
-
-    /// Returns the ids of all side files, the oldest first.
-    fn side_files(&self) -> Vec<RunId> {
-        let Ok(entries) = fs::read_dir(&self.paths.folder) else { return Vec::new() };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let mut ids: Vec<RunId> = names.filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
-        ids.sort();
-        ids
     }
 
     /// Reads the side files of runs. Those that can't be read, or are another run's, are reported, unless they are gone by now.
@@ -302,6 +300,15 @@ impl Store {
         }
         transaction.commit().map_err(fail)
     }
+}
+
+/// Returns the ids of all side files, the oldest first.
+pub(super) fn side_files(paths: &SessionPaths) -> Vec<RunId> {
+    let Ok(entries) = fs::read_dir(&paths.folder) else { return Vec::new() };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut ids: Vec<RunId> = names.filter_map(|name| name.strip_suffix(".json")?.parse().ok()).collect();
+    ids.sort();
+    ids
 }
 
 fn entry<'a>(

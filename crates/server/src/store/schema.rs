@@ -113,6 +113,14 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<usize> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
+/// Returns an empty database of a version, in memory.
+pub(super) fn fresh(version: usize) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    let migrated = Migrations::from_slice(MIGRATIONS).to_version(&mut connection, version);
+    migrated.map_err(failure)?;
+    Ok(connection)
+}
+
 /// Migrates a database to the newest version, in one transaction. Another process may do the same at the same time.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
@@ -125,10 +133,14 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
             Ok(()) => return Ok(()),
             // The version was read before the transaction began: another process was faster, and the failed migration was rolled back.
             Err(_) if version(connection)? > before => {}
-            Err(rusqlite_migration::Error::RusqliteError { err, .. }) => return Err(err),
-            Err(error) => {
-                return Err(rusqlite::Error::ToSqlConversionFailure(Box::new(error)));
-            }
+            Err(error) => return Err(failure(error)),
         }
+    }
+}
+
+fn failure(error: rusqlite_migration::Error) -> rusqlite::Error {
+    match error {
+        rusqlite_migration::Error::RusqliteError { err, .. } => err,
+        error => rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
+use rusqlite::{OptionalExtension, Transaction, params};
 use streamfmt::core::event::Usage;
 
 use super::figures::{CountedFrom, SessionFigures, SessionOutcome};
@@ -420,42 +420,4 @@ fn order_by_clock(runs: &mut Vec<LinkedRun>) {
         };
         runs.extend(next);
     }
-}
-
-/// Copies readable rows from a damaged database. Returns the number of sessions copied.
-pub(super) fn save(old: &Connection, new: &mut Connection) -> usize {
-    let mut saved = 0;
-    for table in ["sessions", "sources", "usage", "calls", "messages"] {
-        let copied = copy(old, new, table).unwrap_or(0);
-        if table == "sessions" {
-            saved = copied;
-        }
-    }
-    saved
-}
-
-/// Copies the readable rows of a table. `table`: a fixed name, not foreign text.
-fn copy(old: &Connection, new: &mut Connection, table: &str) -> rusqlite::Result<usize> {
-    let transaction = new.transaction()?;
-    let mut statement = old.prepare(&format!("SELECT * FROM {table}"))?;
-    let known: Vec<String> = {
-        let statement = transaction.prepare(&format!("SELECT * FROM {table}"))?;
-        statement.column_names().into_iter().map(str::to_owned).collect()
-    };
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
-    let taken: Vec<usize> = (0..names.len()).filter(|at| known.contains(&names[*at])).collect();
-    let columns: Vec<&str> = taken.iter().map(|at| names[*at].as_str()).collect();
-    let marks: Vec<String> = (1..=columns.len()).map(|number| format!("?{number}")).collect();
-    let sql = format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({})", columns.join(", "), marks.join(", "));
-    let mut count = 0;
-    let mut rows = statement.query([])?;
-    // This ends at a page that can't be read.
-    while let Ok(Some(row)) = rows.next() {
-        let values: rusqlite::Result<Vec<rusqlite::types::Value>> =
-            taken.iter().map(|at| row.get(*at)).collect();
-        let Ok(values) = values else { continue };
-        count += transaction.execute(&sql, params_from_iter(values)).unwrap_or(0);
-    }
-    transaction.commit()?;
-    Ok(count)
 }
