@@ -55,7 +55,7 @@ impl SessionPaths {
 }
 
 /// Whether another open file holds the lock. Fails if there is no such file, or no locks on that file system.
-fn is_locked(path: &Path) -> io::Result<bool> {
+pub(crate) fn is_locked(path: &Path) -> io::Result<bool> {
     // A shared lock: several readers may look at the same time.
     match OpenOptions::new().read(true).open(path)?.try_lock_shared() {
         Ok(()) => Ok(false),

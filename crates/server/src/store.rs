@@ -13,6 +13,7 @@ mod check;
 mod database;
 mod figures;
 mod import;
+mod orphans;
 mod query;
 mod recorded_elsewhere;
 mod relatives;

@@ -84,7 +84,7 @@ fn each_version_of_the_database_becomes_the_newest() {
     let fresh = folder();
     drop(Store::open(fresh.path()).unwrap());
     let fresh = schema(&fresh.path().join("sessions.db"));
-    for version in 1..=5 {
+    for version in 1..=6 {
         let folder = folder();
         let path = folder.path().join("sessions.db");
         let kept =
@@ -894,4 +894,69 @@ fn the_response_is_the_answer_of_the_last_turn_that_has_ended() {
         let figures = SessionFigures::read(&path, 0, None).unwrap();
         assert_eq!(figures.response(), response, "{}", lines.join("\n"));
     }
+}
+
+#[test]
+fn files_without_a_side_file_are_orphans_unless_their_run_is_in_progress() {
+    let folder = folder();
+    let sessions = folder.path().join("sessions");
+    leave_run(folder.path(), IDS[0], "s-1", LOG);
+    let file = |id: &str, ending: &str, text: &str| {
+        let path = sessions.join(format!("{id}{ending}"));
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let left = [file(IDS[1], ".ndjson", LOG), file(IDS[1], ".stderr", "e"), file(IDS[1], ".json.tmp", "{")];
+    let held = fs::File::open(file(IDS[2], ".ndjson", LOG)).unwrap();
+    held.lock().unwrap();
+    let starting = [file(IDS[3], ".ndjson", ""), file(IDS[3], ".lock", "")];
+    file("notes", ".ndjson", LOG);
+    file("20261123-224103-", ".lock", "");
+    let mut store = Store::open(folder.path()).unwrap();
+    store.catch_up().unwrap();
+    let orphans =
+        |store: &Store| -> Vec<String> { store.orphans().unwrap().into_iter().map(|row| row.id).collect() };
+    assert_eq!(orphans(&store), [IDS[1]]);
+    let found = store.orphans().unwrap().remove(0);
+    assert_eq!(
+        (found.log.as_ref(), found.started.to_string()),
+        (Some(&left[0]), "2026-11-23T22:42:03Z".into())
+    );
+    drop(held);
+    for path in &starting {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(std::time::SystemTime::now() - Duration::from_secs(60)).unwrap();
+    }
+    assert_eq!(orphans(&store), [IDS[3], IDS[2], IDS[1]]);
+    let removal = store.remove(&[IDS[1].to_owned(), IDS[3].to_owned()], |_, _| ()).unwrap();
+    let removed: usize = removal.sessions.iter().map(|session| session.removed.len()).sum();
+    assert_eq!((removed, orphans(&store)), (5, vec![IDS[2].to_owned()]));
+    assert!(left.iter().chain(&starting).all(|path| !path.exists()));
+    assert_eq!((list(&store).len(), fs::read_dir(&sessions).unwrap().count()), (1, 5));
+}
+
+#[test]
+fn many_sessions_are_removed_by_the_hundred_and_found_by_what_they_resume() {
+    let folder = folder();
+    let mut store = Store::open(folder.path()).unwrap();
+    let ids: Vec<String> =
+        (0..120).map(|at| format!("20261123-22{:02}{:02}-k3x9qa", at / 60, at % 60)).collect();
+    for id in &ids {
+        leave_run(folder.path(), id, "s-1", "");
+    }
+    store.catch_up().unwrap();
+    assert_eq!(list(&store).iter().filter(|row| row.resumes.is_some()).count(), 119);
+    let mut steps = Vec::new();
+    let removal = store.remove(&ids[..119], |done, all| steps.push((done, all))).unwrap();
+    assert_eq!((removal.sessions.len(), steps), (119, vec![(0, 119), (100, 119)]));
+    let rows = list(&store);
+    assert_eq!((rows.len(), rows[0].resumes.as_ref()), (1, None));
+    assert_eq!(fs::read_dir(folder.path().join("sessions")).unwrap().count(), 2);
+    let plan: String = Connection::open(folder.path().join("sessions.db"))
+        .unwrap()
+        .query_row("EXPLAIN QUERY PLAN UPDATE sessions SET resumes = NULL WHERE resumes = 'a'", [], |row| {
+            row.get(3)
+        })
+        .unwrap();
+    assert!(plan.contains("sessions_by_resumes"), "{plan}");
 }

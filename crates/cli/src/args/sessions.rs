@@ -137,7 +137,7 @@ pub(crate) struct RmArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[group(id = "what", required = true, args = ["older", "keep"])]
+#[group(id = "what", required = true, args = ["older", "keep", "orphans"])]
 pub(crate) struct PruneArgs {
     /// Remove runs that started longer ago than this: 90d, 12h, 30m
     #[arg(long, value_name = "AGE", value_parser = age)]
@@ -146,6 +146,10 @@ pub(crate) struct PruneArgs {
     /// Keep the newest N runs
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<usize>,
+
+    /// Remove files of runs whose side file is missing, so that they can't be listed
+    #[arg(long, conflicts_with_all = ["older", "keep"])]
+    pub(crate) orphans: bool,
 
     #[command(flatten)]
     pub(crate) consent: Consent,

@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use jiff::Timestamp;
-use streamfmt_server::store::{SessionFilter, SessionRow, SessionStatus, SourceKind, Store};
+use streamfmt_server::store::{SessionFilter, SessionRow, SessionStatus, Store};
 
-use super::{DECLINED, find, refuse};
+use super::{DECLINED, find, refuse, with_progress};
 use crate::args::{Consent, PruneArgs, RmArgs};
 use crate::exit_code::{OK, USAGE};
 use crate::message::{one_line, print, usable};
@@ -40,15 +40,14 @@ impl RmArgs {
 
 impl PruneArgs {
     pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
-        let rows = store.mended(|store| store.list(&SessionFilter::default()));
-        let rows = rows.map_err(|error| refuse(&error))?;
-        let mut runs = Vec::new();
-        for row in rows {
-            let sources = store.mended(|store| store.sources(&row.id)).map_err(|error| refuse(&error))?;
-            if sources.iter().any(|source| source.kind == SourceKind::Run) {
-                runs.push(row);
-            }
+        if self.orphans {
+            let orphans = store.orphans().map_err(|error| refuse(&error))?;
+            return self.consent.remove(store, &orphans);
         }
+        let rows = store.mended(|store| store.list(&SessionFilter::default()));
+        let mut runs = rows.map_err(|error| refuse(&error))?;
+        let recorded = store.mended(|store| store.recorded()).map_err(|error| refuse(&error))?;
+        runs.retain(|row| recorded.contains(&row.id));
         let now = Timestamp::now();
         let is_old =
             |row: &SessionRow| self.older.is_none_or(|older| now.duration_since(row.started) > older);
@@ -89,7 +88,7 @@ impl Consent {
             }
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
-        let removal = store.mended(|store| store.remove(&ids, is_forced)).map_err(|error| refuse(&error))?;
+        let removal = with_progress(store, |store, each| store.remove(&ids, is_forced, each))?;
         let mut lines = Vec::new();
         for session in &removal.sessions {
             lines.push(format!("removed {}", session.id));

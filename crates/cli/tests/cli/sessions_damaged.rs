@@ -1,10 +1,11 @@
-//! `sessions` with a damaged database.
+//! `sessions` with a damaged database, with files that a kill left, and with histories that only the database knows.
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::program::Folder;
+use crate::program::{Folder, SESSION};
 use crate::run::{SESSIONS, agents, run};
 
 const DATABASE: &str = "home/.local/share/streamfmt/sessions.db";
@@ -101,4 +102,48 @@ fn a_damaged_side_file_is_something_wrong_that_no_repair_mends() {
         assert_eq!(found.code, Some(1));
         assert!(found.stdout.contains(&side) && found.stdout.lines().count() == 1, "{found:?}");
     }
+}
+
+#[test]
+fn prune_removes_what_we_recorded_and_never_a_history() {
+    let folder = agents(&[("claude", "cat session")]);
+    run(&folder, "run -- ./claude -p Fix");
+    run(&folder, "run --log shared -- ./claude -p More");
+    folder.write("h/one.jsonl", history("h-1", "Ask"));
+    folder.write("h/two.jsonl", history("h-2", "More"));
+    folder.write("h/stream.jsonl", SESSION.replace("s-1", "s-2"));
+    run(&folder, "sessions import h");
+    let histories = listed(&folder).0.into_iter().filter(|row| row.get("command").is_none());
+    let histories: Vec<Value> = histories.collect();
+    assert_eq!(histories.len(), 3);
+    let removed = run(&folder, "sessions prune --keep 0 --yes");
+    assert_eq!((removed.code, removed.stdout.matches("removed ").count()), (Some(0), 2), "{removed:?}");
+    assert_eq!(listed(&folder).0, histories);
+    for options in ["--keep 0", "--older 1s", "--older 1s --keep 0"] {
+        assert_eq!(run(&folder, &format!("sessions prune {options} --yes")).stdout, "nothing to remove\n");
+    }
+    assert_eq!(folder.names_in("h").len(), 3);
+    assert_eq!(listed(&folder).0, histories);
+}
+
+#[test]
+fn files_that_a_kill_left_are_removed_as_orphans() {
+    let folder = agents(&[("claude", "cat session")]);
+    run(&folder, "run -- ./claude -p Fix");
+    assert_eq!(run(&folder, "sessions prune --orphans --yes").stdout, "nothing to remove\n");
+    let [log, lock] = ["20260101-000000-aaaaaa.ndjson", "20260101-000001-aaaaaa.lock"];
+    folder.write(&format!("{SESSIONS}/{log}"), "a SECRET\n");
+    folder.write(&format!("{SESSIONS}/{lock}"), "");
+    let file = fs::File::options().write(true).open(folder.path(SESSIONS).join(lock)).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    let planned = run(&folder, "sessions prune --orphans --dry-run");
+    let lines: Vec<&str> = planned.stdout.lines().map(str::trim).collect();
+    assert_eq!((lines.len(), lines[0], lines[2]), (4, &lock[..22], &log[..22]), "{planned:?}");
+    assert!(lines[1].ends_with(lock) && lines[3].ends_with(log), "{planned:?}");
+    assert_eq!(run(&folder, "sessions prune --orphans").code, Some(1), "it asks");
+    assert_eq!(run(&folder, "sessions prune --orphans --keep 1").code, Some(2));
+    let removed = run(&folder, "sessions prune --orphans --yes");
+    assert_eq!(removed.stdout, format!("removed {}\nremoved {}\n", &lock[..22], &log[..22]));
+    assert_eq!(run(&folder, "sessions prune --orphans --yes").stdout, "nothing to remove\n");
+    assert_eq!((listed(&folder).0.len(), folder.names_in(SESSIONS).len()), (1, 2));
 }

@@ -305,7 +305,7 @@ fn is_sound(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Waits for the lock under which a database is created or replaced, and runs are added to the data folder.
+/// Waits for the lock under which a database is created or replaced, and files are added to the data folder.
 pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
     let name = with_ending(path, ".lock");
     let fail = |error| StoreError::File(name.clone(), error);

@@ -1,5 +1,6 @@
 //! Removes sessions without leaving any of their data.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,9 @@ use crate::run_id::RunId;
 
 /// How long to wait for readers before the last copies of removed data are overwritten.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The number of sessions that are removed in one transaction.
+const BATCH: usize = 100;
 
 /// The result of a removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,12 +50,13 @@ impl Store {
         let is_ours =
             |path: &Path| path.parent() == Some(folder) && named_run(path).is_none_or(|run| run == id);
         for source in self.sources(id)? {
-            let sql = "SELECT count(*) FROM sources WHERE path = ?1 AND session <> ?2";
-            let others: u64 = self
+            // Of many runs in one log, only one other has to be found.
+            let sql = "SELECT EXISTS (SELECT 1 FROM sources WHERE path = ?1 AND session <> ?2)";
+            let is_shared: bool = self
                 .connection
                 .query_row(sql, params![path_text(&source.path), id], |row| row.get(0))
                 .map_err(&fail)?;
-            let is_removed = source.kind == SourceKind::Run && is_ours(&source.path) && others == 0;
+            let is_removed = source.kind == SourceKind::Run && is_ours(&source.path) && !is_shared;
             let files = if is_removed { &mut found.removed } else { &mut found.kept };
             files.extend(Some(source.path).filter(|path| path.exists()));
         }
@@ -68,13 +73,42 @@ impl Store {
         Ok(found)
     }
 
+    /// Returns the ids of the sessions that we recorded.
+    pub fn recorded(&self) -> Result<HashSet<String>, StoreError> {
+        let fail = self.fail();
+        let mut statement =
+            self.connection.prepare("SELECT session FROM sources WHERE kind = 'run'").map_err(&fail)?;
+        let ids = statement.query_map([], |row| row.get(0)).map_err(&fail)?;
+        ids.collect::<Result<_, _>>().map_err(fail)
+    }
+
     /// Removes sessions: their rows, and their files in the data folder. Those in progress are left alone. `is_forced`: those that are in
-    /// progress elsewhere are removed as well.
-    pub fn remove(&mut self, ids: &[String], is_forced: bool) -> Result<Removal, StoreError> {
+    /// progress elsewhere are removed as well. Calls `each` with the number of
+    /// sessions done and of all sessions.
+    pub fn remove(
+        &mut self,
+        ids: &[String],
+        is_forced: bool,
+        mut each: impl FnMut(usize, usize),
+    ) -> Result<Removal, StoreError> {
         let mut removal = Removal::default();
+        for (at, batch) in ids.chunks(BATCH).enumerate() {
+            each(at * BATCH, ids.len());
+            let (removed, done) = self.remove_files(batch, is_forced);
+            self.remove_rows(&removed)?;
+            removal.sessions.extend(removed);
+            done?;
+        }
+        removal.leaves_copies = !self.overwrite()?;
+        removal.aside = database::moved_aside(&self.path);
+        Ok(removal)
+    }
+
+    /// Removes the files of sessions, up to the first that can't be removed. They are removed before the rows: as long as there is a row,
+    /// the remaining ones are removed the next time.
+    fn remove_files(&self, ids: &[String], is_forced: bool) -> (Vec<RemovedSession>, Result<(), StoreError>) {
+        let mut removed = Vec::new();
         for id in ids {
-            let fail = self.fail();
-            let files = self.removable(id)?;
             if let Ok(run) = id.parse::<RunId>()
                 && let Ok(side) = crate::side_file::RunSideFile::read(&self.paths.side_file(&run))
                 && match self.state_of(&side) {
@@ -85,26 +119,33 @@ impl Store {
             {
                 continue;
             }
-            // Remove files first: as long as there is a row, the remaining ones are removed the next time.
+            let files = match self.removable(id) {
+                Ok(files) => files,
+                Err(error) => return (removed, Err(error)),
+            };
             for path in &files.removed {
                 match fs::remove_file(path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Err(StoreError::File(path.clone(), error));
+                        return (removed, Err(StoreError::File(path.clone(), error)));
                     }
                     _ => {}
                 }
             }
-            let transaction = self.connection.transaction().map_err(&fail)?;
-            transaction.execute("DELETE FROM sessions WHERE id = ?1", [id]).map_err(&fail)?;
-            transaction
-                .execute("UPDATE sessions SET resumes = NULL WHERE resumes = ?1", [id])
-                .map_err(&fail)?;
-            transaction.commit().map_err(fail)?;
-            removal.sessions.push(files);
+            removed.push(files);
         }
-        removal.leaves_copies = !self.overwrite()?;
-        removal.aside = database::moved_aside(&self.path);
-        Ok(removal)
+        (removed, Ok(()))
+    }
+
+    fn remove_rows(&mut self, sessions: &[RemovedSession]) -> Result<(), StoreError> {
+        let fail = self.fail();
+        let transaction = self.connection.transaction().map_err(&fail)?;
+        for session in sessions {
+            transaction.execute("DELETE FROM sessions WHERE id = ?1", [&session.id]).map_err(&fail)?;
+            transaction
+                .execute("UPDATE sessions SET resumes = NULL WHERE resumes = ?1", [&session.id])
+                .map_err(&fail)?;
+        }
+        transaction.commit().map_err(fail)
     }
 
     /// Empties the write-ahead log, which contains earlier versions of pages. Returns false if other processes kept reading.

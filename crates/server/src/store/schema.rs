@@ -8,7 +8,7 @@ pub(super) const VERSION: usize = MIGRATIONS.len();
 
 /// The migrations, one for each version.
 const MIGRATIONS: &[M<'static>] =
-    &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE), M::up(RESUMED), M::up(COPIES)];
+    &[M::up(SOURCES), M::up(OUTCOME), M::up(USAGE), M::up(RESUMED), M::up(COPIES), M::up(RESUMING)];
 
 /// Sessions, and the files that they are read from. Times are nanoseconds since 1970, in UTC.
 const SOURCES: &str = "
@@ -104,6 +104,9 @@ UPDATE sessions SET status = 'empty' WHERE status = 'done' AND title IS NULL AND
     AND num_turns IS NULL AND NOT EXISTS (SELECT 1 FROM sources WHERE session = id AND kind = 'run');
 UPDATE sources SET mtime = -1 WHERE kind = 'history' AND mtime IS NOT NULL;
 ";
+
+/// Finds the sessions that resume a session, which is removed.
+const RESUMING: &str = "CREATE INDEX sessions_by_resumes ON sessions (resumes) WHERE resumes IS NOT NULL;";
 
 /// The time of the last change of a history that an older version read.
 pub(super) const READ_BEFORE: i64 = -1;
