@@ -22,7 +22,7 @@ use crate::also::{AlsoOutput, SummaryText};
 use crate::args::Args;
 use crate::assets::Assets;
 use crate::exit_code::{OK, OUTPUT, PLUGIN, RUN_FAILED, SIGNAL, USAGE};
-use crate::folders::{all_session_folders, data_folder};
+use crate::folders::{all_session_folders, folders};
 use crate::input::{InputSource, OpenInput};
 use crate::live::LiveTerminal;
 use crate::message::{self, one_line, print, print_below, reason};
@@ -159,7 +159,10 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             None => subagents(path.to_owned(), self.args.files.clone()),
         });
         setup.origins = input.path().map(|path| {
-            let known = |session: &str| Store::histories_of(&data_folder(), session);
+            let data = folders().data;
+            let known = move |session: &str| {
+                data.as_deref().map(|data| Store::histories_of(data, session)).unwrap_or_default()
+            };
             origins(path.to_owned(), all_session_folders(), Box::new(known))
         });
         // The output keeps a failure, which is reported at the end.

@@ -134,7 +134,6 @@ const ROWS: &[Dialect] = &[
         launch: Some(cline::LAUNCH),
         cumulative: &[],
     },
-    Dialect { cumulative: &[] },
     Dialect {
         name: "cursor",
         claim: cursor::claim,
@@ -180,7 +179,6 @@ const ROWS: &[Dialect] = &[
         launch: Some(qwen::LAUNCH),
         cumulative: &[],
     },
-    Dialect { cumulative: &[] },
     Dialect {
         name: "aider",
         claim: |_| false,
@@ -230,6 +228,7 @@ const ROWS: &[Dialect] = &[
         name: "atif",
         claim: atif::claim,
         is_certain: |_| true,
+        claim_text: None,
         ends_with_outcome: atif::is_stream,
         decoder: |budget| Box::new(atif::AtifDecoder::new(budget)),
         tools: &atif::tools::TOOLS,

@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::own_folder::{create_private, is_own};
+use crate::path_text::text_path;
 use crate::session_paths::SessionPaths;
 use database::Replaced;
 use salvage::Salvage;
@@ -281,7 +282,7 @@ impl Store {
     fn complete(&mut self, replaced: Option<Replaced>) -> Result<(), StoreError> {
         let Some(Replaced { aside, salvage: Salvage { saved, mut lost } }) = replaced else { return Ok(()) };
         lost.retain(|lost| lost.id.parse().is_ok_and(|id| !self.paths.side_file(&id).exists()));
-        let histories = lost.iter().flat_map(|lost| &lost.sources).map(PathBuf::from);
+        let histories = lost.iter().flat_map(|lost| &lost.sources).map(|path| text_path(path));
         let histories = histories.filter(|path| path.exists()).collect();
         self.notices.push(StoreNotice::Replaced { aside, saved, lost: lost.len(), histories });
         self.undecoded.borrow_mut().clear();

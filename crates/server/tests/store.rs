@@ -928,7 +928,7 @@ fn files_without_a_side_file_are_orphans_unless_their_run_is_in_progress() {
         file.set_modified(std::time::SystemTime::now() - Duration::from_secs(60)).unwrap();
     }
     assert_eq!(orphans(&store), [IDS[3], IDS[2], IDS[1]]);
-    let removal = store.remove(&[IDS[1].to_owned(), IDS[3].to_owned()], |_, _| ()).unwrap();
+    let removal = store.remove(&[IDS[1].to_owned(), IDS[3].to_owned()], false, |_, _| ()).unwrap();
     let removed: usize = removal.sessions.iter().map(|session| session.removed.len()).sum();
     assert_eq!((removed, orphans(&store)), (5, vec![IDS[2].to_owned()]));
     assert!(left.iter().chain(&starting).all(|path| !path.exists()));
@@ -947,7 +947,7 @@ fn many_sessions_are_removed_by_the_hundred_and_found_by_what_they_resume() {
     store.catch_up().unwrap();
     assert_eq!(list(&store).iter().filter(|row| row.resumes.is_some()).count(), 119);
     let mut steps = Vec::new();
-    let removal = store.remove(&ids[..119], |done, all| steps.push((done, all))).unwrap();
+    let removal = store.remove(&ids[..119], false, |done, all| steps.push((done, all))).unwrap();
     assert_eq!((removal.sessions.len(), steps), (119, vec![(0, 119), (100, 119)]));
     let rows = list(&store);
     assert_eq!((rows.len(), rows[0].resumes.as_ref()), (1, None));

@@ -42,7 +42,7 @@ impl PruneArgs {
     pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
         if self.orphans {
             let orphans = store.orphans().map_err(|error| refuse(&error))?;
-            return self.consent.remove(store, &orphans);
+            return self.consent.remove(store, &orphans, false);
         }
         let rows = store.mended(|store| store.list(&SessionFilter::default()));
         let mut runs = rows.map_err(|error| refuse(&error))?;

@@ -12,7 +12,7 @@ use super::row::{
     nanoseconds,
 };
 use super::{DATABASE, Store, StoreError, database};
-use crate::path_text::path_text;
+use crate::path_text::{path_text, text_path};
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
@@ -150,7 +150,7 @@ impl Store {
                        WHERE s.agent_session = ?1 AND o.kind = 'history' AND NOT o.gone ORDER BY o.size DESC, o.path";
             let mut statement = connection.prepare(sql)?;
             let paths = statement.query_map([agent_session], |row| row.get::<_, String>(0))?;
-            paths.map(|path| path.map(PathBuf::from)).collect::<rusqlite::Result<Vec<_>>>()
+            paths.map(|path| path.map(|path| text_path(&path))).collect::<rusqlite::Result<Vec<_>>>()
         };
         read().unwrap_or_default()
     }

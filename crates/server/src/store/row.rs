@@ -283,6 +283,7 @@ pub(super) fn unknown(id: String, status: SessionStatus, started: Timestamp) -> 
         tokens: None,
         log: None,
         source_gone: false,
+        has_run: false,
         recorder: None,
     }
 }
