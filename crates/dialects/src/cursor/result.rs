@@ -181,6 +181,9 @@ fn change(result: &mut Item, fields: Value<'_>) {
     result.data.push(("changes", Fact::List(vec![Fact::Map(parts)])));
 }
 
+/// How many times longer than its source a text may become that repeats names: real ones stay shorter.
+const MOST_GROWTH: usize = 2;
+
 /// Adds the files or lines that a search found.
 fn found(result: &mut Item, fields: Value<'_>) {
     let [mode, total] = fields.get_all(["outputMode", "totalFiles"]);
@@ -191,15 +194,21 @@ fn found(result: &mut Item, fields: Value<'_>) {
         result.data.push(("files", Fact::List(files)));
     }
     let (mut lines, mut count) = (String::new(), 0);
+    let most = fields.raw().len().saturating_mul(MOST_GROWTH);
     let mut files = Vec::new();
+    let mut is_known = true;
     for (_, folder) in fields.get("workspaceResults").into_iter().flat_map(Value::entries) {
         let inside = ["content", "files", "count"].into_iter().find_map(|name| folder.get(name));
         let [matches, names] = inside.map_or([None; 2], |inside| inside.get_all(["matches", "files"]));
+        is_known &= matches.is_some() || names.is_some();
         let names = names.into_iter().flat_map(Value::items);
         files.extend(names.filter(|name| name.str().is_some()).map(|name| Fact::Node(name.node())));
         for file in matches.into_iter().flat_map(Value::items) {
             let path = file.get("file").and_then(Value::decode).unwrap_or_default();
             for hit in file.get("matches").into_iter().flat_map(Value::items) {
+                if lines.len() > most {
+                    break;
+                }
                 let [number, text, is_context] = hit.get_all(["lineNumber", "content", "isContextLine"]);
                 let is_context = is_context.and_then(Value::bool) == Some(true);
                 let mark = if is_context { "-" } else { ":" };
@@ -210,9 +219,14 @@ fn found(result: &mut Item, fields: Value<'_>) {
             }
         }
     }
+    if lines.len() > most {
+        result.data.push(("truncated", Fact::Bool(true)));
+    }
     if !lines.is_empty() {
         result.data.extend([("content", Fact::Text(lines)), ("lines", Fact::Int(count))]);
-    } else if !files.is_empty() {
+    } else if !is_known {
+        add_rest(result, fields);
+    } else if fields.get("workspaceResults").is_some() {
         result.data.push(("count", Fact::Int(files.len().cast_signed() as i64)));
         result.data.push(("files", Fact::List(files)));
     }
@@ -221,9 +235,14 @@ fn found(result: &mut Item, fields: Value<'_>) {
 /// Adds the listing of a folder, a line for each file.
 fn listed(result: &mut Item, fields: Value<'_>) {
     let mut text = String::new();
+    let most = fields.raw().len().saturating_mul(MOST_GROWTH);
     let mut open: Vec<(Value<'_>, usize)> =
         fields.get("directoryTreeRoot").map(|root| (root, 0)).into_iter().collect();
     while let Some((folder, depth)) = open.pop() {
+        if text.len() > most {
+            result.data.push(("truncated", Fact::Bool(true)));
+            break;
+        }
         let [path, folders, files] = folder.get_all(["absPath", "childrenDirs", "childrenFiles"]);
         let path = path.and_then(Value::decode).unwrap_or_default();
         let name = if depth == 0 { &*path } else { path.rsplit('/').next().unwrap_or_default() };
@@ -232,6 +251,9 @@ fn listed(result: &mut Item, fields: Value<'_>) {
         open.extend(folders.into_iter().flat_map(Value::items).map(|folder| (folder, depth + 1)));
         open[first..].reverse();
         for file in files.into_iter().flat_map(Value::items) {
+            if text.len() > most {
+                break;
+            }
             let name = file.get("name").and_then(Value::decode).unwrap_or_default();
             text.extend([&*"  ".repeat(depth + 1), &*name, "\n"]);
         }
