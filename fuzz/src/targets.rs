@@ -6,8 +6,9 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use streamfmt::core::frame::{Framer, MAX_LINE};
+use streamfmt::core::json::Value;
 use streamfmt::core::pipeline::Pipeline;
-use streamfmt::core::reading::{LinePart, LineReading};
+use streamfmt::core::reading::{LinePart, LineReader, LineReading};
 use streamfmt::core::text::clean as cleaned;
 use streamfmt::core::theme::{Appearance, ColorDepth, Glyphs, Lookup, Theme, ThemeSource};
 use streamfmt::dialect::DIALECTS;
@@ -16,12 +17,33 @@ use streamfmt::settings::keys::Named;
 use streamfmt::settings::{Config, Request};
 use streamfmt::{Builder, Engine, Looks};
 
-/// Reads lines as records and damage: without a panic, and all text of a line is in its parts, in order.
+/// Reads lines as records and damage: without a panic, each line in one reading, all text of a line in its parts, in order, and the same
+/// however the lines arrive.
 pub fn reading(data: &[u8]) {
+    // Without the first line of a stream, which may have a byte order mark.
     let stream = [data, b"\n"].concat();
-    let mut lines = stream.split(|&byte| byte == b'\n');
-    let mut read = |_: u64, reading: LineReading| {
-        let line = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
+    let read = |piece: usize| {
+        let (mut framer, mut reader) = (Framer::after(1, MAX_LINE), LineReader::new(MAX_LINE));
+        let claim = |value: Value<'_>| DIALECTS.is_event(value);
+        let mut all = Vec::new();
+        let mut each = |line, reading| all.push((line, reading));
+        for piece in stream.chunks(piece) {
+            framer.push(piece, |frames| reader.read(frames, claim, &mut each));
+        }
+        reader.finish(claim, &mut each);
+        all
+    };
+    let lines = stream.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let mut lines = lines.map(String::from_utf8_lossy);
+    let all = read(stream.len());
+    let in_pieces = read(data.first().map_or(1, |byte| usize::from(*byte) + 1));
+    assert_eq!(described(&all), described(&in_pieces));
+    let mut next = 2;
+    for (line, reading) in all {
+        assert_eq!(line, next, "a line is lost, or read twice");
+        next += reading.lines();
+        let own: Vec<_> = lines.by_ref().take(reading.lines() as usize).collect();
+        let line = own.join("\n");
         let mut rest = line.as_str();
         let mut expect = |part: &str| {
             let at = rest
@@ -31,19 +53,40 @@ pub fn reading(data: &[u8]) {
         };
         match reading {
             LineReading::Blank => assert!(line.trim().is_empty(), "{line:?} is not blank"),
-            LineReading::Oversized(_) => return assert!(line.len() > MAX_LINE),
+            LineReading::Oversized { .. } => {
+                assert!(line.len() > MAX_LINE);
+                continue;
+            }
             LineReading::Text(text) => expect(&text),
             LineReading::Record(record) => expect(record.text()),
+            LineReading::Wrapped(wrapped) => expect(wrapped.text()),
+            // A known prefix may precede it.
             LineReading::Parts(parts) => parts.for_each(|part| match part {
                 LinePart::Record(record) => expect(record.text()),
                 LinePart::Damage { text, .. } => expect(&text),
             }),
         }
         assert!(rest.trim().is_empty(), "{rest:?} is lost");
+    }
+}
+
+/// Readings as text.
+fn described(all: &[(u64, LineReading)]) -> Vec<String> {
+    let part = |part: LinePart| match part {
+        LinePart::Record(record) => format!("record {}", record.text()),
+        LinePart::Damage { text, incomplete } => format!("damage {incomplete} {text}"),
     };
-    // Without the first line of a stream, which may have a byte order mark.
-    let mut framer = Framer::after(1, MAX_LINE);
-    framer.push(&stream, |frames| LineReading::each(frames, |value| DIALECTS.is_event(value), &mut read));
+    let one = |(line, reading): &(u64, LineReading)| match reading {
+        LineReading::Record(record) => format!("{line} record {}", record.text()),
+        LineReading::Parts(parts) => format!("{line} {:?}", parts.clone().map(part).collect::<Vec<_>>()),
+        LineReading::Wrapped(wrapped) => {
+            let records: Vec<_> =
+                wrapped.records().map(|(at, record)| (at, record.text().to_owned())).collect();
+            format!("{line} {records:?} in {}", wrapped.text())
+        }
+        other => format!("{line} {other:?}"),
+    };
+    all.iter().map(one).collect()
 }
 
 /// Cleaned text holds no character with power, and is final.

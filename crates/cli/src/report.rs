@@ -16,6 +16,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         events,
         unknown_events,
         blank_lines,
+        further_lines,
         raw_lines,
         damaged,
         oversized,
@@ -44,6 +45,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     total.events += events;
     total.unknown_events += unknown_events;
     total.blank_lines += blank_lines;
+    total.further_lines += further_lines;
     total.raw_lines += raw_lines;
     total.damaged += damaged;
     total.oversized += oversized;
@@ -73,6 +75,7 @@ fn add_names<K: Ord + Clone>(total: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, 
 /// The report on `bytes` of input as lines. Counts that are zero are left out, except that of shown items.
 pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
     let counts = [
+        (report.further_lines, "further lines of records"),
         (report.raw_lines, "passed through"),
         (report.damaged, "damaged"),
         (report.oversized, "too long"),

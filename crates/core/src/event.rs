@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::item::{Id, Item, Status};
+use crate::json::Record;
 use crate::text::Text;
 
 /// A change that a decoder found in a stream.
@@ -63,6 +64,18 @@ pub enum Event {
     Bookkeeping(Cow<'static, str>),
     /// A record, block or field that the dialect doesn't know, by name.
     Unknown(String),
+}
+
+impl Event {
+    /// Gives its item a time, if the stream gives it none: a string.
+    pub(crate) fn take_time(&mut self, time: &Record) {
+        let (Self::Put(item) | Self::Hidden(item) | Self::Open(item) | Self::Amend(item)) = self else {
+            return;
+        };
+        if item.at.is_none() {
+            item.take_time(time.clone());
+        }
+    }
 }
 
 /// The facts of a run. All texts are cleaned.

@@ -1,10 +1,15 @@
 //! Cuts a byte stream into frames: complete lines.
 //!
 //! A line may arrive in any number of pieces, and is passed on with the piece that completes it. Memory stays bounded while it arrives:
-//! if a line exceeds the limit, its bytes are dropped, and its frame contains only its size.
+//! if a line exceeds the limit, its bytes are dropped, and its frame contains only its size. A stream in UTF-16 that begins with a byte
+//! order mark is decoded first.
+
+mod utf16;
 
 use std::borrow::Cow;
 use std::ops::Range;
+
+use utf16::Encoding;
 
 /// The default size limit of a line, in bytes: a longer one is reported and not read.
 pub const MAX_LINE: usize = 64 << 20;
@@ -62,21 +67,35 @@ pub struct Framer {
     max: usize,
     /// The ranges of the lines of the next frames. Kept to reuse its allocation.
     lines: Vec<Range<usize>>,
+    encoding: Encoding,
 }
 
 impl Framer {
     /// A framer that reads lines of up to `max` bytes.
     pub fn new(max: usize) -> Self {
-        Self { carry: Vec::new(), size: 0, line: 0, max, lines: Vec::new() }
+        Self { carry: Vec::new(), size: 0, line: 0, max, lines: Vec::new(), encoding: Encoding::Unknown }
     }
 
     /// A framer that continues after the first `lines` lines of a stream.
     pub fn after(lines: u64, max: usize) -> Self {
-        Self { line: lines, ..Self::new(max) }
+        let encoding = if lines == 0 { Encoding::Unknown } else { Encoding::Utf8 };
+        Self { line: lines, encoding, ..Self::new(max) }
     }
 
     /// Takes more of the stream, and passes all lines that it completes to `each`.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frames<'_>)) {
+        if !matches!(self.encoding, Encoding::Utf8) {
+            let kept = self.encoding.begin(&mut bytes);
+            self.push_utf8(kept.as_slice(), &mut each);
+            if let Encoding::Utf16(decoder) = &mut self.encoding {
+                let text = decoder.decode(bytes);
+                return self.push_utf8(text.as_bytes(), each);
+            }
+        }
+        self.push_utf8(bytes, each);
+    }
+
+    fn push_utf8(&mut self, mut bytes: &[u8], mut each: impl FnMut(Frames<'_>)) {
         loop {
             let mut end = self.find_lines(bytes);
             if end > 0 {
@@ -96,6 +115,11 @@ impl Framer {
 
     /// Ends the stream: passes on a last line that has no line feed.
     pub fn finish(&mut self, mut each: impl FnMut(Frames<'_>)) {
+        match std::mem::replace(&mut self.encoding, Encoding::Utf8) {
+            Encoding::Begun(byte) => self.push_utf8(&[byte], &mut each),
+            Encoding::Utf16(mut decoder) => self.push_utf8(decoder.finish().as_bytes(), &mut each),
+            Encoding::Unknown | Encoding::Utf8 => {}
+        }
         if self.size > 0 {
             self.complete(&mut each);
         }
@@ -183,6 +207,29 @@ mod tests {
             (4, b"c".to_vec(), None),
         ];
         assert_eq!(got, want);
+    }
+
+    #[test]
+    fn utf_16_with_a_mark_is_decoded_whatever_its_pieces() {
+        let text = "a\u{e9}\r\n\u{1f600}\n\u{2028}b";
+        let want = [
+            (1, "a\u{e9}".as_bytes().to_vec(), None),
+            (2, "\u{1f600}".into(), None),
+            (3, "\u{2028}b".into(), None),
+        ];
+        let little: Vec<u8> =
+            "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = little.chunks(2).flat_map(|pair| [pair[1], pair[0]]).collect();
+        for stream in [little, big] {
+            for size in [1, 2, 3, 100] {
+                assert_eq!(frames(&stream.chunks(size).collect::<Vec<_>>(), 100), want);
+            }
+        }
+        // Halves of characters, and a byte too many.
+        let odd = frames(&[b"\xff\xfe", b"\x00\xd8a\x00\x00\xdc\x00\xd8\x01"], 100);
+        assert_eq!(odd, [(1, "\u{fffd}a\u{fffd}\u{fffd}\u{fffd}".into(), None)]);
+        assert_eq!(frames(&[b"\xff", b"a"], 100), [(1, b"\xffa".to_vec(), None)]);
+        assert_eq!(frames(&[b"\xfe"], 100), [(1, b"\xfe".to_vec(), None)]);
     }
 
     #[test]

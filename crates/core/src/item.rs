@@ -397,12 +397,23 @@ impl Item {
     /// Makes a record the input of a call. It is appended to the item's record, whose nodes stay valid. Returns the offset that must be
     /// added to the nodes of `input`.
     pub(crate) fn take_input(&mut self, input: Record) -> u32 {
+        let root = self.append(input);
+        self.input = Some(root);
+        root
+    }
+
+    /// Makes a string the time of the item. It is appended to the item's record.
+    pub(crate) fn take_time(&mut self, time: Record) {
+        self.at = Some(self.append(time));
+    }
+
+    /// Appends a record to that of the item, and returns the node of its value.
+    fn append(&mut self, record: Record) -> u32 {
         let (record, root) = match self.record.take() {
-            Some(before) => before.followed_by(&input),
-            None => (input, 0),
+            Some(before) => before.followed_by(&record),
+            None => (record, 0),
         };
         self.record = Some(record);
-        self.input = Some(root);
         root
     }
 

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use partial::{Cut, PartialJson, ReadableJson, left_out};
+pub(crate) use scan::BitStack;
 pub use string::Str;
 pub(crate) use string::{is_same, string_end, string_length};
 

@@ -24,6 +24,8 @@ pub struct Report {
     pub unknown_events: u64,
     /// Blank lines.
     pub blank_lines: u64,
+    /// Lines that belong to records of other lines: of JSON over several lines, or parts of a line that a log has split.
+    pub further_lines: u64,
     /// Lines that were passed through because they aren't records, or no dialect claimed them.
     pub raw_lines: u64,
     /// Damaged parts of lines, whether shown or only counted.

@@ -30,7 +30,7 @@ pub(super) fn view(context: ItemContext<'_>) -> Option<View> {
     if &*event == "totals" {
         return Some(outcome::totals(context));
     }
-    if !context.full && context.is("minor") && matches!(&*event, "report" | "turn") {
+    if !context.full && context.is("minor") && matches!(&*event, "report" | "turn" | "wrapped") {
         return None;
     }
     if &*event == "report" {
@@ -468,6 +468,7 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
             let size = context.count("bytes").map(figures::size)?;
             format!("line {}: {}, over the limit: not read", context.item.line, &*size)
         }
+        "wrapped" => format!("line {}: records behind a prefix", context.item.line),
         "cut" => format!("line {}: a value is cut: nested too deep, or too many elements", context.item.line),
         "open-calls" => match context.count("count")? {
             1 => "1 call has no result:".to_owned(),

@@ -308,6 +308,7 @@ pub const BARE_EVENTS: &[&str] = &[
     "title",
     "turn-diff",
     "undo",
+    "wrapped",
 ];
 
 const DENIAL: &[FactRow] = &[

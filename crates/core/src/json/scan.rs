@@ -234,23 +234,23 @@ fn closing(is_object: bool) -> u8 {
 
 /// A stack of bits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct BitStack {
+pub(crate) struct BitStack {
     words: Vec<u64>,
     length: usize,
 }
 
 impl BitStack {
     /// The number of bits.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.length
     }
 
     /// The bit at index `place`, which must be below [`Self::len`].
-    pub(super) fn get(&self, place: usize) -> bool {
+    pub(crate) fn get(&self, place: usize) -> bool {
         self.words[place / 64] >> (place % 64) & 1 == 1
     }
 
-    pub(super) fn push(&mut self, bit: bool) {
+    pub(crate) fn push(&mut self, bit: bool) {
         let (word, place) = (self.length / 64, self.length % 64);
         if word == self.words.len() {
             self.words.push(0);
@@ -259,7 +259,7 @@ impl BitStack {
         self.length += 1;
     }
 
-    pub(super) fn pop(&mut self) -> Option<bool> {
+    pub(crate) fn pop(&mut self) -> Option<bool> {
         self.length = self.length.checked_sub(1)?;
         Some(self.get(self.length))
     }

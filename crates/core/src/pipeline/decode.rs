@@ -2,12 +2,12 @@
 
 use std::mem;
 
-use crate::dialect::{Dialects, ForeignProgram, Input, TextLine};
+use crate::dialect::{ForeignProgram, Input, TextLine};
 use crate::event::Event;
 use crate::frame::{Framer, Frames};
 use crate::item::{Action, Content, Fact, Id, Item, Kind};
-use crate::json::{self, Record};
-use crate::reading::{LinePart, LineReading};
+use crate::json::{self, Record, Value};
+use crate::reading::{LinePart, LineReader, LineReading, WrappedLines};
 
 use super::Setup;
 use super::detect::{ChosenDialect, Detection};
@@ -33,6 +33,14 @@ pub type Origins = Box<dyn FnMut(&str) -> Option<Pieces> + Send>;
 ///
 /// It may be moved to another thread unless [`Self::has_plugin`].
 pub struct DecodeStage {
+    /// Reads the lines of the input.
+    pub(super) reader: LineReader,
+    /// Whether records over several lines came that a dialect claims: others are records as well then.
+    has_documents: bool,
+    /// Whether the last records that were wrapped are those of the dialect.
+    took_wrapped: bool,
+    /// The time of the records that are decoded, if they are behind a prefix with a time: a string.
+    time: Option<Record>,
     pub(super) detection: Detection,
     /// The dialect of the input, once it is known.
     pub(super) dialect: Option<ChosenDialect>,
@@ -57,6 +65,10 @@ impl DecodeStage {
         let mut detection = Detection::new(setup.dialects, plugins, setup.budget);
         let dialect = setup.dialect.as_deref().and_then(|name| detection.named(name));
         Self {
+            reader: LineReader::new(setup.max_line),
+            has_documents: false,
+            took_wrapped: false,
+            time: None,
             detection,
             dialect,
             subagents: setup.subagents.take(),
@@ -76,20 +88,32 @@ impl DecodeStage {
 
     /// Decodes the next frames of the input, and passes each resulting step to `each`.
     pub fn take(&mut self, frames: Frames<'_>, each: &mut dyn FnMut(Step)) {
-        if self.reads_text() {
-            return LineReading::each_text(&frames, |line, reading| {
-                each(Step::Count(|report| report.lines += 1));
-                self.read(line, reading, None, each);
-            });
-        }
-        each_line(frames, self.detection.dialects, |line, reading| {
-            each(Step::Count(|report| report.lines += 1));
-            self.read(line, reading, None, each);
+        self.with_reader(|decode, reader| {
+            let dialects = decode.detection.dialects;
+            let claim = |value: Value<'_>| dialects.is_event(value);
+            if decode.reads_text() {
+                reader.finish(claim, |line, reading| decode.line(line, reading, each));
+                return LineReading::each_text(&frames, |line, reading| decode.line(line, reading, each));
+            }
+            reader.read(frames, claim, |line, reading| decode.line(line, reading, each));
         });
     }
 
-    /// Whether the dialect of the input reads text lines instead of records.
-    fn reads_text(&self) -> bool {
+    /// Calls `work` with the reader of the input's lines.
+    pub(super) fn with_reader(&mut self, work: impl FnOnce(&mut Self, &mut LineReader)) {
+        let mut reader = mem::replace(&mut self.reader, LineReader::apart());
+        work(self, &mut reader);
+        self.reader = reader;
+    }
+
+    /// Counts the lines of a reading, and emits its steps.
+    fn line(&mut self, line: u64, reading: LineReading, each: &mut dyn FnMut(Step)) {
+        count_lines(&reading, &mut *each);
+        self.read(line, reading, None, each);
+    }
+
+    /// Whether the dialect of the input reads text lines instead of records: then every line is text, whatever it looks like.
+    pub(super) fn reads_text(&self) -> bool {
         let row = self.dialect.as_ref().and_then(|dialect| dialect.row);
         row.is_some_and(|row| row.claim_text.is_some())
     }
@@ -97,10 +121,10 @@ impl DecodeStage {
     /// Decodes frames of the file of the sub-agent that `call` started, for files that are followed as they grow. Lines of such a
     /// file and of the input may be interleaved in any order.
     pub(super) fn take_inside(&mut self, call: &Id, frames: Frames<'_>, each: &mut dyn FnMut(Step)) {
+        let dialects = self.detection.dialects;
+        let claim = |value: Value<'_>| dialects.is_event(value);
         self.nesting += 1;
-        each_line(frames, self.detection.dialects, |line, reading| {
-            self.read(line, reading, Some(call), each);
-        });
+        LineReader::apart().read(frames, claim, |line, reading| self.read(line, reading, Some(call), each));
         self.nesting -= 1;
     }
 
@@ -124,6 +148,10 @@ impl DecodeStage {
         match reading {
             LineReading::Blank if self.reads_text() => self.text(line, "", each),
             LineReading::Text(text) if self.reads_text() => self.text(line, &text, each),
+            // They were read before the dialect was known.
+            LineReading::Wrapped(lines) if self.reads_text() => {
+                (line..).zip(lines.text().split('\n')).for_each(|(line, text)| self.text(line, text, each));
+            }
             LineReading::Blank => each(Step::Count(|report| report.blank_lines += 1)),
             LineReading::Record(record) => self.record(line, &record, parent, each),
             LineReading::Text(text) => raw(line, text, parent, each),
@@ -134,9 +162,11 @@ impl DecodeStage {
                     each(Step::put(self.damage(line, index, text, incomplete), parent));
                 }
             }),
-            LineReading::Oversized(size) => {
+            LineReading::Wrapped(lines) => self.wrapped(line, &lines, parent, each),
+            LineReading::Oversized { bytes, lines } => {
+                further_lines(lines - 1, each);
                 let mut notice = Item::warning(format!("line-{line}"), "oversized", line);
-                notice.data.push(("bytes", Fact::Int(size.cast_signed())));
+                notice.data.push(("bytes", Fact::Int(bytes.cast_signed())));
                 each(Step::Count(|report| report.oversized += 1));
                 each(Step::put(notice, parent));
             }
@@ -156,6 +186,42 @@ impl DecodeStage {
         }));
         dialect.decoder.text(TextLine { text, line }, &mut self.events);
         self.events.drain(..).map(Step::Event).for_each(each);
+    }
+
+    /// Emits the steps of lines in which records are wrapped. If they aren't those of a dialect, the lines are text.
+    fn wrapped(&mut self, line: u64, lines: &WrappedLines, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
+        let dialects = self.detection.dialects;
+        let is_event = |value: Value<'_>| dialects.is_event(value);
+        self.took_wrapped = match &self.dialect {
+            None => false,
+            Some(_) if lines.is_rest() => self.took_wrapped,
+            Some(dialect) => {
+                lines.is_certain() || self.has_documents || dialect.row.is_none() || lines.has(is_event)
+            }
+        };
+        if !self.took_wrapped {
+            for (_, record) in lines.records() {
+                if let Some(program) = (dialects.recognise)(record.root()) {
+                    each(Step::Foreign(program));
+                }
+            }
+            return (line..)
+                .zip(lines.text().split('\n'))
+                .for_each(|(line, text)| raw(line, text.to_owned(), parent, each));
+        }
+        self.has_documents |= !lines.is_certain() && !lines.is_rest();
+        further_lines(lines.line_count().saturating_sub(lines.record_count()), each);
+        if let Some(prefix) = lines.prefix() {
+            let mut notice = Item::new(format!("line-{line}/prefix"), Kind::Notice, line);
+            notice.data.extend([("event", Fact::Text("wrapped".to_owned())), ("minor", Fact::Bool(true))]);
+            notice.text = Content::Own(prefix.to_owned());
+            each(Step::put(notice, parent));
+        }
+        self.time = lines.time().and_then(|time| Record::from_line(format!("\"{time}\"")).ok());
+        for (before, record) in lines.records() {
+            self.record(line + before, &record, parent, each);
+        }
+        self.time = None;
     }
 
     fn damage(&mut self, line: u64, index: usize, text: String, incomplete: bool) -> Item {
@@ -205,6 +271,11 @@ impl DecodeStage {
         // Decoding a sub-agent's file in the middle of this record must not reuse the same buffer.
         let mut events = mem::take(&mut self.events);
         dialect.decoder.decode(input, &mut events);
+        if let Some(time) = &self.time {
+            for event in &mut events {
+                event.take_time(time);
+            }
+        }
         let row = dialect.row;
         if self.nesting == 0
             && !dialect.awaits_outcome
@@ -262,9 +333,14 @@ impl DecodeStage {
     }
 }
 
-/// Reads frames, and passes each with the number of its line to `each`.
-pub(super) fn each_line(frames: Frames<'_>, dialects: Dialects, each: impl FnMut(u64, LineReading)) {
-    LineReading::each(frames, |value| dialects.is_event(value), each);
+/// Counts the lines of a reading.
+pub(super) fn count_lines(reading: &LineReading, mut each: impl FnMut(Step)) {
+    (0..reading.lines()).for_each(|_| each(Step::Count(|report| report.lines += 1)));
+}
+
+/// Counts lines that belong to the records of other lines.
+fn further_lines(count: u64, each: &mut dyn FnMut(Step)) {
+    (0..count).for_each(|_| each(Step::Count(|report| report.further_lines += 1)));
 }
 
 /// Emits a line as raw text: it is no record, or no dialect claimed it.

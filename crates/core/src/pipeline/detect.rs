@@ -49,10 +49,13 @@ impl Detection {
         match reading {
             LineReading::Record(record) => self.claiming_record(record),
             LineReading::Parts(parts) => parts.records().find_map(|record| self.claiming_record(&record)),
+            LineReading::Wrapped(lines) => {
+                lines.records().find_map(|(_, record)| self.claiming_record(&record))
+            }
             LineReading::Text(text) => {
                 self.dialects.claiming_text(text).map(|dialect| self.built_in(dialect))
             }
-            LineReading::Blank | LineReading::Oversized(_) => None,
+            LineReading::Blank | LineReading::Oversized { .. } => None,
         }
     }
 

@@ -10,9 +10,9 @@ use crate::dialect::{Decoder, Dialects, LineKey};
 use crate::frame::{Framer, Frames};
 use crate::item::Id;
 use crate::json::{Record, Value};
-use crate::reading::LineReading;
+use crate::reading::{LineReader, LineReading};
 
-use super::decode::{Origins, Pieces, each_line};
+use super::decode::{Origins, Pieces};
 
 /// The most files of sub-agents that are read at the same time.
 const MAX_INSIDE: usize = 32;
@@ -189,10 +189,14 @@ impl RepeatedLines {
     fn fill(&mut self, mut each: impl FnMut(&Record, &mut VecDeque<LineKey>)) {
         let Self { dialects, framer, next, .. } = self;
         let mut frames = |frames: Frames<'_>| {
-            each_line(frames, *dialects, |_, reading| match reading {
+            let claim = |value: Value<'_>| dialects.is_event(value);
+            LineReader::apart().read(frames, claim, |_, reading| match reading {
                 LineReading::Record(record) => each(&record, next),
                 LineReading::Parts(parts) => parts.records().for_each(|record| each(&record, next)),
-                LineReading::Blank | LineReading::Text(_) | LineReading::Oversized(_) => {}
+                LineReading::Wrapped(_)
+                | LineReading::Blank
+                | LineReading::Text(_)
+                | LineReading::Oversized { .. } => {}
             });
         };
         match self.pieces.as_mut().and_then(Iterator::next) {

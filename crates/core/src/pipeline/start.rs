@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use crate::event::Event;
 use crate::frame::Frames;
+use crate::json::Value;
 use crate::reading::LineReading;
 use crate::session::Facts;
 
-use super::decode::{DecodeStage, each_line};
+use super::decode::{DecodeStage, count_lines};
 use super::detect::Detection;
 use super::session::SessionStage;
 use super::step::Step;
@@ -75,40 +76,52 @@ impl Start {
             return decode.take(frames, &mut |step| session.take(step, out));
         }
         // How a line is read depends on the dialect, which the line before may have claimed.
-        frames.each(|frames| self.line(frames, decode, session, out));
+        frames.each(|frames| {
+            decode.with_reader(|decode, reader| {
+                let dialects = decode.detection.dialects;
+                let claim = |value: Value<'_>| dialects.is_event(value);
+                let is_text = decode.reads_text();
+                let mut each = |line, reading| self.line(line, reading, decode, session, out);
+                if is_text {
+                    reader.finish(claim, &mut each);
+                    LineReading::each_text(&frames, each);
+                } else {
+                    reader.read(frames, claim, each);
+                }
+            });
+        });
     }
 
-    /// Takes one frame.
+    /// Takes what was read of one line, or of several.
     fn line(
         &mut self,
-        frames: Frames<'_>,
+        line: u64,
+        reading: LineReading,
         decode: &mut DecodeStage,
         session: &mut SessionStage,
         out: &mut dyn Write,
     ) {
-        if decode.dialect.is_some() {
-            self.line = frames.line;
-            return decode.take(frames, &mut |step| self.step(step, session, out));
-        }
-        each_line(frames, decode.detection.dialects, |line, reading| {
-            self.line = line;
-            self.step(Step::Count(|report| report.lines += 1), session, out);
+        self.line = line;
+        count_lines(&reading, |step| self.step(step, session, out));
+        let is_raw =
+            matches!(reading, LineReading::Blank | LineReading::Text(_) | LineReading::Oversized { .. });
+        let is_known = decode.dialect.is_some();
+        if !is_known {
             decode.dialect = decode.detection.claiming(&reading);
-            let is_raw = !matches!(reading, LineReading::Record(_) | LineReading::Parts(_));
-            // Raw text is held back only if earlier lines are.
-            if is_raw && self.lines.is_empty() {
-                self.has_text |= !matches!(reading, LineReading::Blank);
-                return decode.read(line, reading, None, &mut |step| self.step(step, session, out));
-            }
-            self.line_bytes += size(&reading);
-            self.lines.push((line, reading));
-            if decode.dialect.is_some()
-                || self.lines.len() > MAX_UNCLAIMED_LINES
-                || self.line_bytes > MAX_UNCLAIMED_BYTES
-            {
-                self.decode(decode, session, out);
-            }
-        });
+        }
+        // Raw text is held back only if earlier lines are.
+        if is_known || is_raw && self.lines.is_empty() {
+            self.has_text |= !matches!(reading, LineReading::Blank);
+            return decode.read(line, reading, None, &mut |step| self.step(step, session, out));
+        }
+        self.line_bytes += size(&reading);
+        self.lines.push((line, reading));
+        if decode.dialect.is_some()
+            || self.lines.len() > MAX_UNCLAIMED_LINES
+            || self.line_bytes > MAX_UNCLAIMED_BYTES
+        {
+            self.decode(decode, session, out);
+        }
     }
 
     /// Decodes the lines that are held back. Without a dialect they pass through as text, and plugins can't claim the input any more.
@@ -161,6 +174,11 @@ impl Start {
 
     /// Ends the input: no more will be known.
     pub(super) fn end(&mut self, decode: &mut DecodeStage, session: &mut SessionStage, out: &mut dyn Write) {
+        decode.with_reader(|decode, reader| {
+            let dialects = decode.detection.dialects;
+            let claim = |value: Value<'_>| dialects.is_event(value);
+            reader.finish(claim, |line, reading| self.line(line, reading, decode, session, out));
+        });
         self.decode(decode, session, out);
         decode.end(&mut |step| self.step(step, session, out));
         self.settle(true, session, out);
@@ -174,6 +192,7 @@ fn size(reading: &LineReading) -> usize {
         LineReading::Parts(parts) => MAX_UNCLAIMED_BYTES / 4 + parts.text().len(),
         LineReading::Record(record) => record.text().len(),
         LineReading::Text(text) => text.len(),
-        LineReading::Blank | LineReading::Oversized(_) => 0,
+        LineReading::Wrapped(lines) => MAX_UNCLAIMED_BYTES / 64 + lines.text().len(),
+        LineReading::Blank | LineReading::Oversized { .. } => 0,
     }
 }
