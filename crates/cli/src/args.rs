@@ -64,8 +64,8 @@ pub(crate) struct CommandLine {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files to format, in order; standard input if none is given or for `-`. Write ./NAME for a file with the name of
-    /// a command
+    /// Files to format, in order; standard input if none is given or for `-`. They may be compressed (gzip, zstd). Write
+    /// ./NAME for a file with the name of a command
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use streamfmt::core::item::Kind;
 use streamfmt::explain::{At, Candidate, Explanation, Question, Turn};
+use streamfmt::unpack::UnpackedReader;
 use streamfmt::{Builder, Engine, json};
 
 use crate::choice::{SettingsChoice, build};
@@ -105,7 +106,8 @@ impl ExplainArgs {
             print(&format!("{file}: {message}"));
             USAGE
         };
-        let mut input = File::open(file).map_err(|error| complain(&reason(&error)))?;
+        let input = File::open(file).map_err(|error| complain(&reason(&error)))?;
+        let mut input = UnpackedReader::new(input);
         let engine: Engine = build(self.builder())?;
         let at = engine.explain_line(&mut input, line).map_err(|error| complain(&reason(&error)))?;
         print_journal(engine.journal());

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::profile::Ci;
+use streamfmt::unpack::{UnpackedReader, Unpacker};
 use streamfmt::writer::ci::parted;
 use streamfmt::{Engine, format_ahead, origins, subagents};
 use streamfmt_server::store::Store;
@@ -175,8 +176,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             Some(file) => self.feed_ahead(file, &mut pipeline),
             None => self.feed(source, &mut pipeline),
         };
-        if let Err(error) = fed {
-            self.print_unread(input, &error);
+        if let Err(error) = &fed {
+            self.print_unread(input, error);
         }
         let is_whole = source.size().is_none_or(|size| self.counts.bytes - before >= size);
         self.counts.is_cut |= self.signals.caught().is_some() && !is_whole;
@@ -239,7 +240,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let is_empty_by_choice = source.goes_on() || self.signals.caught().is_some();
         let is_chosen = is_fallback && self.args.from != "auto";
         let has_no_events = report.events == 0 || is_fallback && !is_chosen;
-        if has_no_events && (report.lines > report.blank_lines || !is_empty_by_choice) {
+        if fed.is_err() && report.lines == 0 {
+            // Why it is empty was reported.
+        } else if has_no_events && (report.lines > report.blank_lines || !is_empty_by_choice) {
             let hint = input.named_agent().map(|name| format!(" (if it starts {name}, use --agent {name})"));
             let hint = hint.unwrap_or_default();
             print(&format!("{}: {}{hint}", input.name(), report::without_events(report)));
@@ -321,6 +324,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
     fn feed(&mut self, source: &mut OpenInput, pipeline: &mut Pipeline) -> std::io::Result<()> {
         let mut progress = Progress::begin(source.size(), self.outputs.main.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
+        // The output of an agent is what it is.
+        let mut unpacker = (!source.goes_on()).then(Unpacker::default);
         // Once nobody reads the output, reading on serves only the copy.
         while self.outputs.take_bytes() || source.goes_on() {
             let watch_output = self.outputs.are_main_alone() && self.args.output.is_none();
@@ -340,6 +345,9 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                     self.outputs.print_journal(&self.engines.main);
                     self.outputs.pass_on(pipeline, self.signals, true);
                 }
+            }
+            if matches!(step, ReadOutcome::Cut) {
+                unpacker = unpacker.map(|_| Unpacker::default());
             }
             let count = match step {
                 ReadOutcome::End => break,
@@ -376,7 +384,18 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 print_beside(&message, progress.as_ref());
             }
             if self.outputs.take_text() {
-                self.outputs.push(pipeline, &self.buffer[..count]);
+                let Self { outputs, buffer, .. } = self;
+                let pushed = match &mut unpacker {
+                    Some(unpacker) => unpacker.push(&buffer[..count], |bytes| outputs.push(pipeline, bytes)),
+                    None => {
+                        outputs.push(pipeline, &buffer[..count]);
+                        Ok(())
+                    }
+                };
+                if let Err(error) = pushed {
+                    self.outputs.pass_on(pipeline, self.signals, true);
+                    return Err(error);
+                }
                 self.outputs.print_journal(&self.engines.main);
                 self.outputs.pass_on(pipeline, self.signals, true);
             } else if source.goes_on() {
@@ -388,7 +407,10 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         if let Some(follower) = source.follower().filter(|_| self.outputs.take_text()) {
             let _ = follower.finish_side_files(pipeline, &mut self.outputs.main);
         }
-        Ok(())
+        match unpacker.filter(|_| self.signals.caught().is_none() && self.outputs.take_text()) {
+            Some(mut unpacker) => unpacker.finish(|bytes| self.outputs.push(pipeline, bytes)),
+            None => Ok(()),
+        }
     }
 
     /// Reads a large file to its end, decoded ahead on another thread.
@@ -400,13 +422,17 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let mut progress = Progress::begin(size, output.is_out_of_sight(), label);
         let bytes = &mut counts.bytes;
         let mut input = CopyingReader { file, tee, progress: progress.as_mut(), signals, bytes };
-        format_ahead(pipeline, &mut input, |text| {
+        let formatted = format_ahead(pipeline, UnpackedReader::new(&mut input), |text| {
             // The output keeps a failure, which `is_open` shows.
             let _ = output.write_str(text);
             output.flush();
             let is_wanted = output.is_open() || is_summed || also.iter().any(AlsoOutput::is_open);
             if is_wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        });
+        // At a signal, an archive isn't complete.
+        if input.signals.caught().is_none() {
+            formatted?;
+        }
         // Once nobody reads the output, reading on serves only the copy.
         while input.tee.is_some() && input.read(&mut self.buffer)? > 0 {}
         Ok(())

@@ -72,8 +72,8 @@
 //! # Features and versions
 //!
 //! `lua` is for plugins in Lua, which include the built-in ones, `native` for plugins that are shared libraries; both are on by default.
-//! Without a feature, naming such a plugin is an error with the reason; profiles, themes and additions in Rust work the same. Rust 1.90 or
-//! newer is needed; only a new minor version may raise that.
+//! So is `zstd`, for archives. Without a feature, naming such a plugin, or reading such an archive, is an error with the reason; profiles,
+//! themes and additions in Rust work the same. Rust 1.90 or newer is needed; only a new minor version may raise that.
 //!
 //! Nothing here prints, exits, or reads the environment: errors are returned as [`Problems`], or as an [`std::io::Error`] with the path of the
 //! file.
@@ -107,6 +107,7 @@ mod spool;
 mod text_end;
 pub mod tools;
 pub mod trust;
+pub mod unpack;
 pub mod writers;
 
 pub use engine::{Builder, Engine};

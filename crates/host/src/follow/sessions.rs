@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::side_files::{holds_side_files, is_side_file};
+use crate::unpack::{beginning_of, without_compression};
 use streamfmt_core::json::{Record, Value};
 use streamfmt_dialects::DIALECTS;
 
@@ -100,8 +100,9 @@ struct UndecidedFile {
     size: u64,
 }
 
-/// Whether a file may be a session by its name: agents write `.jsonl`, and `streamfmt run` keeps `.ndjson`.
-pub(in crate::follow) fn is_named_as_session(path: &Path) -> bool {
+/// Whether a file may be a session by its name: agents write `.jsonl`, and `streamfmt run` keeps `.ndjson`. Both may be compressed.
+pub fn is_named_as_session(path: &Path) -> bool {
+    let path = without_compression(path);
     path.extension().and_then(OsStr::to_str).is_some_and(|ending| ["jsonl", "ndjson"].contains(&ending))
 }
 
@@ -264,15 +265,12 @@ impl Sessions {
     }
 
     fn kind_of(&self, folder: usize, path: &Path) -> FileKind {
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let name = without_compression(path);
+        let name = name.file_name().and_then(OsStr::to_str).unwrap_or_default();
         if path.canonicalize().is_ok_and(|real| self.written.contains(&real)) {
             return FileKind::Other;
         }
-        let mut text = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut text));
-        if read.is_err() {
-            return FileKind::Other;
-        }
+        let Ok(text) = beginning_of(path, BEGINNING) else { return FileKind::Other };
         let is_all = (text.len() as u64) < BEGINNING;
         let text = String::from_utf8_lossy(&text);
         let records = text.lines().take(LINES).map_while(|line| Record::from_line(line.to_owned()).ok());

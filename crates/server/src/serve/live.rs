@@ -25,6 +25,7 @@ use streamfmt::core::redact::Redactor;
 use streamfmt::core::text::Text;
 use streamfmt::follow::{Bell, FollowStep, FollowWait, Follower, Woken};
 use streamfmt::problem::reason;
+use streamfmt::unpack::UnpackedReader;
 use streamfmt::writer::html::HtmlFragments;
 use streamfmt::writer::page::PageOptions;
 use tokio::sync::watch;
@@ -211,7 +212,7 @@ impl<'a> SessionReader<'a> {
     fn read_all(&mut self) -> io::Result<()> {
         let mut file = File::open(&self.row.log)?;
         file.seek(SeekFrom::Start(self.row.log_start))?;
-        let mut file = file.take(self.row.log_bytes.unwrap_or(u64::MAX));
+        let mut file = UnpackedReader::new(file.take(self.row.log_bytes.unwrap_or(u64::MAX)));
         let mut buffer = vec![0; BUFFER];
         loop {
             let count = match file.read(&mut buffer) {

@@ -16,6 +16,7 @@ use streamfmt::core::pipeline::{Origins, Pipeline, Setup, Subagents};
 use streamfmt::core::profile::Profile;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::PRESENTATION;
+use streamfmt::unpack::{Compression, UnpackedReader};
 use streamfmt::{origins, subagents};
 
 pub use collector::FiguresCollector;
@@ -145,22 +146,16 @@ impl SessionFigures {
         let origins = origins(path.to_owned(), Vec::new(), Box::new(known));
         let subagents = subagents(path.to_owned(), Vec::new());
         let mut reader = FigureReader::new(Some(subagents), Some(origins), elsewhere);
-        reader.read(File::open(path)?.take(size.unwrap_or(u64::MAX)))?;
+        reader.read_archive(UnpackedReader::new(File::open(path)?.take(size.unwrap_or(u64::MAX))))?;
         Ok(reader.finish())
     }
 
     /// Reads only the first and last part of a history: enough to describe it, but without figures.
     pub fn read_ends(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
         let mut reader = FigureReader::of_part();
-        reader.read((&mut file).take(FIRST))?;
-        let size = file.seek(SeekFrom::End(0))?;
-        let last = size.saturating_sub(LAST).max(FIRST);
-        if last < size {
-            file.seek(SeekFrom::Start(last))?;
+        let text = reader.read_first(path)?;
+        if !text.is_empty() {
             // Ends the line that the first part was cut in, and the one that the last part begins in: both are left out.
-            let mut text = Vec::new();
-            file.take(LAST).read_to_end(&mut text)?;
             let line = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| at + 1);
             reader.read(&b"\n"[..])?;
             reader.read(&text[line..])?;
@@ -229,6 +224,42 @@ impl FigureReader {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Reads a file that may be compressed. A damaged one ends at the damage.
+    fn read_archive(&mut self, input: impl Read) -> io::Result<()> {
+        match self.read(input) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(()),
+            read => read,
+        }
+    }
+
+    /// Reads the first part of a file, and returns the last one.
+    fn read_first(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let mut start = [0; 4];
+        let count = file.read(&mut start)?;
+        file.rewind()?;
+        let mut last = Vec::new();
+        if Compression::of(&start[..count]).is_none() {
+            self.read((&mut file).take(FIRST))?;
+            let size = file.seek(SeekFrom::End(0))?;
+            let from = size.saturating_sub(LAST).max(FIRST);
+            if from < size {
+                file.seek(SeekFrom::Start(from))?;
+                file.take(LAST).read_to_end(&mut last)?;
+            }
+            return Ok(last);
+        }
+        // The end of an archive is known only when all of it was decompressed.
+        let mut file = UnpackedReader::new(file);
+        self.read_archive((&mut file).take(FIRST))?;
+        let (most, mut part) = (LAST as usize, vec![0; CHUNK]);
+        while let Ok(count @ 1..) = file.read(&mut part) {
+            last.extend_from_slice(&part[..count]);
+            last.drain(..last.len().saturating_sub(most));
+        }
+        Ok(last)
     }
 
     fn finish(mut self) -> SessionFigures {

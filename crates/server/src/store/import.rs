@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
-use streamfmt::core::json::Record;
+use streamfmt::core::reading::first_records;
 use streamfmt::dialect::DIALECTS;
+use streamfmt::follow::is_named_as_session;
 use streamfmt::side_files::{holds_side_files, is_side_file};
+use streamfmt::unpack::{beginning_of, without_compression};
 
 use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
@@ -85,11 +86,12 @@ impl Store {
                 counts.unchanged += 1;
                 continue;
             }
-            let beginning = beginning(file).unwrap_or_default();
+            let beginning = beginning_of(file, BEGINNING).unwrap_or_default();
             if !is_session(file, &beginning) {
                 counts.others += 1;
                 continue;
             }
+            let beginning = String::from_utf8_lossy(&beginning);
             if self.still_has(file, &beginning, &known)? {
                 counts.changed += 1;
             } else {
@@ -145,8 +147,8 @@ impl Store {
         };
         let mut readable = Vec::new();
         for file in files {
-            if let Ok(beginning) = beginning(&file)
-                && self.still_has(&file, &beginning, &self.known(&file)?)?
+            if let Ok(beginning) = beginning_of(&file, BEGINNING)
+                && self.still_has(&file, &String::from_utf8_lossy(&beginning), &self.known(&file)?)?
             {
                 readable.push(file);
             }
@@ -433,26 +435,16 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         let Ok(kind) = entry.file_type() else { continue };
         if kind.is_dir() && depth > 0 && !name.to_str().is_some_and(holds_side_files) {
             find(&path, depth - 1, files);
-        } else if kind.is_file()
-            && ([Some(OsStr::new("jsonl")), Some(OsStr::new("ndjson"))].contains(&path.extension())
-                || side_file_id(&path).is_some())
-        {
+        } else if kind.is_file() && (is_named_as_session(&path) || side_file_id(&path).is_some()) {
             files.push(path);
         }
     }
 }
 
-/// Reads the beginning of a file as text.
-fn beginning(path: &Path) -> io::Result<String> {
-    let mut text = Vec::new();
-    File::open(path)?.take(BEGINNING).read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
 /// Whether a file is a session of a known agent, by its beginning, and isn't that of a sub-agent.
-fn is_session(path: &Path, beginning: &str) -> bool {
-    let records = beginning.lines().take(LINES).filter_map(|line| Record::from_line(line.to_owned()).ok());
-    let records: Vec<Record> = records.collect();
+fn is_session(path: &Path, beginning: &[u8]) -> bool {
+    let records = first_records(beginning, |value| DIALECTS.is_event(value), LINES);
+    let path = without_compression(path);
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let Some(first) = records.first() else { return false };
     !is_side_file(name, first) && records.iter().any(|record| DIALECTS.is_event(record.root()))

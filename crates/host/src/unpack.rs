@@ -1,0 +1,585 @@
+//! Decompresses inputs: gzip and zstd, recognised by their first bytes.
+//!
+//! Everything else passes through unchanged. The bytes are decompressed as they come, in pieces of limited size, so that little memory is
+//! needed however much an archive expands.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem;
+use std::path::{Path, PathBuf};
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+#[cfg(feature = "zstd")]
+use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+
+/// The size of the pieces of decompressed bytes.
+const PIECE: usize = 64 << 10;
+/// The largest window of zstd, as a power of two: that of its own program.
+#[cfg(feature = "zstd")]
+const LARGEST_WINDOW: u32 = 27;
+/// The longest text in the head of a gzip member.
+const LONGEST_HEAD: usize = 1 << 20;
+
+/// The first bytes of a gzip member.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+/// The first bytes of a zstd frame.
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// The bytes after the first of a zstd frame that is skipped.
+const SKIPPED: &[u8] = &[0x2a, 0x4d, 0x18];
+
+/// The compression of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// gzip, also several members.
+    Gzip,
+    /// zstd, also several frames.
+    Zstd,
+}
+
+impl Compression {
+    /// The compression of an input that begins so.
+    pub fn of(start: &[u8]) -> Option<Self> {
+        Self::known(start).unwrap_or_default()
+    }
+
+    /// The compression of an input that begins so, `Some(None)` if it isn't compressed. `None`: more bytes are needed.
+    fn known(start: &[u8]) -> Option<Option<Self>> {
+        let fits = |magic: &[u8]| start.iter().zip(magic).all(|(byte, other)| byte == other);
+        let skips = matches!(start, [0x50..=0x5f, rest @ ..] if rest.iter().zip(SKIPPED).all(|(one, other)| one == other));
+        let (found, length) = match () {
+            () if fits(GZIP) => (Self::Gzip, GZIP.len()),
+            () if fits(ZSTD) || skips => (Self::Zstd, ZSTD.len()),
+            () => return Some(None),
+        };
+        (start.len() >= length).then_some(Some(found))
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        })
+    }
+}
+
+/// The first bytes of a file, decompressed: at most so many. A damaged archive ends at the damage.
+pub fn beginning_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match UnpackedReader::new(File::open(path)?).take(most).read_to_end(&mut bytes) {
+        Err(error) if error.kind() != io::ErrorKind::InvalidData => Err(error),
+        _ => Ok(bytes),
+    }
+}
+
+/// A path without the ending that compression adds: `.gz`, `.zst`.
+pub fn without_compression(path: &Path) -> PathBuf {
+    let is_compressed = path.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
+    if is_compressed { path.with_extension("") } else { path.to_owned() }
+}
+
+/// Decompresses an input as its bytes come.
+///
+/// ```
+/// use streamfmt::unpack::Unpacker;
+///
+/// let (mut unpacker, mut all) = (Unpacker::default(), Vec::new());
+/// unpacker.push(b"plain text", |bytes| all.extend_from_slice(bytes))?;
+/// unpacker.finish(|bytes| all.extend_from_slice(bytes))?;
+/// assert_eq!(all, b"plain text");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Unpacker {
+    way: UnpackWay,
+    /// The first bytes of the input, until they are read.
+    start: Vec<u8>,
+}
+
+#[derive(Default)]
+enum UnpackWay {
+    /// Too few bytes have come to know it.
+    #[default]
+    Unknown,
+    Plain,
+    Gzip(Box<Gunzip>),
+    Zstd(Box<Unzstd>),
+    /// The archive is damaged: the rest isn't read.
+    Failed,
+}
+
+impl Unpacker {
+    fn is_plain(&self) -> bool {
+        matches!(self.way, UnpackWay::Plain) && self.start.is_empty()
+    }
+
+    /// Takes more bytes, and passes on those that they contain, in pieces. After an error, all further bytes are ignored.
+    pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        if self.is_plain() {
+            each(bytes);
+            return Ok(());
+        }
+        let mut piece = vec![0; PIECE];
+        loop {
+            let count = self.step(&mut bytes, &mut piece)?;
+            if count > 0 {
+                each(&piece[..count]);
+            } else if bytes.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends the input, and passes on the rest. Fails if an archive isn't complete.
+    pub fn finish(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        self.end()?;
+        each(&mem::take(&mut self.start));
+        Ok(())
+    }
+
+    /// Ends the input. The first bytes may be left.
+    fn end(&mut self) -> io::Result<()> {
+        match mem::replace(&mut self.way, UnpackWay::Plain) {
+            UnpackWay::Gzip(gunzip) if !gunzip.is_at_end() => {
+                Err(damaged(Compression::Gzip, "it ends too early"))
+            }
+            UnpackWay::Zstd(zstd) if zstd.is_open() => Err(damaged(Compression::Zstd, "it ends too early")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes some of the bytes, and writes some to `piece`. Returns how many were written: 0 if more bytes are needed.
+    fn step(&mut self, bytes: &mut &[u8], piece: &mut [u8]) -> io::Result<usize> {
+        while let (UnpackWay::Unknown, Some((first, rest))) = (&self.way, bytes.split_first()) {
+            self.start.push(*first);
+            *bytes = rest;
+            match Compression::known(&self.start) {
+                None => {}
+                Some(None) => self.way = UnpackWay::Plain,
+                Some(Some(Compression::Gzip)) => self.way = UnpackWay::Gzip(Box::default()),
+                Some(Some(Compression::Zstd)) => {
+                    let zstd = Unzstd::new().inspect_err(|_| self.way = UnpackWay::Failed)?;
+                    self.way = UnpackWay::Zstd(Box::new(zstd));
+                }
+            }
+        }
+        if matches!(self.way, UnpackWay::Unknown) {
+            return Ok(0);
+        }
+        if !self.start.is_empty() {
+            let start = mem::take(&mut self.start);
+            let mut rest = &start[..];
+            let count = self.unpack(&mut rest, piece)?;
+            self.start = rest.to_vec();
+            if count > 0 || !rest.is_empty() {
+                return Ok(count);
+            }
+        }
+        self.unpack(bytes, piece)
+    }
+
+    fn unpack(&mut self, bytes: &mut &[u8], piece: &mut [u8]) -> io::Result<usize> {
+        let before = bytes.len();
+        let (compression, step) = match &mut self.way {
+            UnpackWay::Gzip(gunzip) => (Compression::Gzip, gunzip.step(bytes, piece)),
+            UnpackWay::Zstd(zstd) => (Compression::Zstd, zstd.step(bytes, piece)),
+            UnpackWay::Failed => {
+                *bytes = &[];
+                return Ok(0);
+            }
+            UnpackWay::Unknown | UnpackWay::Plain => {
+                let (taken, rest) = bytes.split_at(bytes.len().min(piece.len()));
+                piece[..taken.len()].copy_from_slice(taken);
+                *bytes = rest;
+                return Ok(taken.len());
+            }
+        };
+        let step = match step {
+            Ok(0) if before > 0 && bytes.len() == before => Err(damaged(compression, "it doesn't go on")),
+            step => step,
+        };
+        step.inspect_err(|_| self.way = UnpackWay::Failed)
+    }
+}
+
+/// An error of a damaged archive.
+fn damaged(compression: Compression, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the {compression} archive is damaged: {why}"))
+}
+
+/// Stands for the decompression of zstd, which this build lacks.
+#[cfg(not(feature = "zstd"))]
+enum Unzstd {}
+
+#[cfg(not(feature = "zstd"))]
+impl Unzstd {
+    fn new() -> io::Result<Self> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "zstd archives can't be read by this build"))
+    }
+
+    fn is_open(&self) -> bool {
+        match *self {}
+    }
+
+    fn step(&mut self, _: &mut &[u8], _: &mut [u8]) -> io::Result<usize> {
+        match *self {}
+    }
+}
+
+/// Decompresses zstd.
+#[cfg(feature = "zstd")]
+struct Unzstd {
+    decoder: Decoder<'static>,
+    /// Whether a frame has begun and not ended.
+    is_open: bool,
+}
+
+#[cfg(feature = "zstd")]
+impl Unzstd {
+    fn new() -> io::Result<Self> {
+        let mut decoder = Decoder::new()?;
+        decoder.set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW))?;
+        Ok(Self { decoder, is_open: true })
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Takes some of the bytes, and writes some to `piece`. Returns how many were written.
+    fn step(&mut self, bytes: &mut &[u8], piece: &mut [u8]) -> io::Result<usize> {
+        if bytes.is_empty() && !self.is_open {
+            return Ok(0);
+        }
+        if !self.is_open && bytes.iter().all(|byte| *byte == 0) {
+            // Padding.
+            *bytes = &[];
+            return Ok(0);
+        }
+        let mut input = InBuffer::around(bytes);
+        let mut output = OutBuffer::around(piece);
+        let hint = self.decoder.run(&mut input, &mut output);
+        let hint = hint.map_err(|error| damaged(Compression::Zstd, &error.to_string()))?;
+        let (read, written) = (input.pos(), output.pos());
+        *bytes = &bytes[read..];
+        self.is_open = hint != 0;
+        Ok(written)
+    }
+}
+
+/// The part of a gzip member that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GzipPart {
+    /// Ten bytes at the start.
+    Head,
+    /// The length of the extra field, then the field.
+    ExtraLength,
+    Extra(usize),
+    /// Texts that end with NUL: name and comment.
+    Name,
+    Comment,
+    HeadSum,
+    Body,
+    Sums,
+    /// Between two members: zeros, or the start of the next one.
+    Between,
+}
+
+/// Decompresses gzip.
+struct Gunzip {
+    part: GzipPart,
+    /// The bytes of the part so far.
+    kept: Vec<u8>,
+    /// The flags of the member.
+    flags: u8,
+    /// The bytes of the texts in its head.
+    head: usize,
+    body: Decompress,
+    sum: Crc,
+}
+
+impl Default for Gunzip {
+    fn default() -> Self {
+        Self {
+            part: GzipPart::Head,
+            kept: Vec::new(),
+            flags: 0,
+            head: 0,
+            body: Decompress::new(false),
+            sum: Crc::new(),
+        }
+    }
+}
+
+impl Gunzip {
+    fn is_at_end(&self) -> bool {
+        self.part == GzipPart::Between
+    }
+
+    /// Moves bytes to the part until it has so many. Returns them once it has.
+    fn take(&mut self, bytes: &mut &[u8], count: usize) -> Option<Vec<u8>> {
+        let (taken, rest) = bytes.split_at(bytes.len().min(count - self.kept.len()));
+        self.kept.extend_from_slice(taken);
+        *bytes = rest;
+        (self.kept.len() == count).then(|| mem::take(&mut self.kept))
+    }
+
+    /// Goes to the next part that the member has.
+    fn next_of_head(&mut self, after: GzipPart) {
+        let parts = [
+            (GzipPart::ExtraLength, 4),
+            (GzipPart::Name, 8),
+            (GzipPart::Comment, 16),
+            (GzipPart::HeadSum, 2),
+        ];
+        let from = parts.iter().position(|(part, _)| *part == after).map_or(0, |at| at + 1);
+        let next = parts[from..].iter().find(|(_, flag)| self.flags & flag != 0);
+        self.part = next.map_or(GzipPart::Body, |(part, _)| *part);
+    }
+
+    /// Takes some of the bytes, and writes some to `piece`. Returns how many were written.
+    fn step(&mut self, bytes: &mut &[u8], piece: &mut [u8]) -> io::Result<usize> {
+        let fail = |why: &str| Err(damaged(Compression::Gzip, why));
+        while !bytes.is_empty() {
+            match self.part {
+                GzipPart::Between if bytes[0] == 0 => *bytes = &bytes[1..],
+                GzipPart::Between => *self = Self::default(),
+                GzipPart::Head => {
+                    let Some(head) = self.take(bytes, 10) else { break };
+                    if !head.starts_with(GZIP) {
+                        return fail("bytes follow that belong to no member");
+                    }
+                    if head[2] != 8 || head[3] & 0xe0 != 0 {
+                        return fail("its head is unknown");
+                    }
+                    self.flags = head[3];
+                    self.next_of_head(GzipPart::Head);
+                }
+                GzipPart::ExtraLength => {
+                    let Some(length) = self.take(bytes, 2) else { break };
+                    let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+                    self.part = GzipPart::Extra(length);
+                    if length == 0 {
+                        self.next_of_head(GzipPart::ExtraLength);
+                    }
+                }
+                GzipPart::Extra(length) => {
+                    if self.take(bytes, length).is_some() {
+                        self.next_of_head(GzipPart::ExtraLength);
+                    }
+                }
+                part @ (GzipPart::Name | GzipPart::Comment) => {
+                    let end = bytes.iter().position(|byte| *byte == 0);
+                    self.head += end.unwrap_or(bytes.len());
+                    if self.head > LONGEST_HEAD {
+                        return fail("its head is too long");
+                    }
+                    *bytes = &bytes[end.map_or(bytes.len(), |end| end + 1)..];
+                    if end.is_some() {
+                        self.next_of_head(part);
+                    }
+                }
+                GzipPart::HeadSum => {
+                    if self.take(bytes, 2).is_some() {
+                        self.part = GzipPart::Body;
+                    }
+                }
+                GzipPart::Body => return self.inflate(bytes, piece),
+                GzipPart::Sums => {
+                    let Some(sums) = self.take(bytes, 8) else { break };
+                    let expected = [self.sum.sum().to_le_bytes(), self.sum.amount().to_le_bytes()].concat();
+                    if sums != expected {
+                        return fail("its checksum doesn't fit");
+                    }
+                    self.part = GzipPart::Between;
+                }
+            }
+        }
+        // The decoder may hold bytes that had no room in the last piece.
+        if self.part == GzipPart::Body { self.inflate(bytes, piece) } else { Ok(0) }
+    }
+
+    fn inflate(&mut self, bytes: &mut &[u8], piece: &mut [u8]) -> io::Result<usize> {
+        let (read, written) = (self.body.total_in(), self.body.total_out());
+        let status = self.body.decompress(bytes, piece, FlushDecompress::None);
+        let status = status.map_err(|error| damaged(Compression::Gzip, &error.to_string()))?;
+        let count = |now: u64, before: u64| usize::try_from(now - before).unwrap_or_default();
+        let (read, written) = (count(self.body.total_in(), read), count(self.body.total_out(), written));
+        *bytes = &bytes[read..];
+        self.sum.update(&piece[..written]);
+        if status == Status::StreamEnd {
+            self.part = GzipPart::Sums;
+        }
+        Ok(written)
+    }
+}
+
+/// Reads an input, decompressed.
+pub struct UnpackedReader<R> {
+    input: R,
+    unpacker: Unpacker,
+    /// The bytes that were read last, and the number of those that were decompressed.
+    packed: (Vec<u8>, usize),
+    is_ended: bool,
+}
+
+impl<R: Read> UnpackedReader<R> {
+    /// Reads `input`, decompressed if it is compressed.
+    pub fn new(input: R) -> Self {
+        Self { input, unpacker: Unpacker::default(), packed: (Vec::new(), 0), is_ended: false }
+    }
+}
+
+impl<R: Read> Read for UnpackedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Self { input, unpacker, packed: (packed, taken), is_ended } = self;
+        loop {
+            let mut rest = &packed[*taken..];
+            if rest.is_empty() && unpacker.is_plain() {
+                return input.read(buffer);
+            }
+            let count = unpacker.step(&mut rest, buffer)?;
+            *taken = packed.len() - rest.len();
+            if count > 0 || buffer.is_empty() || *is_ended {
+                return Ok(count);
+            }
+            if *taken == packed.len() {
+                packed.resize(PIECE, 0);
+                // After an error of the input it can be read again.
+                *taken = PIECE;
+                let count = input.read(packed)?;
+                packed.truncate(count);
+                *taken = 0;
+                if count == 0 {
+                    *is_ended = true;
+                    unpacker.end()?;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "zstd"))]
+mod tests {
+    use std::io::Write;
+
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        zstd::encode_all(bytes, 3).unwrap()
+    }
+
+    /// The bytes in an input that comes in such pieces, and the error. Pushed and read they are the same.
+    fn unpacked(packed: &[u8], piece: usize) -> (Vec<u8>, Option<String>) {
+        let (mut unpacker, mut all) = (Unpacker::default(), Vec::new());
+        let mut pushed =
+            packed.chunks(piece).try_for_each(|bytes| unpacker.push(bytes, |out| all.extend_from_slice(out)));
+        if pushed.is_ok() {
+            pushed = unpacker.finish(|out| all.extend_from_slice(out));
+        }
+        let mut read = Vec::new();
+        let mut reader = UnpackedReader::new(packed);
+        let mut buffer = vec![0; piece];
+        let end = loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => break Ok(()),
+                Ok(count) => read.extend_from_slice(&buffer[..count]),
+                Err(error) => break Err(error),
+            }
+        };
+        assert_eq!(
+            end.map_err(|error| error.to_string()),
+            pushed.as_ref().map_err(ToString::to_string).copied()
+        );
+        assert!(read == all);
+        (all, pushed.err().map(|error| error.to_string()))
+    }
+
+    #[test]
+    fn archives_are_unpacked_whatever_their_pieces_and_all_others_are_unchanged() {
+        let text = b"{\"a\":1}\n".repeat(20_000);
+        let twice = [&*text, &*text].concat();
+        // A member with a name, a comment, an extra field and a sum of its head.
+        let mut odd = gzip(&text);
+        odd[3] = 0b1_1110;
+        odd.splice(10..10, *b"\x03\0abcname\0comment\0ss");
+        let skipped = [b"\x50\x2a\x4d\x18\x02\0\0\0ab", &*zstd(&text)].concat();
+        for (packed, want) in [
+            (gzip(&text), &text),
+            (zstd(&text), &text),
+            (odd, &text),
+            (skipped, &text),
+            ([gzip(&text), gzip(&text)].concat(), &twice),
+            ([zstd(&text), zstd(&text)].concat(), &twice),
+            ([gzip(&text), vec![0; 700]].concat(), &text),
+            (text.clone(), &text),
+            (gzip(b""), &Vec::new()),
+            (Vec::new(), &Vec::new()),
+            (b"\x1f".to_vec(), &b"\x1f".to_vec()),
+            (b"(".to_vec(), &b"(".to_vec()),
+            (b"Plain".to_vec(), &b"Plain".to_vec()),
+        ] {
+            for piece in [1, 7, 100_000] {
+                let (all, error) = unpacked(&packed, piece);
+                assert_eq!(error, None);
+                assert!(all == *want);
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_damaged_archive_everything_before_the_damage_is_read() {
+        let text = b"{\"a\":1}\n".repeat(20_000);
+        for packed in [gzip(&text), zstd(&text)] {
+            for end in [5, packed.len() / 2, packed.len() - 1] {
+                let (all, error) = unpacked(&packed[..end], 100);
+                assert!(text.starts_with(&all));
+                assert!(error.unwrap().contains("ends too early"));
+            }
+            let (all, error) = unpacked(&[&*packed, b"garbage"].concat(), 100);
+            assert!(all == text && error.unwrap().contains("archive is damaged"));
+        }
+        let mut wrong = gzip(&text);
+        let sum = wrong.len() - 8;
+        wrong[sum] ^= 1;
+        assert!(unpacked(&wrong, 100).1.unwrap().contains("checksum"));
+    }
+
+    #[test]
+    fn an_archive_that_expands_enormously_comes_in_small_pieces() {
+        let zeros = vec![0; 50 << 20];
+        for packed in [gzip(&zeros), zstd(&zeros)] {
+            let (mut unpacker, mut all) = (Unpacker::default(), 0);
+            let each = |out: &[u8]| {
+                assert!(out.len() <= PIECE);
+                all += out.len();
+            };
+            unpacker.push(&packed, each).unwrap();
+            unpacker.finish(|_| ()).unwrap();
+            assert_eq!(all, zeros.len());
+        }
+        // A window of 2 GiB.
+        let (_, error) = unpacked(b"\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00", 100);
+        assert!(error.is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), kind in 0..3usize, piece in 1..50usize) {
+            let start: &[u8] = [&b""[..], b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"][kind];
+            bytes.splice(0..0, start.iter().copied());
+            unpacked(&bytes, piece);
+        }
+    }
+}
