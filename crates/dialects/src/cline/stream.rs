@@ -86,18 +86,17 @@ impl Cline {
         let is_text = part == "text";
         let agent = self.agents.current();
         let growing = if is_text { &mut agent.text } else { &mut agent.thought };
-        let id = match growing {
-            Some(id) => id.clone(),
-            None => {
-                let kind = if is_text { Kind::Reply } else { Kind::Thinking };
-                let mut item = builder.unnamed_item(kind);
-                if event.get("redacted").and_then(Value::bool) == Some(true) {
-                    item.data.push(("redacted", Fact::Bool(true)));
-                }
-                let id = growing.insert(item.id.clone()).clone();
-                builder.emit(Event::Open(Box::new(item)));
-                id
+        let id = if let Some(id) = growing {
+            id.clone()
+        } else {
+            let kind = if is_text { Kind::Reply } else { Kind::Thinking };
+            let mut item = builder.unnamed_item(kind);
+            if event.get("redacted").and_then(Value::bool) == Some(true) {
+                item.data.push(("redacted", Fact::Bool(true)));
             }
+            let id = growing.insert(item.id.clone()).clone();
+            builder.emit(Event::Open(Box::new(item)));
+            id
         };
         if let Some(piece) = event.get(part).and_then(Value::decode) {
             builder.emit(Event::Append { id, text: piece.into_owned() });
