@@ -207,12 +207,8 @@ fn a_stream_of_an_unknown_agent_passes_through_and_is_no_success() {
              {\"type\":\"result\",\"timestamp\":\"2026-11-21T20:57:48Z\",\"sessionId\":\"s\",\"exitCode\":1,\"usage\":{}}\n",
         ),
         (
-            "pi",
-            "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-11-21T20:57:48Z\",\"cwd\":\"/w\"}\n{\"type\":\"agent_start\"}\n",
-        ),
-        (
-            "cline",
-            "{\"type\":\"hook_event\",\"ts\":1,\"agentId\":\"a\",\"hookEventName\":\"x\"}\n{\"type\":\"run_result\",\"ts\":2,\"finishReason\":\"error\"}\n",
+            "kimi",
+            "{\"type\":\"metadata\",\"protocol_version\":\"1.4\",\"created_at\":1}\n{\"type\":\"turn_begin\",\"at\":2}\n",
         ),
     ] {
         let told = format!(
