@@ -90,12 +90,11 @@ fn check(document: &Value, embedded: &BTreeSet<&str>) {
         let of_agent = "reasoning_content tool_calls";
         let of_all = "step_id source message timestamp observation extra";
         let source = step["source"].as_str().unwrap();
-        match source {
-            "agent" => keys(step, &[of_all, of_agent].join(" ")),
-            _ => {
-                assert!(["user", "system"].contains(&source));
-                keys(step, of_all);
-            }
+        if source == "agent" {
+            keys(step, &[of_all, of_agent].join(" "));
+        } else {
+            assert!(["user", "system"].contains(&source));
+            keys(step, of_all);
         }
         assert_eq!(step["step_id"], at + 1);
         check_content(&step["message"]);
