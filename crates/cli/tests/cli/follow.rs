@@ -404,7 +404,7 @@ fn without_a_session_it_says_where_it_looked_and_a_pipe_is_read() {
         2,
         &format!(
             "streamfmt: no session of this folder to follow (searched {claude} and {home}/.codex/sessions and \
-             {home}/.pi/agent/sessions/--{work}--); name a file or a folder\n"
+             {home}/.copilot/session-state and {home}/.pi/agent/sessions/--{work}--); name a file or a folder\n"
         ),
     );
     assert_eq!(numbers(&folder.pipe("-f", &reply(1)).expect(0, "").stdout), [1]);

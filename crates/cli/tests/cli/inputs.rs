@@ -202,9 +202,9 @@ fn a_stream_of_an_unknown_agent_passes_through_and_is_no_success() {
     let folder = Folder::new();
     for (name, lines) in [
         (
-            "copilot",
-            "{\"type\":\"session.error\",\"data\":{\"message\":\"400\"},\"id\":\"1\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:57:48Z\"}\n\
-             {\"type\":\"result\",\"timestamp\":\"2026-11-21T20:57:48Z\",\"sessionId\":\"s\",\"exitCode\":1,\"usage\":{}}\n",
+            "kimi",
+            "{\"type\":\"metadata\",\"protocol_version\":\"1.4\",\"created_at\":1}\n\
+             {\"type\":\"turn.ended\",\"reason\":\"failed\",\"time\":2}\n",
         ),
         (
             "kimi",
