@@ -401,3 +401,69 @@ fn bare_records_are_read_if_the_user_says_so() {
     // Nothing but the option says that they are meant.
     assert_eq!(folder.pipe("--fail", lines).code, Some(1));
 }
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn archives_and_utf_16_say_what_their_content_says() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    let plain = folder.run("s.jsonl").expect(0, "").stdout;
+    let utf16: Vec<u8> =
+        "\u{feff}".encode_utf16().chain(SESSION.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    // So large that it is read ahead, compressed as well.
+    let random = |at: u64| format!("{:016x}", (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (at << 7));
+    let line = |number: u64| (0..64).map(|at| random(number * 64 + at)).collect::<String>();
+    let noise: String = (0..4_000).map(|number| format!("x {}\n", line(number))).collect();
+    let large = SESSION.to_owned() + &noise;
+    folder.write("large.jsonl", &large);
+    let expected_of_large = folder.run("large.jsonl").expect(0, "").stdout;
+    for (bytes, expected) in [
+        (gzip(SESSION.as_bytes()), &plain),
+        (zstd::encode_all(SESSION.as_bytes(), 3).unwrap(), &plain),
+        (gzip(&utf16), &plain),
+        (utf16, &plain),
+        (gzip(large.as_bytes()), &expected_of_large),
+        (zstd::encode_all(large.as_bytes(), 3).unwrap(), &expected_of_large),
+    ] {
+        std::fs::write(folder.path("any"), &bytes).unwrap();
+        assert!(folder.run("any").expect(0, "").stdout == *expected);
+        let stdin = std::fs::File::open(folder.path("any")).unwrap();
+        let output = folder.command("").stdin(stdin).output().unwrap();
+        assert!(String::from_utf8(output.stdout).unwrap() == *expected);
+        // Through a pipe, in two pieces.
+        let mut child = folder.command("").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::spawn(move || {
+            let (one, two) = bytes.split_at(1);
+            stdin.write_all(one).and_then(|()| stdin.write_all(two))
+        });
+        assert!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap() == *expected);
+    }
+}
+
+#[test]
+fn a_damaged_archive_is_shown_up_to_the_damage_and_reported() {
+    let folder = Folder::with(&[("s.jsonl", SESSION)]);
+    for (name, archive) in
+        [("gzip", gzip(SESSION.as_bytes())), ("zstd", zstd::encode_all(SESSION.as_bytes(), 3).unwrap())]
+    {
+        let cut = &archive[..archive.len() - 1];
+        std::fs::write(folder.path("cut"), cut).unwrap();
+        let Outcome { code, stdout, stderr, .. } = folder.run("cut");
+        assert_eq!(code, Some(2));
+        assert!(
+            stderr.contains(&format!("cut: the {name} archive is damaged: it ends too early")),
+            "{stderr}"
+        );
+        assert!(!stdout.contains('\u{fffd}'), "{stdout}");
+        let garbage = [&archive[..], b"garbage"].concat();
+        std::fs::write(folder.path("long"), garbage).unwrap();
+        let Outcome { code, stdout, stderr, .. } = folder.run("long");
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stdout.contains("Second reply.") && !stdout.contains("garbage"), "{stdout}");
+    }
+}
