@@ -385,12 +385,11 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             }
             if self.outputs.take_text() {
                 let Self { outputs, buffer, .. } = self;
-                let pushed = match &mut unpacker {
-                    Some(unpacker) => unpacker.push(&buffer[..count], |bytes| outputs.push(pipeline, bytes)),
-                    None => {
-                        outputs.push(pipeline, &buffer[..count]);
-                        Ok(())
-                    }
+                let pushed = if let Some(unpacker) = &mut unpacker {
+                    unpacker.push(&buffer[..count], |bytes| outputs.push(pipeline, bytes))
+                } else {
+                    outputs.push(pipeline, &buffer[..count]);
+                    Ok(())
                 };
                 if let Err(error) = pushed {
                     self.outputs.pass_on(pipeline, self.signals, true);

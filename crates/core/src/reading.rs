@@ -440,7 +440,11 @@ mod tests {
 
     /// Lines, each behind what `prefix` makes of its number.
     fn behind(prefix: impl Fn(usize) -> String, lines: &[String]) -> String {
-        lines.iter().enumerate().map(|(at, line)| format!("{}{line}\n", prefix(at))).collect()
+        lines
+            .iter()
+            .enumerate()
+            .flat_map(|(at, line)| [prefix(at), (*line).to_string(), "\n".to_owned()])
+            .collect()
     }
 
     #[test]
@@ -475,7 +479,8 @@ mod tests {
             let stream = behind(prefix, &events);
             assert_eq!(read(&stream), want, "{stream}");
         }
-        let commas: String = events.iter().map(|event| format!("{event},\r\n")).collect();
+        let commas: String =
+            events.iter().flat_map(|event| [event.to_string(), ",\r\n".to_owned()]).collect();
         assert_eq!(read(&commas), want);
     }
 
@@ -567,7 +572,7 @@ mod tests {
             let is_last = (at + 1) * 9 >= event.len();
             let flag = if is_last { &*end } else { "P" };
             let part = str::from_utf8(part).unwrap();
-            stream += &format!("2026-11-20T09:14:02.{at}Z stdout {flag} {part}\n");
+            stream.extend(["2026-11-20T09:14:02.", &at.to_string(), "Z stdout ", flag, " ", part, "\n"]);
         }
         let read: Vec<_> = read(&stream).iter().map(|text| text.replace('\n', "")).collect();
         assert_eq!(read, [format!("record {event}")]);
@@ -643,7 +648,7 @@ mod tests {
         let (mut reader, mut framer, mut all) = (LineReader::new(150), Framer::new(150), Vec::new());
         let mut each = |line, reading: LineReading| all.push((line, reading.lines(), described(reading)));
         framer.push(format!("[\n{one},\n{big},\n{one}\n]\n").as_bytes(), |frames| {
-            reader.read(frames, claim, &mut each)
+            reader.read(frames, claim, &mut each);
         });
         reader.finish(claim, &mut each);
         let lines = big.lines().count() as u64;
@@ -663,10 +668,10 @@ mod tests {
         let (open, prefixed) = ("{\"a\":\n".repeat(100_000), event(1));
         assert_eq!(readings(open.as_bytes(), usize::MAX).len(), 100_000);
         let other: String = (0..20_000_u32)
-            .map(|at| {
+            .flat_map(|at| {
                 let word: String =
                     at.to_string().chars().map(|digit| (b'a' + digit as u8 - b'0') as char).collect();
-                format!("xx{word} | {prefixed}\n")
+                ["xx".to_owned(), word, format!(" | {prefixed}\n")]
             })
             .collect();
         assert!(readings(other.as_bytes(), usize::MAX).len() >= 20_000);

@@ -472,12 +472,12 @@ mod tests {
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
+        encoder.write_all(bytes).expect("room in memory");
+        encoder.finish().expect("room in memory")
     }
 
     fn zstd(bytes: &[u8]) -> Vec<u8> {
-        zstd::encode_all(bytes, 3).unwrap()
+        zstd::encode_all(bytes, 3).expect("room in memory")
     }
 
     /// The bytes in an input that comes in such pieces, and the error. Pushed and read they are the same.

@@ -68,12 +68,10 @@ fn first_lines_are_claimed_by_the_dialect_of_their_agent_or_by_none() {
         );
         let report = report(input.as_bytes());
         let claimed = report.dialect.as_deref();
-        match dialect_of(name) {
-            Some(dialect) => assert_eq!(claimed, Some(dialect), "{line}"),
-            None => {
-                assert_eq!(claimed, Some(DIALECTS.fallback), "{line}");
-                assert_eq!(report.foreign.map(|program| program.name), Some(*name), "{line}");
-            }
+        let dialect = dialect_of(name);
+        assert_eq!(claimed, dialect.or(Some(DIALECTS.fallback)), "{line}");
+        if dialect.is_none() {
+            assert_eq!(report.foreign.map(|program| program.name), Some(*name), "{line}");
         }
     }
 }

@@ -101,7 +101,7 @@ fn what_a_fork_repeats_is_its_origins_wherever_that_is() {
     assert!(items.stdout.contains(r#""event":"origin-missing""#), "{}", items.stdout);
 
     // A file whose name only looks like the origin's.
-    folder.write(&format!("rollout-{}.jsonl", IDS[0]), &meta(IDS[3], ""));
+    folder.write(&format!("rollout-{}.jsonl", IDS[0]), meta(IDS[3], ""));
     assert!(folder.run("fork.jsonl").stdout.contains(MISSING));
 
     let places = [format!("rollout-{}.jsonl", IDS[0]), format!("home/.codex/sessions/{}", path(IDS[0]))];
@@ -169,9 +169,9 @@ fn titles_and_figures_are_those_of_the_forks_own_part() {
     let last = folder.run("--profile quiet fork.jsonl").expect(0, "").stdout;
     assert!(last.contains("four done.") && !last.contains("two done."), "{last}");
     folder.run("sessions import fork.jsonl").expect(0, "");
-    let list = folder.run("sessions list --json").expect(0, "").stdout;
-    assert!(list.contains(r#""title":"four please.""#), "{list}");
-    let id = list.split_once(r#""id":""#).unwrap().1.split('"').next().unwrap();
+    let sessions = folder.run("sessions list --json").expect(0, "").stdout;
+    assert!(sessions.contains(r#""title":"four please.""#), "{sessions}");
+    let id = sessions.split_once(r#""id":""#).unwrap().1.split('"').next().unwrap();
     let session = folder.run(&format!("sessions show {id} --json")).expect(0, "").stdout;
     assert!(session.contains(r#""exec_command":1"#), "{session}");
 }

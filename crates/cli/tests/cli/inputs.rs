@@ -417,7 +417,8 @@ fn archives_and_utf_16_say_what_their_content_says() {
     // So large that it is read ahead, compressed as well.
     let random = |at: u64| format!("{:016x}", (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (at << 7));
     let line = |number: u64| (0..64).map(|at| random(number * 64 + at)).collect::<String>();
-    let noise: String = (0..4_000).map(|number| format!("x {}\n", line(number))).collect();
+    let noise: String =
+        (0..4_000).flat_map(|number| ["x ".to_owned(), line(number), "\n".to_owned()]).collect();
     let large = SESSION.to_owned() + &noise;
     folder.write("large.jsonl", &large);
     let expected_of_large = folder.run("large.jsonl").expect(0, "").stdout;

@@ -199,12 +199,11 @@ impl RepeatedLines {
                 | LineReading::Oversized { .. } => {}
             });
         };
-        match self.pieces.as_mut().and_then(Iterator::next) {
-            Some(piece) => framer.push(&piece, &mut frames),
-            None => {
-                framer.finish(&mut frames);
-                self.pieces = None;
-            }
+        if let Some(piece) = self.pieces.as_mut().and_then(Iterator::next) {
+            framer.push(&piece, &mut frames);
+        } else {
+            framer.finish(&mut frames);
+            self.pieces = None;
         }
     }
 }

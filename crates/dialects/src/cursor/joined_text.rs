@@ -38,7 +38,9 @@ mod tests {
     #[test]
     fn a_text_has_the_same_fingerprint_however_it_is_split_and_another_text_has_not() {
         let mut joined = JoinedText::default();
-        ["I look.", "Ünd ", "", "now **", "**"].into_iter().for_each(|piece| joined.push(piece));
+        for piece in ["I look.", "Ünd ", "", "now **", "**"] {
+            joined.push(piece);
+        }
         assert_eq!(joined, JoinedText::of("I look.\nÜnd now ****"));
         assert_ne!(joined, JoinedText::of("I look. Ünd now ***"));
     }
