@@ -43,16 +43,16 @@ impl Compression {
         Self::known(start).unwrap_or_default()
     }
 
-    /// The compression of an input that begins so, `Some(None)` if it isn't compressed. `None`: more bytes are needed.
-    fn known(start: &[u8]) -> Option<Option<Self>> {
+    /// The compression of an input that begins so, `None` if it isn't compressed. The error: more bytes are needed.
+    fn known(start: &[u8]) -> Result<Option<Self>, ()> {
         let fits = |magic: &[u8]| start.iter().zip(magic).all(|(byte, other)| byte == other);
         let skips = matches!(start, [0x50..=0x5f, rest @ ..] if rest.iter().zip(SKIPPED).all(|(one, other)| one == other));
         let (found, length) = match () {
             () if fits(GZIP) => (Self::Gzip, GZIP.len()),
             () if fits(ZSTD) || skips => (Self::Zstd, ZSTD.len()),
-            () => return Some(None),
+            () => return Ok(None),
         };
-        (start.len() >= length).then_some(Some(found))
+        if start.len() >= length { Ok(Some(found)) } else { Err(()) }
     }
 }
 
@@ -156,10 +156,10 @@ impl Unpacker {
             self.start.push(*first);
             *bytes = rest;
             match Compression::known(&self.start) {
-                None => {}
-                Some(None) => self.way = UnpackWay::Plain,
-                Some(Some(Compression::Gzip)) => self.way = UnpackWay::Gzip(Box::default()),
-                Some(Some(Compression::Zstd)) => {
+                Err(()) => {}
+                Ok(None) => self.way = UnpackWay::Plain,
+                Ok(Some(Compression::Gzip)) => self.way = UnpackWay::Gzip(Box::default()),
+                Ok(Some(Compression::Zstd)) => {
                     let zstd = Unzstd::new().inspect_err(|_| self.way = UnpackWay::Failed)?;
                     self.way = UnpackWay::Zstd(Box::new(zstd));
                 }
