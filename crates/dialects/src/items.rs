@@ -71,6 +71,9 @@ pub fn read_item(line: &str) -> Result<Item, ReadError> {
         if write_does(&item, &mut same).is_err() || same != written {
             item.does = Some(Does::Facts { facts, of });
         }
+    } else if !item.does().parts().is_empty() {
+        // Its dialect didn't know the tool, though that of another agent has its name.
+        item.does = None;
     }
     Ok(item)
 }
