@@ -13,8 +13,8 @@ use regex::{Captures, Regex};
 use streamfmt::core::item::{NamedPart, facts};
 use streamfmt::dialect::DIALECTS;
 
-/// Words that are a tool's name and a word of a page as well.
-const WORDS: &[&str] = &["Task"];
+/// Words that are a tool's name or key and a word of ours as well: of a page, or of a fact.
+const WORDS: &[&str] = &["Task", "filePath"];
 
 /// What belongs to products alone.
 struct Foreign {

@@ -49,6 +49,9 @@ pub struct Log {
     sections: u64,
 }
 
+/// The name in the title of an annotation that is about no tool.
+const AGENT: &str = "agent";
+
 impl Log {
     /// Creates a writer for the log of this service. `rows`: the terminal, without gap and margin, that writes the rows.
     pub fn new(rows: Terminal, ci: Ci) -> Self {
@@ -88,7 +91,7 @@ impl Log {
                 return self.rows.safely("", out, |rows, out| rows.node(&titled, out));
             }
         };
-        let name = entry.tool.as_deref().unwrap_or("agent");
+        let name = entry.tool.as_deref().unwrap_or(AGENT);
         write!(out, "::{level} title={}", property(&harmless(name, false)))?;
         if let Some((file, line)) = failing_line(entry) {
             write!(out, ",file={}", property(&harmless(&file, false)))?;

@@ -48,7 +48,8 @@ fn parse(text: &str, zone: &TimeZone, now: Timestamp) -> Result<(Timestamp, Time
     }
     let moment = text.parse::<Timestamp>().or_else(|error| {
         // Without an offset, it is a time of the zone.
-        let local = text.parse::<DateTime>().ok().filter(|_| !is_day);
+        let is_longer = text.len() > "2026-11-02".len();
+        let local = text.parse::<DateTime>().ok().filter(|_| is_longer);
         local.map_or(Err(error), |local| zone.to_timestamp(local))
     });
     moment.map(|moment| (moment, moment)).map_err(|_| FORMS)

@@ -177,8 +177,8 @@ fn names_of_groups_that_fit_nothing_are_told_by_only_and_hide_alike() {
     for (name, hint) in [
         ("replies", "(did you mean \"reply\"?)"),
         ("Reply", "(did you mean \"reply\"?)"),
-        ("bash", "(did you mean \"Bash\"?)"),
-        ("todowrite", "(did you mean \"TodoWrite\"?)"),
+        ("BASH", "(did you mean \"Bash\"?)"),
+        ("TODOWRITE", "(did you mean \"TodoWrite\"?)"),
         ("Foo", "but no such tool is known (kinds: prompt, reply, "),
     ] {
         for option in ["--only ", "--hide ", "--set only=", "--set hide.add=", "--set show="] {
@@ -255,10 +255,10 @@ fn lists_of_groups_that_are_empty_or_no_lists_are_refused() {
 fn names_of_groups_in_a_profile_are_told_with_their_place() {
     let folder = Folder::with(&[
         ("s.jsonl", SESSION),
-        ("typo.toml", "hide = []\nonly = [\"reply\", \"Foo\", \"bash\"]\n"),
+        ("typo.toml", "hide = []\nonly = [\"reply\", \"Foo\", \"BASH\"]\n"),
         ("alone.toml", "only = [\"Foo\"]\n"),
         ("own.toml", "only = [\"Foo\"]\n[tool.Foo]\nlabel = \"foo\"\n"),
-        ("filter.toml", "[[filter]]\ntool = \"bash\"\naction = \"hide\"\n"),
+        ("filter.toml", "[[filter]]\ntool = \"BASH\"\naction = \"hide\"\n"),
         ("sign.toml", "only = [\"reply\", \"[\"]\n"),
         ("empty.toml", "only = [\"\"]\n"),
     ]);

@@ -67,7 +67,7 @@ fn tools_have_words_and_limits_of_their_own_without_a_script() {
 
 #[test]
 fn a_table_of_a_misspelled_tool_is_reported_wherever_it_is_given() {
-    for (table, meant) in [("Bsh", "Bash"), ("bash", "Bash"), ("Bsh*", "Bash"), ("todow*", "TodoWrite")] {
+    for (table, meant) in [("Bsh", "Bash"), ("BASH", "Bash"), ("Bsh*", "Bash"), ("TODOW*", "TodoWrite")] {
         let folder = with_user(&format!(
             "[tool.\"{table}\"]\nlabel = 'x'\n[profile.a.tool.\"{table}\"]\nlabel = 'y'\n"
         ));

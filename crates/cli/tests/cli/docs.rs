@@ -173,8 +173,20 @@ fn pages_name_only_options_that_there_are() {
         for line in fs::read_to_string(&page).unwrap().lines() {
             for option in options(line) {
                 // Those of other programs stand in lines that name these.
-                let other =
-                    ["cargo ", "claude -p", "codex app-server", "git ", "npm ", "opencode run", "pi --mode"];
+                let other = [
+                    "cargo ",
+                    "claude -p",
+                    "cline",
+                    "codex app-server",
+                    "copilot",
+                    "cursor-agent",
+                    "gemini",
+                    "git ",
+                    "npm ",
+                    "opencode run",
+                    "pi --mode",
+                    "qwen",
+                ];
                 let is_other = other.iter().any(|name| line.contains(name));
                 assert!(
                     known.contains(option) || is_other,

@@ -294,9 +294,11 @@ impl DecodeStage {
             each(Step::Count(|report| report.unknown_events += 1));
         }
         if is_unknown || name == Some(dialects.fallback) {
-            let other = dialects.claiming(input.value).filter(|other| name != Some(other.name));
-            let program = other.map(|other| ForeignProgram { name: other.name, resembles: None });
-            if let Some(program) = program.or_else(|| (dialects.recognise)(input.value)) {
+            let other =
+                || dialects.claiming(input.value).filter(|other| is_unknown && name != Some(other.name));
+            let program = (dialects.recognise)(input.value)
+                .or_else(|| other().map(|other| ForeignProgram { name: other.name, resembles: None }));
+            if let Some(program) = program {
                 each(Step::Foreign(program));
             }
         }

@@ -13,7 +13,7 @@ const MAX_PATH: usize = 512;
 const TAGS: [&str; 5] = ["source", "code", "pre", "codeblock", "sourcecode"];
 
 /// A fence of a reply, from its first line on.
-pub(super) struct Fence {
+pub(super) struct EditFence {
     /// Its lines, the first one included.
     text: String,
     /// The line that ends it.
@@ -22,7 +22,7 @@ pub(super) struct Fence {
     info: String,
 }
 
-impl Fence {
+impl EditFence {
     /// The fence that a line opens, if it opens one.
     pub(super) fn opening(line: &str) -> Option<Self> {
         let text = line.trim();
@@ -57,14 +57,17 @@ impl Fence {
 
     /// The edits in a complete fence, and whether the path above it belongs to them. `above`: that path. `format`: the name of the format
     /// in which the model writes edits, empty if it isn't known.
-    pub(super) fn edits(&self, above: Option<&str>, format: &str) -> Option<(Vec<Block>, bool)> {
+    pub(super) fn edits(&self, above: Option<&str>, format: &str) -> Option<(Vec<EditBlock>, bool)> {
         let body = self.text.split_once('\n').map_or("", |(_, body)| body);
         let named = path_of(&self.info).filter(|info| info.contains(['.', '/']));
         if let Some(blocks) = search_blocks(body, above.or(named)) {
             return Some((blocks, above.is_some()));
         }
         if let Some(changes) = patch::changes_of(body) {
-            return Some((vec![Block { deed: Deed::Edit, path: above.map(str::to_owned), changes }], false));
+            return Some((
+                vec![EditBlock { deed: Deed::Edit, path: above.map(str::to_owned), changes }],
+                false,
+            ));
         }
         let may_be = |name: &str| format.is_empty() || format.contains(name);
         if self.info == "diff" && may_be("udiff") {
@@ -75,27 +78,27 @@ impl Fence {
                     Fact::Map(vec![("path", Fact::Text(path)), ("diff", Fact::Text(diff))])
                 });
                 let changes = Fact::List(facts.collect());
-                return Some((vec![Block { deed: Deed::Edit, path, changes }], false));
+                return Some((vec![EditBlock { deed: Deed::Edit, path, changes }], false));
             }
         }
         // Without the session's format, a fence with a path above it may as well show a part of the file.
         let path = above.filter(|_| format.contains("whole"))?;
         let content = Fact::Text([body, if body.is_empty() { "" } else { "\n" }].concat());
-        Some((vec![Block { deed: Deed::Write, path: Some(path.to_owned()), changes: content }], true))
+        Some((vec![EditBlock { deed: Deed::Write, path: Some(path.to_owned()), changes: content }], true))
     }
 }
 
 /// An edit, as a reply contains it.
-pub(super) struct Block {
+pub(super) struct EditBlock {
     deed: Deed,
     path: Option<String>,
     /// The changes; for a whole file, its content.
     changes: Fact,
 }
 
-impl Block {
+impl EditBlock {
     /// Sets what a call does, and returns the edit that waits for its result.
-    pub(super) fn apply_to(self, call: &mut Item) -> Edit {
+    pub(super) fn apply_to(self, call: &mut Item) -> AwaitedEdit {
         let old = match &self.changes {
             Fact::List(changes) => changes.first().and_then(|change| match change {
                 Fact::Map(parts) => parts.iter().find(|(name, _)| *name == "old"),
@@ -117,7 +120,7 @@ impl Block {
                 _ => None,
             }));
         }
-        let edit = Edit { call: call.id.clone(), line: call.line, deed: self.deed, paths, old };
+        let edit = AwaitedEdit { call: call.id.clone(), line: call.line, deed: self.deed, paths, old };
         let mut facts: Vec<_> = self.path.into_iter().map(|path| ("path", Fact::Text(path))).collect();
         facts.push((if self.deed == Deed::Write { "content" } else { "changes" }, self.changes));
         set(call, edit.tool(), self.deed, facts);
@@ -126,7 +129,7 @@ impl Block {
 }
 
 /// An edit of which it isn't known yet whether it was applied.
-pub(super) struct Edit {
+pub(super) struct AwaitedEdit {
     pub(super) call: Id,
     /// The line of its call.
     pub(super) line: u64,
@@ -136,7 +139,7 @@ pub(super) struct Edit {
     old: String,
 }
 
-impl Edit {
+impl AwaitedEdit {
     /// The name that we give to the tool: the program has none.
     pub(super) fn tool(&self) -> &'static str {
         if self.deed == Deed::Write { "write" } else { "edit" }
@@ -175,7 +178,7 @@ fn set(call: &mut Item, tool: &str, deed: Deed, facts: Vec<(&'static str, Fact)>
 }
 
 /// Returns the blocks to search and replace of a fence: each with its path, which may be the line above the first block.
-fn search_blocks(body: &str, path: Option<&str>) -> Option<Vec<Block>> {
+fn search_blocks(body: &str, path: Option<&str>) -> Option<Vec<EditBlock>> {
     let mut path = path.map(str::to_owned);
     let mut blocks = Vec::new();
     let mut lines = body.split('\n');
@@ -203,7 +206,7 @@ fn search_blocks(body: &str, path: Option<&str>) -> Option<Vec<Block>> {
         }
         let text = |lines: Vec<&str>| Fact::Text(lines.join("\n"));
         let changes = Fact::List(vec![Fact::Map(vec![("old", text(old)), ("new", text(new))])]);
-        blocks.push(Block { deed: Deed::Edit, path: Some(path.clone()?), changes });
+        blocks.push(EditBlock { deed: Deed::Edit, path: Some(path.clone()?), changes });
     }
     (!blocks.is_empty()).then_some(blocks)
 }
@@ -273,7 +276,7 @@ mod tests {
 
     fn edits(text: &str, above: Option<&str>, format: &str) -> Vec<String> {
         let mut lines = text.lines();
-        let mut fence = Fence::opening(lines.next().unwrap()).unwrap();
+        let mut fence = EditFence::opening(lines.next().unwrap()).unwrap();
         lines.for_each(|line| fence.push(line));
         let blocks = fence.edits(above, format).map_or(Vec::new(), |(blocks, _)| blocks);
         blocks.into_iter().map(|block| format!("{:?} {:?}", block.path, block.changes)).collect()

@@ -27,7 +27,7 @@ use streamfmt_core::text::Text;
 
 use crate::facts::{leveled, minor};
 
-use edits::{Block, Edit, Fence};
+use edits::{AwaitedEdit, EditBlock, EditFence};
 use program::ProgramLine;
 
 /// The beginning of the first line of a session.
@@ -64,17 +64,17 @@ pub(super) struct Aider {
     /// The last prompt.
     prompt: PromptState,
     /// The lines that are collected.
-    collected: Option<Collected>,
+    collected: Option<CollectedLines>,
     /// The reply or thought that is open: its id and kind.
     open: Option<(Id, Kind)>,
     /// Lines after those of the open reply that may belong to what follows: blank ones, the path of a fence, the rule above a heading.
     held: Vec<(u64, String)>,
     /// The fence that is open.
-    fence: Option<(u64, Fence)>,
+    fence: Option<(u64, EditFence)>,
     /// Whether the last line was blank.
     is_after_blank: bool,
     /// The edits of which it isn't known yet whether they were applied.
-    edits: Vec<Edit>,
+    edits: Vec<AwaitedEdit>,
     /// Cost of the session so far, and of those before it.
     cost: [f64; 2],
     /// The tokens of the current message, and of all before it.
@@ -99,7 +99,7 @@ impl Lines {
 }
 
 /// Lines that are collected until one of another kind comes.
-enum Collected {
+enum CollectedLines {
     /// A prompt.
     Prompt(Lines),
     /// Lines of the program; whether the last one goes on in lines without a mark.
@@ -160,7 +160,7 @@ impl Aider {
             return self.in_fence(line, text, out);
         }
         if let Some(prompt) = text.strip_prefix("#### ").or_else(|| (text == "####").then_some(""))
-            && (self.is_after_blank || matches!(self.collected, Some(Collected::Prompt(_))))
+            && (self.is_after_blank || matches!(self.collected, Some(CollectedLines::Prompt(_))))
         {
             return self.prompt_line(line, prompt, out);
         }
@@ -174,7 +174,7 @@ impl Aider {
             }
             return;
         }
-        if let Some(Collected::Program(lines, true)) = &mut self.collected
+        if let Some(CollectedLines::Program(lines, true)) = &mut self.collected
             && lines.text.len() < MOST_TEXT
         {
             lines.push(text.trim_end());
@@ -189,12 +189,12 @@ impl Aider {
         // With both figures of the cache, the cost is on a line of its own without a mark.
         let is_cost = || {
             text.starts_with("Cost: $")
-                && matches!(&self.collected, Some(Collected::Program(..)))
+                && matches!(&self.collected, Some(CollectedLines::Program(..)))
                 && !self.is_after_blank
         };
         let rest = rest.or_else(|| is_cost().then_some(text))?;
         let is_in_program = self.announced.is_some()
-            || matches!(self.collected, Some(Collected::Program(..) | Collected::Report(_)));
+            || matches!(self.collected, Some(CollectedLines::Program(..) | CollectedLines::Report(_)));
         (text.ends_with("  ") || is_cost() || (self.open.is_none() && is_in_program)).then_some(rest)
     }
 
@@ -247,18 +247,18 @@ impl Aider {
 
     fn prompt_line(&mut self, line: u64, text: &str, out: &mut Vec<Event>) {
         let text = text.trim_end();
-        if let Some(Collected::Prompt(lines)) = &mut self.collected
+        if let Some(CollectedLines::Prompt(lines)) = &mut self.collected
             && lines.text.len() < MOST_TEXT
         {
             return lines.push(text);
         }
         self.finish_message(out);
-        self.collected = Some(Collected::Prompt(Lines { line, text: text.to_owned() }));
+        self.collected = Some(CollectedLines::Prompt(Lines { line, text: text.to_owned() }));
     }
 
     fn reply_line(&mut self, line: u64, text: &str, out: &mut Vec<Event>) {
         self.flush(out);
-        if let Some(fence) = Fence::opening(text) {
+        if let Some(fence) = EditFence::opening(text) {
             return self.fence = Some((line, fence));
         }
         if let Some(kind) = self.heading(text) {
@@ -337,7 +337,7 @@ impl Aider {
     }
 
     /// Emits the call of an edit.
-    fn edit(&mut self, line: u64, index: usize, block: Block, out: &mut Vec<Event>) {
+    fn edit(&mut self, line: u64, index: usize, block: EditBlock, out: &mut Vec<Event>) {
         let id = if index > 0 { format!("line-{line}/{index}") } else { format!("line-{line}") };
         let mut call = self.item(Id::from(id), Kind::Call, line);
         let edit = block.apply_to(&mut call);
@@ -358,7 +358,7 @@ impl Aider {
         }
         self.close(out);
         let kind = ProgramLine::of(text);
-        if let Some(Collected::Report(lines)) = &mut self.collected
+        if let Some(CollectedLines::Report(lines)) = &mut self.collected
             && !kind.ends_report()
         {
             if lines.text.len() < MOST_TEXT {
@@ -367,7 +367,7 @@ impl Aider {
             return out.push(Event::Bookkeeping("report".into()));
         }
         // Consecutive lines that aren't read any further are one notice.
-        if let (Some(Collected::Program(lines, last)), ProgramLine::Other) = (&mut self.collected, &kind)
+        if let (Some(CollectedLines::Program(lines, last)), ProgramLine::Other) = (&mut self.collected, &kind)
             && !text.is_empty()
             && lines.text.len() < MOST_TEXT
         {
@@ -380,10 +380,10 @@ impl Aider {
             ProgramLine::Blank => out.push(Event::Bookkeeping(PROGRAM_LINE.into())),
             ProgramLine::Other => {
                 let lines = Lines { line, text: text.to_owned() };
-                self.collected = Some(Collected::Program(lines, goes_on));
+                self.collected = Some(CollectedLines::Program(lines, goes_on));
             }
             ProgramLine::FailedEdits => {
-                self.collected = Some(Collected::Report(Lines { line, text: text.to_owned() }));
+                self.collected = Some(CollectedLines::Report(Lines { line, text: text.to_owned() }));
             }
             ProgramLine::Applied(path) => self.settle(path, line, None, out),
             ProgramLine::NotApplied(path) => self.settle(path, line, Some(text), out),
@@ -393,7 +393,7 @@ impl Aider {
                 out.push(Event::Usage { message, usage });
                 self.cost(text);
                 // The cost may be on the next line, without a mark.
-                self.collected = Some(Collected::Program(Lines { line, text: text.to_owned() }, false));
+                self.collected = Some(CollectedLines::Program(Lines { line, text: text.to_owned() }, false));
             }
             ProgramLine::Cost => {
                 self.cost(text);
@@ -445,7 +445,7 @@ impl Aider {
 
     /// Emits the results of the edits that a report names.
     fn settle_failed(&mut self, report: Lines, out: &mut Vec<Event>) {
-        let is_one = |edit: &Edit| edit.is_in(&report.text);
+        let is_one = |edit: &AwaitedEdit| edit.is_in(&report.text);
         let (failed, left): (Vec<_>, _) = mem::take(&mut self.edits).into_iter().partition(is_one);
         self.edits = left;
         if failed.is_empty() {
@@ -464,7 +464,7 @@ impl Aider {
         }
     }
 
-    fn result_of_edit(&self, edit: &Edit, line: u64) -> Item {
+    fn result_of_edit(&self, edit: &AwaitedEdit, line: u64) -> Item {
         Item { deed: Some(edit.deed), ..self.result_of(&edit.call, edit.tool(), line) }
     }
 
@@ -479,7 +479,7 @@ impl Aider {
     fn flush(&mut self, out: &mut Vec<Event>) {
         match self.collected.take() {
             None => {}
-            Some(Collected::Prompt(lines)) => {
+            Some(CollectedLines::Prompt(lines)) => {
                 self.announce(out);
                 let is_command = program::is_command(&lines.text);
                 self.prompt = PromptState { line: lines.line, is_command };
@@ -490,11 +490,11 @@ impl Aider {
                 prompt.text = Content::Own(lines.text);
                 out.push(Event::Put(Box::new(prompt)));
             }
-            Some(Collected::Program(lines, _)) => {
+            Some(CollectedLines::Program(lines, _)) => {
                 let event = if self.prompt.is_command { "command-output" } else { "info" };
                 self.put_minor(event, lines.line, &lines.text, out);
             }
-            Some(Collected::Report(lines)) => self.settle_failed(lines, out),
+            Some(CollectedLines::Report(lines)) => self.settle_failed(lines, out),
         }
     }
 

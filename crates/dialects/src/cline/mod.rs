@@ -35,17 +35,17 @@ use agents::Agents;
 
 /// Whether a value is a line or a document of Cline.
 pub(super) fn claim(value: Value<'_>) -> bool {
-    Form::of(value).is_some()
+    ClineForm::of(value).is_some()
 }
 
 /// Whether a value is a line of a stream, which ends with an outcome.
 pub(super) fn is_stream(value: Value<'_>) -> bool {
-    matches!(Form::of(value), Some(Form::Line))
+    matches!(ClineForm::of(value), Some(ClineForm::Line))
 }
 
 /// The form of a value.
 #[derive(Clone, Copy)]
-enum Form<'a> {
+enum ClineForm<'a> {
     /// A line of the stream.
     Line,
     /// The messages of a session.
@@ -54,7 +54,7 @@ enum Form<'a> {
     Session,
 }
 
-impl<'a> Form<'a> {
+impl<'a> ClineForm<'a> {
     fn of(value: Value<'a>) -> Option<Self> {
         let [kind, time, hook, event, finish, message] =
             value.get_all(["type", "ts", "hookEventName", "event", "finishReason", "message"]);
@@ -100,10 +100,10 @@ impl Cline {
 impl Decoder for Cline {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), self.session.clone(), out);
-        match Form::of(input.value) {
-            Some(Form::Line) => self.line(&mut builder),
-            Some(Form::Messages(messages)) => self.messages(messages, &mut builder),
-            Some(Form::Session) => self.stored_session(&mut builder),
+        match ClineForm::of(input.value) {
+            Some(ClineForm::Line) => self.line(&mut builder),
+            Some(ClineForm::Messages(messages)) => self.messages(messages, &mut builder),
+            Some(ClineForm::Session) => self.stored_session(&mut builder),
             None => match input.value.get("type").and_then(Value::decode) {
                 Some(kind) => builder.unknown(kind.into_owned(), input.value),
                 None => not_an_event(input, builder.out),

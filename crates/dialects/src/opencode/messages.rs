@@ -9,7 +9,7 @@ use streamfmt_core::text::Text;
 use crate::facts::{filled, nodes};
 use crate::item_builder::ItemBuilder;
 
-use super::{Author, Opencode};
+use super::{MessageAuthor, Opencode};
 
 impl Opencode {
     /// Decodes an exported session.
@@ -87,9 +87,9 @@ impl Opencode {
         let [id, role, summary, model, path] = info.get_all(["id", "role", "summary", "modelID", "path"]);
         let is_person = role.and_then(Value::str).is_some_and(|role| role.is("user"));
         let author = match summary.and_then(Value::bool) {
-            _ if is_person => Author::Person,
-            Some(true) => Author::Summary,
-            _ => Author::Agent,
+            _ if is_person => MessageAuthor::Person,
+            Some(true) => MessageAuthor::Summary,
+            _ => MessageAuthor::Agent,
         };
         if let Some(id) = id.and_then(Value::decode) {
             self.authors.add(hash(&*id), || author);

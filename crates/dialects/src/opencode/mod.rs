@@ -47,17 +47,17 @@ pub(super) fn claim(value: Value<'_>) -> bool {
     if value.kind() == ValueKind::Array {
         return value.items().next().is_some_and(claim);
     }
-    Form::of(value).is_some()
+    OpencodeForm::of(value).is_some()
 }
 
 /// Whether a value is a line of a run. Events of a server may end at any time, and an exported session too.
 pub(super) fn is_stream(value: Value<'_>) -> bool {
-    matches!(Form::of(value), Some(Form::Run))
+    matches!(OpencodeForm::of(value), Some(OpencodeForm::Run))
 }
 
 /// The form of a value.
 #[derive(Clone, Copy)]
-enum Form<'a> {
+enum OpencodeForm<'a> {
     /// A line of a run.
     Run,
     /// An event of the server, from an object with its type and properties.
@@ -70,7 +70,7 @@ enum Form<'a> {
     Part,
 }
 
-impl<'a> Form<'a> {
+impl<'a> OpencodeForm<'a> {
     fn of(value: Value<'a>) -> Option<Self> {
         let [kind, session, message, properties, payload, info, messages, parts] = value.get_all([
             "type",
@@ -110,7 +110,7 @@ impl<'a> Form<'a> {
 
 /// The author of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Author {
+enum MessageAuthor {
     Person,
     Agent,
     /// The agent, which summarises the conversation.
@@ -122,7 +122,7 @@ pub(super) struct Opencode {
     session: Option<SessionId>,
     calls: Calls,
     /// The authors of messages, by the hashes of their ids.
-    authors: Recent<Author, 1>,
+    authors: Recent<MessageAuthor, 1>,
     /// The sessions of sub-agents, by the hashes of their ids, each with its call.
     agents: Recent<Id, 1>,
     /// The steps that were counted, by the hashes of their ids.
@@ -156,14 +156,14 @@ impl Opencode {
 impl Decoder for Opencode {
     fn decode(&mut self, input: Input<'_>, out: &mut Vec<Event>) {
         let mut builder = ItemBuilder::new(input, (), input.parent.cloned(), self.session.clone(), out);
-        let form = Form::of(input.value);
-        self.is_live = matches!(form, Some(Form::Server(_)));
+        let form = OpencodeForm::of(input.value);
+        self.is_live = matches!(form, Some(OpencodeForm::Server(_)));
         match form {
-            Some(Form::Run) => self.run(&mut builder),
-            Some(Form::Server(event)) => self.server(event, &mut builder),
-            Some(Form::Export(info, messages)) => self.export(info, messages, &mut builder),
-            Some(Form::Message(info, parts)) => self.message(info, parts, &mut builder),
-            Some(Form::Part) => {
+            Some(OpencodeForm::Run) => self.run(&mut builder),
+            Some(OpencodeForm::Server(event)) => self.server(event, &mut builder),
+            Some(OpencodeForm::Export(info, messages)) => self.export(info, messages, &mut builder),
+            Some(OpencodeForm::Message(info, parts)) => self.message(info, parts, &mut builder),
+            Some(OpencodeForm::Part) => {
                 self.enter(input.value.get("sessionID"), &mut builder);
                 self.part(input.value, None, &mut builder);
             }

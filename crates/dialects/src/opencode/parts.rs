@@ -12,7 +12,7 @@ use crate::item_builder::ItemBuilder;
 use crate::step_totals::count;
 use crate::tool::fact;
 
-use super::{Author, Opencode, cut_off, errors, result, tools, wrapped};
+use super::{MessageAuthor, Opencode, cut_off, errors, result, tools, wrapped};
 
 /// Whether lines of a run have this type.
 pub(super) fn is_line(kind: &str) -> bool {
@@ -32,7 +32,7 @@ impl Opencode {
         match &*kind {
             "text" | "reasoning" if text.is_some_and(|text| text.kind() == ValueKind::String) => match author
             {
-                Some(Author::Person) => self.prompt(part, text, builder),
+                Some(MessageAuthor::Person) => self.prompt(part, text, builder),
                 _ => self.text(&kind, part, author, builder),
             },
             "tool" => self.tool(part, builder),
@@ -43,7 +43,7 @@ impl Opencode {
             "step-finish" => {
                 self.step_finished(part.get_all(["id", "reason", "tokens", "cost"]), builder);
             }
-            "file" if author == Some(Author::Person) => {
+            "file" if author == Some(MessageAuthor::Person) => {
                 let mut item = Self::item_of(part, Kind::Prompt, builder);
                 item.data.push(("images", Fact::List(vec![file(part)])));
                 builder.put(item);
@@ -97,11 +97,17 @@ impl Opencode {
     }
 
     /// Emits a reply or thought. It grows until its time has an end.
-    fn text(&mut self, kind: &str, part: Value<'_>, author: Option<Author>, builder: &mut ItemBuilder<'_>) {
+    fn text(
+        &mut self,
+        kind: &str,
+        part: Value<'_>,
+        author: Option<MessageAuthor>,
+        builder: &mut ItemBuilder<'_>,
+    ) {
         let [text, time] = part.get_all(["text", "time"]);
         let [start, end] = time.map_or([None; 2], |time| time.get_all(["start", "end"]));
         builder.at = end.or(start).map(Value::node).or(builder.at);
-        let is_summary = author == Some(Author::Summary);
+        let is_summary = author == Some(MessageAuthor::Summary);
         let kind = match kind {
             "reasoning" => Kind::Thinking,
             _ if is_summary => Kind::Notice,

@@ -72,7 +72,7 @@ pub(super) fn fill(
 /// ```
 fn hunks(diff: &str) -> Vec<Fact> {
     let mut hunks = Vec::new();
-    let mut hunk = Hunk::default();
+    let mut hunk = NumberedHunk::default();
     // How many lines more the new file has so far.
     let mut ahead = 0;
     for line in diff.lines().take(MAX_LINES) {
@@ -121,7 +121,7 @@ impl<'a> NumberedLine<'a> {
 
 /// Lines of a change that follow each other.
 #[derive(Default)]
-struct Hunk {
+struct NumberedHunk {
     /// The numbers of the first line, in the old and in the new file.
     starts: [i64; 2],
     /// The numbers of lines, in the same way.
@@ -129,7 +129,7 @@ struct Hunk {
     lines: Vec<Fact>,
 }
 
-impl Hunk {
+impl NumberedHunk {
     fn into_fact(self) -> Option<Fact> {
         let Self { starts: [old, new], counts: [old_count, new_count], lines } = self;
         (!lines.is_empty()).then(|| {

@@ -184,12 +184,12 @@ mod tests {
             ("replies", Some("reply")),
             ("Reply", Some("reply")),
             ("calls", Some("call")),
-            ("bash", Some("Bash")),
+            ("BASH", Some("Bash")),
             ("bsah", Some("Bash")),
-            ("todowrite", Some("TodoWrite")),
-            ("ls", Some("LS")),
+            ("TODOWRITE", Some("TodoWrite")),
+            ("Ls", Some("LS")),
             ("Foo", None),
-            ("todow*", Some("TodoWrite")),
+            ("TODOW*", Some("TodoWrite")),
             ("Bsh*", Some("Bash")),
         ] {
             assert!(!is_known(name), "{name}");
@@ -220,7 +220,7 @@ mod tests {
             (&of_file, "Foo,reply", true, 0),
             (&of_file, "Foo", false, 0),
             (&of_file, "Foo", true, 1),
-            (&of_file, "bash,reply", true, 1),
+            (&of_file, "BASH,reply", true, 1),
         ] {
             let named = |name: &str| Named { name: name.to_owned(), spot: spot.clone() };
             let list: Vec<Named> = names.split(',').map(named).collect();

@@ -195,8 +195,13 @@ fn others(engine: &Engine, bytes: &[u8], group: &Selector) -> Vec<Entry> {
     let Seen { items: met, entries, .. } = Seen::of(engine, bytes);
     // A rule of all tools is of those, too, that aren't known.
     let is_of_all = *group == Selector::parse("*");
-    let is_about =
-        |item: &Item| group.matches(item) || (is_of_all && [Kind::Call, Kind::Result].contains(&item.kind));
+    // A label holds as well where a notice or an outcome names the calls.
+    let names_calls = |item: &Item| ["call", "calls", "denials"].iter().any(|name| item.fact(name).is_some());
+    let is_about = |item: &Item| {
+        group.matches(item)
+            || (is_of_all && [Kind::Call, Kind::Result].contains(&item.kind))
+            || names_calls(item)
+    };
     let about: BTreeMap<&Id, bool> = met.iter().map(|item| (&item.id, is_about(item))).collect();
     let is_other = |entry: &Entry| about.get(&entry.id).is_none_or(|is_about| !is_about);
     entries.into_iter().filter(is_other).collect()

@@ -125,7 +125,7 @@ fn what_a_call_does_has_the_same_names_for_every_tool() {
         "<<mark.call::●>> <<tool.name::Edit>> <<call.arg::/a x→y true nil path,changes>>\n\
          <<mark.call::●>> <<tool.name::MultiEdit>> <<call.arg::/b 1→2 nil nil path,changes>>\n\
          <<mark.call::●>> <<tool.name::Read>> <<call.arg::/c 7 nil path,range>>\n\
-         <<mark.warning::▲>> <<notice.warning::3 calls have no result:>> <<notice.text::Edit /a everywhere; MultiEdit /b 1 edit; Read /c first 7 lines>>",
+         <<mark.warning::▲>> <<notice.warning::3 calls have no result:>> <<notice.text::Edit /a everywhere; MultiEdit /b; Read /c first 7 lines>>",
     );
 }
 
