@@ -182,6 +182,7 @@ fn pages_name_only_options_that_there_are() {
                     "cursor-agent",
                     "gemini",
                     "git ",
+                    "kubectl ",
                     "npm ",
                     "opencode run",
                     "pi --mode",

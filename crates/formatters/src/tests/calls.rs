@@ -28,7 +28,7 @@ fn calls_are_one_line_if_they_fit() {
             ),
             (
                 r#"{"kind":"call","tool":"MultiEdit","input":{"file_path":"a","edits":[{"old_string":"x","new_string":"y"}]}}"#,
-                "<call> MultiEdit a 1 edit\n",
+                "<call> MultiEdit a\n",
             ),
             (
                 r#"{"kind":"call","tool":"MultiEdit","input":{"file_path":"a","edits":[{"old_string":"x","new_string":"y"},{"old_string":"z","new_string":"y","replace_all":true}]}}"#,

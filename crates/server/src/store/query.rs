@@ -80,15 +80,19 @@ impl Store {
     pub fn list(&self, filter: &SessionFilter) -> Result<Vec<SessionRow>, StoreError> {
         let fail = self.fail();
         let sql = format!(
-            "SELECT {COLUMNS} FROM sessions AS s WHERE s.started BETWEEN ?1 AND ?2 ORDER BY s.started DESC, s.id DESC"
+            "SELECT {COLUMNS} FROM sessions AS s WHERE s.started >= ?1 AND (?2 IS NULL OR s.started <= ?2) \
+             ORDER BY s.started DESC, s.id DESC"
         );
         let mut statement = self.connection.prepare(&sql).map_err(&fail)?;
         let latest = nanoseconds(latest_start());
         let since = filter.since.map_or(i64::MIN, nanoseconds);
-        let until = filter.until.map_or(i64::MAX, nanoseconds);
+        let until = filter.until.map(nanoseconds);
+        let past = (since, Some(until.map_or(latest, |until| until.min(latest))));
+        // A start that isn't a number comes after every number.
+        let future = (since.max(latest.saturating_add(1)), until);
         let mut found = Vec::new();
-        for (first, last) in [(since, until.min(latest)), (since.max(latest.saturating_add(1)), until)] {
-            let rows = statement.query_map([first, last], |row| self.decoded(row)).map_err(&fail)?;
+        for (first, last) in [past, future] {
+            let rows = statement.query_map(params![first, last], |row| self.decoded(row)).map_err(&fail)?;
             for row in rows {
                 if filter.most.is_some_and(|most| found.len() >= most) {
                     return Ok(found);
