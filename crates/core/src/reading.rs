@@ -443,7 +443,7 @@ mod tests {
         lines
             .iter()
             .enumerate()
-            .flat_map(|(at, line)| [prefix(at), (*line).to_string(), "\n".to_owned()])
+            .flat_map(|(at, line)| [prefix(at), (*line).clone(), "\n".to_owned()])
             .collect()
     }
 
@@ -479,8 +479,7 @@ mod tests {
             let stream = behind(prefix, &events);
             assert_eq!(read(&stream), want, "{stream}");
         }
-        let commas: String =
-            events.iter().flat_map(|event| [event.to_string(), ",\r\n".to_owned()]).collect();
+        let commas: String = events.iter().flat_map(|event| [event.clone(), ",\r\n".to_owned()]).collect();
         assert_eq!(read(&commas), want);
     }
 
