@@ -60,7 +60,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 
-    /// Only those of this working directory
+    /// Only those of this working directory, or of one below it
     #[arg(long, value_name = "PATH")]
     pub(crate) folder: Option<PathBuf>,
 

@@ -375,6 +375,25 @@ fn listed_ids(folder: &Folder, options: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_folder_stands_for_what_lies_below_it() {
+    let folder = agents(&[]);
+    for (day, of) in [("20261101", "/srv/a"), ("20261102", "/srv/a/b/c"), ("20261103", "/srv/ab")] {
+        let time = "2026-11-01T00:00:00Z";
+        let fields = serde_json::json!({"folder": of, "started": time, "ended": time});
+        planted(&folder, &format!("{day}-000000-aaaaaa"), &fields);
+    }
+    let [first, second, third] = ["20261101-000000", "20261102-000000", "20261103-000000"];
+    for (of, mut found) in
+        [("/srv/a", vec![second, first]), ("/srv/a/b", vec![second]), ("/srv", vec![third, second, first])]
+    {
+        let mut listed = listed_ids(&folder, &format!("--folder {of}"));
+        listed.sort();
+        found.sort_unstable();
+        assert_eq!(listed, found, "{of}");
+    }
+}
+
+#[test]
 fn sessions_are_found_by_labels_and_times() {
     let folder = agents(&[("agent", "cat session")]);
     for (day, time, labels) in [

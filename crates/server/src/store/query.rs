@@ -12,7 +12,7 @@ use super::row::{
     nanoseconds,
 };
 use super::{DATABASE, Store, StoreError, database};
-use crate::path_text::{path_text, text_path};
+use crate::path_text::text_path;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
 use crate::side_file::{ProcessMark, RunSideFile, RunStatus};
@@ -27,7 +27,7 @@ pub struct SessionFilter {
     pub status: Option<SessionStatus>,
     /// Those of this agent.
     pub agent: Option<String>,
-    /// Those of this working directory.
+    /// Those of this working directory, or of one below it.
     pub folder: Option<PathBuf>,
     /// Those with all of these labels.
     pub labels: Vec<(String, String)>,
@@ -45,14 +45,15 @@ impl SessionFilter {
     /// Whether a session passes, with its current status.
     pub fn fits(&self, row: &SessionRow) -> bool {
         let is_of = |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
-        let folder = self.folder.as_ref().map(path_text);
+        let is_in =
+            |folder: &PathBuf| row.folder.as_deref().is_some_and(|of| text_path(of).starts_with(folder));
         let is_status_wanted = match self.status {
             Some(status) => status == row.status,
             None => self.with_empty || row.status != SessionStatus::Empty,
         };
         is_status_wanted
             && is_of(&self.agent, &row.agent)
-            && is_of(&folder, &row.folder)
+            && self.folder.as_ref().is_none_or(is_in)
             && self.labels.iter().all(|(key, value)| row.labels.get(key) == Some(value))
             && self.since.is_none_or(|since| row.started >= since)
             && self.until.is_none_or(|until| row.started <= until)
