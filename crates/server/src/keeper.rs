@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, PipeWriter, Write};
+use std::io::{self, ErrorKind, PipeWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -238,7 +238,13 @@ impl KeptSideFile {
     fn try_write(&self, file: &mut FileState, content: &RunSideFile) -> io::Result<()> {
         // It is held before the side file exists, so nobody sees a run in progress without it.
         if file.lock.is_none() {
-            file.lock = RunLock::hold(self.paths.lock(&content.id)).ok();
+            file.lock = match RunLock::hold(self.paths.lock(&content.id)) {
+                // The folder has to be created first. Meanwhile another thread may do that, and the side file would come before the lock.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    return Err(error);
+                }
+                held => held.ok(),
+            };
         }
         let side_file = self.paths.side_file(&content.id);
         let [end, draft] = self.paths.drafts(&content.id);

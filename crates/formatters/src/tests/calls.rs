@@ -36,7 +36,7 @@ fn calls_are_one_line_if_they_fit() {
             ),
             (
                 r#"{"kind":"call","tool":"MultiEdit","input":{"file_path":"a","edits":[{"old_string":"x","new_string":"y","replace_all":true}]}}"#,
-                "<call> MultiEdit a 1 edit everywhere\n",
+                "<call> MultiEdit a everywhere\n",
             ),
             (
                 r#"{"kind":"call","tool":"Write","input":{"file_path":"a.rs","content":"fn main() {}"}}"#,
