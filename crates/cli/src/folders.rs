@@ -16,7 +16,7 @@ use crate::message::print;
 const NAME: &str = "streamfmt";
 
 /// The folders of this run, by the system's conventions, which include `XDG_CONFIG_HOME` and the like. Like those, a `HOME` that isn't
-/// absolute is ignored: what it leads to depends on the working directory, which may be anybody's.
+/// absolute is ignored: it depends on the working directory, which may belong to anybody.
 pub(crate) fn folders() -> Folders {
     // Without a working directory, which may have been removed, no project is found.
     let work = env::current_dir().unwrap_or_default();

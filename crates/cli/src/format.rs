@@ -324,7 +324,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
     fn feed(&mut self, source: &mut OpenInput, pipeline: &mut Pipeline) -> std::io::Result<()> {
         let mut progress = Progress::begin(source.size(), self.outputs.main.is_out_of_sight(), self.label());
         let mut ends_in_line = false;
-        // The output of an agent is what it is.
+        // The output of an agent is never decompressed.
         let mut unpacker = (!source.goes_on()).then(Unpacker::default);
         // Once nobody reads the output, reading on serves only the copy.
         while self.outputs.take_bytes() || source.goes_on() {

@@ -9,7 +9,7 @@ use crate::exit_code::RUN_FAILED;
 use crate::message::{one_line, print};
 use crate::output::write_out;
 
-/// Prints what is wrong with the store, after mending it if that is asked for.
+/// Prints the problems of the store. `is_repaired`: whether it is mended first.
 pub(super) fn run(data: &Path, is_repaired: bool) -> Result<u8, u8> {
     if is_repaired {
         let mut store = Store::repair(data).map_err(|error| refuse(&error))?;

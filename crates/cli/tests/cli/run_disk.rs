@@ -1,4 +1,4 @@
-//! `run`: what is known of a run later, when a disk was full, the power failed, or the system denied something.
+//! `run` on a full disk, at a power failure, and where the system refuses something: the side file still describes the run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -41,7 +41,7 @@ fn what_a_full_disk_lacks_is_known_later() {
     ] {
         let flood = format!("head -c {FLOOD} /dev/zero; {end}");
         let folder = agents(&[("agent", &flood)]);
-        // There is no room for anything but what is there.
+        // The disk is full: no new file fits.
         let Some(told) = on_a_small_disk(&folder, "true", "--label job=7") else { return };
         assert_eq!(told.code, Some(code), "{told:?}");
         assert!(!told.stderr.contains("can't write"), "{}", told.stderr);

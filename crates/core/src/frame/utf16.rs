@@ -10,7 +10,7 @@ pub(super) enum Encoding {
     Unknown,
     /// Only this byte has come, which may be the first of a mark.
     Begun(u8),
-    /// UTF-8, or what is read as such.
+    /// UTF-8, and everything without a mark.
     Utf8,
     Utf16(Utf16Decoder),
 }
