@@ -131,7 +131,7 @@ pub(super) fn record_start(text: &str) -> Option<usize> {
 }
 
 /// A line as a terminal shows it, without escapes and other control characters; unchanged if it has none. NUL isn't one of them: a crash
-/// leaves it.
+/// leaves it. Neither is DEL: unlike all others, it may be part of a string of a record as it is.
 pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(is_control) {
         return Cow::Borrowed(text);
@@ -162,7 +162,7 @@ pub(super) fn is_nothing(text: &str) -> bool {
 }
 
 fn is_control(byte: u8) -> bool {
-    byte < b' ' && !matches!(byte, 0 | b'\t' | b'\r' | b'\n') || byte == 0x7f
+    byte < b' ' && !matches!(byte, 0 | b'\t' | b'\r' | b'\n')
 }
 
 /// The length of the control characters and escapes at the start of a text.

@@ -18,6 +18,9 @@ use super::{Qwen, complete, tools};
 /// The beginning of the text about a background task that has ended.
 pub(super) const NOTIFICATION: &str = "<task-notification>";
 
+/// The event of a request that failed.
+const API_ERROR: &str = "qwen-code.api_error";
+
 /// Reports that repeat what other lines have, or describe the program alone.
 static COUNTED: Names = Names::of("attribution_snapshot ui_telemetry");
 
@@ -33,7 +36,9 @@ impl Qwen {
         if kind == "system" {
             let subtype = value.get("subtype").and_then(Value::decode).unwrap_or_default();
             return match COUNTED.find(&subtype) {
-                Some(known) => builder.bookkeeping(known),
+                Some(known) => {
+                    request_failed(value, &mut builder).unwrap_or_else(|| builder.bookkeeping(known))
+                }
                 None => builder.report(["system/", &subtype].concat(), value),
             };
         }
@@ -149,6 +154,17 @@ impl Qwen {
         gemini::mark_success_if_silent(&mut result);
         builder.put(result);
     }
+}
+
+/// Emits what a report has of a request that failed: no other line has it. `None` if it reports something else.
+fn request_failed(value: Value<'_>, builder: &mut ItemBuilder<'_>) -> Option<()> {
+    let event = value.get("systemPayload")?.get("uiEvent")?;
+    let [name, message, status] = event.get_all(["event.name", "error_message", "status_code"]);
+    let message = filled(message).filter(|_| name.and_then(Value::str).is_some_and(|it| it.is(API_ERROR)))?;
+    let mut notice = builder.notice("error", string(Some(message)));
+    notice.data.extend(nodes([("status", status)]));
+    builder.put(leveled(notice, "error"));
+    Some(())
 }
 
 /// Emits a text in the user's role: a person's, or the program's.

@@ -2,7 +2,7 @@
 //!
 //! - however the bytes arrive, the same comes out;
 //! - what the file says comes out, each reply, call and result exactly once;
-//! - a session is the same with and without its partial messages, live and from its history;
+//! - a session is the same with and without its partial messages, live and from its history, for each agent;
 //! - nothing that comes out could steer a terminal, a page or a log;
 //! - every line is an event, passed through, or counted as damaged;
 //! - no text of the stream begins in column 0;
@@ -14,11 +14,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+mod agents;
 mod chunks;
 mod counts;
 #[cfg(feature = "lua")]
 mod custom;
 mod generated;
+mod histories;
 #[cfg(feature = "lua")]
 mod margin;
 mod masked;
@@ -75,6 +77,12 @@ fn form_of(name: &'static str, profile: &str, width: Option<usize>, set: Option<
     let builder = Engine::builder().dialect("claude").writer(name).profile(profile).looks(looks);
     let builder = set.into_iter().fold(builder, streamfmt::Builder::set);
     Form { name, engine: builder.build().unwrap(), is_coloured }
+}
+
+/// A form for the input of any agent: whose it is, is found out.
+fn form_of_agent(name: &'static str, profile: &str) -> Form {
+    let engine = Engine::builder().writer(name).profile(profile).build().unwrap();
+    Form { name, engine, is_coloured: false }
 }
 
 fn items() -> &'static Form {

@@ -1,0 +1,74 @@
+//! Recorded sessions of all agents: those of this repository, and more where a checkout has them beside it.
+//!
+//! A recording is a folder, `<agent>/<version>/<scenario>`. It has `stream.jsonl`, and further runs of the same session as
+//! `stream-2.jsonl`; and what the agent kept, `session.jsonl`, `session.json` or `session.messages.json`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use crate::recordings::{files, root};
+
+/// The folders of recordings.
+const FOLDERS: [&str; 2] = ["tests/samples", "../shared/corpus"];
+
+/// One recorded session.
+pub(crate) struct Scenario {
+    /// The name of the agent's folder: for a protocol, that of the protocol and of the agent behind it.
+    pub(crate) agent: String,
+    pub(crate) version: String,
+    pub(crate) name: String,
+    /// Whether it is in this repository.
+    pub(crate) is_sample: bool,
+    /// Its files, by name: those that an agent wrote or was sent.
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+}
+
+impl Scenario {
+    fn read(is_sample: bool, folder: PathBuf) -> Option<Self> {
+        let mut names = folder.iter().rev().map(|name| name.to_string_lossy().into_owned());
+        let [name, version, agent] = [names.next()?, names.next()?, names.next()?];
+        let is_recorded = |name: &str| {
+            let is_known = ["stream", "session", "sent"].iter().any(|start| name.starts_with(start));
+            is_known && [".jsonl", ".json"].iter().any(|end| name.ends_with(end))
+        };
+        let found = files(&folder).into_iter().filter_map(|path| {
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            is_recorded(&name).then(|| Some((name, fs::read(&path).ok()?)))?
+        });
+        let files: Vec<_> = found.collect();
+        (!files.is_empty()).then_some(Self { agent, version, name, is_sample, files })
+    }
+
+    /// Where it is, for messages.
+    pub(crate) fn place(&self) -> String {
+        [&*self.agent, &self.version, &self.name].join("/")
+    }
+
+    /// The file of this name.
+    pub(crate) fn file(&self, name: &str) -> Option<&[u8]> {
+        self.files.iter().find(|(file, _)| file == name).map(|(_, bytes)| &**bytes)
+    }
+
+    /// All runs, in their order.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = &[u8]> {
+        ["stream.jsonl", "stream-2.jsonl"].into_iter().filter_map(|name| self.file(name))
+    }
+}
+
+/// The recordings of all agents but for those that [`crate::recordings`] finds.
+pub(crate) fn scenarios() -> &'static [Scenario] {
+    static ALL: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
+        let inside = |folder: PathBuf| files(&folder).into_iter().filter(|path| path.is_dir());
+        let mut all = Vec::new();
+        for (place, folder) in FOLDERS.iter().enumerate() {
+            let agents = inside(root().join(folder)).filter(|agent| !agent.ends_with("claude"));
+            let scenarios = agents.flat_map(inside).flat_map(inside);
+            all.extend(scenarios.filter_map(|folder| Scenario::read(place == 0, folder)));
+        }
+        assert!(all.iter().any(|scenario| scenario.is_sample), "there are no samples");
+        all
+    });
+    &ALL
+}
+
