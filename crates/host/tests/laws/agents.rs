@@ -72,3 +72,12 @@ pub(crate) fn scenarios() -> &'static [Scenario] {
     &ALL
 }
 
+/// The files of all samples, and of each `step` other files one, with their names.
+pub(crate) fn sample(step: usize) -> impl Iterator<Item = (String, &'static [u8])> {
+    let of = |is_sample: bool| {
+        let scenarios = scenarios().iter().filter(move |scenario| scenario.is_sample == is_sample);
+        let files = scenarios.flat_map(|scenario| scenario.files.iter().map(move |file| (scenario, file)));
+        files.map(|(scenario, (name, bytes))| (format!("{}/{name}", scenario.place()), &**bytes))
+    };
+    of(true).chain(of(false).step_by(step))
+}

@@ -3,7 +3,7 @@
 use streamfmt::golden::pieces;
 
 use crate::recordings::{hostile, recordings};
-use crate::{FORMS, Form, assert_counted, assert_harmless, format};
+use crate::{FORMS, Form, agents, assert_counted, assert_harmless, form_of_agent, format};
 
 /// Files longer than this are tried whole and by line only.
 const LONG: usize = 256 << 10;
@@ -19,6 +19,15 @@ fn recordings_come_out_the_same_however_they_arrive() {
     }
 }
 
+/// So do those of agents that are found out by their lines.
+#[test]
+fn recordings_of_each_agent_come_out_the_same_however_they_arrive() {
+    let forms = [form_of_agent("items", "default"), form_of_agent("text", "full")];
+    for (name, bytes) in agents::sample(1) {
+        try_ways(forms.iter(), &name, bytes);
+    }
+}
+
 #[test]
 fn hostile_files_come_out_the_same_however_they_arrive() {
     for (name, bytes) in hostile() {
@@ -29,7 +38,11 @@ fn hostile_files_come_out_the_same_however_they_arrive() {
 fn try_all_ways(name: &str, bytes: &[u8]) {
     // Grammars are loaded for each pipeline that colours code: too slow for all files.
     let is_sample = name.starts_with("samples/");
-    for form in FORMS.iter().filter(|form| is_sample || !form.is_coloured) {
+    try_ways(FORMS.iter().filter(|form| is_sample || !form.is_coloured), name, bytes);
+}
+
+fn try_ways<'a>(forms: impl Iterator<Item = &'a Form>, name: &str, bytes: &[u8]) {
+    for form in forms {
         let whole = format(form, [bytes]);
         assert_harmless(form, &whole.text, name);
         assert_counted(bytes, &whole, name);

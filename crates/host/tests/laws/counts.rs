@@ -17,6 +17,7 @@ use streamfmt::engine::Engine;
 use streamfmt::format_ahead;
 use streamfmt::golden::pieces;
 
+use crate::agents;
 use crate::generated::{Input, stream};
 use crate::recordings::{hostile, recordings};
 use crate::witness::{Drawn, Witness};
@@ -27,18 +28,22 @@ const LONG: usize = 12 << 10;
 /// The writers that the same is written with.
 const WRITERS: [&str; 3] = ["json", "text", "html"];
 
+/// The engines of streams of Claude Code, and of those of any agent.
+static ENGINES: LazyLock<Vec<[Engine; 3]>> = LazyLock::new(|| engines("claude"));
+static AGENT_ENGINES: LazyLock<Vec<[Engine; 3]>> = LazyLock::new(|| engines("auto"));
+
 /// For choices that differ in what they hide, cut and mask: an engine for each writer.
-static ENGINES: LazyLock<Vec<[Engine; 3]>> = LazyLock::new(|| {
+fn engines(dialect: &str) -> Vec<[Engine; 3]> {
     let hidden = || ["thinking", "Read", "failed"].map(str::to_owned);
     let of = |profile: &str| {
-        WRITERS.map(|writer| Engine::builder().dialect("claude").writer(writer).profile(profile))
+        WRITERS.map(|writer| Engine::builder().dialect(dialect).writer(writer).profile(profile))
     };
     let masked =
         of("default").map(|builder| builder.redact(&Redaction::everything()).set("limits.result-lines=2"));
     let filtered = of("ci").map(|builder| builder.hide(hidden()));
     let choices = [masked, of("full"), filtered];
     choices.into_iter().map(|builders| builders.map(|builder| builder.build().unwrap())).collect()
-});
+}
 
 /// A pipeline with a witness in it.
 fn witnessed(
@@ -117,10 +122,10 @@ fn assert_accounted(name: &str, engine: &Engine, bytes: &[u8]) -> Report {
 }
 
 /// Tries an input with all choices, or with those at an index.
-fn assert_counts(name: &str, bytes: &[u8], index: Option<usize>) {
+fn assert_counts(choices: &[[Engine; 3]], name: &str, bytes: &[u8], index: Option<usize>) {
     let is_short = bytes.len() <= LONG;
-    let wanted = |at: usize| index.is_none_or(|index| index % ENGINES.len() == at);
-    for (_, engines) in ENGINES.iter().enumerate().filter(|(at, _)| wanted(*at)) {
+    let wanted = |at: usize| index.is_none_or(|index| index % choices.len() == at);
+    for (_, engines) in choices.iter().enumerate().filter(|(at, _)| wanted(*at)) {
         let engine = &engines[0];
         let name = format!("{name}, {}", engine.choice().profile.name);
         let expected = assert_accounted(&name, engine, bytes);
@@ -171,16 +176,23 @@ fn counts_of_recordings_say_what_happened() {
     for recording in recordings() {
         let is_sample = recording.name.starts_with("samples/");
         for (name, bytes) in recording.forms() {
-            assert_counts(&name, bytes, (!is_sample).then_some(index));
+            assert_counts(&ENGINES, &name, bytes, (!is_sample).then_some(index));
             index += 1;
         }
     }
 }
 
 #[test]
+fn counts_of_recordings_of_each_agent_say_what_happened() {
+    for (index, (name, bytes)) in agents::sample(5).enumerate() {
+        assert_counts(&AGENT_ENGINES, &name, bytes, Some(index));
+    }
+}
+
+#[test]
 fn counts_of_hostile_files_say_what_happened() {
     for (index, (name, bytes)) in hostile().into_iter().enumerate() {
-        assert_counts(&name, &bytes, Some(index));
+        assert_counts(&ENGINES, &name, &bytes, Some(index));
     }
 }
 
@@ -190,6 +202,6 @@ proptest! {
     #[test]
     fn counts_of_any_stream_say_what_happened(input in stream()) {
         let Input(bytes) = &input;
-        assert_counts("a made-up stream", bytes, None);
+        assert_counts(&ENGINES, "a made-up stream", bytes, None);
     }
 }
