@@ -10,7 +10,7 @@
 //! - whatever plugins and rules say, each item is shown with content or counted, and what they aren't about stays;
 //! - what is masked in the end is never shown while it grows;
 //! - every item has an id and a place of its own, and is counted once, as shown or as hidden;
-//! - what becomes of a line of a known type is listed.
+//! - what becomes of a line of a known type is listed, and what each version of an agent writes.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
@@ -30,6 +30,7 @@ mod prose;
 mod recordings;
 mod said;
 mod sessions;
+mod versions;
 mod witness;
 
 use std::sync::LazyLock;
