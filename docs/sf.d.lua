@@ -521,7 +521,7 @@ function sf.sorted(table) end
 ---@field files? any[] Paths that were found. For a command: the files that it changed, each with `filePath` and `hunks`; `changes` lists them with `path`.
 ---@field final? boolean True if the agent declares the reply the answer of its turn.
 ---@field forked_from? string The session whose history it repeats at its beginning.
----@field from? string The previous model. For a message: its sender.
+---@field from? string The previous model, or the dialect of the input. For a message: its sender.
 ---@field hits? any[] The hits of a web search, each with `title` and `url`.
 ---@field hook_event? string The event that triggered the hook.
 ---@field image? boolean True if the output was a picture.
@@ -595,7 +595,7 @@ function sf.sorted(table) end
 ---@field timed_out? boolean True if the search was stopped by a timeout.
 ---@field timed_out_ms? number The timeout that stopped the command, in milliseconds.
 ---@field titles? any While a notice or an outcome is formatted, and only then: the names that the titles of the calls that it names have for their tools.
----@field to? string The new model.
+---@field to? string The new model; the dialect of the lines from here on.
 ---@field todos? table[] The to-do items, as the agent wrote them. The text of a plan is the agent's comment on it, if any.
 ---@field tokens? number Tokens that the sub-agent used.
 ---@field took_ms? number Duration of the call in milliseconds: as reported by the stream, otherwise the time between call and result, if the stream contains both.
@@ -610,6 +610,7 @@ function sf.sorted(table) end
 ---@field turn? table Figures of this turn alone, since the previous outcome; they can be summed over all outcomes.
 ---@field turns? number Number of the model's responses since the prompt. Claude Code up to 1.0 counts all messages so far.
 ---@field type? string The kind of file: `text`, `image`, `notebook`, `pdf`, `parts`, `unchanged`. Elsewhere the type as named in the stream; for an item that isn't interpreted, its type.
+---@field unread? boolean True if lines of another dialect aren't read as such: the user chose one, or they are lines of text.
 ---@field url? string The URL. For a sub-agent that runs elsewhere: where it can be watched.
 ---@field usage? table Tokens. From Claude Code: of the turn; from Codex: over all turns so far. Inside `turn`: of the turn.
 ---@field user_modified? boolean True if the user edited the proposed change or plan.

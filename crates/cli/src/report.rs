@@ -15,6 +15,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         lines,
         events,
         unknown_events,
+        other_dialects,
         blank_lines,
         further_lines,
         raw_lines,
@@ -56,6 +57,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     total.unsaved += unsaved;
     total.failed |= failed;
     total.ended = *ended;
+    add_names(&mut total.other_dialects, other_dialects);
     add_names(&mut total.shown, shown);
     add_names(&mut total.hidden, hidden);
     add_names(&mut total.elided, elided);
@@ -103,6 +105,7 @@ pub(crate) fn lines(report: &Report, bytes: u64) -> Vec<String> {
         ("redacted", &report.redacted),
         ("bookkeeping", &report.bookkeeping),
         ("unknown", &report.unknown),
+        ("of other dialects", &report.other_dialects),
         ("failures of formatters", &report.failures),
     ] {
         if !counts.is_empty() {

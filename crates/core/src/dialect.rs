@@ -114,6 +114,11 @@ impl Dialects {
         self.rows.iter().find(|dialect| dialect.claim_text.is_some_and(|claim| claim(line)))
     }
 
+    /// The dialect that claims a value for certain, if it isn't the one called `name`.
+    pub fn certain_other(&self, value: Value<'_>, name: &str) -> Option<&'static Dialect> {
+        self.claiming(value).filter(|other| other.name != name && (other.is_certain)(value))
+    }
+
     /// Whether a value is an event of any dialect.
     pub fn is_event(&self, value: Value<'_>) -> bool {
         self.claiming(value).is_some()

@@ -137,8 +137,11 @@ impl Facts {
         }
     }
 
-    /// Updates the facts that are present in `news`.
+    /// Updates the facts that are present in `news`. Those of another agent's program say nothing about this one.
     pub(crate) fn update(&mut self, news: Facts) {
+        if self.agent.is_some() && news.agent.is_some() && self.agent != news.agent {
+            *self = Self::default();
+        }
         let pairs = [
             (&mut self.agent, news.agent),
             (&mut self.version, news.version),

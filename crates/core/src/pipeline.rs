@@ -20,6 +20,7 @@ mod growing;
 mod head;
 mod heading;
 mod open;
+mod other_dialects;
 mod pace;
 mod repeats;
 mod result_of_call;

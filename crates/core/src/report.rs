@@ -22,6 +22,8 @@ pub struct Report {
     pub events: u64,
     /// Those of them whose type the dialect doesn't know.
     pub unknown_events: u64,
+    /// Records of other dialects than that of the input, read as such or unknown, by the dialect's name.
+    pub other_dialects: BTreeMap<String, u64>,
     /// Blank lines.
     pub blank_lines: u64,
     /// Lines that belong to records of other lines: of JSON over several lines, or parts of a line that a log has split.

@@ -392,7 +392,10 @@ const IN_FACTS: [&str; 6] = ["retry", "compaction", "limit", "mode", "interrupt"
 /// Whether a phrase has all facts of such an event, so that its record needn't be shown.
 fn is_in_words(event: &str) -> bool {
     IN_FACTS.contains(&event)
-        || matches!(event, "session-change" | "cut" | "denied" | "task" | "damaged" | "oversized" | "foreign")
+        || matches!(
+            event,
+            "session-change" | "cut" | "denied" | "task" | "damaged" | "oversized" | "foreign" | "dialect"
+        )
         || matches!(event, "open-calls" | "count" | "fallback" | "no-outcome")
         || event == "turn"
 }
@@ -470,6 +473,15 @@ fn words(context: ItemContext<'_>, event: &str) -> Option<Text> {
         }
         "wrapped" => format!("line {}: records behind a prefix", context.item.line),
         "cut" => format!("line {}: a value is cut: nested too deep, or too many elements", context.item.line),
+        "dialect" => {
+            let (from, to) = (text("from")?, text("to")?);
+            let way = if context.is("unread") {
+                format!(": read them with --from {}", &*to)
+            } else {
+                String::new()
+            };
+            format!("from line {} on there are lines of {}, not of {}{way}", context.item.line, &*to, &*from)
+        }
         "open-calls" => match context.count("count")? {
             1 => "1 call has no result:".to_owned(),
             count => format!("{count} calls have no result:"),

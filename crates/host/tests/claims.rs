@@ -114,6 +114,130 @@ fn events_that_a_configured_dialect_does_not_know_are_counted() {
     assert_eq!(report.foreign.map(|program| program.name), Some("cursor"));
 }
 
+/// Lines that begin a stream of an agent, followed by those of a reply.
+const STREAMS: &[(&str, &[&str])] = &[
+    (
+        "claude",
+        &[
+            r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"s","tools":[],"model":"m"}"#,
+            r#"{"type":"assistant","message":{"id":"m-1","role":"assistant","content":[{"type":"text","text":"from claude"}]},"session_id":"s"}"#,
+            r#"{"type":"result","subtype":"success","is_error":false,"result":"from claude","num_turns":1,"session_id":"s"}"#,
+        ],
+    ),
+    (
+        "codex",
+        &[
+            r#"{"type":"thread.started","thread_id":"t"}"#,
+            r#"{"type":"turn.started"}"#,
+            r#"{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"from codex"}}"#,
+            r#"{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}"#,
+        ],
+    ),
+    (
+        "gemini",
+        &[
+            r#"{"type":"init","timestamp":"2026-11-20T09:14:02Z","session_id":"g","model":"m"}"#,
+            r#"{"type":"message","timestamp":"2026-11-20T09:14:03Z","role":"assistant","content":"from gemini","delta":true}"#,
+            r#"{"type":"result","timestamp":"2026-11-20T09:14:04Z","status":"success","stats":{}}"#,
+        ],
+    ),
+    (
+        "acp",
+        &[
+            r#"{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"a","prompt":[{"type":"text","text":"go"}]}}"#,
+            r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"a","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"from acp"}}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}"#,
+        ],
+    ),
+];
+
+/// The items of lines, and what was counted.
+fn items(dialect: &str, lines: &[&str]) -> (Vec<serde_json::Value>, Report) {
+    let engine = Engine::builder().writer("items").dialect(dialect).build().unwrap();
+    let mut pipeline = Pipeline::new(engine.setup());
+    let mut out = String::new();
+    for line in lines {
+        pipeline.push(format!("{line}\n").as_bytes(), &mut out).unwrap();
+    }
+    pipeline.finish(&mut out).unwrap();
+    (out.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), pipeline.report().clone())
+}
+
+/// Of the notices about another dialect: the line, the dialect before, the one from there on, and whether its lines aren't read.
+fn changes(items: &[serde_json::Value]) -> Vec<(u64, String, String, bool)> {
+    let notices = items.iter().filter(|item| item["data"]["event"] == "dialect");
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    notices
+        .map(|item| {
+            let data = &item["data"];
+            (item["line"].as_u64().unwrap(), text(&data["from"]), text(&data["to"]), data["unread"] == true)
+        })
+        .collect()
+}
+
+#[test]
+fn a_stream_that_changes_its_dialect_is_noticed_once_where_it_happens_and_read_on() {
+    let replies = |items: &[serde_json::Value]| -> Vec<String> {
+        let replies = items.iter().filter(|item| item["kind"] == "reply");
+        replies
+            .map(|item| format!("{} {}", item["text"].as_str().unwrap(), item["status"].as_str().unwrap()))
+            .collect()
+    };
+    for (one, first) in STREAMS {
+        for (other, then) in STREAMS.iter().filter(|(other, _)| other != one) {
+            let (from, to) = ((*one).to_owned(), (*other).to_owned());
+            let line = first.len() as u64 + 1;
+            let lines = [*first, *then].concat();
+            let expected = [format!("from {one} done"), format!("from {other} done")];
+
+            let (found, report) = items("auto", &lines);
+            assert_eq!(changes(&found), [(line, from.clone(), to.clone(), false)]);
+            assert_eq!(replies(&found), expected, "{one}, then {other}");
+            assert_eq!(
+                (report.dialect.as_deref(), report.unknown_events, report.lacks_outcome()),
+                (Some(*one), 0, false)
+            );
+            assert_eq!(report.other_dialects.iter().collect::<Vec<_>>(), [(&to, &(then.len() as u64))]);
+
+            // Back again, and line by line: the dialects are known by then.
+            let (found, _) = items("auto", &[&lines, *first].concat());
+            assert_eq!(changes(&found).len(), 1, "{one}, {other}, {one}");
+            let turns: Vec<&str> =
+                (0..4).flat_map(|at| [first.get(at), then.get(at)]).flatten().copied().collect();
+            let (found, _) = items("auto", &turns);
+            assert_eq!(changes(&found).len(), 1, "{one} and {other} by turns");
+            let mut found = replies(&found);
+            found.sort_unstable();
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{one} and {other} by turns");
+
+            // One without an outcome at the end is incomplete.
+            let (_, report) = items("auto", &lines[..lines.len() - 1]);
+            assert!(report.lacks_outcome(), "{one}, then {other}");
+
+            let (found, report) = items(one, &lines);
+            assert_eq!(changes(&found), [(line, from, to.clone(), true)]);
+            assert!(report.other_dialects[&to] > 0);
+        }
+    }
+}
+
+#[test]
+fn an_agent_is_found_after_objects_of_another_program_and_a_text_that_begins_as_another_dialect_is_noticed() {
+    let object = r#"{"level":"info","msg":"ready"}"#;
+    let (_, claude) = STREAMS[0];
+    let (found, report) = items("auto", &[&[object; 80], claude].concat());
+    assert_eq!((changes(&found), report.dialect.as_deref()), (vec![], Some("claude")));
+    assert!(found.iter().any(|item| item["kind"] == "reply"));
+
+    let aider = "# aider chat started at 2026-11-20 09:14:02";
+    let (found, _) = items("auto", &[claude, &[aider, "#### go"]].concat());
+    assert_eq!(changes(&found), [(4, "claude".to_owned(), "aider".to_owned(), true)]);
+    let (found, _) = items("auto", &[&[aider, "#### go", ""], claude].concat());
+    assert_eq!(changes(&found), [(4, "aider".to_owned(), "claude".to_owned(), true)]);
+}
+
 #[test]
 fn cases_and_samples_are_claimed_by_the_dialect_of_their_agent_alone() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
@@ -131,6 +255,7 @@ fn cases_and_samples_are_claimed_by_the_dialect_of_their_agent_alone() {
     for (agent, file) in files {
         let report = report(&fs::read(&file).unwrap());
         assert_eq!(report.dialect.as_deref(), Some(agent), "{}", file.display());
+        assert!(report.other_dialects.is_empty(), "{}: {:?}", file.display(), report.other_dialects);
     }
 }
 
@@ -148,6 +273,7 @@ fn recordings_are_claimed_by_the_dialect_of_their_agent_alone() {
             // Some runs wrote nothing.
             let expected = known.or(Some(DIALECTS.fallback)).filter(|_| report.lines > report.blank_lines);
             assert_eq!(report.dialect.as_deref(), expected, "{}", file.display());
+            assert!(report.other_dialects.is_empty(), "{}: {:?}", file.display(), report.other_dialects);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Decodes lines into steps. Nothing here depends on the session or its outputs, so it can run ahead on another thread.
 
 use std::mem;
+use std::sync::Arc;
 
 use crate::dialect::{ForeignProgram, Input, TextLine};
 use crate::event::Event;
@@ -11,6 +12,7 @@ use crate::reading::{LinePart, LineReader, LineReading, WrappedLines};
 
 use super::Setup;
 use super::detect::{ChosenDialect, Detection};
+use super::other_dialects::OtherDialects;
 use super::repeats::Repeats;
 use super::step::Step;
 
@@ -44,6 +46,7 @@ pub struct DecodeStage {
     pub(super) detection: Detection,
     /// The dialect of the input, once it is known.
     pub(super) dialect: Option<ChosenDialect>,
+    pub(super) others: OtherDialects,
     /// Finds the files of sub-agents.
     subagents: Option<Subagents>,
     /// Recognises lines that repeat another session.
@@ -71,6 +74,7 @@ impl DecodeStage {
             time: None,
             detection,
             dialect,
+            others: OtherDialects::new(setup.dialect.is_none()),
             subagents: setup.subagents.take(),
             repeats: Repeats::new(setup.origins.take(), setup.dialects, setup.max_line),
             max_line: setup.max_line,
@@ -83,7 +87,7 @@ impl DecodeStage {
 
     /// Whether a dialect plugin decodes the input. A Lua VM must stay on the thread that created it.
     pub fn has_plugin(&self) -> bool {
-        self.dialect.as_ref().is_some_and(|dialect| dialect.row.is_none())
+        self.others.left.iter().chain(&self.dialect).any(|dialect| dialect.row.is_none())
     }
 
     /// Decodes the next frames of the input, and passes each resulting step to `each`.
@@ -131,6 +135,14 @@ impl DecodeStage {
     /// Ends the input: emits the remaining steps.
     pub(super) fn end(&mut self, each: &mut dyn FnMut(Step)) {
         let mut events = Vec::new();
+        self.others.left.iter_mut().for_each(|dialect| dialect.decoder.end(&mut events));
+        events.into_iter().map(Step::Event).for_each(&mut *each);
+        self.end_dialect(each);
+    }
+
+    /// Emits the remaining steps of the dialect.
+    pub(super) fn end_dialect(&mut self, each: &mut dyn FnMut(Step)) {
+        let mut events = Vec::new();
         if let Some(dialect) = &mut self.dialect {
             dialect.decoder.end(&mut events);
         }
@@ -154,7 +166,12 @@ impl DecodeStage {
             }
             LineReading::Blank => each(Step::Count(|report| report.blank_lines += 1)),
             LineReading::Record(record) => self.record(line, &record, parent, each),
-            LineReading::Text(text) => raw(line, text, parent, each),
+            LineReading::Text(text) => {
+                if let Some(other) = self.detection.dialects.claiming_text(&text) {
+                    self.note_other(other, false, line, parent, each);
+                }
+                raw(line, text, parent, each);
+            }
             LineReading::Parts(parts) => parts.enumerate().for_each(|(index, part)| match part {
                 LinePart::Record(record) => self.record(line, &record, parent, each),
                 LinePart::Damage { text, incomplete } => {
@@ -176,9 +193,16 @@ impl DecodeStage {
     /// Decodes a line of a dialect of text lines.
     fn text(&mut self, line: u64, text: &str, each: &mut dyn FnMut(Step)) {
         let Some(dialect) = &mut self.dialect else { return };
-        if let Some(name) = dialect.name.take() {
-            each(Step::Dialect(name));
+        if mem::take(&mut dialect.is_new) {
+            each(Step::Dialect(Arc::clone(&dialect.name)));
         }
+        if text.starts_with('{')
+            && let Ok((record, _)) = Record::read(text)
+            && let Some(other) = self.detection.dialects.certain_other(record.root(), &dialect.name)
+        {
+            self.note_other(other, false, line, None, each);
+        }
+        let Some(dialect) = &mut self.dialect else { return };
         each(Step::Count(if text.trim().is_empty() {
             |report| report.blank_lines += 1
         } else {
@@ -240,26 +264,31 @@ impl DecodeStage {
 
     fn record(&mut self, line: u64, record: &Record, parent: Option<&Id>, each: &mut dyn FnMut(Step)) {
         let root = record.root();
-        let Some(ChosenDialect { name, row, .. }) = &mut self.dialect else {
+        let Some(dialect) = &mut self.dialect else {
             if let Some(program) = (self.detection.dialects.recognise)(root) {
                 each(Step::Foreign(program));
             }
             return raw(line, record.text().to_owned(), parent, each);
         };
-        // To a dialect plugin, every array is a list of its events.
-        let is_stream = root.kind() == json::ValueKind::Array && row.is_none_or(|row| (row.claim)(root));
-        if let Some(name) = name.take() {
-            each(Step::Dialect(name));
+        if mem::take(&mut dialect.is_new) {
+            each(Step::Dialect(Arc::clone(&dialect.name)));
         }
         let shows_minor = self.shows_minor;
-        let input = Input { record, value: root, line, parent, origin: None, shows_minor };
-        if is_stream {
-            root.items().for_each(|value| self.decode(Input { value, ..input }, each));
-        } else {
-            self.decode(input, each);
-        }
+        self.value(Input { record, value: root, line, parent, origin: None, shows_minor }, each);
         if record.is_cut() {
             each(Step::put(Item::warning(format!("line-{line}/cut"), "cut", line), parent));
+        }
+    }
+
+    /// Decodes a record, or each of those in an array.
+    fn value(&mut self, input: Input<'_>, each: &mut dyn FnMut(Step)) {
+        let row = self.dialect.as_ref().and_then(|dialect| dialect.row);
+        // To a dialect plugin, every array is a list of its events.
+        let is_claimed = || row.is_none_or(|row| (row.claim)(input.value));
+        if input.value.kind() == json::ValueKind::Array && is_claimed() {
+            input.value.items().for_each(|value| self.decode(Input { value, ..input }, each));
+        } else {
+            self.decode(input, each);
         }
     }
 
@@ -271,12 +300,32 @@ impl DecodeStage {
         // Decoding a sub-agent's file in the middle of this record must not reuse the same buffer.
         let mut events = mem::take(&mut self.events);
         dialect.decoder.decode(input, &mut events);
+        let is_unknown = matches!(events.first(), Some(Event::Unknown(_)));
+        let row = dialect.row;
+        let (dialects, name) = (self.detection.dialects, row.map(|row| row.name));
+        let unknown = events.iter().position(|event| matches!(event, Event::Unknown(_)));
+        // The first lines of some streams are alike.
+        let may_be_other = unknown.is_some()
+            || name == Some(dialects.fallback)
+            || events.iter().any(|event| matches!(event, Event::Facts(_)));
+        let other = if may_be_other { self.other(input) } else { None };
+        if let Some(other) = other {
+            if self.follows(other, input) {
+                // Those before it may complete something.
+                events.truncate(unknown.unwrap_or(0));
+                events.drain(..).map(Step::Event).for_each(&mut *each);
+                self.events = events;
+                self.change(other, input, each);
+                return self.value(input, each);
+            }
+            self.note_other(other, false, input.line, input.parent, each);
+        }
+        let Some(dialect) = &mut self.dialect else { return };
         if let Some(time) = &self.time {
             for event in &mut events {
                 event.take_time(time);
             }
         }
-        let row = dialect.row;
         if self.nesting == 0
             && !dialect.awaits_outcome
             && row.map_or_else(
@@ -287,20 +336,23 @@ impl DecodeStage {
             dialect.awaits_outcome = true;
             each(Step::Count(|report| report.awaits_outcome = true));
         }
-        let (dialects, name) = (self.detection.dialects, row.map(|row| row.name));
-        let is_unknown = matches!(events.first(), Some(Event::Unknown(_)));
         // Counting ends a record, so this comes before it begins.
         if is_unknown {
             each(Step::Count(|report| report.unknown_events += 1));
         }
         if is_unknown || name == Some(dialects.fallback) {
-            let other =
-                || dialects.claiming(input.value).filter(|other| is_unknown && name != Some(other.name));
+            let other = || {
+                let other = dialects.claiming(input.value);
+                other.filter(|other| is_unknown && name != Some(other.name))
+            };
             let program = (dialects.recognise)(input.value)
                 .or_else(|| other().map(|other| ForeignProgram { name: other.name, resembles: None }));
             if let Some(program) = program {
                 each(Step::Foreign(program));
             }
+        }
+        if let Some(name) = self.others.name(row, other) {
+            each(Step::OtherDialect(name));
         }
         each(Step::Record(input.line, input.record.clone(), input.value.node()));
         for event in events.drain(..) {

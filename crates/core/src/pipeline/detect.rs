@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects, ForeignProgram};
+use crate::dialect::{CLAIM, Decoder, Dialect, DialectPlugin, Dialects, ForeignProgram, Input};
+use crate::event::Event;
 use crate::json::{Record, ValueKind};
 use crate::reading::LineReading;
 
 /// The dialect of the input, detected or configured.
 pub(super) struct ChosenDialect {
-    /// Its name, until a step has reported it.
-    pub(super) name: Option<Arc<str>>,
+    pub(super) name: Arc<str>,
+    /// Whether no step has reported it.
+    pub(super) is_new: bool,
     /// Its row; `None` for a dialect plugin.
     pub(super) row: Option<&'static Dialect>,
     pub(super) decoder: Box<dyn Decoder>,
@@ -101,13 +103,24 @@ impl Detection {
     /// The dialect plugin at this index.
     fn plugin(&mut self, index: usize) -> ChosenDialect {
         let DialectPlugin { name, decoder } = self.plugins.swap_remove(index);
-        ChosenDialect { name: Some(name), row: None, decoder, awaits_outcome: false }
+        ChosenDialect { name, is_new: true, row: None, decoder, awaits_outcome: false }
     }
 
     /// The built-in dialect of a row.
-    fn built_in(&self, row: &'static Dialect) -> ChosenDialect {
+    pub(super) fn built_in(&self, row: &'static Dialect) -> ChosenDialect {
         let decoder = (row.decoder)(self.budget);
-        ChosenDialect { name: Some(row.name.into()), row: Some(row), decoder, awaits_outcome: false }
+        ChosenDialect { name: row.name.into(), is_new: true, row: Some(row), decoder, awaits_outcome: false }
+    }
+
+    /// Whether a record is an event that a dialect knows, and not one of another program that resembles it.
+    pub(super) fn understands(&self, row: &'static Dialect, input: Input<'_>) -> bool {
+        let program = self.foreign.or_else(|| (self.dialects.recognise)(input.value));
+        if program.and_then(|program| program.resembles) == Some(row.name) {
+            return false;
+        }
+        let mut events = Vec::new();
+        (row.decoder)(self.budget).decode(input, &mut events);
+        !matches!(events.first(), None | Some(Event::Unknown(_)))
     }
 
     /// Drops the plugins: they can't claim the input any more.

@@ -117,6 +117,7 @@ impl SessionStage {
             Step::Foreign(program) => {
                 self.count(out, |report| report.foreign = report.foreign.or(Some(program)));
             }
+            Step::OtherDialect(name) => self.count(out, |all| report::count(&mut all.other_dialects, name)),
             Step::Dialect(name) => self.count(out, |report| report.dialect = Some(Arc::clone(&name))),
         }
     }

@@ -17,6 +17,8 @@ pub enum Step {
     Foreign(ForeignProgram),
     /// The first record of the dialect of this name follows.
     Dialect(Arc<str>),
+    /// A record of the dialect of this name, which isn't that of the input.
+    OtherDialect(&'static str),
     /// A record begins: its line number, the record, and the node of the event in it (the root, or an element of an array).
     Record(u64, Record, u32),
     /// An event of the record.
