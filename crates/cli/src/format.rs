@@ -14,10 +14,10 @@ use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::profile::Ci;
 use streamfmt::unpack::{UnpackedReader, Unpacker};
 use streamfmt::writer::ci::parted;
-use streamfmt::{Engine, format_ahead, origins, subagents};
-use streamfmt_server::store::Store;
+use streamfmt::{Engine, format_ahead, origins};
 #[cfg(unix)]
 use streamfmt_server::store::{FiguresCollector, SessionFigures};
+use streamfmt_server::store::{Store, subagents_of};
 
 use crate::also::{AlsoOutput, SummaryText};
 use crate::args::Args;
@@ -157,7 +157,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         }
         setup.subagents = input.path().map(|path| match source.follower() {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
-            None => subagents(path.to_owned(), self.args.files.clone()),
+            None => subagents_of(path.to_owned(), self.args.files.clone()),
         });
         setup.origins = input.path().map(|path| {
             let data = folders().data;

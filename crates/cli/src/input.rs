@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::follow::{Follower, SessionFolder, Sessions, SharedSessions, first_session};
+use streamfmt_server::store::{history_exists, open_history};
 
 use crate::args::{self, Args};
 use crate::file_place::FilePlace;
@@ -198,7 +199,10 @@ impl InputSource {
             Self::File(path) if follow && fs::metadata(path).map_or(true, |metadata| metadata.is_file()) => {
                 return Ok(OpenInput::Growing(Follower::new(path, None).into()));
             }
-            Self::File(path) => open_file(path)?,
+            Self::File(path) => match open_file(path) {
+                Err(_) if history_exists(path) => open_history(path)?,
+                opened => opened?,
+            },
             Self::Part { path, start, size } => return open_part(path, *start, *size),
             // An agent is started, not opened.
             Self::Newest(_) | Self::Agent { .. } => return Err(io::ErrorKind::NotFound.into()),
@@ -227,7 +231,11 @@ fn open_part(path: &Path, start: u64, size: Option<u64>) -> io::Result<OpenInput
 }
 
 fn check(file: &Path, args: &Args) -> Result<(), String> {
-    let metadata = fs::metadata(file).map_err(|error| reason(&error))?;
+    let metadata = match fs::metadata(file) {
+        // A session in an agent's database.
+        Err(_) if history_exists(file) => return check_written(&FilePlace::of(file), args),
+        found => found.map_err(|error| reason(&error))?,
+    };
     if metadata.is_dir() {
         return Err("is a folder (name the files in it)".to_owned());
     }

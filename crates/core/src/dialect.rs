@@ -41,6 +41,8 @@ pub struct Dialect {
     pub side_files: Option<SideFiles>,
     /// The histories of its sessions, if their location is known.
     pub histories: Option<Histories>,
+    /// The database in which it keeps its sessions, if it uses one.
+    pub database: Option<SessionDatabase>,
     /// How to start its program so that it writes a stream, if that is known.
     pub launch: Option<Launch>,
     /// The figures of outcomes, by the names of their facts, that include those of the resumed run.
@@ -59,6 +61,24 @@ pub struct Histories {
     pub depth: usize,
     /// Returns the working directory that the first record of a history names. `None` if there is a folder for each working directory.
     pub work: Option<fn(Value<'_>) -> Option<String>>,
+}
+
+/// A database of `SQLite` in which a product keeps its sessions. Its queries turn a session into records, as they would be in a file.
+pub struct SessionDatabase {
+    /// Whether a file of this name is such a database.
+    pub is_named: fn(&str) -> bool,
+    /// The product's own command that writes a session to a file, for messages.
+    pub export: &'static str,
+    /// Selects the ids of all sessions, except those of sub-agents that are shown in another one.
+    pub sessions: &'static str,
+    /// Selects the ids of the sessions below a session `?1`: those of its sub-agents, and of theirs.
+    pub below: &'static str,
+    /// Selects when a session `?1`, with those below it, was last changed, in milliseconds since 1970, and the number of its entries.
+    pub changed: &'static str,
+    /// Selects the keys of the records of a session `?1`, in their order: first that of the session itself.
+    pub records: &'static str,
+    /// Selects the record with the key `?1`, as JSON.
+    pub record: &'static str,
 }
 
 /// The files that a product's sub-agents write beside the history to which they belong. The host finds and reads them.

@@ -4,7 +4,6 @@
 //! needed however much an archive expands.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read};
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -65,10 +64,10 @@ impl fmt::Display for Compression {
     }
 }
 
-/// The first bytes of a file, decompressed: at most so many. A damaged archive ends at the damage.
-pub fn beginning_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// The first bytes of an input, decompressed: at most so many. A damaged archive ends at the damage.
+pub fn beginning_of(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    match UnpackedReader::new(File::open(path)?).take(most).read_to_end(&mut bytes) {
+    match UnpackedReader::new(input).take(most).read_to_end(&mut bytes) {
         Err(error) if error.kind() != io::ErrorKind::InvalidData => Err(error),
         _ => Ok(bytes),
     }

@@ -11,7 +11,9 @@
 
 mod check;
 mod database;
+mod database_session;
 mod figures;
+mod history;
 mod import;
 mod orphans;
 mod query;
@@ -41,6 +43,7 @@ use salvage::Salvage;
 
 pub use check::StoreProblem;
 pub use figures::{CountedFrom, CountedMessages, FiguresCollector, SessionFigures, SessionOutcome};
+pub use history::{history_exists, open_history, subagents_of};
 pub use import::{ImportCounts, ImportStep};
 pub use query::{FoundSession, SessionFilter};
 #[cfg(unix)]
@@ -283,7 +286,7 @@ impl Store {
         let Some(Replaced { aside, salvage: Salvage { saved, mut lost } }) = replaced else { return Ok(()) };
         lost.retain(|lost| lost.id.parse().is_ok_and(|id| !self.paths.side_file(&id).exists()));
         let histories = lost.iter().flat_map(|lost| &lost.sources).map(|path| text_path(path));
-        let histories = histories.filter(|path| path.exists()).collect();
+        let histories = histories.filter(|path| history_exists(path)).collect();
         self.notices.push(StoreNotice::Replaced { aside, saved, lost: lost.len(), histories });
         self.undecoded.borrow_mut().clear();
         self.write_missing_rows().map(drop)

@@ -1,7 +1,7 @@
 //! `streamfmt sessions show`: formats a session with the same pipeline as a file.
 
 use streamfmt::json;
-use streamfmt_server::store::Store;
+use streamfmt_server::store::{Store, history_exists};
 
 use super::{find, mask_details, refuse};
 use crate::args::ShowArgs;
@@ -28,7 +28,7 @@ impl ShowArgs {
         }
         let id = &session.row.id;
         let sources = store.mended(|store| store.sources(id)).map_err(|error| refuse(&error))?;
-        let Some(source) = sources.iter().find(|source| source.path.exists()) else {
+        let Some(source) = sources.iter().find(|source| history_exists(&source.path)) else {
             let path = sources.first().map(|source| format!(": {}", usable(&source.path)));
             print(&format!(
                 "{id}: its log is gone{} (what is known of it: streamfmt sessions show {id} --json)",
@@ -40,7 +40,13 @@ impl ShowArgs {
             print(&format!("{}: {message}", usable(&source.path)));
             USAGE
         })?;
-        let input = InputSource::Part { path: source.path.clone(), start: source.start, size: source.size };
+        let path = source.path.clone();
+        let input = if path.is_file() {
+            InputSource::Part { path, start: source.start, size: source.size }
+        } else {
+            // A session in a database may have changed anywhere since it was imported.
+            InputSource::File(path)
+        };
         crate::format_inputs(&self.args, vec![input])
     }
 }

@@ -14,13 +14,17 @@ use super::{MessageAuthor, Opencode};
 impl Opencode {
     /// Decodes an exported session.
     pub(super) fn export(&mut self, info: Value<'_>, messages: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        let id = info.get("id").and_then(Value::decode).unwrap_or_default();
-        self.begin(&id, builder);
-        let facts = Self::session_facts(info, builder);
-        builder.at = info.get("time").and_then(|time| time.get("created")).map(Value::node);
-        let mut notice = builder.notice("session", Content::None);
-        notice.data.extend(facts);
-        builder.put(notice);
+        if builder.parent.is_some() {
+            builder.bookkeeping("session");
+        } else {
+            let id = info.get("id").and_then(Value::decode).unwrap_or_default();
+            self.begin(&id, builder);
+            let facts = Self::session_facts(info, builder);
+            builder.at = info.get("time").and_then(|time| time.get("created")).map(Value::node);
+            let mut notice = builder.notice("session", Content::None);
+            notice.data.extend(facts);
+            builder.put(notice);
+        }
         for message in messages.items() {
             match message.get_all(["info", "parts"]) {
                 [Some(info), Some(parts)] => self.message(info, parts, builder),

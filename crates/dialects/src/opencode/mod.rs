@@ -10,6 +10,7 @@
 //! A run has no first and no last line: a turn ends with the step of the model after which no other is needed. The parts of a run are written
 //! as they end, so a quick call may come before the text that announces it.
 
+mod database;
 mod errors;
 mod launch;
 mod messages;
@@ -35,6 +36,7 @@ use streamfmt_core::recent::Recent;
 use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
 
+pub(super) use database::DATABASE;
 pub(super) use launch::LAUNCH;
 
 /// The most messages of which the author is remembered.
@@ -200,7 +202,8 @@ impl Opencode {
     /// Makes this session that of the following items. If it is one that hasn't come yet, a notice begins it.
     fn enter(&mut self, id: Option<Value<'_>>, builder: &mut ItemBuilder<'_>) {
         let Some(id) = id.and_then(Value::decode).filter(|id| !id.is_empty()) else { return };
-        if self.session.as_deref() == Some(&*id) {
+        // What is inside of a call is that of its sub-agent.
+        if self.session.as_deref() == Some(&*id) || builder.parent.is_some() {
             return;
         }
         if let Some(call) = self.agents.get(hash(&*id)) {

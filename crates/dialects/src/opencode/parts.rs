@@ -149,11 +149,12 @@ impl Opencode {
         }
         let usage = tokens.map(tokens_of).unwrap_or_default();
         builder.emit(Event::Usage { message: id, usage });
+        let cost = cost.and_then(Value::float);
         if builder.parent.is_some() {
-            return;
+            return self.totals.add_inside(cost);
         }
         self.works(builder);
-        self.totals.add(usage, cost.and_then(Value::float));
+        self.totals.add(usage, cost);
         let word = reason.and_then(Value::decode).unwrap_or_default();
         match &*word {
             "stop" => self.outcome(None, false, builder),
@@ -179,8 +180,12 @@ impl Opencode {
         }
         let line_at = builder.at;
         builder.at = start.map(Value::node).or(line_at);
+        let agent = filled(metadata.and_then(|data| data.get("sessionId")));
         if self.calls.get(&id).is_none() {
-            let call = call(&id, &tool, input, builder);
+            let mut call = call(&id, &tool, input, builder);
+            if call.deed == Some(Deed::Delegate) {
+                call.data.extend(nodes([("agent", agent)]));
+            }
             if &*status == "pending" && self.is_live {
                 return builder.emit(Event::Amend(Box::new(call)));
             }
@@ -188,7 +193,7 @@ impl Opencode {
         } else if matches!(&*status, "pending" | "running") {
             builder.bookkeeping("tool");
         }
-        if let Some(agent) = metadata.and_then(|data| data.get("sessionId")).and_then(Value::decode) {
+        if let Some(agent) = agent.and_then(Value::decode) {
             self.agents.add(hash(&*agent), || id.clone());
         }
         builder.at = end.map(Value::node).or(line_at);

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -270,7 +270,9 @@ impl Sessions {
         if path.canonicalize().is_ok_and(|real| self.written.contains(&real)) {
             return FileKind::Other;
         }
-        let Ok(text) = beginning_of(path, BEGINNING) else { return FileKind::Other };
+        let Ok(text) = File::open(path).and_then(|file| beginning_of(file, BEGINNING)) else {
+            return FileKind::Other;
+        };
         let is_all = (text.len() as u64) < BEGINNING;
         let text = String::from_utf8_lossy(&text);
         let records = text.lines().take(LINES).map_while(|line| Record::from_line(line.to_owned()).ok());

@@ -7,7 +7,6 @@
 //! The pipeline gets the log line by line, so that the view at a revision is the same in every process, before and after a restart.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,7 +35,7 @@ use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession, is_live};
 use super::view::{NodePath, OPEN, SessionView, WHOLE};
 use crate::run_id::RunId;
-use crate::store::{FiguresCollector, SessionStatus, Store};
+use crate::store::{FiguresCollector, SessionStatus, Store, history_exists, open_history, subagents_of};
 
 /// The number of bytes read at a time.
 const BUFFER: usize = 64 << 10;
@@ -175,7 +174,7 @@ impl<'a> SessionReader<'a> {
         let mut setup = look.engine.setup();
         let redactor = Redactor::new(&setup.profile.redaction);
         if row.is_history {
-            setup.subagents = Some(streamfmt::subagents(row.log.clone(), Vec::new()));
+            setup.subagents = Some(subagents_of(row.log.clone(), Vec::new()));
             let data = sessions.data().to_owned();
             let known = move |session: &str| Store::histories_of(&data, session);
             setup.origins = Some(streamfmt::origins(row.log.clone(), Vec::new(), Box::new(known)));
@@ -200,7 +199,7 @@ impl<'a> SessionReader<'a> {
         reader.update_facts(true);
         if reader.row.is_live() {
             reader.follow(sessions)
-        } else if reader.row.log.exists() {
+        } else if history_exists(&reader.row.log) {
             reader.read_all()
         } else {
             reader.show_what_is_kept(sessions);
@@ -210,7 +209,7 @@ impl<'a> SessionReader<'a> {
 
     /// Reads the log of a session that has ended.
     fn read_all(&mut self) -> io::Result<()> {
-        let mut file = File::open(&self.row.log)?;
+        let mut file = open_history(&self.row.log)?;
         file.seek(SeekFrom::Start(self.row.log_start))?;
         let mut file = UnpackedReader::new(file.take(self.row.log_bytes.unwrap_or(u64::MAX)));
         let mut buffer = vec![0; BUFFER];

@@ -8,7 +8,7 @@ use super::list::badge;
 use super::sessions::ServedSession;
 use super::view::SessionView;
 use crate::path_text::path_text;
-use crate::store::{SourceKind, SourceRow};
+use crate::store::{SourceKind, SourceRow, history_exists};
 
 /// The most nodes on a page.
 pub(super) const NODES: usize = 500;
@@ -147,7 +147,7 @@ pub(super) fn page(
     for other in sources.iter().filter(|other| other.path != row.log) {
         let kind =
             if other.kind == SourceKind::History { "the agent's own history" } else { "the log of the run" };
-        let gone = if other.path.exists() { "" } else { ", which is gone" };
+        let gone = if history_exists(&other.path) { "" } else { ", which is gone" };
         html.extend(["<p>Also ", kind, ": <code>", &said(&path_text(&other.path))]);
         html.extend(["</code>", gone, "</p>\n"]);
     }

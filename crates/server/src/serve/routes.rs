@@ -39,6 +39,7 @@ use super::page::{PageChoice, page};
 use super::sessions::ServedSession;
 use super::view::node_hash;
 use crate::run_id::RunId;
+use crate::store::open_history;
 
 /// How long a page waits for its log to be read. After that it shows the progress and reloads.
 const PAGE_READ: Duration = Duration::from_millis(800);
@@ -501,7 +502,7 @@ async fn log(
 
 /// Opens the log of a session at the start of the session. Returns it with its current length.
 fn open_log(row: &ServedSession) -> io::Result<(File, u64)> {
-    let mut file = File::open(&row.log)?;
+    let mut file = open_history(&row.log)?;
     let whole = file.metadata()?.len();
     file.seek(SeekFrom::Start(row.log_start))?;
     Ok((file, row.log_bytes.unwrap_or(u64::MAX).min(whole.saturating_sub(row.log_start))))

@@ -20,7 +20,7 @@ use crate::session_paths::SessionPaths;
 use crate::side_file::{RunSideFile, RunStatus};
 use crate::store::{
     FoundSession, SessionFilter, SessionRow, SessionStatus, SourceKind, SourceRow, Store, StoreError,
-    StoreNotice, latest_start, status_now,
+    StoreNotice, history_exists, latest_start, status_now,
 };
 
 /// How long rows are cached.
@@ -180,11 +180,11 @@ impl KnownSessions {
             Some(side) => ServedSession::of_run(&side, status_now(&self.paths, &side), stored.as_ref()),
             None => ServedSession::of_row(id.clone(), &stored?),
         };
-        if found.is_live() || !found.is_history && found.log.exists() {
+        if found.is_live() || !found.is_history && history_exists(&found.log) {
             return Some(found);
         }
         let sources = self.sources(id);
-        let source = sources.iter().find(|source| source.path.exists()).or(sources.first());
+        let source = sources.iter().find(|source| history_exists(&source.path)).or(sources.first());
         Some(match source {
             Some(source) => found.read_from(source),
             None => found,

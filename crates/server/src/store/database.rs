@@ -329,7 +329,7 @@ fn free_name(path: &Path) -> PathBuf {
 }
 
 /// Returns a path with a suffix.
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()

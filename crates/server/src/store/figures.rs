@@ -16,8 +16,8 @@ use streamfmt::core::pipeline::{Origins, Pipeline, Setup, Subagents};
 use streamfmt::core::profile::Profile;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::PRESENTATION;
+use streamfmt::origins;
 use streamfmt::unpack::{Compression, UnpackedReader};
-use streamfmt::{origins, subagents};
 
 pub use collector::FiguresCollector;
 pub(super) use collector::title_of;
@@ -25,6 +25,7 @@ pub(super) use copies::CountedElsewhere;
 pub use copies::CountedMessages;
 
 use super::Store;
+use super::history::{OpenHistory, subagents_of};
 use collector::DiscardedText;
 
 /// The number of bytes read at once.
@@ -133,27 +134,27 @@ impl SessionFigures {
         Ok(reader.finish())
     }
 
-    /// Reads the first `size` bytes of a history, or all of it, with the files of its sub-agents beside it. Parts that are counted
-    /// elsewhere aren't counted. `data`: the folder of the database. Fails if the file can't be read.
+    /// Reads a history as long as it was when it was opened, with its sub-agents. Parts that are counted elsewhere aren't counted.
+    /// `data`: the folder of the database. Fails if the file can't be read.
     pub(super) fn read_history(
-        path: &Path,
-        size: Option<u64>,
+        history: OpenHistory<'_>,
         elsewhere: CountedElsewhere,
         data: &Path,
     ) -> io::Result<Self> {
+        let OpenHistory { path, file, size } = history;
         let data = data.to_owned();
         let known = move |session: &str| Store::histories_of(&data, session);
         let origins = origins(path.to_owned(), Vec::new(), Box::new(known));
-        let subagents = subagents(path.to_owned(), Vec::new());
+        let subagents = subagents_of(path.to_owned(), Vec::new());
         let mut reader = FigureReader::new(Some(subagents), Some(origins), elsewhere);
-        reader.read_archive(UnpackedReader::new(File::open(path)?.take(size.unwrap_or(u64::MAX))))?;
+        reader.read_archive(UnpackedReader::new(file.take(size)))?;
         Ok(reader.finish())
     }
 
     /// Reads only the first and last part of a history: enough to describe it, but without figures.
-    pub fn read_ends(path: &Path) -> io::Result<Self> {
+    pub(super) fn read_ends(file: File) -> io::Result<Self> {
         let mut reader = FigureReader::of_part();
-        let text = reader.read_first(path)?;
+        let text = reader.read_first(file)?;
         if !text.is_empty() {
             // Ends the line that the first part was cut in, and the one that the last part begins in: both are left out.
             let line = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| at + 1);
@@ -235,8 +236,7 @@ impl FigureReader {
     }
 
     /// Reads the first part of a file, and returns the last one.
-    fn read_first(&mut self, path: &Path) -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+    fn read_first(&mut self, mut file: File) -> io::Result<Vec<u8>> {
         let mut start = [0; 4];
         let count = file.read(&mut start)?;
         file.rewind()?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Seek;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,13 @@ use streamfmt::follow::is_named_as_session;
 use streamfmt::side_files::{holds_side_files, is_side_file};
 use streamfmt::unpack::{beginning_of, without_compression};
 
+use super::database_session::{is_database, is_named_as_database, read_only};
 use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
+use super::history::{HistoryStamp, OpenHistory, open_history, real_path};
 use super::recorded_elsewhere::{ImportedRun, side_file_id, side_file_of};
 use super::relatives::Seniority;
 use super::row::{self, SOURCE_COLUMNS, SourceKind, SourceRow};
-use super::runs::{changed, is_gone};
+use super::runs::changed;
 use super::schema::READ_BEFORE;
 use super::write::{self, SessionEntry};
 use super::{Store, StoreError, StoreNotice};
@@ -64,13 +67,14 @@ impl Store {
     ) -> Result<ImportCounts, StoreError> {
         let mut files = Vec::new();
         for path in paths {
-            let real = path.canonicalize().map_err(|error| StoreError::File(path.clone(), error))?;
+            let real = real_path(path).map_err(|error| StoreError::File(path.clone(), error))?;
             if real.is_dir() {
                 find(&real, DEEPEST, &mut files);
             } else {
                 files.push(real);
             }
         }
+        let unread = add_databases(&mut files);
         files.sort();
         files.dedup();
         let own = self.paths.folder.canonicalize().ok();
@@ -79,14 +83,15 @@ impl Store {
         let mut waiting = Vec::new();
         for (at, file) in files.iter().enumerate() {
             each(ImportStep::Looking(at));
-            let Ok(about) = fs::metadata(file) else { continue };
+            let Ok(stamp) = HistoryStamp::of(file) else { continue };
             let known = self.known(file)?;
             let has_log = known.iter().any(|(_, source)| source.kind == SourceKind::Run);
-            if has_log || known.iter().any(|(_, source)| is_unchanged(source, &about)) {
+            if has_log || known.iter().any(|(_, source)| is_unchanged(source, stamp)) {
                 counts.unchanged += 1;
                 continue;
             }
-            let beginning = beginning_of(file, BEGINNING).unwrap_or_default();
+            let Ok(mut opened) = open_history(file) else { continue };
+            let beginning = beginning_of(&opened, BEGINNING).unwrap_or_default();
             if !is_session(file, &beginning) {
                 counts.others += 1;
                 continue;
@@ -95,9 +100,10 @@ impl Store {
             if self.still_has(file, &beginning, &known)? {
                 counts.changed += 1;
             } else {
-                let ends =
-                    SessionFigures::read_ends(file).map_err(|error| StoreError::File(file.clone(), error))?;
-                match self.add_history(file, &about, &ends)? {
+                let rewound = opened.rewind();
+                let ends = rewound.and_then(|()| SessionFigures::read_ends(opened));
+                let ends = ends.map_err(|error| StoreError::File(file.clone(), error))?;
+                match self.add_history(file, stamp, &ends)? {
                     Added::New => counts.new += 1,
                     Added::ToKnown => counts.changed += 1,
                     Added::Nothing => {
@@ -110,7 +116,8 @@ impl Store {
         }
         self.read_histories(waiting, |done, all| each(ImportStep::Reading(done, all)))?;
         self.mark_gone()?;
-        Ok(counts)
+        // All others were imported nevertheless.
+        unread.map_or(Ok(counts), Err)
     }
 
     /// Imports runs that were recorded elsewhere, and takes their files from the list. Damaged side files are reported.
@@ -147,7 +154,7 @@ impl Store {
         };
         let mut readable = Vec::new();
         for file in files {
-            if let Ok(beginning) = beginning_of(&file, BEGINNING)
+            if let Ok(beginning) = open_history(&file).and_then(|file| beginning_of(file, BEGINNING))
                 && self.still_has(&file, &String::from_utf8_lossy(&beginning), &self.known(&file)?)?
             {
                 readable.push(file);
@@ -241,7 +248,7 @@ impl Store {
     fn add_history(
         &mut self,
         file: &Path,
-        about: &fs::Metadata,
+        stamp: HistoryStamp,
         ends: &SessionFigures,
     ) -> Result<Added, StoreError> {
         let Some(agent) = ends.agent.as_deref() else { return Ok(Added::Nothing) };
@@ -263,7 +270,7 @@ impl Store {
         let id = if let Some(id) = known {
             id
         } else {
-            let started = ends.first_at.unwrap_or_else(|| modified(about));
+            let started = ends.first_at.unwrap_or_else(|| stamp.time());
             let name = ends.agent_session.clone().unwrap_or_else(|| path_text(file));
             let is_taken = |id: &RunId| {
                 let sql = "SELECT 1 FROM sessions WHERE id = ?1";
@@ -285,7 +292,7 @@ impl Store {
             path: file.to_owned(),
             kind: SourceKind::History,
             start: 0,
-            size: Some(about.len()),
+            size: Some(stamp.size.unwrap_or(0)),
             errors: None,
             gaps: Vec::new(),
             mtime: None,
@@ -306,18 +313,20 @@ impl Store {
         let sources = self.sources(id)?;
         let is_file = |source: &&SourceRow| match file {
             Some(file) => source.path == file,
-            None => fs::metadata(&source.path).is_ok_and(|about| is_unchanged(source, &about)),
+            None => HistoryStamp::of(&source.path).is_ok_and(|stamp| is_unchanged(source, stamp)),
         };
         let Some(source) = sources.iter().find(is_file) else { return Ok(BTreeSet::new()) };
         let file = source.path.as_path();
         // Content that is added while it is read will be read the next time.
-        let about = fs::metadata(file).map_err(|error| StoreError::File(file.to_owned(), error))?;
-        let size = about.len();
+        let failed = |error| StoreError::File(file.to_owned(), error);
+        let stamp = HistoryStamp::of(file).map_err(failed)?;
+        let opened = OpenHistory::at(file).map_err(failed)?;
+        let size = opened.size;
         let has_run = sources.iter().any(|source| source.kind == SourceKind::Run);
         let known = self.messages_before(id)?;
         let before = self.messages(id)?;
         let elsewhere = CountedElsewhere { times: self.runs_of(id)?, messages: known.all() };
-        let figures = if has_run { None } else { best(file, size, &sources, &elsewhere, self.data()) };
+        let figures = if has_run { None } else { best(opened, &sources, &elsewhere, self.data()) };
         let has_new = figures.as_ref().is_some_and(|figures| {
             let now = &figures.messages.all;
             before.is_empty() && !now.is_empty() || !now.starts_with(&before)
@@ -333,15 +342,14 @@ impl Store {
             figures.resumes = figures.resumes.or_else(|| known.origin(figures.copied_to?));
             let labels = BTreeMap::new();
             let mut entry = entry(id, own_start.unwrap_or(started), &figures, &labels);
-            entry.ended = entry.ended.or(Some(modified(&about)));
+            entry.ended = entry.ended.or(Some(stamp.time()));
             write::session(&transaction, &entry).map_err(&fail)?;
             write::figures(&transaction, id, &figures, true).map_err(&fail)?;
             if let Some(session) = &figures.agent_session {
                 write::link(&transaction, session).map_err(&fail)?;
             }
         }
-        let read =
-            SourceRow { size: Some(size), mtime: Some(changed(&about)), gone: false, ..source.clone() };
+        let read = SourceRow { size: Some(size), mtime: Some(stamp.changed), gone: false, ..source.clone() };
         write::source(&transaction, id, &read).map_err(&fail)?;
         transaction.commit().map_err(fail)?;
         if has_new { self.copies(id) } else { Ok(BTreeSet::new()) }
@@ -361,18 +369,17 @@ enum Added {
 /// Returns the figures of the best source: one with an outcome rather than one without, then the larger one. If that has no tokens, or
 /// perhaps only those of a part of the session, tokens and calls come from a source that counted more from the start.
 fn best(
-    file: &Path,
-    size: u64,
+    opened: OpenHistory<'_>,
     sources: &[SourceRow],
     elsewhere: &CountedElsewhere,
     data: &Path,
 ) -> Option<SessionFigures> {
-    let others = sources.iter().filter(|source| source.path != file && !is_gone(&source.path));
-    let others = others.map(|source| (source.path.as_path(), None));
-    let all = others.chain([(file, Some(size))]);
-    let read = all.filter_map(|(path, size)| {
-        let figures = SessionFigures::read_history(path, size, elsewhere.clone(), data).ok()?;
-        let size = size.unwrap_or_else(|| fs::metadata(path).map_or(0, |about| about.len()));
+    let own = opened.path;
+    let others = sources.iter().filter(|source| source.path != own);
+    let others = others.filter_map(|source| OpenHistory::at(&source.path).ok());
+    let read = others.chain([opened]).filter_map(|history| {
+        let (path, size) = (history.path, history.size);
+        let figures = SessionFigures::read_history(history, elsewhere.clone(), data).ok()?;
         Some(((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned())), figures))
     });
     let mut read: Vec<_> = read.collect();
@@ -419,12 +426,23 @@ fn entry<'a>(
 }
 
 /// Whether a file is as it was when it was read.
-fn is_unchanged(source: &SourceRow, about: &fs::Metadata) -> bool {
-    source.size == Some(about.len()) && source.mtime == Some(changed(about)) && !source.gone
+fn is_unchanged(source: &SourceRow, stamp: HistoryStamp) -> bool {
+    let is_long_as_before = stamp.size.is_none_or(|size| source.size == Some(size));
+    is_long_as_before && source.mtime == Some(stamp.changed) && !source.gone
 }
 
-fn modified(about: &fs::Metadata) -> Timestamp {
-    Timestamp::from_nanosecond(changed(about).into()).unwrap_or_default()
+/// Replaces databases among the files by the sessions in them. Returns why the first one can't be read.
+fn add_databases(files: &mut Vec<PathBuf>) -> Option<StoreError> {
+    let databases = files.extract_if(.., |file| is_named_as_database(file) || is_database(file));
+    let databases: Vec<PathBuf> = databases.collect();
+    let mut unread = None;
+    for database in databases {
+        match read_only(&database).and_then(|open| open.sessions(&database)) {
+            Ok(sessions) => files.extend(sessions),
+            Err(error) => unread = unread.or(Some(StoreError::File(database, error))),
+        }
+    }
+    unread
 }
 
 /// Finds files that may be sessions. Symbolic links aren't followed, and sub-agents' files belong to their sessions.
@@ -435,7 +453,9 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         let Ok(kind) = entry.file_type() else { continue };
         if kind.is_dir() && depth > 0 && !name.to_str().is_some_and(holds_side_files) {
             find(&path, depth - 1, files);
-        } else if kind.is_file() && (is_named_as_session(&path) || side_file_id(&path).is_some()) {
+        } else if kind.is_file()
+            && (is_named_as_session(&path) || is_named_as_database(&path) || side_file_id(&path).is_some())
+        {
             files.push(path);
         }
     }

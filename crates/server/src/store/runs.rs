@@ -12,6 +12,7 @@ use std::time::UNIX_EPOCH;
 use rusqlite::{OptionalExtension, params};
 
 use super::figures::{SessionFigures, title_of};
+use super::history;
 use super::row::{SessionStatus, SourceKind, SourceRow};
 use super::write::{self, SessionEntry};
 use super::{Store, StoreError, StoreNotice};
@@ -161,7 +162,7 @@ impl Store {
                 if is_run && let Ok(id) = session.parse() {
                     now = self.paths.log_now(&id, &now);
                 }
-                let is_gone = is_gone(&now);
+                let is_gone = if is_run { is_gone(&now) } else { history::is_gone(&now) };
                 if is_gone != was_gone {
                     let sql = "UPDATE sources SET gone = ?3 WHERE path = ?1 AND session = ?2";
                     transaction.execute(sql, params![path, session, is_gone]).map_err(&fail)?;
