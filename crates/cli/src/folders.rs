@@ -1,12 +1,14 @@
 //! Asks the system for folders: those of the user's settings, data and state, and the working directory.
 
 use std::env;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use streamfmt::Folders;
 use streamfmt::dialect::{DIALECTS, Histories};
-use streamfmt::follow::{SessionFolder, WorkFilter};
+use streamfmt::follow::SessionFolder;
+use streamfmt::histories::WorkFilter;
 use streamfmt::origins::SessionsBelow;
 
 use crate::exit_code::USAGE;
@@ -66,8 +68,9 @@ pub(crate) fn session_folders() -> Vec<SessionFolder> {
     let Ok(work) = env::current_dir() else { return Vec::new() };
     let work = work.to_string_lossy().into_owned();
     let folder = |(histories, folder): (&Histories, PathBuf)| SessionFolder {
-        path: folder.join((histories.folder)(&work)),
+        path: below(&folder, &(histories.folder)(&work)),
         depth: histories.depth,
+        is_named: Some(histories.is_named),
         work: histories.work.map(|read| WorkFilter { work: work.clone(), read }),
     };
     agents_folders().map(folder).collect()
@@ -76,7 +79,7 @@ pub(crate) fn session_folders() -> Vec<SessionFolder> {
 /// The folders in which agents keep the sessions of all working directories together, each with the number of levels of folders in it.
 pub(crate) fn all_session_folders() -> Vec<SessionsBelow> {
     let folders = agents_folders().filter(|(histories, _)| histories.work.is_some());
-    folders.map(|(histories, folder)| (folder.join((histories.folder)("")), histories.depth)).collect()
+    folders.map(|(histories, folder)| (below(&folder, &(histories.folder)("")), histories.depth)).collect()
 }
 
 /// The folders of the agents whose histories are known.
@@ -84,9 +87,17 @@ fn agents_folders() -> impl Iterator<Item = (&'static Histories, PathBuf)> {
     let home = etcetera::home_dir().ok();
     let histories = DIALECTS.rows.iter().filter_map(|dialect| dialect.histories.as_ref());
     histories.filter_map(move |histories| {
-        let set = env::var_os(histories.variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        Some((histories, set.or_else(|| Some(home.as_ref()?.join(histories.home)))?))
+        let is_set = |folder: &OsString| !folder.is_empty();
+        let set = histories.variables.iter().find_map(|(variable, place)| {
+            Some(below(&PathBuf::from(env::var_os(variable).filter(is_set)?), place))
+        });
+        Some((histories, set.or_else(|| Some(below(home.as_ref()?, histories.home)))?))
     })
+}
+
+/// A folder in another one, or that itself.
+fn below(folder: &Path, name: &str) -> PathBuf {
+    if name.is_empty() { folder.to_owned() } else { folder.join(name) }
 }
 
 fn system() -> Option<PathBuf> {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::core::profile::Ci;
+use streamfmt::histories::session_facts;
 use streamfmt::unpack::{UnpackedReader, Unpacker};
 use streamfmt::writer::ci::parted;
 use streamfmt::{Engine, format_ahead, origins};
@@ -159,6 +160,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
             Some(follower) => follower.follow_side_files(&self.args.files, setup.max_line),
             None => subagents_of(path.to_owned(), self.args.files.clone()),
         });
+        setup.facts = input.path().map(|path| session_facts(path.to_owned()));
         setup.origins = input.path().map(|path| {
             let data = folders().data;
             let known = move |session: &str| {

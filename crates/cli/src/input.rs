@@ -1,6 +1,7 @@
 //! Inputs: files, pipes, files that grow, a running agent.
 
 use std::cell::RefCell;
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
@@ -122,12 +123,21 @@ impl InputSource {
 
     /// The newest session of the current folder, in the folders where agents keep sessions.
     fn newest_here(args: &Args) -> Result<Self, String> {
-        let mut sessions = Sessions::new(session_folders(), args.written());
+        let folders = session_folders();
+        // The current folder itself may hold one, too, but no agent's folder is meant then.
+        let work = env::current_dir().unwrap_or_default();
+        let is_there = |folder: &&SessionFolder| folder.path.is_dir() && folder.path != work;
+        let looked = folders.iter().filter(is_there).map(|folder| folder.path.display().to_string());
+        let looked: Vec<String> = looked.collect();
+        let mut sessions = Sessions::new(folders, args.written());
         if sessions.look() {
             return Ok(Self::Newest(Rc::new(RefCell::new(sessions))));
         }
-        let looked = sessions.shown_folders();
-        Err(format!("no session of this folder to follow (searched {looked}); name a file or a folder"))
+        let looked = match &*looked {
+            [] => "no agent keeps any".to_owned(),
+            looked => format!("searched {}", looked.join(" and ")),
+        };
+        Err(format!("no session of this folder to follow ({looked}); name a file or a folder"))
     }
 
     /// Waits for the newest session of a folder; returns other inputs unchanged. `None`: a signal arrived first.

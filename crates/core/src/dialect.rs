@@ -49,18 +49,51 @@ pub struct Dialect {
     pub cumulative: &'static [&'static str],
 }
 
-/// The location of the histories of a product's sessions: files whose names end with `.jsonl`.
+/// The histories of a product's sessions: where they are, and how they are named.
+#[derive(Clone, Copy)]
 pub struct Histories {
-    /// The environment variable that contains the path of the product's folder.
-    pub variable: &'static str,
-    /// The product's folder in the user's home directory, if the variable isn't set.
+    /// The environment variables that contain the path of a folder of the product, each with the path in it that takes the place of `home`.
+    /// The first that is set counts.
+    pub variables: &'static [(&'static str, &'static str)],
+    /// The product's folder in the user's home directory, if no variable is set.
     pub home: &'static str,
-    /// The folder in it for the histories of a working directory. If `work` is set, it also contains those of other directories.
+    /// The folder in it for the histories of a working directory. If `work` is set, it also contains those of other directories. An absolute
+    /// path is a folder elsewhere.
     pub folder: fn(&str) -> String,
     /// How many levels of folders are between that folder and the histories.
     pub depth: usize,
-    /// Returns the working directory that the first record of a history names. `None` if there is a folder for each working directory.
-    pub work: Option<fn(Value<'_>) -> Option<String>>,
+    /// Returns the working directory that the first record of a history, or the record of its facts, names. `None` if there is a folder for
+    /// each working directory.
+    pub work: Option<fn(Value<'_>) -> Option<WorkMark>>,
+    /// Whether a file in these folders with this name is a history. The name lacks the ending of a compressed file.
+    pub is_named: fn(&str) -> bool,
+    /// The name of the file beside a history that contains facts of its session, by the history's name: a document of one record.
+    pub facts: fn(&str) -> Option<String>,
+    /// The session's id, by the history's name without its extension, if records don't contain it.
+    pub session: fn(&str) -> Option<&str>,
+}
+
+impl Histories {
+    /// Files of records on lines, which contain all facts of their session.
+    pub const LINES: Self = Self {
+        variables: &[],
+        home: "",
+        folder: |_| String::new(),
+        depth: 0,
+        work: None,
+        is_named: |name| name.ends_with(".jsonl"),
+        facts: |_| None,
+        session: |_| None,
+    };
+}
+
+/// A working directory, as a history names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkMark {
+    /// Its path.
+    Path(String),
+    /// The SHA-256 of its path, in hexadecimal digits.
+    Sha256(String),
 }
 
 /// A database of `SQLite` in which a product keeps its sessions. Its queries turn a session into records, as they would be in a file.
@@ -85,6 +118,8 @@ pub struct SessionDatabase {
 pub struct SideFiles {
     /// The folders that contain them, from that of the history; `*` is the history's name without its extension.
     pub folders: &'static [&'static str],
+    /// Whether they are also in a folder that is named after the session, beside the history. Then they needn't name it.
+    pub is_in_session_folder: bool,
     /// The sub-agent's id in the name of a file; `None` if the file isn't that of a sub-agent.
     pub agent: fn(&str) -> Option<&str>,
     /// Whether histories have such names, too. Otherwise a file with such a name has no files of sub-agents.

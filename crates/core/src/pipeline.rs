@@ -47,7 +47,7 @@ use crate::writer::Writer;
 
 pub use crate::outline::{EntryChange, Update};
 pub use crate::report::Report;
-pub use decode::{DecodeStage, Origins, Pieces, Subagents};
+pub use decode::{DecodeStage, Origins, Pieces, SessionFacts, Subagents};
 pub use growing::GROWING_TEXT;
 pub use open::{OpenAgent, OpenNodes};
 pub use pace::LivePace;
@@ -152,6 +152,8 @@ pub struct Setup {
     pub subagents: Option<Subagents>,
     /// Finds the file of a session that the input repeats.
     pub origins: Option<Origins>,
+    /// Reads the record beside a history that contains facts of its session.
+    pub facts: Option<SessionFacts>,
     /// May replace the profile and the output, depending on the beginning of the stream.
     pub settle: Option<Settle>,
     /// Whether the head of the document is kept for [`Pipeline::head`]: the owner of the main output holds its text back and puts the

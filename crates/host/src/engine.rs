@@ -122,6 +122,7 @@ impl Engine {
             shows_open: false,
             subagents: None,
             origins: None,
+            facts: None,
             settle,
             holds_head: false,
             also: Vec::new(),

@@ -32,7 +32,7 @@ use followed_file::{FollowedFile, Growth, NamedFiles};
 
 pub use file_events::{Bell, FollowWait, Woken};
 pub use followed_file::read_some;
-pub use sessions::{SessionFolder, Sessions, WorkFilter, is_named_as_session};
+pub use sessions::{SessionFolder, Sessions};
 
 /// Delay before the second of two checks that must agree.
 const SOON: Duration = Duration::from_millis(10);

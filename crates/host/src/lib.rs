@@ -92,6 +92,7 @@ pub mod files;
 pub mod folders;
 pub mod follow;
 pub mod golden;
+pub mod histories;
 pub mod install;
 pub mod json;
 #[cfg(feature = "lua")]

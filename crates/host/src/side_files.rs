@@ -16,6 +16,8 @@ use streamfmt_core::json::Record;
 use streamfmt_core::pipeline::{Pieces, Subagents};
 use streamfmt_dialects::DIALECTS;
 
+use crate::histories::{is_document, read_document};
+
 pub use growing::GrowingSideFiles;
 
 /// Most entries of a folder that are examined.
@@ -42,6 +44,8 @@ pub struct SideFile {
     pub agent_id: String,
     /// The call that started it, if a meta file names it.
     pub call: Option<String>,
+    /// The session to which it belongs, if its folder names it.
+    pub session: Option<String>,
 }
 
 /// The rows of the dialects about such files.
@@ -58,7 +62,7 @@ pub fn subagents(history: PathBuf, given: Vec<PathBuf>) -> Subagents {
     Box::new(move |item| {
         let session = layouts().find_map(|layout| (layout.session)(item))?;
         let files = files.get_or_insert_with(|| {
-            let found = side_files(&history, &given);
+            let found = found_beside(&history, Some(&session), &given);
             found.into_iter().filter_map(SideFileStart::of).filter(|file| file.session == session).collect()
         });
         let starter = Starter::of(item);
@@ -108,22 +112,36 @@ impl SideFileStart {
     /// Reads the beginning of a file. Returns `None` if it isn't a sub-agent's, or only a warm-up.
     fn of(file: SideFile) -> Option<Self> {
         let begun = beginning(&file.path)?;
-        Some(Self { file, session: begun.session?, prompt: begun.prompt? })
+        Self::begun(file, begun)
+    }
+
+    /// A file with this beginning.
+    fn begun(mut file: SideFile, begun: Beginning) -> Option<Self> {
+        let session = file.session.take().or(begun.session)?;
+        Some(Self { file, session, prompt: begun.prompt? })
     }
 }
 
 /// The facts from the beginning of a file, if it contains enough.
 fn beginning(path: &Path) -> Option<Beginning> {
-    let mut lines = BufReader::new(File::open(path).ok()?.take(LARGEST_BEGINNING)).lines();
-    lines.find_map(|line| {
-        let record = Record::from_line(line.ok()?).ok()?;
+    let of_line = |line: &str| {
+        let record = Record::from_line(line.trim_end().to_owned()).ok()?;
         layouts().find_map(|layout| (layout.beginning)(record.root()))
-    })
+    };
+    let mut file = File::open(path).ok()?;
+    if is_document(path) {
+        return of_line(&String::from_utf8(read_document(&mut file).ok()??).ok()?);
+    }
+    let mut lines = BufReader::new(file.take(LARGEST_BEGINNING)).lines();
+    lines.find_map(|line| of_line(&line.ok()?))
 }
 
-/// The bytes of a file, in pieces. A read error ends them.
+/// The bytes of a file, in pieces; those of a document as one line. A read error ends them.
 pub(crate) fn pieces(path: &Path) -> Option<Pieces> {
     let mut file = File::open(path).ok()?;
+    if is_document(path) {
+        return Some(Box::new(std::iter::once(read_document(&mut file).ok()??)));
+    }
     Some(Box::new(std::iter::from_fn(move || {
         let mut piece = vec![0; PIECE];
         let length = file.read(&mut piece).ok().filter(|length| *length > 0)?;
@@ -134,10 +152,9 @@ pub(crate) fn pieces(path: &Path) -> Option<Pieces> {
 
 /// Whether a file with this name and first record is a sub-agent's.
 pub fn is_side_file(name: &str, first: &Record) -> bool {
-    let begins_so = || {
-        layouts().find_map(|layout| (layout.beginning)(first.root())).is_some_and(|it| it.session.is_some())
-    };
-    layouts().any(|layout| (layout.agent)(name).is_some() && (!layout.is_named_alike || begins_so()))
+    let begins_so =
+        |layout: &SideFiles| (layout.beginning)(first.root()).is_some_and(|begun| begun.session.is_some());
+    layouts().any(|layout| (layout.agent)(name).is_some() && (!layout.is_named_alike || begins_so(layout)))
 }
 
 /// Whether a folder with this name contains sub-agents' files, below or beside their history.
@@ -151,10 +168,16 @@ pub fn holds_side_files(name: &str) -> bool {
 /// The history and the files in `given` are excluded, since they are shown separately. So are links that leave their folder, and
 /// the helpers of compaction.
 pub fn side_files(history: &Path, given: &[PathBuf]) -> Vec<SideFile> {
+    found_beside(history, None, given)
+}
+
+/// The files of sub-agents that may belong to `history`, if it is that of a session with this id.
+fn found_beside(history: &Path, session: Option<&str>, given: &[PathBuf]) -> Vec<SideFile> {
     let given = real_paths(history, given);
     let mut found: Vec<SideFile> = Vec::new();
-    for (place, layout) in places(history) {
-        for mut file in files_of(&place, layout, &given, &|_| false) {
+    for place in places(history, session) {
+        let layout = place.layout;
+        for mut file in files_of(&place, &given, &|_| false) {
             if found.len() < MOST_FILES && found.iter().all(|other| other.agent_id != file.agent_id) {
                 file.call = call(&file.path.with_extension(layout.meta), layout);
                 found.push(file);
@@ -170,8 +193,16 @@ fn real_paths(history: &Path, given: &[PathBuf]) -> Vec<PathBuf> {
     given.filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-/// The folders that may contain the files of a history's sub-agents.
-fn places(history: &Path) -> Vec<(PathBuf, &'static SideFiles)> {
+/// A folder that may contain the files of a history's sub-agents.
+struct SideFolder {
+    folder: PathBuf,
+    layout: &'static SideFiles,
+    /// The session that it is named after.
+    session: Option<String>,
+}
+
+/// The folders that may contain the files of the sub-agents of a history, and of a session with this id.
+fn places(history: &Path, session: Option<&str>) -> Vec<SideFolder> {
     let name = history.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let folder = match history.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -183,28 +214,40 @@ fn places(history: &Path) -> Vec<(PathBuf, &'static SideFiles)> {
         Some((before, rest)) => folder.join(before).join(stem).join(rest.trim_start_matches('/')),
         None => folder.join(place),
     };
-    let of = |layout: &'static SideFiles| layout.folders.iter().map(move |name| (place(name), layout));
+    let of = |layout: &'static SideFiles| {
+        let named =
+            layout.folders.iter().map(move |name| SideFolder { folder: place(name), layout, session: None });
+        named.chain(
+            session
+                .filter(|_| layout.is_in_session_folder)
+                .filter(|id| is_plain(id))
+                .map(move |id| SideFolder { folder: folder.join(id), layout, session: Some(id.to_owned()) }),
+        )
+    };
     layouts().filter(may_have).flat_map(of).collect()
 }
 
+/// Whether an id can be the name of a folder: another one could lead elsewhere.
+fn is_plain(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
 /// The files in a folder that sub-agents wrote, except for agents that are `known`.
-fn files_of(
-    folder: &Path,
-    layout: &SideFiles,
-    given: &[PathBuf],
-    known: &dyn Fn(&str) -> bool,
-) -> Vec<SideFile> {
-    let (Ok(entries), Ok(root)) = (fs::read_dir(folder), folder.canonicalize()) else { return Vec::new() };
+fn files_of(place: &SideFolder, given: &[PathBuf], known: &dyn Fn(&str) -> bool) -> Vec<SideFile> {
+    let (Ok(entries), Ok(root)) = (fs::read_dir(&place.folder), place.folder.canonicalize()) else {
+        return Vec::new();
+    };
     let mut files = Vec::new();
     for entry in entries.take(MOST_ENTRIES).flatten() {
         let name = entry.file_name();
-        let agent_id = name.to_str().and_then(layout.agent).filter(|id| !known(id));
+        let agent_id = name.to_str().and_then(place.layout.agent).filter(|id| !known(id));
         let Some(agent_id) = agent_id else { continue };
         let Ok(real) = entry.path().canonicalize() else { continue };
         if !real.starts_with(&root) || !real.is_file() || given.contains(&real) {
             continue;
         }
-        files.push(SideFile { path: entry.path(), agent_id: agent_id.to_owned(), call: None });
+        let session = place.session.clone();
+        files.push(SideFile { path: entry.path(), agent_id: agent_id.to_owned(), call: None, session });
     }
     files.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
     files.truncate(MOST_FILES);

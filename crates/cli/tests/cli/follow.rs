@@ -397,16 +397,15 @@ fn without_a_file_the_newest_session_of_the_current_folder_is_followed() {
 #[test]
 fn without_a_session_it_says_where_it_looked_and_a_pipe_is_read() {
     let folder = Folder::new();
+    let message = |looked: &str| {
+        format!("streamfmt: no session of this folder to follow ({looked}); name a file or a folder\n")
+    };
+    folder.run("-f").expect(2, &message("no agent keeps any"));
     let home = folder.path("home").to_str().unwrap().to_owned();
     let claude = projects(&folder, &format!("{home}/.claude"));
-    let work = home.trim_start_matches('/').trim_end_matches("/home").replace('/', "-");
-    folder.run("-f").expect(
-        2,
-        &format!(
-            "streamfmt: no session of this folder to follow (searched {claude} and {home}/.codex/sessions and \
-             {home}/.copilot/session-state and {home}/.pi/agent/sessions/--{work}--); name a file or a folder\n"
-        ),
-    );
+    fs::create_dir_all(&claude).unwrap();
+    folder.write("home/.codex/sessions/2026/rollout.jsonl", rollout("/elsewhere", 1));
+    folder.run("-f").expect(2, &message(&format!("searched {claude} and {home}/.codex/sessions")));
     assert_eq!(numbers(&folder.pipe("-f", &reply(1)).expect(0, "").stdout), [1]);
     folder.run("-f a b").expect(2, "streamfmt: --follow takes one file or folder\n");
 }

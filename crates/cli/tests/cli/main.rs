@@ -12,6 +12,8 @@ mod rotation;
 #[cfg(unix)]
 mod tty;
 
+#[cfg(unix)]
+mod agent_folders;
 mod also;
 mod arguments;
 mod assets;

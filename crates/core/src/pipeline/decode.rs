@@ -31,6 +31,10 @@ pub type Subagents = Box<dyn FnMut(&Item) -> Option<Pieces> + Send>;
 /// Finds the file of a session, by its id, for a file that repeats its lines: returns the file's bytes.
 pub type Origins = Box<dyn FnMut(&str) -> Option<Pieces> + Send>;
 
+/// Reads the record beside a history that contains facts of its session: called before the first record of the history, and at its end,
+/// when they may be others.
+pub type SessionFacts = Box<dyn FnMut() -> Option<Record> + Send>;
+
 /// Decodes the lines of one input.
 ///
 /// It may be moved to another thread unless [`Self::has_plugin`].
@@ -51,6 +55,10 @@ pub struct DecodeStage {
     subagents: Option<Subagents>,
     /// Recognises lines that repeat another session.
     repeats: Repeats,
+    /// Reads the facts of the session beside the history.
+    facts: Option<SessionFacts>,
+    /// Whether a record of the input was decoded.
+    has_begun: bool,
     max_line: usize,
     /// How many files of sub-agents are being read inside one another.
     nesting: usize,
@@ -77,6 +85,8 @@ impl DecodeStage {
             others: OtherDialects::new(setup.dialect.is_none()),
             subagents: setup.subagents.take(),
             repeats: Repeats::new(setup.origins.take(), setup.dialects, setup.max_line),
+            facts: setup.facts.take(),
+            has_begun: false,
             max_line: setup.max_line,
             nesting: 0,
             damaged: 0,
@@ -134,6 +144,9 @@ impl DecodeStage {
 
     /// Ends the input: emits the remaining steps.
     pub(super) fn end(&mut self, each: &mut dyn FnMut(Step)) {
+        if self.has_begun {
+            self.add_facts(each);
+        }
         let mut events = Vec::new();
         self.others.left.iter_mut().for_each(|dialect| dialect.decoder.end(&mut events));
         events.into_iter().map(Step::Event).for_each(&mut *each);
@@ -273,6 +286,9 @@ impl DecodeStage {
         if mem::take(&mut dialect.is_new) {
             each(Step::Dialect(Arc::clone(&dialect.name)));
         }
+        if !mem::replace(&mut self.has_begun, true) {
+            self.add_facts(each);
+        }
         let shows_minor = self.shows_minor;
         self.value(Input { record, value: root, line, parent, origin: None, shows_minor }, each);
         if record.is_cut() {
@@ -290,6 +306,27 @@ impl DecodeStage {
         } else {
             self.decode(input, each);
         }
+    }
+
+    /// Decodes the record with the facts of the session that is beside the history, if it is one of its dialect.
+    fn add_facts(&mut self, each: &mut dyn FnMut(Step)) {
+        let (Some(read), Some(dialect)) = (&mut self.facts, &mut self.dialect) else { return };
+        let Some(record) = read() else { return };
+        let value = record.root();
+        if !dialect.row.is_some_and(|row| (row.claim)(value)) {
+            return;
+        }
+        let input = Input {
+            record: &record,
+            value,
+            line: 0,
+            parent: None,
+            origin: None,
+            shows_minor: self.shows_minor,
+        };
+        let mut events = Vec::new();
+        dialect.decoder.decode(input, &mut events);
+        events.into_iter().map(Step::Event).for_each(each);
     }
 
     /// Decodes one record and emits its events.

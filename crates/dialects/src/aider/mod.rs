@@ -14,6 +14,7 @@
 //! version 0.86, and from a public history of versions 0.47 to 0.51.
 
 mod edits;
+mod histories;
 mod program;
 
 use std::mem;
@@ -26,6 +27,8 @@ use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
 
 use crate::facts::{leveled, minor};
+
+pub(super) use histories::HISTORIES;
 
 use edits::{AwaitedEdit, EditBlock, EditFence};
 use program::ProgramLine;

@@ -4,15 +4,14 @@ use streamfmt_core::dialect::Histories;
 
 /// There is a folder for each working directory, with a file for each session.
 pub(crate) const HISTORIES: Histories = Histories {
-    variable: "CLAUDE_CONFIG_DIR",
+    variables: &[("CLAUDE_CONFIG_DIR", "")],
     home: ".claude",
     folder: |work| {
         let units = work.encode_utf16().map(|unit| u8::try_from(unit).map_or('-', char::from));
         let names = units.map(|unit| if unit.is_ascii_alphanumeric() { unit } else { '-' });
         "projects/".chars().chain(names).collect()
     },
-    depth: 0,
-    work: None,
+    ..Histories::LINES
 };
 
 #[cfg(test)]

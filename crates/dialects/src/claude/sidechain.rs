@@ -18,6 +18,7 @@ use super::line::{ClaudeLine, EnvelopeKey};
 /// How the files of sub-agents are found: newer versions write one for each.
 pub(crate) const SIDE_FILES: SideFiles = SideFiles {
     folders: &["*/subagents", "sidechains", "."],
+    is_in_session_folder: false,
     agent: |name| {
         let id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
         // The agents that compact the conversation have no call.

@@ -1,8 +1,12 @@
 //! The documents of a stored session: its messages, and its facts.
 
+use std::sync::Arc;
+
+use streamfmt_core::dialect::Input;
 use streamfmt_core::event::{Event, Facts};
 use streamfmt_core::item::{Content, Fact, Id, Kind};
 use streamfmt_core::json::{Record, Value};
+use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
 
 use crate::calls::CallState;
@@ -12,19 +16,82 @@ use crate::item_builder::ItemBuilder;
 use super::stream::{figures, part_id};
 use super::{Cline, result, tokens_of, wrapped};
 
+/// The facts of a stored session.
+pub(super) struct StoredFacts {
+    session: Option<SessionId>,
+    record: Record,
+    /// The node of the facts in the record, and the number of its line.
+    node: u32,
+    line: u64,
+    shows_minor: bool,
+    /// Whether its messages came.
+    has_messages: bool,
+}
+
+impl StoredFacts {
+    /// A builder of items from the facts.
+    fn builder<'a>(&'a self, out: &'a mut Vec<Event>) -> ItemBuilder<'a> {
+        let Self { record, node, line, shows_minor, .. } = self;
+        let value = record.value(*node);
+        let input =
+            Input { record, value, line: *line, parent: None, origin: None, shows_minor: *shows_minor };
+        ItemBuilder::new(input, (), None, self.session.clone(), out)
+    }
+
+    /// Emits the notice of the session.
+    fn announce(&self, out: &mut Vec<Event>) {
+        let mut builder = self.builder(out);
+        let [started, model, cwd, metadata] =
+            builder.input.value.get_all(["started_at", "model", "cwd", "metadata"]);
+        let version = metadata.and_then(|data| data.get("sessionHistoryOrigin")?.get("version"));
+        builder.at = started.map(Value::node);
+        let mut notice = builder.notice("session", Content::None);
+        notice.data.extend(nodes([("model", model), ("cwd", cwd), ("version", version)]));
+        builder.put(notice);
+    }
+}
+
 impl Cline {
-    /// Decodes the messages of a session.
+    /// Decodes the messages of a session. They are written anew with each message, so known ones may come again.
     pub(super) fn messages(&mut self, messages: Value<'_>, builder: &mut ItemBuilder<'_>) {
         let [id, origin] = builder.input.value.get_all(["sessionId", "origin"]);
+        if builder.parent.is_none() {
+            self.begin_messages(id, origin, builder);
+        }
+        for message in messages.items() {
+            self.message(message, builder);
+        }
+    }
+
+    /// Emits the facts of the session whose messages follow.
+    fn begin_messages(
+        &mut self,
+        id: Option<Value<'_>>,
+        origin: Option<Value<'_>>,
+        builder: &mut ItemBuilder<'_>,
+    ) {
+        let session: Option<SessionId> = id.and_then(Value::decode).map(|id| Arc::from(&*id));
+        if self.stored.as_ref().is_some_and(|stored| stored.session != session) {
+            self.end_stored(builder.out);
+        }
         self.begin(id, builder);
         let [version, parent] =
             origin.map_or([None; 2], |origin| origin.get_all(["version", "parentThreadId"]));
         builder.facts(Facts { version: text(version), ..Facts::default() });
-        let mut notice = builder.notice("session", Content::None);
-        notice.data.extend(nodes([("version", version), ("parent", filled(parent))]));
-        builder.put(notice);
-        for message in messages.items() {
-            self.message(message, builder);
+        let is_announced = std::mem::replace(&mut self.announced, session.clone()) == session;
+        match &mut self.stored {
+            Some(stored) => {
+                stored.has_messages = true;
+                if !is_announced {
+                    stored.announce(builder.out);
+                }
+            }
+            None if is_announced => {}
+            None => {
+                let mut notice = builder.notice("session", Content::None);
+                notice.data.extend(nodes([("version", version), ("parent", filled(parent))]));
+                builder.put(notice);
+            }
         }
     }
 
@@ -36,7 +103,7 @@ impl Cline {
         let is_person = role.and_then(Value::str).is_some_and(|role| role.is("user"));
         let shown_as = metadata.and_then(|data| data.get("displayRole")).and_then(Value::decode);
         let name = model.and_then(|model| model.get("id"));
-        if name.is_some() {
+        if name.is_some() && builder.parent.is_none() {
             builder.facts(Facts { model: text(name), ..Facts::default() });
         }
         if let Some(text) = filled(content) {
@@ -158,37 +225,47 @@ impl Cline {
         builder.put(answer);
     }
 
-    /// Decodes the facts of a session.
+    /// Decodes the facts of a session. What they show comes with its messages, or at its end.
     pub(super) fn stored_session(&mut self, builder: &mut ItemBuilder<'_>) {
-        let value = builder.input.value;
-        let [id, started, ended, model, cwd, prompt, status, exit, metadata] = value.get_all([
-            "session_id",
+        let Input { record, value, line, shows_minor, .. } = builder.input;
+        let [id, model, cwd, metadata] = value.get_all(["session_id", "model", "cwd", "metadata"]);
+        let session: Option<SessionId> = id.and_then(Value::decode).map(|id| Arc::from(&*id));
+        let known = self.stored.take_if(|stored| stored.session == session);
+        self.end_stored(builder.out);
+        self.begin(id, builder);
+        let [title, origin] =
+            metadata.map_or([None; 2], |data| data.get_all(["title", "sessionHistoryOrigin"]));
+        builder.facts(Facts {
+            model: text(model),
+            cwd: text(cwd),
+            title: text(title),
+            version: text(origin.and_then(|origin| origin.get("version"))),
+            ..Facts::default()
+        });
+        let has_messages = known.is_some_and(|known| known.has_messages)
+            || self.announced.is_some() && self.announced == session;
+        let record = record.clone();
+        self.stored =
+            Some(StoredFacts { session, record, node: value.node(), line, shows_minor, has_messages });
+    }
+
+    /// Emits the end of a stored session: its outcome, and its prompt if its messages are missing.
+    pub(super) fn end_stored(&mut self, out: &mut Vec<Event>) {
+        let Some(stored) = self.stored.take() else { return };
+        if !stored.has_messages {
+            stored.announce(out);
+        }
+        let mut builder = stored.builder(out);
+        let [started, ended, prompt, status, exit, metadata] = builder.input.value.get_all([
             "started_at",
             "ended_at",
-            "model",
-            "cwd",
             "prompt",
             "status",
             "exit_code",
             "metadata",
         ]);
-        self.begin(id, builder);
-        let [title, usage, all, origin] = metadata.map_or([None; 4], |data| {
-            data.get_all(["title", "usage", "aggregateUsage", "sessionHistoryOrigin"])
-        });
-        let version = origin.and_then(|origin| origin.get("version"));
-        builder.facts(Facts {
-            model: text(model),
-            cwd: text(cwd),
-            title: text(title),
-            version: text(version),
-            ..Facts::default()
-        });
         builder.at = started.map(Value::node);
-        let mut notice = builder.notice("session", Content::None);
-        notice.data.extend(nodes([("model", model), ("cwd", cwd), ("version", version)]));
-        builder.put(notice);
-        if let Some(prompt) = filled(prompt) {
+        if let Some(prompt) = filled(prompt).filter(|_| !stored.has_messages) {
             builder.put_text(Kind::Prompt, string(Some(prompt)));
         }
         let word = status.and_then(Value::decode).unwrap_or_default();
@@ -204,7 +281,12 @@ impl Cline {
             fail(&mut outcome);
             outcome.text = string(status);
         }
-        figures(&mut outcome, None, None, all.or(usage));
+        let [usage, all] = metadata.map_or([None; 2], |data| data.get_all(["usage", "aggregateUsage"]));
+        let usage = all.or(usage);
+        figures(&mut outcome, None, None, usage);
+        if let Some(usage) = usage {
+            builder.emit(Event::Totals { outcome: outcome.id.clone(), usage: tokens_of(usage) });
+        }
         builder.put(outcome);
     }
 }

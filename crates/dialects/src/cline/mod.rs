@@ -6,11 +6,14 @@
 //! {"session_id":…,"started_at":…,"prompt":…,"status":…}                       [session]
 //! ```
 //!
+//! The documents of a session are beside each other: its facts come before its messages, and its outcome after them.
+//!
 //! In the stream a `content_start` is a piece of a text, and `content_end` repeats all of it. Events of sub-agents have no mark: the lines
 //! of hooks around them tell whose they are.
 
 mod agents;
 mod documents;
+mod histories;
 mod launch;
 mod result;
 mod stream;
@@ -29,9 +32,11 @@ use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::session::SessionId;
 use streamfmt_core::text::Text;
 
+pub(super) use histories::{HISTORIES, SIDE_FILES};
 pub(super) use launch::LAUNCH;
 
 use agents::Agents;
+use documents::StoredFacts;
 
 /// Whether a value is a line or a document of Cline.
 pub(super) fn claim(value: Value<'_>) -> bool {
@@ -88,12 +93,23 @@ pub(super) struct Cline {
     has_begun: bool,
     calls: Calls,
     agents: Agents,
+    /// The facts of a stored session, until its messages and its end have come.
+    stored: Option<StoredFacts>,
+    /// The session that was announced.
+    announced: Option<SessionId>,
 }
 
 impl Cline {
     /// Creates a decoder whose state is limited by the budget.
     pub(super) fn new(budget: Budget) -> Self {
-        Self { session: None, has_begun: false, calls: Calls::new(budget), agents: Agents::default() }
+        Self {
+            session: None,
+            has_begun: false,
+            calls: Calls::new(budget),
+            agents: Agents::default(),
+            stored: None,
+            announced: None,
+        }
     }
 }
 
@@ -113,6 +129,7 @@ impl Decoder for Cline {
 
     fn end(&mut self, out: &mut Vec<Event>) {
         self.agents.flush(out);
+        self.end_stored(out);
     }
 }
 

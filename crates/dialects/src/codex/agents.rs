@@ -10,6 +10,7 @@ use streamfmt_core::json::Value;
 /// of the call contains.
 pub(crate) const SIDE_FILES: SideFiles = SideFiles {
     folders: &["."],
+    is_in_session_folder: false,
     agent: |name| {
         let name = name.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
         let start = name.len().checked_sub(ID)?;

@@ -8,6 +8,7 @@
 //! Lines of a stream have the session's id, but no ids of their own. A transcript has no ids at all, and no results of calls.
 
 mod call;
+mod histories;
 mod joined_text;
 mod launch;
 mod query;
@@ -16,6 +17,7 @@ mod stream;
 pub(super) mod tools;
 mod transcript;
 
+pub(super) use histories::HISTORIES;
 pub(super) use launch::LAUNCH;
 pub(super) use transcript::SENTENCES;
 

@@ -9,12 +9,14 @@
 //! Session files write messages several times; see [`session`].
 
 mod call;
+mod histories;
 mod launch;
 pub(super) mod result;
 mod session;
 mod stream;
 pub(super) mod tools;
 
+pub(super) use histories::{HISTORIES, SIDE_FILES};
 pub(super) use launch::LAUNCH;
 pub(super) use session::SENTENCES;
 

@@ -4,6 +4,8 @@
 //! when the session is resumed. Only what is new in a message is emitted. Messages that the file drops, such as the prompt of a failed
 //! run, stay.
 
+use std::borrow::Cow;
+
 use crate::facts::{fail, image, leveled, push_list, string, strings};
 use crate::shell_report;
 use streamfmt_core::event::{Event, Facts, Usage};
@@ -18,9 +20,19 @@ use super::{Gemini, ItemBuilder, result};
 /// The beginning of the message in which the program describes the session to the model.
 const CONTEXT: &str = "<session_context>";
 
+/// What precedes the session's folder there, by version: in the same line, or in a list that follows.
+const FOLDER: [&str; 3] = [
+    "- **Workspace Directories:**",
+    "I'm currently working in the directory:",
+    "I'm currently working in the following directories:",
+];
+
 /// What the program writes around texts.
-pub(crate) const SENTENCES: [&str; 6] = [
+pub(crate) const SENTENCES: [&str; 9] = [
     CONTEXT,
+    FOLDER[0],
+    FOLDER[1],
+    FOLDER[2],
     result::NOTE,
     shell_report::SENTENCES[0],
     shell_report::SENTENCES[1],
@@ -32,6 +44,10 @@ impl Gemini {
     /// Decodes the first line of a file, or of a run that resumes it. In older versions it has all messages.
     pub(super) fn header(&mut self, builder: &mut ItemBuilder<'_>) {
         let value = builder.input.value;
+        if builder.parent.is_some() {
+            builder.bookkeeping("sub-agent's header");
+            return self.messages_of(value, true, builder);
+        }
         self.begin(value.get("sessionId"), None, builder);
         self.title(value, builder);
         let notice = builder.notice("session", Content::None);
@@ -122,6 +138,9 @@ impl Gemini {
         prompt.text = text;
         push_list(&mut prompt, "images", images);
         if prompt.text().starts_with(CONTEXT) {
+            if let Some(cwd) = folder_of(&prompt.text()).filter(|_| builder.parent.is_none()) {
+                builder.facts(Facts { cwd: Some(Text::clean(cwd)), ..Facts::default() });
+            }
             return builder.put_minor("synthetic", prompt.text, |_| {});
         }
         let shown = texts_of(shown);
@@ -153,9 +172,9 @@ impl Gemini {
     fn answered(&mut self, message: Value<'_>, id: &Id, has_new_text: bool, builder: &mut ItemBuilder<'_>) {
         let [content, thoughts, tokens, model, calls] =
             message.get_all(["content", "thoughts", "tokens", "model", "toolCalls"]);
-        if let Some(model) =
-            model.and_then(Value::decode).filter(|model| self.model.as_deref() != Some(&**model))
-        {
+        let is_own = builder.parent.is_none();
+        let is_other = |model: &Cow<'_, str>| is_own && self.model.as_deref() != Some(&**model);
+        if let Some(model) = model.and_then(Value::decode).filter(is_other) {
             builder.facts(Facts { model: Some(Text::clean(&model)), ..Facts::default() });
             self.model = Some((&*model).into());
         }
@@ -245,6 +264,13 @@ impl Gemini {
         result::mark_success_if_silent(&mut item);
         builder.put(item);
     }
+}
+
+/// Returns the session's folder from the message that describes the session to the model.
+fn folder_of(context: &str) -> Option<&str> {
+    let (_, rest) = FOLDER.iter().find_map(|before| context.split_once(before))?;
+    let line = rest.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.strip_prefix("- ").unwrap_or(line)).filter(|path| path.len() > 1)
 }
 
 /// Returns the parts of a message. A single text is the only one.

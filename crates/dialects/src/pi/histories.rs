@@ -4,14 +4,13 @@ use streamfmt_core::dialect::Histories;
 
 /// There is a folder for each working directory, with a file for each session.
 pub(crate) const HISTORIES: Histories = Histories {
-    variable: "PI_CODING_AGENT_DIR",
+    variables: &[("PI_CODING_AGENT_DIR", "")],
     home: ".pi/agent",
     folder: |work| {
         let bare = work.strip_prefix(['/', '\\']).unwrap_or(work);
         ["sessions/--", &bare.replace(['/', '\\', ':'], "-"), "--"].concat()
     },
-    depth: 0,
-    work: None,
+    ..Histories::LINES
 };
 
 #[cfg(test)]

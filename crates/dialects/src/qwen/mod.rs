@@ -5,10 +5,12 @@
 //! {"type":"assistant","message":{"parts":[…]},"sessionId":…,"parentUuid":…}                [session]
 //! ```
 
+mod histories;
 mod launch;
 mod session;
 pub(super) mod tools;
 
+pub(super) use histories::HISTORIES;
 pub(super) use launch::LAUNCH;
 
 use std::borrow::Cow;
@@ -70,6 +72,7 @@ fn is_goal(value: Value<'_>) -> bool {
 /// How the files of sub-agents are found: beside the folder of the history, in a folder for each session.
 pub(super) const SIDE_FILES: SideFiles = SideFiles {
     folders: &["../subagents/*"],
+    is_in_session_folder: false,
     agent: |name| name.strip_prefix("agent-")?.strip_suffix(".jsonl"),
     is_named_alike: false,
     meta: "meta.json",

@@ -9,6 +9,7 @@ use streamfmt_core::pipeline::{Pipeline, Setup};
 
 use super::Engine;
 use crate::follow::read_some;
+use crate::histories::session_facts;
 use crate::origins::origins;
 use crate::side_files::subagents;
 use crate::spool::Spool;
@@ -85,7 +86,8 @@ impl Engine {
         let file = File::open(path).map_err(|error| named(path, &error))?;
         let subagents = Some(subagents(path.to_owned(), Vec::new()));
         let origins = Some(origins(path.to_owned(), Vec::new(), Box::new(|_| Vec::new())));
-        let setup = Setup { subagents, origins, is_whole: true, ..self.setup() };
+        let facts = Some(session_facts(path.to_owned()));
+        let setup = Setup { subagents, origins, facts, is_whole: true, ..self.setup() };
         let spool = self.spool();
         format(pipeline(setup, spool.as_ref()), spool, NamedInput { file, path }, out)
     }

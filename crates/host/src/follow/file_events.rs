@@ -209,9 +209,9 @@ mod imp {
     use notify::event::{Event, EventKind, ModifyKind};
     use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-    use super::super::sessions::is_named_as_session;
     use super::{FollowWait, Woken};
     use crate::files::lock;
+    use crate::histories::is_named_as_session;
     use crate::problem::reason;
 
     /// Receives changes from the system, and rings a bell that a wait can't miss.

@@ -6,6 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use crate::histories::{GrowingDocument, is_document};
+
 /// Number of bytes compared at the beginning and before the current position, to check that a file is still the same.
 const MEMORY: usize = 512;
 
@@ -25,9 +27,10 @@ pub(super) enum Growth {
     Other,
 }
 
-/// A file that is read as it grows.
+/// A file that is read as it grows, or a document that is read whenever it was written anew.
 pub(super) struct FollowedFile {
     file: File,
+    document: Option<FollowedDocument>,
     position: u64,
     /// The first bytes that were read.
     first: Vec<u8>,
@@ -38,12 +41,16 @@ pub(super) struct FollowedFile {
 }
 
 impl FollowedFile {
-    pub(super) fn new(file: File) -> Self {
-        Self { file, position: 0, first: Vec::new(), last: Vec::new(), changed: None }
+    pub(super) fn new(file: File, is_document: bool) -> Self {
+        let document = is_document.then(FollowedDocument::default);
+        Self { file, document, position: 0, first: Vec::new(), last: Vec::new(), changed: None }
     }
 
     /// Checks the file once, and reads new bytes.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Growth> {
+        if let Some(document) = &mut self.document {
+            return document.read(&mut self.file, buffer);
+        }
         let metadata = self.file.metadata()?;
         let (length, changed) = (metadata.len(), metadata.modified().ok());
         // A file may have been rewritten in place and have the same length.
@@ -89,6 +96,29 @@ impl FollowedFile {
         self.last.extend_from_slice(&bytes[bytes.len().saturating_sub(MEMORY)..]);
         let surplus = self.last.len().saturating_sub(MEMORY);
         self.last.drain(..surplus);
+    }
+}
+
+/// A document, whose states are read one after the other.
+#[derive(Default)]
+struct FollowedDocument {
+    document: GrowingDocument,
+    /// The last state, and how many bytes of it were passed on.
+    line: Vec<u8>,
+    passed: usize,
+}
+
+impl FollowedDocument {
+    /// Passes on more of the state that was read last, or reads the next one.
+    fn read(&mut self, file: &mut File, buffer: &mut [u8]) -> io::Result<Growth> {
+        if self.passed == self.line.len() {
+            let Some(line) = self.document.read(file)? else { return Ok(Growth::Quiet) };
+            (self.line, self.passed) = (line, 0);
+        }
+        let count = buffer.len().min(self.line.len() - self.passed);
+        buffer[..count].copy_from_slice(&self.line[self.passed..][..count]);
+        self.passed += count;
+        Ok(Growth::Bytes(count))
     }
 }
 
@@ -148,7 +178,7 @@ impl NamedFiles {
 
     /// The next file, from its start.
     pub(super) fn next(&mut self) -> Option<FollowedFile> {
-        self.opened.pop_front().map(FollowedFile::new)
+        self.opened.pop_front().map(|file| FollowedFile::new(file, is_document(&self.path)))
     }
 
     /// The reason why the current file can't be opened, if it can't.
@@ -207,7 +237,7 @@ mod tests {
                 .keep()
                 .unwrap();
             fs::write(&path, text).unwrap();
-            let mut file = FollowedFile::new(File::open(&path).unwrap());
+            let mut file = FollowedFile::new(File::open(&path).unwrap(), false);
             assert_eq!(file.read(&mut [0; 8192]).unwrap(), Growth::Bytes(text.len()));
             Self { path, file }
         }

@@ -1,6 +1,6 @@
 //! Finds the session in a folder that appeared last, and notices when a newer one appears.
 //!
-//! A session is a file whose name ends in `.jsonl` or `.ndjson`, and that wasn't written by a sub-agent. A file appears when it
+//! A session is a file with the name of one ([`is_named_as_session`]) that wasn't written by a sub-agent. A file appears when it
 //! is created; one that was modified before its creation is a copy, and counts from its modification. Each is new only once, even
 //! if it grows or is replaced. A folder is read again only when entries were added to it or removed.
 
@@ -11,10 +11,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::side_files::{holds_side_files, is_side_file};
-use crate::unpack::{beginning_of, without_compression};
-use streamfmt_core::json::{Record, Value};
+use streamfmt_core::json::Record;
 use streamfmt_dialects::DIALECTS;
+
+use crate::histories::{
+    WorkFilter, beginning_of_session, first_records_of_session, is_document, is_named_as_session,
+    is_session_of_text, is_whole_beginning, name_of,
+};
+use crate::side_files::{holds_side_files, is_side_file};
+use crate::unpack::without_compression;
 
 /// The depth of folders below the given one.
 const DEEPEST: usize = 4;
@@ -28,9 +33,7 @@ const MOST_SILENT: usize = 64;
 const MOST_OPENED: usize = 4_096;
 /// Most files that are remembered, so that none counts as new when it grows or is replaced.
 const MOST_SEEN: usize = 1 << 20;
-/// Number of bytes of a file read to classify it.
-const BEGINNING: u64 = 256 * 1024;
-/// Number of lines of a file read to classify it.
+/// Number of lines of a file of records that are read to classify it.
 const LINES: usize = 16;
 /// A folder that was modified less than this ago may change again without a new modification time.
 const TICK: Duration = Duration::from_millis(100);
@@ -41,22 +44,16 @@ pub struct SessionFolder {
     pub path: PathBuf,
     /// The depth of folders below it that are searched.
     pub depth: usize,
+    /// Whether a file with this name is one of its sessions. If it isn't set, names of any agent's sessions are.
+    pub is_named: Option<fn(&str) -> bool>,
     /// Selects the sessions of one working directory, if the folder contains those of all.
     pub work: Option<WorkFilter>,
-}
-
-/// The working directory that a session must belong to.
-pub struct WorkFilter {
-    /// The working directory, as the agent writes it.
-    pub work: String,
-    /// Reads it from a session's first record.
-    pub read: fn(Value<'_>) -> Option<String>,
 }
 
 impl SessionFolder {
     /// A folder given by the user.
     pub fn given(path: PathBuf) -> Self {
-        Self { path, depth: DEEPEST, work: None }
+        Self { path, depth: DEEPEST, is_named: None, work: None }
     }
 }
 
@@ -98,12 +95,6 @@ struct UndecidedFile {
     folder: usize,
     found: AppearedSession,
     size: u64,
-}
-
-/// Whether a file may be a session by its name: agents write `.jsonl`, and `streamfmt run` keeps `.ndjson`. Both may be compressed.
-pub fn is_named_as_session(path: &Path) -> bool {
-    let path = without_compression(path);
-    path.extension().and_then(OsStr::to_str).is_some_and(|ending| ["jsonl", "ndjson"].contains(&ending))
 }
 
 /// The class of a file, by its beginning.
@@ -190,10 +181,16 @@ impl Sessions {
     fn new_files(&mut self) -> Vec<(usize, AppearedSession)> {
         let mut files = Vec::new();
         for index in 0..self.folders.len() {
-            let SessionFolder { path, depth, .. } = &self.folders[index];
+            let SessionFolder { path, depth, is_named, .. } = &self.folders[index];
+            let is_named = *is_named;
             let mut open = vec![(path.clone(), *depth)];
             while let Some((folder, depth)) = open.pop() {
-                self.read(&folder, depth, &mut |found| files.push((index, found)));
+                let mut each = |found: AppearedSession| {
+                    let is_its = is_named
+                        .is_none_or(|is_named| name_of(&found.path).is_some_and(|name| is_named(&name)));
+                    files.extend(is_its.then_some((index, found)));
+                };
+                self.read(&folder, depth, &mut each);
                 let below = self.known.get(&folder).into_iter().flat_map(|known| &known.below);
                 open.extend(below.map(|folder| (folder.clone(), depth - 1)));
             }
@@ -270,28 +267,35 @@ impl Sessions {
         if path.canonicalize().is_ok_and(|real| self.written.contains(&real)) {
             return FileKind::Other;
         }
-        let Ok(text) = File::open(path).and_then(|file| beginning_of(file, BEGINNING)) else {
+        let Ok(beginning) = File::open(path).and_then(|file| beginning_of_session(path, file)) else {
             return FileKind::Other;
         };
-        let is_all = (text.len() as u64) < BEGINNING;
-        let text = String::from_utf8_lossy(&text);
-        let records = text.lines().take(LINES).map_while(|line| Record::from_line(line.to_owned()).ok());
-        let records: Vec<Record> = records.collect();
+        let is_document = is_document(path);
+        let is_all = is_document || is_whole_beginning(&beginning);
+        let text = String::from_utf8_lossy(&beginning);
+        let records = if is_document {
+            first_records_of_session(&beginning)
+        } else {
+            let lines = text.lines().take(LINES);
+            lines.map_while(|line| Record::from_line(line.to_owned()).ok()).collect()
+        };
         let work = self.folders[folder].work.as_ref();
         let Some(first) = records.first() else {
-            // The first line is incomplete, or not a record.
-            let is_silent = is_all && !text.contains('\n');
+            // The first line, or the document, is incomplete, or no record.
+            let is_silent = is_all && (is_document || !text.contains('\n'));
             return match work {
                 _ if is_silent => FileKind::Silent,
                 Some(_) => FileKind::Other,
+                None if is_session_of_text(&beginning) => FileKind::Known,
                 None => FileKind::Unknown,
             };
         };
-        let is_elsewhere = |filter: &WorkFilter| (filter.read)(first.root()).as_ref() != Some(&filter.work);
-        if is_side_file(name, first) || work.is_some_and(is_elsewhere) {
+        if is_side_file(name, first) || work.is_some_and(|filter| !filter.fits(path, first.root())) {
             FileKind::Other
         } else if records.iter().any(|record| DIALECTS.is_event(record.root())) {
             FileKind::Known
+        } else if is_document {
+            FileKind::Other
         } else if is_all && records.len() < LINES {
             FileKind::Unclear
         } else {

@@ -18,10 +18,11 @@ use streamfmt_core::item::Id;
 use streamfmt_core::pipeline::{Pieces, Pipeline, Subagents};
 
 use crate::files::lock;
+use crate::histories::{GrowingDocument, is_document};
 
 use super::{
-    MOST_FILES, PIECE, SideFile, SideFileStart, Starter, beginning, call, files_of, layouts, places,
-    real_paths,
+    MOST_FILES, PIECE, SideFile, SideFileStart, SideFolder, Starter, beginning, call, files_of, layouts,
+    places, real_paths,
 };
 
 /// Most calls without a file that may still get one; the latest are kept.
@@ -29,6 +30,9 @@ const MOST_CALLS: usize = 256;
 
 /// Most files that have no usable beginning yet, or that no call has claimed; the latest are kept.
 const MOST_UNCLAIMED: usize = 256;
+
+/// Most folders that are named after a session.
+const MOST_NAMED: usize = 16;
 
 /// Number of files checked each time: those that grew last. As many of the others are checked in turn.
 const LIVELY: usize = 64;
@@ -46,11 +50,10 @@ pub struct GrowingSideFiles {
 impl GrowingSideFiles {
     /// The files for `history`, which needn't exist yet. Files in `given` are excluded. `max_line` is the pipeline's limit.
     pub fn new(history: &Path, given: &[PathBuf], max_line: usize) -> Self {
-        let place = |(folder, layout)| Place { folder, layout, changed: None };
         let found = FoundFiles {
             history: history.to_owned(),
             given: given.to_owned(),
-            places: places(history).into_iter().map(place).collect(),
+            places: places(history, None).into_iter().map(Place::of).collect(),
             ..FoundFiles::default()
         };
         Self { found: Arc::new(Mutex::new(found)), max_line }
@@ -71,7 +74,7 @@ impl GrowingSideFiles {
     pub fn folders(&self) -> Vec<PathBuf> {
         let found = lock(&self.found);
         let places = found.places.iter().filter(|_| found.is_asked);
-        places.map(|place| place.folder.clone()).collect()
+        places.map(|place| place.place.folder.clone()).collect()
     }
 
     /// Reads the complete lines since the last call, each inside of its call.
@@ -141,10 +144,15 @@ struct FoundFiles {
 
 /// A folder in which files may appear.
 struct Place {
-    folder: PathBuf,
-    layout: &'static SideFiles,
+    place: SideFolder,
     /// The last time that an entry was added. `None` if a later change could have the same time.
     changed: Option<SystemTime>,
+}
+
+impl Place {
+    fn of(place: SideFolder) -> Self {
+        Self { place, changed: None }
+    }
 }
 
 /// A file that doesn't identify its call yet.
@@ -165,6 +173,7 @@ impl FoundFiles {
     /// The file of a call, if it exists. Otherwise the call is remembered.
     fn request(&mut self, request: AwaitingCall) -> Option<Arc<Mutex<GrowingSideFile>>> {
         self.is_asked = true;
+        self.add_places(&request.session);
         self.find();
         let file = self.claim(&request);
         if file.is_none() {
@@ -174,6 +183,17 @@ impl FoundFiles {
             self.calls.push_back(request);
         }
         file
+    }
+
+    /// Adds the folders that are named after a session.
+    fn add_places(&mut self, session: &str) {
+        let is_known = |place: &Place| place.place.session.as_deref() == Some(session);
+        let named = self.places.iter().filter(|place| place.place.session.is_some());
+        if named.count() < MOST_NAMED && !self.places.iter().any(is_known) {
+            let new =
+                places(&self.history, Some(session)).into_iter().filter(|place| place.session.is_some());
+            self.places.extend(new.map(Place::of));
+        }
     }
 
     /// Finds new files, and returns those that may have grown.
@@ -198,16 +218,17 @@ impl FoundFiles {
     fn find(&mut self) -> bool {
         let mut given = None;
         for place in &mut self.places {
-            let changed = fs::metadata(&place.folder).and_then(|metadata| metadata.modified()).ok();
+            let changed = fs::metadata(&place.place.folder).and_then(|metadata| metadata.modified()).ok();
             if changed.is_none() || changed == place.changed {
                 continue;
             }
             let is_sure = changed.and_then(|at| at.elapsed().ok()).is_some_and(|age| age > TICK);
             place.changed = changed.filter(|_| is_sure);
             let given = given.get_or_insert_with(|| real_paths(&self.history, &self.given));
-            for file in files_of(&place.folder, place.layout, given, &|agent| self.known.contains(agent)) {
+            let layout = place.place.layout;
+            for file in files_of(&place.place, given, &|agent| self.known.contains(agent)) {
                 if self.known.len() < MOST_FILES && self.known.insert(file.agent_id.clone()) {
-                    self.silent.push_back(SilentSideFile { file, layout: place.layout, size: 0 });
+                    self.silent.push_back(SilentSideFile { file, layout, size: 0 });
                 }
             }
         }
@@ -248,11 +269,9 @@ impl SilentSideFile {
         }
         self.size = size;
         let Some(start) = beginning(&self.file.path) else { return true };
-        if let (Some(session), Some(prompt)) = (start.session, start.prompt) {
-            // The meta file may have been created after it.
-            let call = call(&self.file.path.with_extension(self.layout.meta), self.layout);
-            begun.push(SideFileStart { file: SideFile { call, ..self.file.clone() }, session, prompt });
-        }
+        // The meta file may have been created after it.
+        let call = call(&self.file.path.with_extension(self.layout.meta), self.layout);
+        begun.extend(SideFileStart::begun(SideFile { call, ..self.file.clone() }, start));
         false
     }
 }
@@ -269,15 +288,23 @@ struct GrowingSideFile {
     searched: u64,
     /// The number of lines read.
     lines: u64,
+    /// The state of it, if it is a document.
+    document: Option<GrowingDocument>,
 }
 
 impl GrowingSideFile {
     fn new(path: PathBuf, call: Id) -> Self {
-        Self { path, call, position: 0, end: 0, searched: 0, lines: 0 }
+        let document = is_document(&path).then(GrowingDocument::default);
+        Self { path, call, position: 0, end: 0, searched: 0, lines: 0, document }
     }
 
     /// More complete lines, or the next part of a long complete line. Read errors count as a missing file.
     fn next_piece(&mut self) -> Option<Vec<u8>> {
+        if let Some(known) = &mut self.document {
+            let line = known.read(&mut File::open(&self.path).ok()?).ok()??;
+            self.lines += 1;
+            return Some(line);
+        }
         let size = fs::metadata(&self.path).ok()?.len();
         if size < self.position {
             // The file was rewritten; lines that are the same as before are recognised.
@@ -302,6 +329,9 @@ impl GrowingSideFile {
 
     /// The next piece after the last complete line.
     fn rest(&mut self) -> Option<Vec<u8>> {
+        if self.document.is_some() {
+            return None;
+        }
         let piece = read_at(&mut File::open(&self.path).ok()?, self.position, PIECE)?;
         self.position += piece.len() as u64;
         Some(piece)

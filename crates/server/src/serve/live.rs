@@ -175,6 +175,7 @@ impl<'a> SessionReader<'a> {
         let redactor = Redactor::new(&setup.profile.redaction);
         if row.is_history {
             setup.subagents = Some(subagents_of(row.log.clone(), Vec::new()));
+            setup.facts = Some(streamfmt::histories::session_facts(row.log.clone()));
             let data = sessions.data().to_owned();
             let known = move |session: &str| Store::histories_of(&data, session);
             setup.origins = Some(streamfmt::origins(row.log.clone(), Vec::new(), Box::new(known)));

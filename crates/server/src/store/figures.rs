@@ -12,10 +12,11 @@ use jiff::Timestamp;
 use streamfmt::core::budget::Budget;
 use streamfmt::core::event::Usage;
 use streamfmt::core::frame::MAX_LINE;
-use streamfmt::core::pipeline::{Origins, Pipeline, Setup, Subagents};
+use streamfmt::core::pipeline::{Origins, Pipeline, SessionFacts, Setup, Subagents};
 use streamfmt::core::profile::Profile;
 use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::PRESENTATION;
+use streamfmt::histories::{is_document, session_facts, session_named_by};
 use streamfmt::origins;
 use streamfmt::unpack::{Compression, UnpackedReader};
 
@@ -146,22 +147,31 @@ impl SessionFigures {
         let known = move |session: &str| Store::histories_of(&data, session);
         let origins = origins(path.to_owned(), Vec::new(), Box::new(known));
         let subagents = subagents_of(path.to_owned(), Vec::new());
-        let mut reader = FigureReader::new(Some(subagents), Some(origins), elsewhere);
+        let facts = session_facts(path.to_owned());
+        let mut reader = FigureReader::new(Some(subagents), Some(origins), Some(facts), elsewhere);
         reader.read_archive(UnpackedReader::new(file.take(size)))?;
-        Ok(reader.finish())
+        Ok(reader.finish().named_by(path))
+    }
+
+    /// Adds the session's id that the file's name contains, if the file itself contains none.
+    fn named_by(mut self, path: &Path) -> Self {
+        let agent = self.agent.as_deref();
+        self.agent_session = self.agent_session.or_else(|| session_named_by(path, agent?));
+        self
     }
 
     /// Reads only the first and last part of a history: enough to describe it, but without figures.
-    pub(super) fn read_ends(file: File) -> io::Result<Self> {
-        let mut reader = FigureReader::of_part();
-        let text = reader.read_first(file)?;
+    pub(super) fn read_ends(path: &Path, file: File) -> io::Result<Self> {
+        let mut reader =
+            FigureReader::new(None, None, Some(session_facts(path.to_owned())), CountedElsewhere::default());
+        let text = reader.read_first(path, file)?;
         if !text.is_empty() {
             // Ends the line that the first part was cut in, and the one that the last part begins in: both are left out.
             let line = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| at + 1);
             reader.read(&b"\n"[..])?;
             reader.read(&text[line..])?;
         }
-        let figures = reader.finish();
+        let figures = reader.finish().named_by(path);
         Ok(Self {
             agent: figures.agent,
             agent_session: figures.agent_session,
@@ -189,10 +199,15 @@ struct FigureReader {
 impl FigureReader {
     /// Reads a part of a file, without others.
     fn of_part() -> Self {
-        Self::new(None, None, CountedElsewhere::default())
+        Self::new(None, None, None, CountedElsewhere::default())
     }
 
-    fn new(subagents: Option<Subagents>, origins: Option<Origins>, elsewhere: CountedElsewhere) -> Self {
+    fn new(
+        subagents: Option<Subagents>,
+        origins: Option<Origins>,
+        facts: Option<SessionFacts>,
+        elsewhere: CountedElsewhere,
+    ) -> Self {
         let (collector, output) = FiguresCollector::of_file(elsewhere);
         let pipeline = Pipeline::new(Setup {
             dialects: DIALECTS,
@@ -207,6 +222,7 @@ impl FigureReader {
             shows_open: false,
             subagents,
             origins,
+            facts,
             settle: None,
             holds_head: false,
             also: Vec::new(),
@@ -236,15 +252,17 @@ impl FigureReader {
     }
 
     /// Reads the first part of a file, and returns the last one.
-    fn read_first(&mut self, mut file: File) -> io::Result<Vec<u8>> {
+    fn read_first(&mut self, path: &Path, mut file: File) -> io::Result<Vec<u8>> {
         let mut start = [0; 4];
         let count = file.read(&mut start)?;
         file.rewind()?;
         let mut last = Vec::new();
         if Compression::of(&start[..count]).is_none() {
-            self.read((&mut file).take(FIRST))?;
+            // A part of a document is no record.
+            let first = if is_document(path) { MAX_LINE as u64 } else { FIRST };
+            self.read((&mut file).take(first))?;
             let size = file.seek(SeekFrom::End(0))?;
-            let from = size.saturating_sub(LAST).max(FIRST);
+            let from = size.saturating_sub(LAST).max(first);
             if from < size {
                 file.seek(SeekFrom::Start(from))?;
                 file.take(LAST).read_to_end(&mut last)?;

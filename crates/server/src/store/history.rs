@@ -5,11 +5,13 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use streamfmt::core::item::FactRef;
 use streamfmt::core::pipeline::{Pieces, Subagents};
+use streamfmt::histories::facts_file;
 
 use super::database_session::{DatabaseSession, read_only};
 use super::runs;
@@ -62,7 +64,7 @@ pub fn subagents_of(path: PathBuf, given: Vec<PathBuf>) -> Subagents {
 
 /// The bytes of a file, in pieces. A read error ends them.
 fn pieces(mut file: File) -> Pieces {
-    Box::new(std::iter::from_fn(move || {
+    Box::new(iter::from_fn(move || {
         let mut piece = vec![0; PIECE];
         let length = file.read(&mut piece).ok().filter(|length| *length > 0)?;
         piece.truncate(length);
@@ -91,7 +93,7 @@ impl<'a> OpenHistory<'a> {
 pub(super) struct HistoryStamp {
     /// Its size, if it is a file.
     pub(super) size: Option<u64>,
-    /// When it was last changed, in nanoseconds since 1970.
+    /// When it, or the file with facts beside it, was last changed, in nanoseconds since 1970.
     pub(super) changed: i64,
 }
 
@@ -106,6 +108,8 @@ impl HistoryStamp {
             return Ok(Self { size: None, changed: session.changed()? });
         }
         let about = fs::metadata(path)?;
-        Ok(Self { size: Some(about.len()), changed: runs::changed(&about) })
+        let facts = facts_file(path).and_then(|facts| fs::metadata(facts).ok());
+        let changed = iter::once(&about).chain(&facts).map(runs::changed).max();
+        Ok(Self { size: Some(about.len()), changed: changed.unwrap_or_default() })
     }
 }

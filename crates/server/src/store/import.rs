@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
-use streamfmt::core::reading::first_records;
 use streamfmt::dialect::DIALECTS;
-use streamfmt::follow::is_named_as_session;
+use streamfmt::histories::{
+    beginning_of_session, first_records_of_session, is_named_as_session, is_session_of_text,
+};
 use streamfmt::side_files::{holds_side_files, is_side_file};
-use streamfmt::unpack::{beginning_of, without_compression};
+use streamfmt::unpack::without_compression;
 
 use super::database_session::{is_database, is_named_as_database, read_only};
 use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
@@ -30,10 +31,6 @@ use crate::run_id::RunId;
 
 /// The depth to which folders are searched.
 const DEEPEST: usize = 12;
-/// The most bytes of a file that are read to detect whether it is a session.
-const BEGINNING: u64 = 256 * 1024;
-/// The most lines of a file that are read for the same purpose.
-const LINES: usize = 16;
 
 /// The counts of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,17 +88,21 @@ impl Store {
                 continue;
             }
             let Ok(mut opened) = open_history(file) else { continue };
-            let beginning = beginning_of(&opened, BEGINNING).unwrap_or_default();
-            if !is_session(file, &beginning) {
-                counts.others += 1;
-                continue;
+            let beginning = beginning_of_session(file, &opened).unwrap_or_default();
+            match ImportedFile::of(file, &beginning) {
+                ImportedFile::Session => {}
+                ImportedFile::SubAgent => continue,
+                ImportedFile::Other => {
+                    counts.others += 1;
+                    continue;
+                }
             }
             let beginning = String::from_utf8_lossy(&beginning);
             if self.still_has(file, &beginning, &known)? {
                 counts.changed += 1;
             } else {
                 let rewound = opened.rewind();
-                let ends = rewound.and_then(|()| SessionFigures::read_ends(opened));
+                let ends = rewound.and_then(|()| SessionFigures::read_ends(file, opened));
                 let ends = ends.map_err(|error| StoreError::File(file.clone(), error))?;
                 match self.add_history(file, stamp, &ends)? {
                     Added::New => counts.new += 1,
@@ -154,7 +155,7 @@ impl Store {
         };
         let mut readable = Vec::new();
         for file in files {
-            if let Ok(beginning) = open_history(&file).and_then(|file| beginning_of(file, BEGINNING))
+            if let Ok(beginning) = open_history(&file).and_then(|opened| beginning_of_session(&file, opened))
                 && self.still_has(&file, &String::from_utf8_lossy(&beginning), &self.known(&file)?)?
             {
                 readable.push(file);
@@ -461,11 +462,25 @@ fn find(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file is a session of a known agent, by its beginning, and isn't that of a sub-agent.
-fn is_session(path: &Path, beginning: &[u8]) -> bool {
-    let records = first_records(beginning, |value| DIALECTS.is_event(value), LINES);
-    let path = without_compression(path);
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let Some(first) = records.first() else { return false };
-    !is_side_file(name, first) && records.iter().any(|record| DIALECTS.is_event(record.root()))
+/// What a file is, by its beginning.
+enum ImportedFile {
+    /// A session of a known agent.
+    Session,
+    /// The file of a sub-agent, which belongs to the session of another file.
+    SubAgent,
+    Other,
+}
+
+impl ImportedFile {
+    fn of(path: &Path, beginning: &[u8]) -> Self {
+        let records = first_records_of_session(beginning);
+        let path = without_compression(path);
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        match records.first() {
+            None if is_session_of_text(beginning) => Self::Session,
+            Some(first) if is_side_file(name, first) => Self::SubAgent,
+            Some(_) if records.iter().any(|record| DIALECTS.is_event(record.root())) => Self::Session,
+            _ => Self::Other,
+        }
+    }
 }

@@ -346,7 +346,8 @@ impl Collected {
     /// Adds an outcome.
     fn settle(&mut self, outcome: &Item) {
         let figures = &mut self.figures;
-        figures.was_interrupted = false;
+        figures.was_interrupted =
+            outcome.fact("cause").and_then(FactRef::str).as_deref() == Some("interrupted");
         let answer = self.answer.take();
         figures.outcome = Some(if outcome.error {
             SessionOutcome::Error(error_of(outcome, &outcome.text()))
