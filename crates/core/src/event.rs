@@ -52,6 +52,8 @@ pub enum Event {
         /// Its tokens.
         usage: Usage,
     },
+    /// The cost of a message in US dollars, from a stream whose outcomes have the sums of these: it counts until such an outcome comes.
+    Cost(f64),
     /// The tokens of all messages since the previous outcome, from an outcome: those of a single message are often reported before
     /// it is complete.
     Totals {

@@ -403,6 +403,13 @@ fn own_tokens(agent: &str, file: &Path) -> [u64; 3] {
     messages.into_values().fold([0; 3], |sum, more| [0, 1, 2].map(|at| sum[at] + more[at]))
 }
 
+/// The cost of a recorded session of pi.
+fn own_cost(file: &Path) -> f64 {
+    let text = fs::read_to_string(file).unwrap();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines.filter_map(|line| line["message"]["usage"]["cost"]["total"].as_f64()).sum()
+}
+
 #[test]
 fn recorded_sessions_are_imported_with_the_figures_of_their_agents() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(RECORDINGS);
@@ -429,6 +436,10 @@ fn recorded_sessions_are_imported_with_the_figures_of_their_agents() {
             let kinds = ["input", "output", "cache_read"];
             let tokens = kinds.map(|kind| row["tokens"][kind].as_u64().unwrap_or(0));
             assert_eq!(tokens, own_tokens(agent, first), "{name}");
+            if agent == "pi" {
+                let cost = row["cost_usd"].as_f64().unwrap_or_default();
+                assert!((cost - own_cost(first)).abs() < 1e-9, "{name}: {cost}");
+            }
             let [title, work] = ["title", "folder"].map(|field| row[field].as_str().unwrap_or_default());
             assert!(!title.is_empty() && work.ends_with("/shop-api"), "{name}: {row}");
             assert!(

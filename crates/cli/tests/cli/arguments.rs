@@ -45,7 +45,7 @@ fn wrong_options_are_told_in_one_line_with_a_way_out() {
             "\"fish\" is an unexpected argument of completions; see streamfmt completions --help",
         ),
         ("explain", "explain wants <KIND|TOOL|FILE>; see streamfmt explain --help"),
-        ("-f", "no session of this folder to follow (searched "),
+        ("-f", "no session of this folder to follow (no agent keeps any); name a file or a folder\n"),
         ("-f s.jsonl s.jsonl", "--follow takes one file or folder"),
         ("--profile reveiw s.jsonl", "--profile: unknown profile \"reveiw\" (did you mean \"review\"?)"),
         ("--set detial=full s.jsonl", "unknown key \"detial\" (did you mean \"detail\"?)"),

@@ -23,6 +23,26 @@ fn an_outcome_raises_the_usage_that_messages_reported_too_early_and_counts_once(
     assert_eq!(apply(outcome("o-2", used(5, 40))), (30, 340));
 }
 
+#[test]
+fn the_cost_of_messages_counts_until_an_outcome_has_it() {
+    let mut session = Session::default();
+    let mut apply = |event| {
+        session.apply(event, |_, _| {});
+        session.totals().cost_usd
+    };
+    let with_cost = |id: &str, kind, name: &str, cost| {
+        let mut item = Item::new(id, kind, 1);
+        item.data.extend([("event", Fact::Text(name.to_owned())), ("cost_usd", Fact::Float(cost))]);
+        Event::Put(Box::new(item))
+    };
+    assert_eq!(apply(Event::Cost(f64::NAN)), None);
+    assert_eq!((apply(Event::Cost(0.25)), apply(Event::Cost(0.5))), (Some(0.25), Some(0.75)));
+    assert_eq!(apply(with_cost("o-1", Kind::Outcome, "", 0.75)), Some(0.75));
+    assert_eq!(apply(Event::Cost(0.25)), Some(1.0));
+    // The sum at the end of a history.
+    assert_eq!(apply(with_cost("totals", Kind::Notice, "totals", 1.5)), Some(1.5));
+}
+
 fn item(id: &str, kind: Kind, parent: Option<&str>) -> Box<Item> {
     let mut item = Item::new(id, kind, 1);
     item.parent = parent.map(Id::from);

@@ -36,6 +36,9 @@ pub(super) struct RunCounts {
     has_acted: bool,
     /// The number of outcomes that answered a prompt.
     answered: u64,
+    /// The cost by outcomes, and that of messages that no outcome has counted yet.
+    settled_cost: Option<f64>,
+    open_cost: f64,
     /// Whether a notice of totals has come.
     has_notice: bool,
 }
@@ -56,6 +59,22 @@ impl RunCounts {
         }
         self.is_at_work = true;
         self.has_acted |= item.kind != Kind::Notice;
+    }
+
+    /// Adds the cost of a message, until an outcome has it.
+    pub(super) fn add_cost(&mut self, dollars: f64) {
+        if dollars.is_finite() && dollars > 0.0 {
+            self.open_cost += dollars;
+            self.sum_cost();
+        }
+    }
+
+    fn sum_cost(&mut self) {
+        let open = Some(self.open_cost).filter(|open| *open > 0.0);
+        self.totals.cost_usd = match (self.settled_cost, open) {
+            (Some(settled), Some(open)) => Some(settled + open),
+            (settled, open) => settled.or(open),
+        };
     }
 
     /// Adds the figures of a complete outcome, and notes on it how many calls failed since the one before.
@@ -85,13 +104,17 @@ impl RunCounts {
         add(&mut totals.turns, turn.map_or_else(|| outcome.fact("turns"), |turn| turn.get("turns")));
         add(&mut totals.duration_ms, outcome.fact("duration_ms"));
         let dollars = |fact: Option<FactRef<'_>>| fact.and_then(FactRef::float).filter(|cost| *cost >= 0.0);
-        let so_far = totals.cost_usd.unwrap_or(0.0);
-        totals.cost_usd =
-            match (dollars(turn.and_then(|turn| turn.get("cost_usd"))), dollars(outcome.fact("cost_usd"))) {
-                (Some(turn), _) => Some(so_far + turn),
-                (None, Some(all)) => Some(so_far.max(all)),
-                (None, None) => totals.cost_usd,
-            };
+        let so_far = self.settled_cost.unwrap_or(0.0);
+        let turn = dollars(turn.and_then(|turn| turn.get("cost_usd")));
+        let settled = match (turn, dollars(outcome.fact("cost_usd"))) {
+            (Some(turn), _) => Some(so_far + turn),
+            (None, all) => all.map(|all| so_far.max(all)),
+        };
+        if settled.is_some() {
+            // It has the cost of the messages before it.
+            (self.settled_cost, self.open_cost) = (settled, 0.0);
+            self.sum_cost();
+        }
     }
 
     /// The notice of totals at the end: if there were several outcomes, each with a part of them, or none for several prompts.
@@ -120,6 +143,11 @@ impl RunCounts {
     /// Adds the known totals to a notice of totals. Figures that the notice has already take precedence.
     pub(super) fn complete(&mut self, notice: &mut Item) {
         self.has_notice = true;
+        let all = notice.fact("cost_usd").and_then(FactRef::float).filter(|cost| *cost >= 0.0);
+        if all > self.totals.cost_usd {
+            (self.settled_cost, self.open_cost) = (all, 0.0);
+            self.sum_cost();
+        }
         let RunTotals { prompts, turns, duration_ms, cost_usd, calls, failed_calls, .. } = self.totals;
         let number = |count: u64| Fact::Int(count.cast_signed());
         let some = |count: u64| (count > 0).then(|| number(count));

@@ -11,9 +11,8 @@ use streamfmt_core::json::Value;
 /// Each project has a folder, which is named after the last part of its path with a number, or in older versions by a hash of the path. Its
 /// files in `chats` contain the hash in any version. Older versions write a document for each session.
 pub(crate) const HISTORIES: Histories = Histories {
-    variables: &[("GEMINI_CLI_HOME", ".gemini")],
-    home: ".gemini",
-    folder: |_| "tmp".to_owned(),
+    variables: &[("GEMINI_CLI_HOME", ".gemini/tmp")],
+    home: ".gemini/tmp",
     depth: 2,
     work: Some(|line| Some(WorkMark::Sha256(line.get("projectHash")?.decode()?.into_owned()))),
     is_named: |name| name.ends_with(".jsonl") || name.starts_with("session-") && name.ends_with(".json"),

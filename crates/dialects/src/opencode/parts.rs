@@ -150,6 +150,7 @@ impl Opencode {
         let usage = tokens.map(tokens_of).unwrap_or_default();
         builder.emit(Event::Usage { message: id, usage });
         let cost = cost.and_then(Value::float);
+        builder.out.extend(cost.map(Event::Cost));
         if builder.parent.is_some() {
             return self.totals.add_inside(cost);
         }

@@ -119,6 +119,7 @@ impl Pi {
             };
             builder.emit(Event::Usage { message: id, usage: tokens });
             let cost = cost.and_then(|cost| cost.get("total").unwrap_or(cost).float());
+            builder.out.extend(cost.map(Event::Cost));
             self.totals.add(tokens, cost);
         }
         self.last_stop = None;
