@@ -27,12 +27,12 @@ impl StepTotals {
     /// Adds a call of the model.
     pub(super) fn add(&mut self, usage: Usage, cost: Option<f64>) {
         self.steps += 1;
-        self.usage = self.usage.combined(usage, u64::saturating_add);
-        self.add_inside(cost);
+        self.add_inside(usage, cost);
     }
 
-    /// Adds a call of the model by a sub-agent: only its cost, which is part of that of the turn.
-    pub(super) fn add_inside(&mut self, cost: Option<f64>) {
+    /// Adds a call of the model by a sub-agent, which is no step of the turn.
+    pub(super) fn add_inside(&mut self, usage: Usage, cost: Option<f64>) {
+        self.usage = self.usage.combined(usage, u64::saturating_add);
         let cost = cost.filter(|cost| cost.is_finite() && *cost > 0.0).unwrap_or(0.0);
         self.cost += cost;
         self.cost_so_far += cost;

@@ -1,14 +1,16 @@
 //! Decompresses inputs: gzip and zstd, recognised by their first bytes.
 //!
-//! Everything else passes through unchanged. The bytes are decompressed as they come, in pieces of limited size, so that little memory is
+//! Everything else passes through unchanged, except for a database, which has no lines: it is an error that names what reads it. The bytes are decompressed as they come, in pieces of limited size, so that little memory is
 //! needed however much an archive expands.
 
 use std::fmt;
 use std::io::{self, Read};
+use std::iter;
 use std::mem;
 use std::path::{Path, PathBuf};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
+use streamfmt_dialects::DIALECTS;
 #[cfg(feature = "zstd")]
 use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
@@ -24,6 +26,8 @@ const LONGEST_HEAD: usize = 1 << 20;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 /// The first bytes of a zstd frame.
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// The first bytes of a database of `SQLite`.
+const DATABASE: &[u8] = b"SQLite format 3\0";
 /// The bytes after the first of a zstd frame that is skipped.
 const SKIPPED: &[u8] = &[0x2a, 0x4d, 0x18];
 
@@ -155,6 +159,11 @@ impl Unpacker {
             self.start.push(*first);
             *bytes = rest;
             match Compression::known(&self.start) {
+                Ok(None) if self.start == DATABASE => {
+                    self.way = UnpackWay::Failed;
+                    return Err(database());
+                }
+                Ok(None) if DATABASE.starts_with(&self.start) => {}
                 Err(()) => {}
                 Ok(None) => self.way = UnpackWay::Plain,
                 Ok(Some(Compression::Gzip)) => self.way = UnpackWay::Gzip(Box::default()),
@@ -206,6 +215,16 @@ impl Unpacker {
 /// An error of a damaged archive.
 fn damaged(compression: Compression, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the {compression} archive is damaged: {why}"))
+}
+
+/// The error of a database.
+fn database() -> io::Error {
+    let databases = DIALECTS.rows.iter().filter_map(|dialect| dialect.database.as_ref());
+    let exports = databases.map(|database| database.export);
+    let ways: Vec<&str> = iter::once("streamfmt sessions import FILE").chain(exports).collect();
+    let ways = ways.join(", or: ");
+    let message = format!("is a database, which has no lines (to read the sessions in it: {ways})");
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 /// Stands for the decompression of zstd, which this build lacks.
@@ -533,6 +552,18 @@ mod tests {
                 let (all, error) = unpacked(&packed, piece);
                 assert_eq!(error, None);
                 assert!(all == *want);
+            }
+        }
+    }
+
+    #[test]
+    fn a_database_is_an_error_and_what_begins_alike_is_text() {
+        let database = [DATABASE, &[1; 5000]].concat();
+        for piece in [1, 7, 100_000] {
+            let (all, error) = unpacked(&database, piece);
+            assert!(all.is_empty() && error.unwrap().contains("streamfmt sessions import"));
+            for text in ["S", "SQLite", "SQLite format 3", "SQLite format 3 is documented\n"] {
+                assert_eq!(unpacked(text.as_bytes(), piece), (text.as_bytes().to_vec(), None));
             }
         }
     }

@@ -203,9 +203,7 @@ impl fmt::Display for StoreError {
             Self::Damaged(path) => write!(f, "{}: the database is damaged", path.display()),
             Self::Full(path) => write!(f, "{}: the disk is full", path.display()),
             Self::File(path, error) => {
-                let text = error.to_string();
-                let reason = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-                write!(f, "{}: {reason}", path.display())
+                write!(f, "{}: {}", path.display(), streamfmt::problem::reason(error))
             }
             Self::Database(path, reason) => write!(f, "{}: {}", path.display(), reason.to_lowercase()),
         }

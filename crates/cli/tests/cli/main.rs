@@ -72,6 +72,8 @@ mod sessions_at_once;
 #[cfg(unix)]
 mod sessions_damaged;
 #[cfg(unix)]
+mod sessions_database;
+#[cfg(unix)]
 mod sessions_import;
 #[cfg(unix)]
 mod sessions_moved;

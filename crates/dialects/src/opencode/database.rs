@@ -39,7 +39,9 @@ WITH RECURSIVE tree(id) AS (
 SELECT CAST(max(at) AS INTEGER), count(*) FROM entry",
     records: "
 SELECT id FROM session WHERE id = ?1
-UNION ALL SELECT id FROM (SELECT id FROM message WHERE session_id = ?1 ORDER BY time_created, id)",
+UNION ALL SELECT id FROM (
+    SELECT id FROM message WHERE session_id = (SELECT id FROM session WHERE id = ?1) ORDER BY time_created, id
+)",
     // The column `model` of a session may be missing: the name is then that of `missing`.
     record: "
 SELECT json_object('info', json_object('id', id, 'parentID', parent_id, 'directory', directory, 'title', title,

@@ -9,7 +9,7 @@ use streamfmt_core::text::Text;
 use crate::facts::{filled, nodes};
 use crate::item_builder::ItemBuilder;
 
-use super::{MessageAuthor, Opencode};
+use super::{MessageAuthor, Opencode, wrapped};
 
 impl Opencode {
     /// Decodes an exported session.
@@ -37,6 +37,7 @@ impl Opencode {
     pub(super) fn session_facts(info: Value<'_>, builder: &mut ItemBuilder<'_>) -> Vec<(&'static str, Fact)> {
         let [cwd, title, version, model, parent] =
             info.get_all(["directory", "title", "version", "model", "parentID"]);
+        let title = title.filter(|title| !title.decode().is_some_and(|title| wrapped::is_unnamed(&title)));
         let model = model.and_then(|model| model.get("id").or(model.get("modelID")));
         let text = |value: Option<Value<'_>>| filled(value).and_then(Value::str).map(Text::from_json);
         builder.facts(Facts {

@@ -152,7 +152,7 @@ impl Opencode {
         let cost = cost.and_then(Value::float);
         builder.out.extend(cost.map(Event::Cost));
         if builder.parent.is_some() {
-            return self.totals.add_inside(cost);
+            return self.totals.add_inside(usage, cost);
         }
         self.works(builder);
         self.totals.add(usage, cost);

@@ -24,6 +24,8 @@ const DENIED: [&str; 3] = [
 const STOPPED: &str = "Tool execution aborted";
 /// The beginning of the line above the lines that a search found.
 const FOUND: &str = "Found ";
+/// The beginnings of titles of sessions that nobody has named yet, in newer and older versions. Their time follows.
+const UNNAMED: [&str; 3] = ["New session - ", "New Session - ", "Child session - "];
 /// The line between the head of a patch and its hunks.
 const UNDERLINE: &str = "===================================================================";
 
@@ -31,6 +33,15 @@ const UNDERLINE: &str = "=======================================================
 pub(crate) fn sentences() -> Vec<&'static str> {
     let tags = [NOTES[0][0], NOTES[1][0], ANSWER[0]];
     [&tags[..], &DENIED, &[STOPPED]].concat()
+}
+
+/// Whether a session with this title has no title of its own yet.
+pub(super) fn is_unnamed(title: &str) -> bool {
+    let time = UNNAMED.iter().find_map(|beginning| title.strip_prefix(beginning));
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || b"-:T.Z".contains(byte);
+    time.is_some_and(|time| {
+        time.len() == "2026-11-20T09:14:02.000Z".len() && time.as_bytes().iter().all(is_digit)
+    })
 }
 
 /// Returns the text of a result for people.
