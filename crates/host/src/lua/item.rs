@@ -648,5 +648,5 @@ fn object(lua: &Lua, of: impl UserData + 'static) -> mlua::Result<Value> {
 }
 
 fn whole(number: i64) -> Option<Value> {
-    (number.abs() <= EXACT).then_some(Value::Number(number as f64))
+    (-EXACT..=EXACT).contains(&number).then_some(Value::Number(number as f64))
 }

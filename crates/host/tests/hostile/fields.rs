@@ -10,7 +10,7 @@ use streamfmt::golden::Suite;
 use crate::{assert_harmless, engine, full, reply, run, solid};
 
 /// What a field becomes. The empty one: it is taken out.
-fn replacements() -> Vec<(&'static str, String)> {
+pub(crate) fn replacements() -> Vec<(&'static str, String)> {
     vec![
         ("nothing", String::new()),
         ("null", "null".into()),
@@ -150,7 +150,7 @@ fn is_text(path: &[String]) -> bool {
 }
 
 /// The event as a line, with something else at `path`.
-fn replaced(event: &Value, path: &[String], replacement: &str) -> String {
+pub(crate) fn replaced(event: &Value, path: &[String], replacement: &str) -> String {
     let mut event = event.clone();
     let (last, parents) = path.split_last().unwrap();
     let parent = parents.iter().fold(&mut event, |value, key| match value {
@@ -171,7 +171,7 @@ fn replaced(event: &Value, path: &[String], replacement: &str) -> String {
 }
 
 /// All places in an event; of lists the first two elements.
-fn paths(event: &Value) -> Vec<Vec<String>> {
+pub(crate) fn paths(event: &Value) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut open = vec![(Vec::new(), event)];
     while let Some((path, value)) = open.pop() {

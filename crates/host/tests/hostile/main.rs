@@ -3,6 +3,7 @@
 //! - [`fields`]: every field of every kind of event with every wrong type;
 //! - [`escapes`]: characters with power, in every place and cut at every border;
 //! - [`order`]: events late, early, twice, of several sessions and agents at once;
+//! - [`records`]: the same in each dialect, all values at once, and records of each dialect in a wrong order;
 //! - [`bounds`]: what grows must stop, and what is long must not be slow;
 //! - [`seeds`]: the targets of the fuzzer, over their seeds and random changes of them.
 
@@ -12,6 +13,7 @@ mod bounds;
 mod escapes;
 mod fields;
 mod order;
+mod records;
 mod seeds;
 
 use streamfmt::core::pipeline::{Pipeline, Report};
