@@ -1,7 +1,7 @@
 //! Cuts a byte stream into frames: complete lines.
 //!
 //! A line may arrive in any number of pieces, and is passed on with the piece that completes it. Memory stays bounded while it arrives:
-//! if a line exceeds the limit, its bytes are dropped, and its frame contains only its size. A stream in UTF-16 that begins with a byte
+//! if a line exceeds the limit, its bytes are passed on in pieces, and its frame contains only its size. A stream in UTF-16 that begins with a byte
 //! order mark is decoded first.
 
 mod utf16;
@@ -20,12 +20,13 @@ const LINES: usize = 128;
 /// are decoded.
 const SIZE: usize = 16 << 10;
 
-/// Frames that are passed on together, because one piece of the stream completes them. A frame is one line.
+/// Frames that are passed on together, because one piece of the stream completes them. A frame is one line. Without any, the bytes are a
+/// piece of a line over the limit, whose frame follows.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     /// The number of the first line, from 1.
     pub line: u64,
-    /// The size of the only line in bytes, if it was over the limit. Its bytes were dropped.
+    /// The size of the only line in bytes, if it was over the limit. Its bytes came before, in pieces.
     pub oversized: Option<u64>,
     pub(crate) bytes: Cow<'a, [u8]>,
     /// The range of each line in the bytes.
@@ -41,7 +42,7 @@ impl Frames<'_> {
     /// Passes on each frame by itself.
     pub fn each(self, mut each: impl FnMut(Frames<'_>)) {
         let Self { line, oversized, bytes, lines } = self;
-        if lines.len() == 1 {
+        if lines.len() <= 1 {
             return each(Frames { line, oversized, bytes, lines });
         }
         for (line, range) in (line..).zip(lines) {
@@ -60,7 +61,7 @@ impl Frames<'_> {
 pub struct Framer {
     /// The beginning of a line whose end hasn't come; empty once it is over the limit.
     carry: Vec<u8>,
-    /// The size of that line so far, including dropped bytes.
+    /// The size of that line so far, including bytes that were passed on.
     size: u64,
     /// The number of the last complete line.
     line: u64,
@@ -103,11 +104,11 @@ impl Framer {
                 each(Frames { line: self.line + 1, oversized: None, bytes: bytes[..end].into(), lines });
                 self.line += lines.len() as u64;
             } else if let Some(length) = memchr::memchr(b'\n', bytes) {
-                self.keep(&bytes[..length]);
+                self.keep(&bytes[..length], &mut each);
                 self.complete(&mut each);
                 end = length + 1;
             } else {
-                return self.keep(bytes);
+                return self.keep(bytes, &mut each);
             }
             bytes = &bytes[end..];
         }
@@ -145,12 +146,22 @@ impl Framer {
         start
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
+    fn keep(&mut self, bytes: &[u8], each: &mut impl FnMut(Frames<'_>)) {
         self.size += bytes.len() as u64;
-        if self.size > self.max as u64 {
-            self.carry = Vec::new();
-        } else {
-            self.carry.extend_from_slice(bytes);
+        if self.size <= self.max as u64 {
+            return self.carry.extend_from_slice(bytes);
+        }
+        // A first piece is as long as a line may be: how it is read doesn't depend on how it arrives.
+        let (first, rest) = bytes.split_at((self.max - self.carry.len()).min(bytes.len()));
+        if !self.carry.is_empty() {
+            self.carry.extend_from_slice(first);
+        }
+        let pieces = match std::mem::take(&mut self.carry) {
+            carry if carry.is_empty() => [Cow::Borrowed(bytes), Cow::default()],
+            carry => [carry.into(), Cow::Borrowed(rest)],
+        };
+        for bytes in pieces.into_iter().filter(|bytes| !bytes.is_empty()) {
+            each(Frames { line: self.line + 1, oversized: None, bytes, lines: &[] });
         }
     }
 
@@ -233,7 +244,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_has_only_its_size_and_the_next_is_read() {
+    fn a_line_over_the_limit_has_only_its_size_and_the_next_is_read_and_its_bytes_come_in_pieces() {
+        let mut pieces = Vec::new();
+        let mut framer = Framer::new(5);
+        for bytes in [&b"ab\n1234"[..], b"5678", b"9\nab\n123456\n"] {
+            framer.push(bytes, |frames| {
+                if frames.lines.is_empty() {
+                    pieces.push((frames.line, frames.bytes.into_owned()));
+                }
+            });
+        }
+        assert_eq!(
+            pieces,
+            [(2, b"1234".to_vec()), (2, b"5678".to_vec()), (2, b"9".to_vec()), (4, b"123456".to_vec())]
+        );
         let got = frames(&[b"1234", b"5678", b"9\nab\n12345678"], 5);
         assert_eq!(got, [(1, vec![], Some(9)), (2, b"ab".to_vec(), None), (3, vec![], Some(8))]);
     }

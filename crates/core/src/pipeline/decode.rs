@@ -194,7 +194,7 @@ impl DecodeStage {
             }),
             LineReading::Wrapped(lines) => self.wrapped(line, &lines, parent, each),
             LineReading::Oversized { bytes, lines } => {
-                further_lines(lines - 1, each);
+                further_lines(lines.saturating_sub(1), each);
                 let mut notice = Item::warning(format!("line-{line}"), "oversized", line);
                 notice.data.push(("bytes", Fact::Int(bytes.cast_signed())));
                 each(Step::Count(|report| report.oversized += 1));

@@ -98,15 +98,19 @@ impl DocumentScanner {
         }
     }
 
+    /// The start of the open record, if one is open.
+    pub(super) fn open_record(&self) -> Option<usize> {
+        (self.open.len() > self.base()).then_some(self.start)
+    }
+
     /// Follows a piece of the text, which begins at byte `start` of it, and adds the ranges of the records that end there.
     pub(super) fn feed(
         &mut self,
-        piece: &str,
+        bytes: &[u8],
         start: usize,
         records: &mut Vec<Range<usize>>,
     ) -> Result<(), NoDocument> {
         use Expected::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
-        let bytes = piece.as_bytes();
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             match self.token {

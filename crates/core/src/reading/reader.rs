@@ -21,6 +21,7 @@ use crate::json::{Damage, Record, RecordBatch, Value};
 
 use super::document::{DocumentPlace, DocumentScanner};
 use super::envelope::{RecordEnvelope, time_beside};
+use super::long_line::LongLine;
 use super::prefix::{LONGEST, Prefix, is_event_field, is_nothing, record_start, time_in, without_escapes};
 use super::{LineReading, WrappedLines, recover, text_of};
 
@@ -34,9 +35,9 @@ const MOST_KNOWN: usize = 64;
 const MOST_AGAIN: usize = 8;
 
 /// Whether a value is an event of a dialect.
-type Claim<'a> = &'a dyn Fn(Value<'_>) -> bool;
+pub(super) type Claim<'a> = &'a dyn Fn(Value<'_>) -> bool;
 /// Takes a reading with the number of its first line.
-type Each<'a> = &'a mut dyn FnMut(u64, LineReading);
+pub(super) type Each<'a> = &'a mut dyn FnMut(u64, LineReading);
 
 /// Reads the lines of one input.
 #[derive(Debug)]
@@ -53,6 +54,8 @@ pub struct LineReader {
     /// Whether each line is read by itself.
     is_apart: bool,
     envelope: RecordEnvelope,
+    /// The line over the limit whose pieces come.
+    long: Option<LongLine>,
 }
 
 /// The lines that are held.
@@ -117,6 +120,7 @@ impl LineReader {
             is_named: false,
             is_apart: false,
             envelope: RecordEnvelope::Unknown(0),
+            long: None,
         }
     }
 
@@ -144,7 +148,13 @@ impl LineReader {
     ) {
         let Frames { line, oversized, bytes, lines } = frames;
         if let Some(size) = oversized {
-            return self.text(line, Err(size), &claim, &mut each);
+            return match self.long.take() {
+                Some(long) => long.end(size, &claim, &mut each),
+                None => self.text(line, Err(size), &claim, &mut each),
+            };
+        }
+        if lines.is_empty() {
+            return self.piece(line, &bytes, &claim, &mut each);
         }
         if let [only] = lines {
             let text = text_of(&bytes[only.clone()]);
@@ -189,6 +199,20 @@ impl LineReader {
             Hold::Parts { held, .. } => held.text.len(),
             Hold::Prefix { bytes, .. } => *bytes,
         }
+    }
+
+    /// Reads a piece of a line over the limit.
+    fn piece(&mut self, line: u64, bytes: &[u8], claim: Claim<'_>, each: Each<'_>) {
+        if self.is_apart {
+            return;
+        }
+        let long = self.long.take().unwrap_or_else(|| {
+            self.finish(claim, &mut *each);
+            let is_known =
+                |prefix: &Prefix| prefix.is_empty() || prefix.is_certain() || self.known.contains(prefix);
+            LongLine::begin(line, bytes, self.max, is_known)
+        });
+        self.long.insert(long).push(bytes, claim, each);
     }
 
     /// Reads the text of a line. `text`: the size of the line if its text is too long.
@@ -307,7 +331,7 @@ impl LineReader {
         let is_bare = prefix.is_empty();
         let is_known = is_bare || prefix.is_certain() || self.known.contains(&prefix);
         let (mut scanner, mut records) = (DocumentScanner::new(), Vec::new());
-        if scanner.feed(&bare[start..], 0, &mut records).is_err() {
+        if scanner.feed(bare[start..].as_bytes(), 0, &mut records).is_err() {
             return match record_behind(&text).filter(|_| is_known) {
                 Some(record) => {
                     let held = WrappedLines { records: [record].into(), ..WrappedLines::of(text, None) };
@@ -551,8 +575,8 @@ impl OpenDocument {
         let joint = if held.lines == 0 || is_split { "" } else { "\n" };
         let start = held.body.as_ref().unwrap_or(&held.text).len();
         let mut records = Vec::new();
-        self.scanner.feed(joint, start, &mut records).ok()?;
-        self.scanner.feed(&own, start + joint.len(), &mut records).ok()?;
+        self.scanner.feed(joint.as_bytes(), start, &mut records).ok()?;
+        self.scanner.feed(own.as_bytes(), start + joint.len(), &mut records).ok()?;
         if held.lines == 0 {
             self.line = line;
         }
