@@ -15,6 +15,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use streamfmt::core::redact::Redaction;
 use streamfmt::dialect::DIALECTS;
+use streamfmt::histories::is_named_as_session;
 use streamfmt::writers::WRITERS;
 use streamfmt::{Builder, Files, Looks};
 
@@ -314,8 +315,7 @@ impl Args {
     /// Whether an option writes to a session file in `folder`, such as that of a sub-agent, which is read with its history.
     pub(crate) fn writes_session_in(&self, folder: &Path) -> bool {
         let Ok(folder) = folder.canonicalize() else { return false };
-        let is_session =
-            |path: &Path| path.extension().is_some_and(|ending| ending == "jsonl") && path.exists();
+        let is_session = |path: &Path| is_named_as_session(path) && path.exists();
         self.written().iter().any(|path| path.starts_with(&folder) && is_session(path))
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use streamfmt::core::pipeline::Pipeline;
 use streamfmt::follow::{Follower, SessionFolder, Sessions, SharedSessions, first_session};
+use streamfmt::unpack::without_compression;
 use streamfmt_server::store::{history_exists, open_history};
 
 use crate::args::{self, Args};
@@ -250,7 +251,7 @@ fn check(file: &Path, args: &Args) -> Result<(), String> {
         return Err("is a folder (name the files in it)".to_owned());
     }
     check_written(&FilePlace::of(file), args)?;
-    if args.writes_session_in(&file.with_extension("")) {
+    if args.writes_session_in(&without_compression(file).with_extension("")) {
         return Err("can't be read while a file of its sub-agents is written".to_owned());
     }
     // A pipe must not be opened twice: its writer would see it close.

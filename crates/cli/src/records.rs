@@ -9,6 +9,7 @@ use clap::Subcommand;
 use streamfmt::Files;
 use streamfmt::core::frame::{Framer, Frames};
 use streamfmt::records::{self, Flaw, MAX_RECORD, RecordCheck, RecordSchema, instructions};
+use streamfmt::unpack::UnpackedReader;
 use streamfmt::writer::ci::parted;
 
 use crate::exit_code::{OK, RUN_FAILED, USAGE};
@@ -75,9 +76,9 @@ fn check(schema: &RecordSchema, path: &Path) -> Result<u8, u8> {
         USAGE
     };
     let mut input: Box<dyn Read> = if is_stdin {
-        Box::new(io::stdin().lock())
+        Box::new(UnpackedReader::new(io::stdin().lock()))
     } else {
-        Box::new(File::open(path).map_err(|error| fail(&error))?)
+        Box::new(UnpackedReader::new(File::open(path).map_err(|error| fail(&error))?))
     };
     let is_ci = terminal::is_ci();
     let mut flaws = 0_u64;

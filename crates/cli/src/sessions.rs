@@ -106,13 +106,15 @@ fn import(store: &mut Store, paths: &[PathBuf]) -> Result<u8, u8> {
             }
         })
     });
-    let streamfmt_server::store::ImportCounts { new, changed, unchanged, others } = counts?;
+    let streamfmt_server::store::ImportCounts { new, changed, unchanged, others, damaged } = counts?;
     let others = match others {
         0 => String::new(),
         1 => "; 1 file is no session of a known agent".to_owned(),
         _ => format!("; {others} files are no sessions of a known agent"),
     };
-    write_out(format!("{new} new, {changed} changed, {unchanged} unchanged{others}").as_bytes())
+    write_out(format!("{new} new, {changed} changed, {unchanged} unchanged{others}").as_bytes())?;
+    // As reading them does.
+    if damaged > 0 { Err(USAGE) } else { Ok(OK) }
 }
 
 fn reindex(store: &mut Store) -> Result<u8, u8> {

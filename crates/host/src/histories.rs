@@ -18,10 +18,10 @@ use streamfmt_core::pipeline::SessionFacts;
 use streamfmt_core::reading::first_records;
 use streamfmt_dialects::DIALECTS;
 
-use crate::unpack::{beginning_of, without_compression};
+use crate::unpack::{UnpackedReader, beginning_of, without_compression};
 
 /// Number of bytes of a file that are read to find out what it is.
-const BEGINNING: u64 = 256 * 1024;
+pub const BEGINNING: u64 = 256 * 1024;
 /// Number of lines of a file that are read for the same purpose.
 const LINES: usize = 16;
 /// A document that was modified less than this ago may change again without a new modification time.
@@ -84,7 +84,7 @@ pub(crate) fn document_line(bytes: Vec<u8>) -> Option<Vec<u8>> {
 /// Reads a document as one line, if it is complete. Fails if it can't be read, or if it is larger than a line may be.
 pub(crate) fn read_document(file: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    file.take(MAX_LINE as u64 + 1).read_to_end(&mut bytes)?;
+    UnpackedReader::new(file).take(MAX_LINE as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > MAX_LINE {
         return Err(io::Error::other(format!("larger than {} MiB", MAX_LINE >> 20)));
     }

@@ -10,6 +10,7 @@ use streamfmt_core::pipeline::Origins;
 use streamfmt_dialects::DIALECTS;
 
 use crate::side_files::pieces;
+use crate::unpack::without_compression;
 
 /// Most entries of folders that are examined for one file.
 const MOST_ENTRIES: usize = 65_536;
@@ -54,7 +55,7 @@ fn find(folder: &Path, depth: usize, id: &str, left: &mut usize) -> Option<PathB
     *left -= entries.len();
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.file_name()));
     let is_its = |entry: &&DirEntry| {
-        let name = entry.file_name();
+        let name = without_compression(Path::new(&entry.file_name()));
         let stem = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
         let before = stem.and_then(|stem| stem.strip_suffix(id));
         before.is_some_and(|before| before.is_empty() || before.ends_with('-'))
@@ -97,6 +98,7 @@ mod tests {
             ("sessions/2026/11/20/fork.jsonl", "fork"),
             ("sessions/2026/11/20/x-beside.jsonl", "beside"),
             ("sessions/2026/11/19/x-below.jsonl", "below"),
+            ("sessions/2026/11/19/x-old.jsonl.zst", "compressed, by its name"),
             ("sessions/2026/11/19/deeper/x-deeper.jsonl", "too deep"),
             ("above.jsonl", "outside of the sessions"),
             ("alone/fork.jsonl", "fork"),
@@ -105,6 +107,7 @@ mod tests {
         let fork = "sessions/2026/11/20/fork.jsonl";
         assert_eq!(found(&folder, fork, "beside").as_deref(), Some("beside"));
         assert_eq!(found(&folder, fork, "below").as_deref(), Some("below"));
+        assert_eq!(found(&folder, fork, "old").as_deref(), Some("compressed, by its name"));
         for id in ["eside", "deeper", "above", "../fork", "x", ""] {
             assert_eq!(found(&folder, fork, id), None, "{id}");
         }

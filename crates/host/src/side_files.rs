@@ -17,6 +17,7 @@ use streamfmt_core::pipeline::{Pieces, Subagents};
 use streamfmt_dialects::DIALECTS;
 
 use crate::histories::{is_document, read_document};
+use crate::unpack::{UnpackedReader, without_compression};
 
 pub use growing::GrowingSideFiles;
 
@@ -132,16 +133,17 @@ fn beginning(path: &Path) -> Option<Beginning> {
     if is_document(path) {
         return of_line(&String::from_utf8(read_document(&mut file).ok()??).ok()?);
     }
-    let mut lines = BufReader::new(file.take(LARGEST_BEGINNING)).lines();
+    let mut lines = BufReader::new(UnpackedReader::new(file).take(LARGEST_BEGINNING)).lines();
     lines.find_map(|line| of_line(&line.ok()?))
 }
 
-/// The bytes of a file, in pieces; those of a document as one line. A read error ends them.
+/// The bytes of a file, decompressed, in pieces; those of a document as one line. A read error ends them.
 pub(crate) fn pieces(path: &Path) -> Option<Pieces> {
     let mut file = File::open(path).ok()?;
     if is_document(path) {
         return Some(Box::new(std::iter::once(read_document(&mut file).ok()??)));
     }
+    let mut file = UnpackedReader::new(file);
     Some(Box::new(std::iter::from_fn(move || {
         let mut piece = vec![0; PIECE];
         let length = file.read(&mut piece).ok().filter(|length| *length > 0)?;
@@ -179,7 +181,7 @@ fn found_beside(history: &Path, session: Option<&str>, given: &[PathBuf]) -> Vec
         let layout = place.layout;
         for mut file in files_of(&place, &given, &|_| false) {
             if found.len() < MOST_FILES && found.iter().all(|other| other.agent_id != file.agent_id) {
-                file.call = call(&file.path.with_extension(layout.meta), layout);
+                file.call = call(&meta_of(&file.path, layout), layout);
                 found.push(file);
             }
         }
@@ -203,6 +205,7 @@ struct SideFolder {
 
 /// The folders that may contain the files of the sub-agents of a history, and of a session with this id.
 fn places(history: &Path, session: Option<&str>) -> Vec<SideFolder> {
+    let history = &without_compression(history);
     let name = history.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let folder = match history.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -239,7 +242,7 @@ fn files_of(place: &SideFolder, given: &[PathBuf], known: &dyn Fn(&str) -> bool)
     };
     let mut files = Vec::new();
     for entry in entries.take(MOST_ENTRIES).flatten() {
-        let name = entry.file_name();
+        let name = without_compression(Path::new(&entry.file_name()));
         let agent_id = name.to_str().and_then(place.layout.agent).filter(|id| !known(id));
         let Some(agent_id) = agent_id else { continue };
         let Ok(real) = entry.path().canonicalize() else { continue };
@@ -249,9 +252,14 @@ fn files_of(place: &SideFolder, given: &[PathBuf], known: &dyn Fn(&str) -> bool)
         let session = place.session.clone();
         files.push(SideFile { path: entry.path(), agent_id: agent_id.to_owned(), call: None, session });
     }
-    files.sort_by(|a, b| a.agent_id.cmp(&b.agent_id));
+    files.sort_by(|a, b| (&a.agent_id, &a.path).cmp(&(&b.agent_id, &b.path)));
     files.truncate(MOST_FILES);
     files
+}
+
+/// The path of the meta file beside a file.
+fn meta_of(path: &Path, layout: &SideFiles) -> PathBuf {
+    without_compression(path).with_extension(layout.meta)
 }
 
 /// The call that a meta file names. Links aren't followed: a meta file is always written as a plain file.
@@ -321,6 +329,8 @@ mod tests {
         );
         assert_eq!(folder.found("s.jsonl", &[]), [id("b", Some("toolu_1")), id("c", None), id("a", None)]);
         assert_eq!(folder.found("agent-a.jsonl", &[]), []);
+        // A compressed history has the same.
+        assert_eq!(folder.found("s.jsonl.gz", &[]), folder.found("s.jsonl", &[]));
         let given = [
             folder.0.join("s/subagents/../subagents/agent-b.jsonl"),
             folder.0.join("sidechains/agent-c.jsonl"),
@@ -332,6 +342,32 @@ mod tests {
     fn files_beside_the_folder_of_their_history_are_found() {
         let folder = Folder::new("beside", &[("chats/s.jsonl", ""), ("subagents/s/agent-d.jsonl", "")]);
         assert_eq!(folder.found("chats/s.jsonl", &[]), [id("d", None)]);
+    }
+
+    #[test]
+    fn compressed_files_are_found_and_read_once_for_each_agent() {
+        let first = concat!(
+            r#"{"type":"user","isSidechain":true,"agentId":"b","sessionId":"s","message":{"role":"user","content":"count"}}"#,
+            "\n"
+        );
+        let folder = Folder::new(
+            "packed",
+            &[
+                ("s/subagents/agent-a.jsonl", first),
+                ("s/subagents/agent-b.meta.json", r#"{"toolUseId":"t"}"#),
+            ],
+        );
+        for name in ["agent-a.jsonl.gz", "agent-b.jsonl.gz"] {
+            let file = File::create(folder.0.join("s/subagents").join(name)).unwrap();
+            let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+            std::io::Write::write_all(&mut packed, first.as_bytes()).unwrap();
+            packed.finish().unwrap();
+        }
+        assert_eq!(folder.found("s.jsonl", &[]), [id("a", None), id("b", Some("t"))]);
+        let files = side_files(&folder.0.join("s.jsonl"), &[]);
+        assert!(files[0].path.ends_with("agent-a.jsonl"));
+        assert_eq!(beginning(&files[1].path).unwrap().prompt.as_deref(), Some("count"));
+        assert_eq!(pieces(&files[1].path).unwrap().flatten().collect::<Vec<u8>>(), first.as_bytes());
     }
 
     #[cfg(unix)]

@@ -1,9 +1,10 @@
 //! Decompresses inputs: gzip and zstd, recognised by their first bytes.
 //!
-//! Everything else passes through unchanged, except for a database, which has no lines: it is an error that names what reads it. The bytes are decompressed as they come, in pieces of limited size, so that little memory is
-//! needed however much an archive expands.
+//! Everything else passes through unchanged, except for a database, which has no lines: it is an error that names what reads it. The bytes are
+//! decompressed as they come, in pieces of limited size, so that little memory is needed however much an archive expands.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
 use std::iter;
 use std::mem;
@@ -75,6 +76,12 @@ pub fn beginning_of(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
         Err(error) if error.kind() != io::ErrorKind::InvalidData => Err(error),
         _ => Ok(bytes),
     }
+}
+
+/// Why an archive can't be read to its end, if it is damaged within so many bytes. Other files aren't.
+pub fn damage_of(path: &Path, most: u64) -> Option<String> {
+    let read = io::copy(&mut UnpackedReader::new(File::open(path).ok()?).take(most), &mut io::sink());
+    read.err().filter(|error| error.kind() == io::ErrorKind::InvalidData).map(|error| error.to_string())
 }
 
 /// A path without the ending that compression adds: `.gz`, `.zst`.

@@ -92,6 +92,13 @@ pub enum StoreNotice {
     Full,
     /// This data folder can't be written, so its database isn't used.
     ReadOnly(PathBuf),
+    /// An imported archive is damaged: only what comes before the damage was read.
+    Archive {
+        /// Its path.
+        path: PathBuf,
+        /// The damage.
+        why: String,
+    },
     /// Side files are damaged or can't be read, so that rows of their runs may be missing.
     SideFiles {
         /// The path of the first of them.
@@ -143,6 +150,7 @@ impl fmt::Display for StoreNotice {
                 "{} can't be written: this is read from side files and logs, without imported histories",
                 data.display()
             ),
+            Self::Archive { path, why } => write!(f, "{}: {why}", path.display()),
             Self::SideFiles { first, count } => {
                 let more = match count.saturating_sub(1) {
                     0 => String::new(),

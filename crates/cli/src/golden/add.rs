@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use streamfmt::golden::add::{LineRange, add};
 use streamfmt::golden::report::word;
+use streamfmt::unpack::UnpackedReader;
 
 use super::{StdoutPage, usual_folder};
 use crate::exit_code::{OK, USAGE};
@@ -45,11 +46,11 @@ impl AddArgs {
         };
         let from = self.from.display().to_string();
         let recording: Box<dyn BufRead> = if from == "-" {
-            Box::new(io::stdin().lock())
+            Box::new(BufReader::new(UnpackedReader::new(io::stdin().lock())))
         } else {
             let file = File::open(&self.from)
                 .map_err(|error| wrong(format!("can't read {from}: {}", reason(&error))))?;
-            Box::new(BufReader::new(file))
+            Box::new(BufReader::new(UnpackedReader::new(file)))
         };
         let added = add(&root, &self.name, &from, recording, &lines, self.redact).map_err(wrong)?;
         let mut page = StdoutPage::new();

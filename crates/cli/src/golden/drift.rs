@@ -2,13 +2,15 @@
 
 use std::fmt::Write;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use streamfmt::Engine;
 use streamfmt::golden::drift::{Baseline, Drift as Finder, DriftFound, DriftGroup, What, dialect_of};
+use streamfmt::histories::is_named_as_session;
 use streamfmt::json::pretty;
+use streamfmt::unpack::{UnpackedReader, beginning_of};
 
 use super::{NOTHING_RAN, StdoutPage};
 use crate::exit_code::{OK, OUTPUT, USAGE};
@@ -74,7 +76,8 @@ impl DriftArgs {
         for path in &recordings {
             let before = finder.events;
             let read = File::open(path)
-                .and_then(|file| finder.read(&path.display().to_string(), BufReader::new(file)));
+                .map(|file| BufReader::new(UnpackedReader::new(file)))
+                .and_then(|input| finder.read(&path.display().to_string(), input));
             if let Err(error) = read {
                 print(&format!("can't read {}: {}", path.display(), reason(&error)));
                 return Err(USAGE);
@@ -144,7 +147,10 @@ impl DriftArgs {
     fn engine(&self, recordings: &[PathBuf]) -> Result<Engine, u8> {
         let builder = Engine::builder().names_options(true).defer_plugins(true);
         let mut builder = builder.profile(&self.profile).writer("json");
-        if let Some(dialect) = recordings.iter().find_map(|path| dialect_of(&beginning(path))) {
+        let beginning = |path: &PathBuf| File::open(path).and_then(|file| beginning_of(file, BEGINNING));
+        if let Some(dialect) =
+            recordings.iter().find_map(|path| dialect_of(&beginning(path).unwrap_or_default()))
+        {
             builder = builder.dialect(dialect);
         }
         for path in &self.plugin {
@@ -167,20 +173,11 @@ fn add_recordings(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> io::
             if depth > 0 {
                 add_recordings(&path, depth - 1, files)?;
             }
-        } else if path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson")
-            && path.is_file()
-        {
+        } else if is_named_as_session(&path) && path.is_file() {
             files.push(path);
         }
     }
     Ok(())
-}
-
-/// The beginning of a file; empty if it can't be read, which is reported later.
-fn beginning(path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let _ = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut bytes));
-    bytes
 }
 
 fn print_text(

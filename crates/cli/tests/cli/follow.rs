@@ -6,6 +6,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::inputs::gzip;
 use crate::program::{Folder, Outcome, Running, Signal, can_watch, has_program, reply, skip};
 #[cfg(target_os = "linux")]
 use crate::program::{Reader, contains, io_count, send, until};
@@ -317,6 +318,25 @@ fn a_folder_follows_the_session_that_appeared_last_and_never_goes_back() {
     running.until_shown("reply number 7.");
     let told = "streamfmt: following s/deep/down/b.jsonl\nstreamfmt: switching to the newer s/new/d.jsonl\n";
     assert_eq!(numbers(&running.end(Signal::INT).expect(130, told).stdout), [2, 4, 5, 8, 6, 7]);
+}
+
+#[test]
+fn a_session_that_is_replaced_by_its_compressed_form_is_not_followed_again() {
+    if !can_watch() {
+        return;
+    }
+    let folder = Folder::with(&[("s/a.jsonl", &*reply(1)), ("s/old.jsonl", &*reply(9))]);
+    age(&folder, "s/old.jsonl", 10);
+    let mut running = Running::start(&folder, "-f s");
+    running.until_shown("reply number 1.");
+    for (name, number) in [("s/old.jsonl", 9), ("s/a.jsonl", 1)] {
+        fs::write(folder.path(&format!("{name}.gz")), gzip(reply(number).as_bytes())).unwrap();
+        fs::remove_file(folder.path(name)).unwrap();
+    }
+    fs::write(folder.path("s/b.jsonl.gz"), gzip(reply(2).as_bytes())).unwrap();
+    running.until_shown("reply number 2.");
+    let told = "streamfmt: following s/a.jsonl\nstreamfmt: switching to the newer s/b.jsonl.gz\n";
+    assert_eq!(numbers(&running.end(Signal::INT).expect(130, told).stdout), [1, 2]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Where the bytes may come from.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
@@ -16,7 +17,7 @@ fn files_pipes_and_standard_input_say_the_same() {
     assert!(file.contains("First reply.") && file.contains("Second reply."), "{file}");
     assert_eq!(folder.pipe("", SESSION).expect(0, "").stdout, file);
     assert_eq!(folder.pipe("-", SESSION).expect(0, "").stdout, file);
-    let stdin = std::fs::File::open(folder.path("s.jsonl")).unwrap();
+    let stdin = fs::File::open(folder.path("s.jsonl")).unwrap();
     let output = folder.command("").stdin(stdin).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), file);
 }
@@ -403,7 +404,7 @@ fn bare_records_are_read_if_the_user_says_so() {
     assert_eq!(folder.pipe("--fail", lines).code, Some(1));
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -431,9 +432,9 @@ fn archives_and_utf_16_say_what_their_content_says() {
         (gzip(large.as_bytes()), &expected_of_large),
         (zstd::encode_all(large.as_bytes(), 3).unwrap(), &expected_of_large),
     ] {
-        std::fs::write(folder.path("any"), &bytes).unwrap();
+        fs::write(folder.path("any"), &bytes).unwrap();
         assert!(folder.run("any").expect(0, "").stdout == *expected);
-        let stdin = std::fs::File::open(folder.path("any")).unwrap();
+        let stdin = fs::File::open(folder.path("any")).unwrap();
         let output = folder.command("").stdin(stdin).output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap() == *expected);
         // Through a pipe, in two pieces.
@@ -448,13 +449,26 @@ fn archives_and_utf_16_say_what_their_content_says() {
 }
 
 #[test]
+fn archives_are_read_wherever_a_recording_is_read() {
+    let folder =
+        Folder::with(&[("s/s.jsonl", SESSION), ("lines", "{\"type\":\"project\",\"name\":\"Shop\"}\n")]);
+    let drift = folder.run("golden drift s").expect(0, "").stdout;
+    fs::write(folder.path("packed.jsonl.gz"), gzip(SESSION.as_bytes())).unwrap();
+    fs::create_dir(folder.path("p")).unwrap();
+    fs::copy(folder.path("packed.jsonl.gz"), folder.path("p/s.jsonl.gz")).unwrap();
+    assert_eq!(folder.run("golden drift p").expect(0, "").stdout, drift);
+    folder.run("golden add one --from packed.jsonl.gz --root c").expect(0, "");
+    assert_eq!(fs::read_to_string(folder.path("c/one/input.ndjson")).unwrap(), SESSION);
+}
+
+#[test]
 fn a_damaged_archive_is_shown_up_to_the_damage_and_reported() {
     let folder = Folder::with(&[("s.jsonl", SESSION)]);
     for (name, archive) in
         [("gzip", gzip(SESSION.as_bytes())), ("zstd", zstd::encode_all(SESSION.as_bytes(), 3).unwrap())]
     {
         let cut = &archive[..archive.len() - 1];
-        std::fs::write(folder.path("cut"), cut).unwrap();
+        fs::write(folder.path("cut"), cut).unwrap();
         let Outcome { code, stdout, stderr, .. } = folder.run("cut");
         assert_eq!(code, Some(2));
         assert!(
@@ -463,7 +477,7 @@ fn a_damaged_archive_is_shown_up_to_the_damage_and_reported() {
         );
         assert!(!stdout.contains('\u{fffd}'), "{stdout}");
         let garbage = [&archive[..], b"garbage"].concat();
-        std::fs::write(folder.path("long"), garbage).unwrap();
+        fs::write(folder.path("long"), garbage).unwrap();
         let Outcome { code, stdout, stderr, .. } = folder.run("long");
         assert_eq!(code, Some(2), "{stderr}");
         assert!(stdout.contains("Second reply.") && !stdout.contains("garbage"), "{stdout}");

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::inputs::gzip;
 use crate::program::{Folder, SESSION, is_private, reply};
 use crate::run::{SESSIONS, agents, kept, run, side_file};
 use crate::serve::ids;
@@ -68,6 +69,37 @@ fn a_ci_job_s_folder_becomes_sessions() {
     }
     assert_eq!(run(&folder, "sessions rm last --yes").code, Some(0));
     assert_eq!(folder.names_in(SESSIONS), [""; 0]);
+}
+
+#[test]
+fn a_damaged_archive_is_imported_up_to_the_damage_and_reported() {
+    let folder = Folder::new();
+    let whole = gzip(SESSION.as_bytes());
+    let mut wrong = whole.clone();
+    let sum = wrong.len() - 8;
+    wrong[sum] ^= 1;
+    for (name, archive, counts, why) in [
+        ("whole", &whole[..], "1 new, 0 changed, 0 unchanged\n", ""),
+        ("sum", &wrong, "0 new, 1 changed, 0 unchanged\n", "its checksum doesn't fit"),
+        ("cut", &whole[..whole.len() - 3], "0 new, 1 changed, 0 unchanged\n", "it ends too early"),
+        (
+            "early",
+            &whole[..12],
+            "0 new, 0 changed, 0 unchanged; 1 file is no session of a known agent\n",
+            "it ends too early",
+        ),
+    ] {
+        let file = format!("{name}.jsonl.gz");
+        fs::write(folder.path(&file), archive).unwrap();
+        let imported = run(&folder, &format!("sessions import {file}"));
+        assert_eq!((&*imported.stdout, imported.code), (counts, Some(if why.is_empty() { 0 } else { 2 })));
+        assert_eq!(
+            imported.stderr.contains(&format!("{file}: the gzip archive is damaged: {why}")),
+            !why.is_empty(),
+            "{}",
+            imported.stderr
+        );
+    }
 }
 
 #[test]

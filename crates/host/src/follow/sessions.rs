@@ -2,7 +2,7 @@
 //!
 //! A session is a file with the name of one ([`is_named_as_session`]) that wasn't written by a sub-agent. A file appears when it
 //! is created; one that was modified before its creation is a copy, and counts from its modification. Each is new only once, even
-//! if it grows or is replaced. A folder is read again only when entries were added to it or removed.
+//! if it grows or is replaced, also by its compressed form. A folder is read again only when entries were added to it or removed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -195,10 +195,12 @@ impl Sessions {
                 open.extend(below.map(|folder| (folder.clone(), depth - 1)));
             }
         }
+        // A file comes before its compressed form.
+        files.sort_by(|(_, one), (_, other)| one.path.cmp(&other.path));
         files.retain(|(_, file)| {
-            let mut hasher = DefaultHasher::new();
-            file.path.hash(&mut hasher);
-            let is_new = self.seen.len() < MOST_SEEN && self.seen.insert(hasher.finish());
+            let plain = without_compression(&file.path);
+            let is_copy = plain != file.path && self.seen.contains(&hash_of(&plain));
+            let is_new = !is_copy && self.seen.len() < MOST_SEEN && self.seen.insert(hash_of(&file.path));
             is_new && self.is_newer(file)
         });
         files
@@ -302,6 +304,12 @@ impl Sessions {
             FileKind::Unknown
         }
     }
+}
+
+fn hash_of(path: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The time at which a file appeared.

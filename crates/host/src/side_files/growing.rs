@@ -19,10 +19,11 @@ use streamfmt_core::pipeline::{Pieces, Pipeline, Subagents};
 
 use crate::files::lock;
 use crate::histories::{GrowingDocument, is_document};
+use crate::unpack::Compression;
 
 use super::{
     MOST_FILES, PIECE, SideFile, SideFileStart, SideFolder, Starter, beginning, call, files_of, layouts,
-    places, real_paths,
+    meta_of, pieces, places, real_paths,
 };
 
 /// Most calls without a file that may still get one; the latest are kept.
@@ -270,7 +271,7 @@ impl SilentSideFile {
         self.size = size;
         let Some(start) = beginning(&self.file.path) else { return true };
         // The meta file may have been created after it.
-        let call = call(&self.file.path.with_extension(self.layout.meta), self.layout);
+        let call = call(&meta_of(&self.file.path, self.layout), self.layout);
         begun.extend(SideFileStart::begun(SideFile { call, ..self.file.clone() }, start));
         false
     }
@@ -290,12 +291,14 @@ struct GrowingSideFile {
     lines: u64,
     /// The state of it, if it is a document.
     document: Option<GrowingDocument>,
+    /// The rest of a compressed file, which doesn't grow.
+    packed: Option<Pieces>,
 }
 
 impl GrowingSideFile {
     fn new(path: PathBuf, call: Id) -> Self {
         let document = is_document(&path).then(GrowingDocument::default);
-        Self { path, call, position: 0, end: 0, searched: 0, lines: 0, document }
+        Self { path, call, position: 0, end: 0, searched: 0, lines: 0, document, packed: None }
     }
 
     /// More complete lines, or the next part of a long complete line. Read errors count as a missing file.
@@ -304,6 +307,9 @@ impl GrowingSideFile {
             let line = known.read(&mut File::open(&self.path).ok()?).ok()??;
             self.lines += 1;
             return Some(line);
+        }
+        if let Some(packed) = &mut self.packed {
+            return packed.next();
         }
         let size = fs::metadata(&self.path).ok()?.len();
         if size < self.position {
@@ -314,6 +320,13 @@ impl GrowingSideFile {
             return None;
         }
         let mut file = File::open(&self.path).ok()?;
+        if self.searched == 0
+            && read_at(&mut file, 0, 4).is_some_and(|start| Compression::of(&start).is_some())
+        {
+            let end = std::iter::once(b"\n".to_vec());
+            let packed = self.packed.insert(Box::new(pieces(&self.path)?.chain(end)));
+            return packed.next();
+        }
         while self.position == self.end {
             let piece = read_at(&mut file, self.searched, PIECE)?;
             let end = memchr::memrchr(b'\n', &piece).map(|last| self.searched + last as u64 + 1);
@@ -329,7 +342,7 @@ impl GrowingSideFile {
 
     /// The next piece after the last complete line.
     fn rest(&mut self) -> Option<Vec<u8>> {
-        if self.document.is_some() {
+        if self.document.is_some() || self.packed.is_some() {
             return None;
         }
         let piece = read_at(&mut File::open(&self.path).ok()?, self.position, PIECE)?;

@@ -84,6 +84,8 @@ pub struct SessionFigures {
     pub messages: CountedMessages,
     /// The last message of the copy of another session with which it begins. The other figures leave the copy out.
     pub copied_to: Option<u64>,
+    /// Why its file wasn't read to its end: it is a damaged archive.
+    pub damage: Option<String>,
 }
 
 /// The point from which the cost, the API time and the tokens of a stream are counted.
@@ -149,8 +151,8 @@ impl SessionFigures {
         let subagents = subagents_of(path.to_owned(), Vec::new());
         let facts = session_facts(path.to_owned());
         let mut reader = FigureReader::new(Some(subagents), Some(origins), Some(facts), elsewhere);
-        reader.read_archive(UnpackedReader::new(file.take(size)))?;
-        Ok(reader.finish().named_by(path))
+        let damage = reader.read_archive(UnpackedReader::new(file.take(size)))?;
+        Ok(Self { damage, ..reader.finish().named_by(path) })
     }
 
     /// Adds the session's id that the file's name contains, if the file itself contains none.
@@ -243,11 +245,11 @@ impl FigureReader {
         }
     }
 
-    /// Reads a file that may be compressed. A damaged one ends at the damage.
-    fn read_archive(&mut self, input: impl Read) -> io::Result<()> {
+    /// Reads a file that may be compressed. A damaged one ends at the damage, which is returned.
+    fn read_archive(&mut self, input: impl Read) -> io::Result<Option<String>> {
         match self.read(input) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(()),
-            read => read,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(Some(error.to_string())),
+            read => read.map(|()| None),
         }
     }
 

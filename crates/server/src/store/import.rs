@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
 use streamfmt::dialect::DIALECTS;
 use streamfmt::histories::{
-    beginning_of_session, first_records_of_session, is_named_as_session, is_session_of_text,
+    BEGINNING, beginning_of_session, first_records_of_session, is_named_as_session, is_session_of_text,
 };
 use streamfmt::side_files::{holds_side_files, is_side_file};
-use streamfmt::unpack::without_compression;
+use streamfmt::unpack::{damage_of, without_compression};
 
 use super::database_session::{is_database, is_named_as_database, read_only};
 use super::figures::{CountedElsewhere, CountedFrom, SessionFigures, SessionOutcome};
@@ -43,6 +43,8 @@ pub struct ImportCounts {
     pub unchanged: usize,
     /// Files that are no session of a known agent.
     pub others: usize,
+    /// Damaged archives, which weren't read to their end. They are counted above, too, and reported.
+    pub damaged: usize,
 }
 
 /// The progress of an import.
@@ -93,6 +95,8 @@ impl Store {
                 ImportedFile::Session => {}
                 ImportedFile::SubAgent => continue,
                 ImportedFile::Other => {
+                    let damage = damage_of(file, BEGINNING);
+                    self.notices.extend(damage.map(|why| StoreNotice::Archive { path: file.clone(), why }));
                     counts.others += 1;
                     continue;
                 }
@@ -117,6 +121,7 @@ impl Store {
         }
         self.read_histories(waiting, |done, all| each(ImportStep::Reading(done, all)))?;
         self.mark_gone()?;
+        counts.damaged = self.notices.iter().filter(|it| matches!(it, StoreNotice::Archive { .. })).count();
         // All others were imported nevertheless.
         unread.map_or(Ok(counts), Err)
     }
@@ -328,6 +333,9 @@ impl Store {
         let before = self.messages(id)?;
         let elsewhere = CountedElsewhere { times: self.runs_of(id)?, messages: known.all() };
         let figures = if has_run { None } else { best(opened, &sources, &elsewhere, self.data()) };
+        let (figures, damage) = figures.unzip();
+        let damage = damage.flatten();
+        self.notices.extend(damage.map(|why| StoreNotice::Archive { path: file.to_owned(), why }));
         let has_new = figures.as_ref().is_some_and(|figures| {
             let now = &figures.messages.all;
             before.is_empty() && !now.is_empty() || !now.starts_with(&before)
@@ -367,20 +375,25 @@ enum Added {
     Nothing,
 }
 
-/// Returns the figures of the best source: one with an outcome rather than one without, then the larger one. If that has no tokens, or
+/// Returns the figures of the best source, and the damage of the file: one with an outcome rather than one without, then the larger one. If that has no
+/// tokens, or
 /// perhaps only those of a part of the session, tokens and calls come from a source that counted more from the start.
 fn best(
     opened: OpenHistory<'_>,
     sources: &[SourceRow],
     elsewhere: &CountedElsewhere,
     data: &Path,
-) -> Option<SessionFigures> {
+) -> Option<(SessionFigures, Option<String>)> {
     let own = opened.path;
+    let mut damage = None;
     let others = sources.iter().filter(|source| source.path != own);
     let others = others.filter_map(|source| OpenHistory::at(&source.path).ok());
     let read = others.chain([opened]).filter_map(|history| {
         let (path, size) = (history.path, history.size);
         let figures = SessionFigures::read_history(history, elsewhere.clone(), data).ok()?;
+        if path == own {
+            damage.clone_from(&figures.damage);
+        }
         Some(((figures.outcome.is_some(), size, std::cmp::Reverse(path.to_owned())), figures))
     });
     let mut read: Vec<_> = read.collect();
@@ -393,7 +406,7 @@ fn best(
     if let Some(whole) = whole.filter(|whole| may_be_part && counted(whole) > counted(&best)) {
         (best.usage, best.calls, best.counted_from) = (whole.usage, whole.calls, CountedFrom::Start);
     }
-    Some(best)
+    Some((best, damage))
 }
 
 fn entry<'a>(
