@@ -36,9 +36,8 @@ impl Qwen {
         if kind == "system" {
             let subtype = value.get("subtype").and_then(Value::decode).unwrap_or_default();
             return match COUNTED.find(&subtype) {
-                Some(known) => {
-                    request_failed(value, &mut builder).unwrap_or_else(|| builder.bookkeeping(known))
-                }
+                Some(_) if request_failed(value, &mut builder).is_some() => {}
+                Some(known) => builder.bookkeeping(known),
                 None => builder.report(["system/", &subtype].concat(), value),
             };
         }

@@ -234,7 +234,7 @@ fn calls(items: &[Value]) -> impl Iterator<Item = &str> {
 }
 
 fn lines(records: &[Value]) -> String {
-    records.iter().map(|record| format!("{record}\n")).collect()
+    records.iter().flat_map(|record| [record.to_string(), "\n".to_owned()]).collect()
 }
 
 /// A name for the place of a field: the same for records of one form.
@@ -246,12 +246,12 @@ fn place(record: &Value, path: &[String]) -> String {
             .iter()
             .find_map(|key| value[*key].as_str())
         {
-            place += &format!("[{kind}]");
+            place.extend(["[", kind, "]"]);
         }
         value = match value {
             Value::Array(values) => &values[key.parse::<usize>().unwrap()],
             value => {
-                place += &format!(".{key}");
+                place.extend([".", key]);
                 &value[&**key]
             }
         };

@@ -4,7 +4,7 @@
 //! `stream-2.jsonl`; and what the agent kept, `session.jsonl`, `session.json` or `session.messages.json`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use crate::recordings::{files, root};
@@ -25,14 +25,14 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    fn read(is_sample: bool, folder: PathBuf) -> Option<Self> {
+    fn read(is_sample: bool, folder: &Path) -> Option<Self> {
         let mut names = folder.iter().rev().map(|name| name.to_string_lossy().into_owned());
         let [name, version, agent] = [names.next()?, names.next()?, names.next()?];
         let is_recorded = |name: &str| {
             let is_known = ["stream", "session", "sent"].iter().any(|start| name.starts_with(start));
             is_known && [".jsonl", ".json"].iter().any(|end| name.ends_with(end))
         };
-        let found = files(&folder).into_iter().filter_map(|path| {
+        let found = files(folder).into_iter().filter_map(|path| {
             let name = path.file_name()?.to_string_lossy().into_owned();
             is_recorded(&name).then(|| Some((name, fs::read(&path).ok()?)))?
         });
@@ -64,7 +64,7 @@ pub(crate) fn scenarios() -> &'static [Scenario] {
         for (place, folder) in FOLDERS.iter().enumerate() {
             let agents = inside(root().join(folder)).filter(|agent| !agent.ends_with("claude"));
             let scenarios = agents.flat_map(inside).flat_map(inside);
-            all.extend(scenarios.filter_map(|folder| Scenario::read(place == 0, folder)));
+            all.extend(scenarios.filter_map(|folder| Scenario::read(place == 0, &folder)));
         }
         assert!(all.iter().any(|scenario| scenario.is_sample), "there are no samples");
         all

@@ -167,8 +167,8 @@ fn is_api_error(item: &Value) -> bool {
 /// A result of which the stream has nothing, or what the screen has: a line with a count or an address.
 fn is_for_the_screen(live: &Value, kept: &Value) -> bool {
     const LINES: [&str; 2] = ["Found ", "Search results for "];
-    let line = text(live);
-    let is_line = !line.contains('\n') && LINES.iter().any(|start| line.starts_with(start));
+    let shown = text(live);
+    let is_line = !shown.contains('\n') && LINES.iter().any(|start| shown.starts_with(start));
     is_result(live) && (live["text"].is_null() || is_line) && !text(kept).is_empty()
 }
 

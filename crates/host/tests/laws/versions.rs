@@ -8,6 +8,7 @@
 //! Whatever isn't in it was never seen. `STREAMFMT_BLESS` adds it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -58,7 +59,7 @@ fn a_type_a_field_and_a_tool_that_were_never_seen_are_noticed() {
         is_sample: true,
         files: vec![(
             "stream.jsonl".to_owned(),
-            lines.iter().map(|line| format!("{line}\n")).collect::<String>().into(),
+            lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n").into(),
         )],
     };
     let init = json!({"type": "init", "session_id": "s", "model": "m"});
@@ -113,10 +114,10 @@ impl Names {
         let mut text = String::new();
         for (name, RecordType { becomes, fields }) in &self.types {
             let [name, becomes, fields] = [json!(name), json!(becomes), json!(fields)];
-            text += &format!("{{\"name\": {name}, \"becomes\": {becomes}, \"fields\": {fields}}}\n");
+            writeln!(text, "{{\"name\": {name}, \"becomes\": {becomes}, \"fields\": {fields}}}").unwrap();
         }
         for (tool, does) in &self.tools {
-            text += &format!("{{\"tool\": {}, \"does\": {}}}\n", json!(tool), json!(does));
+            writeln!(text, "{{\"tool\": {}, \"does\": {}}}", json!(tool), json!(does)).unwrap();
         }
         text
     }
@@ -145,11 +146,11 @@ impl Names {
                 text.lines().filter_map(|line| Some((line, serde_json::from_str(line).ok()?))).collect()
             }
         };
-        let mut tried: BTreeMap<String, usize> = BTreeMap::new();
+        let mut attempts: BTreeMap<String, usize> = BTreeMap::new();
         for (line, record) in records {
             let name = name_of(&record).unwrap_or_else(|| "*".to_owned());
             let is_new = !self.types.contains_key(&name);
-            let tries = tried.entry(name.clone()).or_insert(if is_new { 0 } else { TRIES });
+            let tries = attempts.entry(name.clone()).or_insert(if is_new { 0 } else { TRIES });
             let known = self.types.entry(name).or_default();
             add_fields(&record, &mut known.fields);
             if *tries < TRIES && known.becomes != "shown" {
@@ -158,7 +159,7 @@ impl Names {
                 let around = [&text[..start], &text[start + line.len()..]];
                 let becomes = fate(engines, around, line);
                 if known.becomes.is_empty() || becomes == "shown" {
-                    known.becomes = becomes.to_owned();
+                    becomes.clone_into(&mut known.becomes);
                 }
             }
         }
