@@ -81,7 +81,7 @@ impl Histories {
         folder: |_| String::new(),
         depth: 0,
         work: None,
-        is_named: |name| name.ends_with(".jsonl"),
+        is_named: |name| matches!(name.rsplit_once('.'), Some((_, "jsonl"))),
         facts: |_| None,
         session: |_| None,
     };

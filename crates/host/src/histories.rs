@@ -42,7 +42,8 @@ pub(crate) fn name_of(path: &Path) -> Option<String> {
 /// Whether a file may be a session by its name: agents write `.jsonl`, or have names of their own, and `streamfmt run` keeps `.ndjson`.
 /// All may be compressed.
 pub fn is_named_as_session(path: &Path) -> bool {
-    let is_it = |name: String| name.ends_with(".ndjson") || rows().any(|row| (row.is_named)(&name));
+    let is_it =
+        |name: String| name.strip_suffix(".ndjson").is_some() || rows().any(|row| (row.is_named)(&name));
     name_of(path).is_some_and(is_it)
 }
 

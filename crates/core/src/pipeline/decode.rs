@@ -55,10 +55,8 @@ pub struct DecodeStage {
     subagents: Option<Subagents>,
     /// Recognises lines that repeat another session.
     repeats: Repeats,
-    /// Reads the facts of the session beside the history.
-    facts: Option<SessionFacts>,
-    /// Whether a record of the input was decoded.
-    has_begun: bool,
+    /// The facts of the session beside the history.
+    facts: FactsBeside,
     max_line: usize,
     /// How many files of sub-agents are being read inside one another.
     nesting: usize,
@@ -67,6 +65,13 @@ pub struct DecodeStage {
     pub(super) shows_minor: bool,
     /// Room for the events of one record, kept from one to the next.
     events: Vec<Event>,
+}
+
+/// The facts of the session that are beside the history.
+struct FactsBeside {
+    read: Option<SessionFacts>,
+    /// Whether they were added before the first record.
+    are_added: bool,
 }
 
 impl DecodeStage {
@@ -85,8 +90,7 @@ impl DecodeStage {
             others: OtherDialects::new(setup.dialect.is_none()),
             subagents: setup.subagents.take(),
             repeats: Repeats::new(setup.origins.take(), setup.dialects, setup.max_line),
-            facts: setup.facts.take(),
-            has_begun: false,
+            facts: FactsBeside { read: setup.facts.take(), are_added: false },
             max_line: setup.max_line,
             nesting: 0,
             damaged: 0,
@@ -144,7 +148,7 @@ impl DecodeStage {
 
     /// Ends the input: emits the remaining steps.
     pub(super) fn end(&mut self, each: &mut dyn FnMut(Step)) {
-        if self.has_begun {
+        if self.facts.are_added {
             self.add_facts(each);
         }
         let mut events = Vec::new();
@@ -286,7 +290,7 @@ impl DecodeStage {
         if mem::take(&mut dialect.is_new) {
             each(Step::Dialect(Arc::clone(&dialect.name)));
         }
-        if !mem::replace(&mut self.has_begun, true) {
+        if !mem::replace(&mut self.facts.are_added, true) {
             self.add_facts(each);
         }
         let shows_minor = self.shows_minor;
@@ -310,7 +314,7 @@ impl DecodeStage {
 
     /// Decodes the record with the facts of the session that is beside the history, if it is one of its dialect.
     fn add_facts(&mut self, each: &mut dyn FnMut(Step)) {
-        let (Some(read), Some(dialect)) = (&mut self.facts, &mut self.dialect) else { return };
+        let (Some(read), Some(dialect)) = (&mut self.facts.read, &mut self.dialect) else { return };
         let Some(record) = read() else { return };
         let value = record.root();
         if !dialect.row.is_some_and(|row| (row.claim)(value)) {

@@ -15,7 +15,10 @@ pub(crate) const HISTORIES: Histories = Histories {
     home: ".gemini/tmp",
     depth: 2,
     work: Some(|line| Some(WorkMark::Sha256(line.get("projectHash")?.decode()?.into_owned()))),
-    is_named: |name| name.ends_with(".jsonl") || name.starts_with("session-") && name.ends_with(".json"),
+    is_named: |name| {
+        let is_document = name.starts_with("session-") && name.strip_suffix(".json").is_some();
+        is_document || (Histories::LINES.is_named)(name)
+    },
     ..Histories::LINES
 };
 
