@@ -47,14 +47,14 @@ pub fn is_named_as_session(path: &Path) -> bool {
     name_of(path).is_some_and(is_it)
 }
 
-/// Whether a history is a document by its name.
+/// Whether a history is a document by its name. A compressed one isn't: it is read as its bytes come.
 pub fn is_document(path: &Path) -> bool {
-    without_compression(path).extension().is_some_and(|ending| ending == "json") && is_named_as_session(path)
+    path.extension().is_some_and(|ending| ending == "json") && is_named_as_session(path)
 }
 
 /// The beginning of a file that may be a session, decompressed: enough to find out whether it is one.
 pub fn beginning_of_session(path: &Path, file: impl Read) -> io::Result<Vec<u8>> {
-    beginning_of(file, if is_document(path) { MAX_LINE as u64 } else { BEGINNING })
+    beginning_of(file, if is_document(&without_compression(path)) { MAX_LINE as u64 } else { BEGINNING })
 }
 
 /// Whether such a beginning, of a file of lines, is all of the file.
@@ -186,7 +186,9 @@ mod tests {
             assert!(!is_named_as_session(Path::new(name)), "{name}");
         }
         assert!(is_document("a/s.messages.json".as_ref()) && !is_document("s.jsonl".as_ref()));
-        assert!(!is_document(".aider.chat.history.md".as_ref()));
+        assert!(
+            !is_document(".aider.chat.history.md".as_ref()) && !is_document("s.messages.json.gz".as_ref())
+        );
     }
 
     #[test]

@@ -272,7 +272,7 @@ impl Sessions {
         let Ok(beginning) = File::open(path).and_then(|file| beginning_of_session(path, file)) else {
             return FileKind::Other;
         };
-        let is_document = is_document(path);
+        let is_document = is_document(&without_compression(path));
         let is_all = is_document || is_whole_beginning(&beginning);
         let text = String::from_utf8_lossy(&beginning);
         let records = if is_document {

@@ -18,7 +18,7 @@ use streamfmt::dialect::DIALECTS;
 use streamfmt::formatter::PRESENTATION;
 use streamfmt::histories::{is_document, session_facts, session_named_by};
 use streamfmt::origins;
-use streamfmt::unpack::{Compression, UnpackedReader};
+use streamfmt::unpack::{Compression, UnpackedReader, without_compression};
 
 pub use collector::FiguresCollector;
 pub(super) use collector::title_of;
@@ -259,9 +259,9 @@ impl FigureReader {
         let count = file.read(&mut start)?;
         file.rewind()?;
         let mut last = Vec::new();
+        // A part of a document is no record.
+        let first = if is_document(&without_compression(path)) { MAX_LINE as u64 } else { FIRST };
         if Compression::of(&start[..count]).is_none() {
-            // A part of a document is no record.
-            let first = if is_document(path) { MAX_LINE as u64 } else { FIRST };
             self.read((&mut file).take(first))?;
             let size = file.seek(SeekFrom::End(0))?;
             let from = size.saturating_sub(LAST).max(first);
@@ -273,7 +273,7 @@ impl FigureReader {
         }
         // The end of an archive is known only when all of it was decompressed.
         let mut file = UnpackedReader::new(file);
-        self.read_archive((&mut file).take(FIRST))?;
+        self.read_archive((&mut file).take(first))?;
         let (most, mut part) = (LAST as usize, vec![0; CHUNK]);
         while let Ok(count @ 1..) = file.read(&mut part) {
             last.extend_from_slice(&part[..count]);
