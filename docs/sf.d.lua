@@ -470,7 +470,7 @@ function sf.sorted(table) end
 ---Typed facts; absent if unknown. docs/facts.md lists the items that have them.
 ---@class sf.Data
 ---@field action? string What was done: `created`, …; absent if the session only belongs to it.
----@field added? number Number of added lines, if the change is known line by line.
+---@field added? number Number of added lines, if the change is known line by line. For an outcome: of all changes.
 ---@field after? number Tokens after the compaction.
 ---@field again? boolean True if the call already has a result.
 ---@field agent? string The sub-agent's id. For a session: the agent's program, if the format is that of several.
@@ -567,7 +567,7 @@ function sf.sorted(table) end
 ---@field raw? boolean True if the line wasn't an event.
 ---@field reason? string Why the run ended, or why something was denied or not saved. For a limit: why no more may be used than it allows.
 ---@field redacted? boolean True if its text is withheld.
----@field removed? number Number of removed lines, if the change is known line by line.
+---@field removed? number Number of removed lines, if the change is known line by line. For an outcome: of all changes.
 ---@field repeated? boolean True if the text is the same as that of the last reply, or as the structured answer.
 ---@field repeats? string The session to which it belongs: this one only repeats it, as the beginning of a fork does.
 ---@field repo? string The repository of the pull request.

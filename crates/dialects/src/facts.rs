@@ -2,6 +2,7 @@
 
 use streamfmt_core::item::{Content, Fact, Item, Status};
 use streamfmt_core::json::{self, Value};
+use streamfmt_core::text::Text;
 
 /// Returns facts of these names for the values that are present.
 pub(super) fn nodes<'a>(
@@ -86,6 +87,30 @@ fn has_content(value: Value<'_>) -> bool {
     }
 }
 
+/// Returns a text without a copy of itself: some agents join the JSON that a tool returned as a text with the same as a structured value.
+pub(super) fn without_repeated_json(text: Text) -> Text {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return text;
+    }
+    let halves = [text.split_once('\n'), text.trim_end().rsplit_once('\n')];
+    let once = halves.into_iter().flatten().find(|(one, other)| compact(one).eq(compact(other)));
+    once.map(|(one, _)| Text::clean(one.trim())).unwrap_or(text)
+}
+
+/// Returns the bytes of a JSON text that aren't blanks between its values.
+fn compact(json: &str) -> impl Iterator<Item = u8> {
+    let (mut is_string, mut is_escaped) = (false, false);
+    json.bytes().filter(move |byte| {
+        if is_string {
+            is_string = is_escaped || *byte != b'"';
+            is_escaped = !is_escaped && *byte == b'\\';
+            return true;
+        }
+        is_string = *byte == b'"';
+        !byte.is_ascii_whitespace()
+    })
+}
+
 /// Adds the content of a result block to an item: its texts, its images, its search hits, and any other parts.
 pub(super) fn result_content(item: &mut Item, content: Option<Value<'_>>) {
     let Some(body) = content else { return };
@@ -151,4 +176,25 @@ pub(super) fn image(block: Value<'_>) -> Fact {
 pub(super) fn decoded_size(base64: &str) -> i64 {
     let padding = base64.len() - base64.trim_end_matches('=').len();
     (base64.len() as u64 / 4 * 3).saturating_sub(padding as u64).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_structured_value_is_no_second_text() {
+        for (text, expected) in [
+            (r#"{"a":[1," x"]}|{"a": [1, " x"]}"#, Some(r#"{"a":[1," x"]}"#)),
+            (r#"{|  "a": "\\\""|}||{"a":"\\\""}"#, Some(r#"{|  "a": "\\\""|}"#)),
+            (r#"{"a":" x"}|{"a":"x"}"#, None),
+            ("{}", None),
+            ("a|a", None),
+            ("", None),
+        ] {
+            let text = text.replace('|', "\n");
+            let expected = expected.map_or(text.clone(), |expected| expected.replace('|', "\n"));
+            assert_eq!(without_repeated_json(Text::clean(&text)).as_str(), expected);
+        }
+    }
 }

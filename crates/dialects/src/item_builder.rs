@@ -127,6 +127,13 @@ impl<'a, L> ItemBuilder<'a, L> {
         item
     }
 
+    /// Emits the notice that a reply is incomplete because it reached the limit of the model's output.
+    pub(super) fn put_output_limit(&mut self) {
+        let text = "the reply is incomplete: it reached the limit of the model's output";
+        let notice = self.notice("info", Content::Own(text.to_owned()));
+        self.put(leveled(notice, "warning"));
+    }
+
     /// Emits a notice of minor importance. If no output shows it, no facts are made for it.
     pub(super) fn put_minor(&mut self, event: &str, text: Content, add_facts: impl FnOnce(&mut Item)) {
         if self.input.shows_minor {

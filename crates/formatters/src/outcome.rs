@@ -2,7 +2,7 @@
 
 use crate::context::ItemContext;
 use crate::generic;
-use crate::sentence::{first_sentence, in_words, without_json};
+use crate::sentence::{first_sentence, in_words, without_brackets, without_json};
 use streamfmt_core::entry::{Block, Line, View};
 use streamfmt_core::figures;
 use streamfmt_core::item::FactRef;
@@ -32,6 +32,13 @@ pub(super) fn view(context: ItemContext<'_>) -> View {
     let denials = context.list("denials");
     // Each failure is shown where it happened. In full, the denied calls are listed below.
     let denied = if context.full { 0 } else { denials.len() as u64 };
+    if let [Some(added), Some(removed)] = ["added", "removed"].map(|name| context.count(name))
+        && added.max(removed) > 0
+    {
+        dot(&mut title);
+        title.push("change.add", format!("+{}", &*figures::count(added)));
+        title.push("change.remove", format!("−{}", &*figures::count(removed)));
+    }
     if let Some(failed) = failures(context.count("failed_calls").unwrap_or(0), denied) {
         warning(&mut title, failed);
     }
@@ -217,6 +224,8 @@ impl Reason {
             return Self { is_known: true, ..Self::default() };
         }
         let text = context.item.clean_text();
+        // Repeated text was shown with its brackets.
+        let text = if context.is("repeated") { text } else { without_brackets(text) };
         let is_answer = text.trim_start().starts_with(['{', '[']);
         if let (false, Some((sentence, rest))) = (is_answer, first_sentence(&without_json(text))) {
             return Self { sentence: Some(sentence), rest, is_text: true, ..Self::default() };

@@ -22,18 +22,31 @@ pub fn first_sentence(text: &Text) -> Option<(Text, Text)> {
     Some((text.slice(start, end).trimmed_end(), text.slice(text.len() - rest.len(), text.len())))
 }
 
-/// Replaces a JSON object at the end of an error, as in API responses, by the message in it. Other texts are returned unchanged.
+/// Returns a message without the brackets around it: `[API error: …]`. Other texts, such as a list in JSON, are returned unchanged.
+pub(super) fn without_brackets(text: Text) -> Text {
+    let start = text.len() - text.trim_start().len();
+    let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    match inside.filter(|inside| inside.starts_with(char::is_alphabetic)) {
+        Some(inside) => text.slice(start + 1, start + 1 + inside.len()),
+        None => text,
+    }
+}
+
+/// Replaces a JSON object at the end of an error, as in API responses, by the code and the message in it. Other texts are returned
+/// unchanged.
 pub(super) fn without_json(text: Text) -> Text {
     let Some(start) = find(b'{', text.as_bytes()).filter(|_| text.trim_end().ends_with('}')) else {
         return text;
     };
     let Ok(record) = Record::from_line(text[start..].to_owned()) else { return text };
     let root = record.root();
-    let message = root.get("error").and_then(|error| error.get("message")).or_else(|| root.get("message"));
-    match message.and_then(Value::str).map(Text::from_json) {
-        Some(message) => Text::clean_owned([&text[..start], &message].concat()),
-        None => text,
-    }
+    let error = root.get("error").filter(|error| error.get("message").is_some()).unwrap_or(root);
+    let [message, code] = error.get_all(["message", "code"]);
+    let Some(message) = message.and_then(Value::str).map(Text::from_json) else { return text };
+    // Usually, the text before the object has the code, too.
+    let code = code.and_then(Value::int).map(|code| format!("{code} "));
+    let code = code.filter(|code| !text[..start].contains(code.trim_end())).unwrap_or_default();
+    Text::clean_owned([&text[..start], &code, &message].concat())
 }
 
 /// Returns the end of the first sentence of a line: after a `.`, `!` or `?` that is followed by the beginning of another sentence.
@@ -90,6 +103,22 @@ mod tests {
             Text::own(r#"Error: 400 {"type":"error","error":{"message":"no \u001b[0m such model"}}"#);
         assert_eq!(without_json(answer).as_str(), "Error: 400 no  such model");
         assert_eq!(without_json(Text::own("a {b}")).as_str(), "a {b}");
+        for (answer, expected) in [
+            (r#"429 {"error":{"code":429,"message":"Wait."}}"#, "429 Wait."),
+            (r#"{"error":{"code":429,"message":"Wait."}}"#, "429 Wait."),
+            (r#"x {"message":"Wait.","error":"busy"}"#, "x Wait."),
+        ] {
+            assert_eq!(without_json(Text::own(answer)).as_str(), expected, "{answer}");
+        }
+        for (text, bare) in [
+            ("[API error: 400 [x]]\n", "API error: 400 [x]"),
+            ("[\"a\"]", "[\"a\"]"),
+            ("[1]", "[1]"),
+            ("[]", "[]"),
+            ("[a", "[a"),
+        ] {
+            assert_eq!(without_brackets(Text::own(text)).as_str(), bare, "{text}");
+        }
         assert_eq!(parts("{\n}"), None);
         assert_eq!(parts(""), None);
     }

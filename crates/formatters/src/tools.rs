@@ -161,8 +161,11 @@ fn delegate_result(answer: &mut ResultContext<'_>) -> Option<View> {
     answer.note_known(context.count("duration_ms").map(figures::duration));
     let last = context.text("answer").map(Text::trimmed_end).filter(|text| !text.is_empty());
     let text = answer.text();
-    if context.is("repeated") && !answer.title.is_empty() {
+    if context.is("repeated") {
         // The sub-agent's last reply right above is the same.
+        if answer.title.is_empty() {
+            answer.note(Text::own("done"));
+        }
         return if context.full { Some(answer.finish_but_for(&last.unwrap_or(text))) } else { answer.done() };
     }
     answer.answer(match last {

@@ -133,7 +133,7 @@ const fn part(name: &'static str, shape: FactShape, doc: &'static str) -> FactRo
 #[rustfmt::skip]
 pub static FACTS: &[FactRow] = &[
     row("action", Text, &[Event("pull-request")], "What was done: `created`, …; absent if the session only belongs to it."),
-    row("added", Integer, &[Change], "Number of added lines, if the change is known line by line."),
+    row("added", Integer, &[Change, Outcomes], "Number of added lines, if the change is known line by line. For an outcome: of all changes."),
     row("after", Integer, &[Event("compaction")], "Tokens after the compaction."),
     own("again", Truth, &[All], "True if the call already has a result."),
     row("agent", Text, &[Delegate, Event("session")], "The sub-agent's id. For a session: the agent's program, if the format is that of several."),
@@ -232,7 +232,7 @@ pub static FACTS: &[FactRow] = &[
     own("raw", Truth, &[Unknown], "True if the line wasn't an event."),
     row("reason", Text, &[Outcomes, Event("denied"), Event("limit"), Event("writes-lost")], "Why the run ended, or why something was denied or not saved. For a limit: why no more may be used than it allows."),
     row("redacted", Truth, &[Thinking], "True if its text is withheld."),
-    row("removed", Integer, &[Change], "Number of removed lines, if the change is known line by line."),
+    row("removed", Integer, &[Change, Outcomes], "Number of removed lines, if the change is known line by line. For an outcome: of all changes."),
     own("repeated", Truth, &[Delegate, Outcomes, Event("task")], "True if the text is the same as that of the last reply, or as the structured answer."),
     row("repeats", Text, &[All, Calls, Prompts, Replies, Thinking, Plans, Notices, Outcomes, Unknown], "The session to which it belongs: this one only repeats it, as the beginning of a fork does."),
     row("repo", Text, &[Event("pull-request")], "The repository of the pull request."),

@@ -16,6 +16,8 @@ use crate::item_builder::ItemBuilder;
 use super::stream::{figures, part_id};
 use super::{Cline, result, tokens_of, wrapped};
 
+/// The status of a session whose last run failed.
+const FAILED: &str = "failed";
 /// The facts of a stored session.
 pub(super) struct StoredFacts {
     session: Option<SessionId>,
@@ -279,7 +281,8 @@ impl Cline {
             outcome.data.push(("cause", Fact::Text("interrupted".to_owned())));
         } else if &*word != "completed" || exit.and_then(Value::int).is_some_and(|exit| exit != 0) {
             fail(&mut outcome);
-            outcome.text = string(status);
+            // The word alone is what every failed outcome shows.
+            outcome.text = string(status.filter(|_| &*word != FAILED));
         }
         let [usage, all] = metadata.map_or([None; 2], |data| data.get_all(["usage", "aggregateUsage"]));
         let usage = all.or(usage);

@@ -74,11 +74,19 @@ const PAGES: &[NamedPart] = &[
     key("url", "url"),
 ];
 
+const TASK: &[NamedPart] = &[NamedPart::made("task", "description", first_line), key("task", "prompt")];
+
 const RANGE: &[NamedPart] = &[key("start_line", "start"), key("end_line", "end")];
 
 /// Returns the command lines, one below the other.
 fn commands(commands: Value<'_>) -> Option<Fact> {
     joined(commands, "command", "\n")
+}
+
+/// Returns the first line of a task, which has no other title.
+fn first_line(task: Value<'_>) -> Option<Fact> {
+    let task = task.decode()?;
+    task.lines().find(|line| !line.trim().is_empty()).map(|line| Fact::Text(line.trim().to_owned()))
 }
 
 /// Returns the texts in a list, whose elements are texts or objects with the text under `key`.
@@ -108,5 +116,5 @@ pub(crate) static TOOLS: [(&str, Tool); 9] = [
     row_of("run_commands", Deed::Run, COMMANDS),
     row_of("search_codebase", Deed::Grep, QUERIES),
     row_of("skills", Deed::Skill, &[key("skill", "skill"), key("name", "skill")]),
-    row_of("spawn_agent", Deed::Delegate, &[key("task", "prompt")]),
+    row_of("spawn_agent", Deed::Delegate, TASK),
 ];

@@ -15,10 +15,13 @@ const STDERR: &str = "[stderr]\n";
 /// The beginnings of the results of calls that created or changed a file.
 const CREATED: &str = "File created successfully at: ";
 const EDITED: &str = "Edited ";
+/// The beginnings of the results of searches.
+const FOUND: &str = "Found ";
+const NOTHING_FOUND: &str = "No results found for pattern: ";
 
 /// Returns the sentences that no code outside this dialect may contain.
 pub(crate) fn sentences() -> Vec<&'static str> {
-    vec![INPUT[0], ABORTED, CREATED]
+    vec![INPUT[0], ABORTED, CREATED, NOTHING_FOUND]
 }
 
 /// Returns the text of a person in a prompt, if it has tags around it.
@@ -37,6 +40,13 @@ pub(super) fn add_facts(result: &mut Item, output: Value<'_>) {
         }
         Some(Deed::Write | Deed::Edit) if !result.error => {
             result.data.push(("created", Fact::Made(created, output.node())));
+        }
+        Some(Deed::Grep) if !result.error => {
+            result.data.push(("mode", Fact::Text("content".to_owned())));
+            result.data.push(("content", Fact::Made(hits, output.node())));
+            for name in ["count", "lines"] {
+                result.data.push((name, Fact::Made(hit_count, output.node())));
+            }
         }
         Some(Deed::Run) if result.error => {
             result.data.push(("stderr", Fact::Made(stderr, output.node())));
@@ -63,6 +73,22 @@ fn stderr(output: Value<'_>) -> Option<Fact> {
 
 fn created(output: Value<'_>) -> Option<Fact> {
     output.str()?.begins_with(CREATED).then_some(Fact::Bool(true))
+}
+
+/// Returns what a search found, without the line that counts it.
+fn hits(output: Value<'_>) -> Option<Fact> {
+    let output = output.decode()?;
+    let (_, hits) = output.split_once('\n').filter(|_| output.starts_with(FOUND))?;
+    Some(Fact::Text(hits.trim_start_matches('\n').to_owned()))
+}
+
+/// Returns the number of hits of a search.
+fn hit_count(output: Value<'_>) -> Option<Fact> {
+    let output = output.decode()?;
+    if output.starts_with(NOTHING_FOUND) {
+        return Some(Fact::Int(0));
+    }
+    output.strip_prefix(FOUND)?.split(' ').next()?.parse().ok().map(Fact::Int)
 }
 
 fn start(output: Value<'_>) -> Option<Fact> {

@@ -68,7 +68,12 @@ pub(super) fn of_item(source: CallSource, value: Value<'_>, id: Id, builder: &It
         CallSource::Agents => {
             let [tool, prompt, receivers] = value.get_all(["tool", "prompt", "receiver_thread_ids"]);
             let prompt = prompt.filter(|prompt| prompt.str().is_some());
-            let receivers = receivers.filter(|ids| ids.items().next().is_some());
+            // The only one stands for the list.
+            let receivers = receivers.and_then(|ids| {
+                let mut each = ids.items();
+                let first = each.next()?;
+                Some(if each.next().is_none() { first } else { ids })
+            });
             of_agents(&mut call, &tool.and_then(Value::decode).unwrap_or_default(), prompt, receivers);
         }
         CallSource::Image => {

@@ -23,6 +23,7 @@ use streamfmt_core::item::{Content, Deed, Fact, Id, Item, Kind};
 use streamfmt_core::json::{self, Value};
 use streamfmt_core::names::Names;
 use streamfmt_core::recent::Recent;
+use streamfmt_core::text::Text;
 
 use super::call::CallSource;
 use super::reports::CallReport;
@@ -66,6 +67,8 @@ pub(super) struct Rollout {
     origin: RolloutOrigin,
     /// Scripts that call other tools and haven't ended.
     scripts: Vec<Id>,
+    /// The script whose last call has ended, and the hash of that call's output.
+    script_output: Option<(Id, u64)>,
     /// Whether the result of a call of this turn reported that the call was interrupted.
     was_stopped: bool,
     /// Whether the conversation was just compacted. Two lines report this.
@@ -100,6 +103,7 @@ impl Rollout {
             answer: None,
             origin: RolloutOrigin::default(),
             scripts: Vec::new(),
+            script_output: None,
             was_stopped: false,
             was_compacted: false,
         }
@@ -438,6 +442,15 @@ impl Codex {
         let body = reported_output.as_ref().map(|reported| reported.text);
         result_content(&mut item, body.or_else(|| reported?.get("content")).or(output));
         let mut is_open = wrapped::add_facts(&mut item);
+        self.rollout.script_output.take_if(|(script, output)| {
+            let is_same = *script == id && *output == hash(item.words().trim());
+            if is_same && !item.error {
+                // The script printed the output of its last call.
+                item.words = Some(|_, _| Text::EMPTY);
+                item.data.push(("success", Fact::Bool(true)));
+            }
+            *script == id
+        });
         if let Some(ReportedOutput { exit, success, .. }) = reported_output {
             is_open &= exit.is_none() && success.is_none();
             if let Some(code) = exit.filter(|code| *code != 0 && item.fact("exit").is_none()) {
@@ -467,6 +480,9 @@ impl Codex {
         may_wait: bool,
         builder: &mut ItemBuilder<'_>,
     ) {
+        if let Some(script) = item.parent.as_ref().filter(|parent| self.rollout.scripts.contains(parent)) {
+            self.rollout.script_output = Some((script.clone(), hash(item.words().trim())));
+        }
         if let Some(place) = self.rollout.patches.iter().position(|(patch, _)| patch == call) {
             let (_, size) = self.rollout.patches.remove(place);
             size.add_to(&mut item);

@@ -89,6 +89,7 @@ pub(crate) fn sentences() -> Vec<&'static str> {
         FAILED_COMMAND[4],
         FAILED_PATCH[0],
         errors::RETRY,
+        errors::OLD_RETRY[1],
     ];
     [&single[..], &REFUSED, &FAILED].concat()
 }

@@ -160,10 +160,15 @@ impl Copilot {
     pub(super) fn outcome(&mut self, builder: &mut ItemBuilder<'_>) {
         self.close(|_| true, builder.out);
         let [id, exit, usage] = builder.input.value.get_all(["sessionId", "exitCode", "usage"]);
+        let is_named = self.session.is_some();
         self.begin(id, builder);
         builder.facts(self.facts());
         builder.out.extend(self.failure.take().map(Event::Put));
         let mut outcome = builder.outcome();
+        if !is_named && self.session.is_some() {
+            // Only this line of a stream names the session.
+            builder.put_minor("session", Content::None, |_| {});
+        }
         if exit.and_then(Value::int) != Some(0) {
             fail(&mut outcome);
         }
@@ -171,6 +176,10 @@ impl Copilot {
             usage.map_or([None; 2], |usage| usage.get_all(["sessionDurationMs", "totalApiDurationMs"]));
         let facts = || nodes([("duration_ms", duration), ("api_ms", api)]);
         outcome.data.extend(facts());
+        if let Some(changes) = usage.and_then(|usage| usage.get("codeChanges")) {
+            let lines = ["linesAdded", "linesRemoved"].map(|name| changes.get(name));
+            outcome.data.extend(nodes(["added", "removed"].into_iter().zip(lines)));
+        }
         outcome.data.push(("turn", Fact::Map(facts().filter(|(name, _)| *name == "duration_ms").collect())));
         builder.put(outcome);
     }

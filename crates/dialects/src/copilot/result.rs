@@ -61,8 +61,15 @@ impl Copilot {
 
     /// Emits the result of a call.
     pub(super) fn result(&mut self, data: Value<'_>, builder: &mut ItemBuilder<'_>) {
-        let [id, success, result, error, shell, edits] =
-            data.get_all(["toolCallId", "success", "result", "error", "shellExecution", "fileEdits"]);
+        let [id, success, result, error, shell, edits, telemetry] = data.get_all([
+            "toolCallId",
+            "success",
+            "result",
+            "error",
+            "shellExecution",
+            "fileEdits",
+            "toolTelemetry",
+        ]);
         let call = builder.id_of(id);
         let mut item = self.result_of(&call, builder);
         self.growing.retain(|growing| *growing != item.id);
@@ -87,6 +94,12 @@ impl Copilot {
         if let Some(exit) = exit.filter(|exit| exit.int().is_some_and(|code| code != 0)) {
             fail(&mut item);
             item.data.push(("exit", Fact::Node(exit.node())));
+        }
+        // A folder may be viewed as well.
+        let viewed = telemetry.and_then(|telemetry| telemetry.get("properties")?.get("viewType")?.str());
+        if !item.error && item.deed == Some(Deed::Read) && viewed.is_some_and(|kind| kind.is("file")) {
+            let lines = i64::try_from(item.text().lines().count()).unwrap_or(i64::MAX);
+            item.data.push(("lines", Fact::Int(lines)));
         }
         let kinds = edits.into_iter().flat_map(Value::items).filter_map(|edit| edit.get("kind")?.str());
         if matches!(item.deed, Some(Deed::Write)) && kinds.into_iter().any(|kind| kind.is("create")) {

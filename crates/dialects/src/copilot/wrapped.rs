@@ -1,5 +1,6 @@
 //! The sentences that Copilot writes around the output of commands.
 
+use crate::facts::without_repeated_json;
 use streamfmt_core::item::{Deed, Item};
 use streamfmt_core::text::Text;
 
@@ -11,9 +12,12 @@ pub(crate) fn sentences() -> Vec<&'static str> {
     vec![SHELL]
 }
 
-/// Returns the text of a result without the line that repeats the exit code of a command.
+/// Returns the text of a result without the line that repeats the exit code of a command, or the structured value of an MCP tool.
 pub(super) fn words(item: &Item, text: Text) -> Text {
     let text = text.trimmed_end();
+    if item.deed == Some(Deed::Mcp) {
+        return without_repeated_json(text);
+    }
     let is_command = matches!(item.deed, Some(Deed::Run | Deed::Job | Deed::EndJob));
     let end = text.as_str().rfind('\n').map_or(0, |at| at + 1);
     let last = &text.as_str()[end..];

@@ -15,6 +15,7 @@ pub(super) mod result;
 mod session;
 mod stream;
 pub(super) mod tools;
+pub(super) mod wrapped;
 
 pub(super) use histories::{HISTORIES, SIDE_FILES};
 pub(super) use launch::LAUNCH;

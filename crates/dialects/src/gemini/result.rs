@@ -3,7 +3,7 @@
 use crate::facts::{fail, filled, nodes, push_list, string, strings};
 use crate::shell_report;
 use crate::tool::key;
-use streamfmt_core::item::{Content, Deed, Fact, Item, NamedPart};
+use streamfmt_core::item::{Content, Deed, Fact, FactRef, Item, NamedPart};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::text::Text;
 
@@ -34,7 +34,6 @@ pub(crate) fn add_parts<'a>(result: &mut Item, parts: impl Iterator<Item = Value
     push_list(result, "more", more);
     match result.deed {
         Some(Deed::Run) => shell_report::add_facts(result),
-        Some(Deed::Find) => result.data.push(("listed", Fact::Bool(true))),
         // The list is an item of its own.
         Some(Deed::Todos) if !result.error => {
             result.words = Some(|_, _| Text::EMPTY);
@@ -79,8 +78,9 @@ pub(crate) fn add_display(result: &mut Item, display: Value<'_>) {
         display.get_all(["fileDiff", "filePath", "isNewFile", "diffStat", "matches"]);
     if let Some(diff) = filled(diff) {
         result.data.read(display, CHANGE);
-        let is_new = is_new.and_then(Value::bool) == Some(true);
-        if is_new {
+        let is_known = result.fact("created").and_then(FactRef::bool) == Some(true);
+        let is_new = is_known || is_new.and_then(Value::bool) == Some(true);
+        if is_new && !is_known {
             result.data.push(("created", Fact::Bool(true)));
         }
         if let Some(stat) = stat {

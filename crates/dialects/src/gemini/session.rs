@@ -15,7 +15,7 @@ use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::text::Text;
 
 use super::stream::numbers;
-use super::{Gemini, ItemBuilder, result};
+use super::{Gemini, ItemBuilder, result, wrapped};
 
 /// The beginning of the message in which the program describes the session to the model.
 const CONTEXT: &str = "<session_context>";
@@ -28,7 +28,7 @@ const FOLDER: [&str; 3] = [
 ];
 
 /// What the program writes around texts.
-pub(crate) const SENTENCES: [&str; 9] = [
+pub(crate) const SENTENCES: [&str; 11] = [
     CONTEXT,
     FOLDER[0],
     FOLDER[1],
@@ -38,6 +38,8 @@ pub(crate) const SENTENCES: [&str; 9] = [
     shell_report::SENTENCES[1],
     shell_report::SENTENCES[2],
     shell_report::SENTENCES[3],
+    wrapped::SENTENCES[0],
+    wrapped::SENTENCES[1],
 ];
 
 impl Gemini {
@@ -164,6 +166,7 @@ impl Gemini {
             fail(&mut item);
         }
         result::add_parts(&mut item, [part].into_iter());
+        wrapped::add_facts(&mut item);
         result::mark_success_if_silent(&mut item);
         builder.put(item);
     }
@@ -258,6 +261,7 @@ impl Gemini {
         if let Some(display) = display.filter(|display| !display.is_null()) {
             result::add_display(&mut item, display);
         }
+        wrapped::add_facts(&mut item);
         if let Some(agent) = agent.filter(|agent| agent.str().is_some()) {
             item.data.push(("agent", Fact::Node(agent.node())));
         }

@@ -9,7 +9,7 @@ use streamfmt_core::event::{Event, Usage};
 use streamfmt_core::item::{Content, Fact, Item, Kind, Status};
 use streamfmt_core::json::{Value, ValueKind};
 
-use super::{Gemini, ItemBuilder, call, result};
+use super::{Gemini, ItemBuilder, call, result, wrapped};
 
 impl Gemini {
     /// Decodes a line of a stream.
@@ -99,6 +99,7 @@ impl Gemini {
         }
         let message = error.and_then(|error| filled(error.get("message")));
         result.text = string(message.or(filled(output)));
+        wrapped::add_facts(&mut result);
         result::mark_success_if_silent(&mut result);
         builder.put(result);
     }

@@ -157,6 +157,9 @@ impl Opencode {
         self.works(builder);
         self.totals.add(usage, cost);
         let word = reason.and_then(Value::decode).unwrap_or_default();
+        if word == "length" {
+            builder.put_output_limit();
+        }
         match &*word {
             "stop" => self.outcome(None, false, builder),
             "error" => self.outcome(reason, true, builder),
@@ -243,7 +246,9 @@ impl Opencode {
 /// Returns a call of a tool.
 fn call(id: &Id, tool: &str, input: Option<Value<'_>>, builder: &ItemBuilder<'_>) -> Item {
     let mut call = builder.item(id.clone(), Kind::Call);
-    call.input = input.filter(|input| !input.is_null()).map(Value::node);
+    // That of an invalid call has the name of its tool, and the error, which its result has, too.
+    let own = input.filter(|input| !input.is_null() && tool != tools::INVALID);
+    call.input = own.map(Value::node);
     tools::set(&mut call, tool, input);
     call
 }

@@ -142,6 +142,7 @@ const PATCHED: &[NamedPart] = &[
 
 const MATCHES: &[NamedPart] = &[
     key("matches", "matches"),
+    key("matches", "count"),
     key("matches", "lines"),
     key("truncated", "truncated"),
     NamedPart::word("mode", "content"),

@@ -9,6 +9,10 @@ const NOTHING: &str = "(no output)";
 /// The tags around a note below the output of a command, in newer and older versions.
 const NOTES: [[&str; 2]; 2] =
     [["<shell_metadata>", "</shell_metadata>"], ["<bash_metadata>", "</bash_metadata>"]];
+/// The beginning of the output of a command of which only the end is left. The path of the file with all of it follows.
+const CUT: &str = "...output truncated...\n\nFull output saved to: ";
+/// What is left of that for people.
+const CUT_MARK: &str = "...output truncated...\n";
 /// The tags around the answer of a sub-agent.
 const ANSWER: [&str; 2] = ["<task_result>", "</task_result>"];
 /// The tags around the content of a file, in newer and older versions.
@@ -32,7 +36,7 @@ const UNDERLINE: &str = "=======================================================
 /// Returns the sentences that no code outside this dialect may contain.
 pub(crate) fn sentences() -> Vec<&'static str> {
     let tags = [NOTES[0][0], NOTES[1][0], ANSWER[0]];
-    [&tags[..], &DENIED, &[STOPPED]].concat()
+    [&tags[..], &DENIED, &[STOPPED, CUT]].concat()
 }
 
 /// Whether a session with this title has no title of its own yet.
@@ -52,6 +56,11 @@ pub(super) fn words(result: &Item, text: Text) -> Text {
     match result.deed {
         Some(Deed::Run) => {
             let end = note_in(&text).map_or(text.len(), |(start, _)| start);
+            if let Some((path, rest)) = text[..end].strip_prefix(CUT).and_then(|rest| rest.split_once('\n'))
+                && result.fact("persisted").and_then(FactRef::text).as_deref() == Some(path)
+            {
+                return Text::clean([CUT_MARK, rest.trim_end()].concat().as_str());
+            }
             match text[..end].trim_end() {
                 NOTHING => Text::EMPTY,
                 own => Text::clean(own),
@@ -115,7 +124,8 @@ pub(super) fn state(output: Value<'_>) -> Option<Fact> {
 pub(super) fn matching_lines(output: Value<'_>) -> Option<Fact> {
     let output = output.decode()?;
     let (_, lines) = output.split_once('\n').filter(|_| output.starts_with(FOUND))?;
-    Some(Fact::Text(lines.to_owned()))
+    // Each file ends with two blank lines.
+    Some(Fact::Text(lines.replace("\n\n\n", "\n\n")))
 }
 
 /// Returns the content of a file or folder in the output of a call that reads it, without the numbers of its lines.

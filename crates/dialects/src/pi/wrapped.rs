@@ -12,12 +12,14 @@ const EXITED: &str = "Command exited with code ";
 const TIMED_OUT: &str = "Command timed out after ";
 /// The same for one that a person stopped.
 const ABORTED: &str = "Command aborted";
+/// The beginning of the output of a call that wrote a file.
+const WROTE: &str = "Successfully wrote ";
 /// The end of the text of a file that has more lines.
 const MORE: [&str; 2] = [" more lines in file. Use offset=", "[Showing lines "];
 
 /// Returns the sentences that no code outside this dialect may contain.
 pub(crate) fn sentences() -> Vec<&'static str> {
-    vec![EXITED, TIMED_OUT, ABORTED, MORE[0]]
+    vec![EXITED, TIMED_OUT, ABORTED, WROTE, MORE[0]]
 }
 
 /// The facts of a command that failed.
@@ -66,8 +68,11 @@ fn is_note(line: &str) -> bool {
 
 /// Returns the text of a result for people.
 pub(super) fn words(result: &Item, text: Text) -> Text {
-    if result.deed != Some(Deed::Run) {
-        return text;
+    match result.deed {
+        Some(Deed::Run) => {}
+        // The call has the path and the content.
+        Some(Deed::Write) if text.starts_with(WROTE) && !text.contains('\n') => return Text::EMPTY,
+        _ => return text,
     }
     let own = match last_line(&text).filter(|_| result.error) {
         // The facts have the rest.

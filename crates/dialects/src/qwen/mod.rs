@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use crate::calls::Calls;
 use crate::claude::{self, Claude, Product};
 use crate::facts::{leveled, minor, nodes, string};
+use crate::gemini::wrapped;
 use crate::item_builder::ItemBuilder;
 use crate::shell_report;
 use streamfmt_core::budget::Budget;
@@ -26,6 +27,7 @@ use streamfmt_core::event::Event;
 use streamfmt_core::item::{Content, Deed, Fact, Item};
 use streamfmt_core::json::{Value, ValueKind};
 use streamfmt_core::session::SessionId;
+use streamfmt_core::text::Text;
 
 /// The program, for the decoder of Claude Code's format.
 static QWEN: Product =
@@ -39,9 +41,11 @@ const DENIED: &str = "Qwen Code requires permission to use ";
 const LAUNCHED: &str = "Background agent launched successfully.";
 /// Precedes the sub-agent's id in that result.
 const TASK: &str = "task_id: ";
+/// The beginnings of the results of calls that wrote a new file, or one that existed before.
+const WROTE: [&str; 2] = ["Successfully created and wrote to new file: ", "Successfully overwrote file: "];
 /// What the program writes around texts.
-pub(super) const SENTENCES: [&str; 5] =
-    [AGENT_ENDED, DENIED, LAUNCHED, session::NOTIFICATION, shell_report::SENTENCES[2]];
+pub(super) const SENTENCES: [&str; 7] =
+    [AGENT_ENDED, DENIED, LAUNCHED, WROTE[0], WROTE[1], session::NOTIFICATION, shell_report::SENTENCES[2]];
 
 /// Whether a value is an event of Qwen Code that has marks of its own. All others look like Claude Code's.
 pub(super) fn claim(value: Value<'_>) -> bool {
@@ -116,8 +120,7 @@ impl Decoder for Qwen {
             ("stream_event", _) if is_goal(value) => builder.bookkeeping("goal_state"),
             ("system", Some(data)) => report(&subtype, data, &mut builder),
             ("user", _) if ended_agent(value).is_some() => {
-                let mut notice = builder.notice("task", string(ended_agent(value)));
-                notice.data.push(("from", Fact::Text("background agent".to_owned())));
+                let notice = builder.notice("task", string(ended_agent(value)));
                 builder.put(notice);
             }
             _ => self.claude.decode(input, out),
@@ -174,12 +177,20 @@ fn add_facts(result: &mut Item) {
             result.data.push(("state", Fact::Text("async_launched".to_owned())));
             result.words = Some(|_, text| text.slice(0, 0));
         }
+        // The call has the path and the content.
+        Some(Deed::Write) if WROTE.iter().any(|start| begins(start)) => {
+            if begins(WROTE[0]) && result.fact("created").is_none() {
+                result.data.push(("created", Fact::Bool(true)));
+            }
+            result.words = Some(|_, text| if text.contains('\n') { text } else { Text::EMPTY });
+        }
         Some(Deed::Read) if !result.error && !matches!(result.text, Content::None) => {
             let lines = i64::try_from(result.text().lines().count()).unwrap_or(i64::MAX);
             result.data.push(("lines", Fact::Int(lines)));
         }
         _ => {}
     }
+    wrapped::add_facts(result);
 }
 
 /// Adds the facts of both formats to a result.

@@ -142,27 +142,33 @@ impl Qwen {
         }
         let deed = result.deed;
         gemini::add_parts(&mut result, [part].into_iter());
-        if let Some(display) = display.filter(|display| display.kind() == ValueKind::Object) {
-            // The screen shows the output of a command as the stream has it.
-            if let Some(text) = filled(display.get("text")).filter(|_| deed == Some(Deed::Run)) {
-                result.text = string(Some(text));
-            }
-            gemini::add_display(&mut result, display);
+        let display = display.filter(|display| display.kind() == ValueKind::Object);
+        // The screen shows the output of a command as the stream has it.
+        let shown =
+            display.filter(|_| deed == Some(Deed::Run)).and_then(|display| filled(display.get("text")));
+        if shown.is_some() {
+            result.text = string(shown);
         }
         complete(&mut result);
+        if let Some(display) = display {
+            gemini::add_display(&mut result, display);
+        }
         gemini::mark_success_if_silent(&mut result);
         builder.put(result);
     }
 }
 
-/// Emits what a report has of a request that failed: no other line has it. `None` if it reports something else.
+/// Emits what a report has of a request of the main agent that failed, and may have been repeated: no other line has it. `None` if it reports
+/// something else.
 fn request_failed(value: Value<'_>, builder: &mut ItemBuilder<'_>) -> Option<()> {
     let event = value.get("systemPayload")?.get("uiEvent")?;
-    let [name, message, status] = event.get_all(["event.name", "error_message", "status_code"]);
-    let message = filled(message).filter(|_| name.and_then(Value::str).is_some_and(|it| it.is(API_ERROR)))?;
+    let [name, message, status, agent] =
+        event.get_all(["event.name", "error_message", "status_code", "subagent_name"]);
+    let is_failure = name?.str()?.is(API_ERROR) && agent.is_none();
+    let message = filled(message).filter(|_| is_failure)?;
     let mut notice = builder.notice("error", string(Some(message)));
     notice.data.extend(nodes([("status", status)]));
-    builder.put(leveled(notice, "error"));
+    builder.put(leveled(notice, "warning"));
     Some(())
 }
 

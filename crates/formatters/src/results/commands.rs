@@ -69,7 +69,8 @@ pub(crate) fn run(answer: &mut ResultContext<'_>) -> Option<View> {
         let more = figures::count_of(more, "more file", "more files");
         answer.body.push(Block::line(Line::of("result.note", format!("and {}", &*more))));
     }
-    if answer.is_empty() {
+    // A success without anything else may have had an output that the stream leaves out.
+    if answer.is_empty() && !context.is("success") {
         answer.note(Text::own("no output"));
     }
     if is_parted { Some(answer.finish_all_but_text()) } else { answer.done() }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{ResultContext, TITLE};
+use super::{ResultContext, TITLE, holds};
 use crate::calls::changed_files::ChangedFiles;
 use crate::calls::extension;
 use crate::context::{ItemContext, images};
@@ -259,14 +259,21 @@ pub(crate) fn change(answer: &mut ResultContext<'_>) -> Option<View> {
             answer.note(Text::own("created, empty"));
             return answer.done();
         }
-        // Without known changes, only the text for the model is left.
+        // Without known changes, the text for the model is left, and what the call wrote. In full, the call shows that.
+        let is_shown = context.full && !context.is_apart;
+        let written = call.as_ref().filter(|_| !is_shown).and_then(|call| call.get("content")?.str());
+        let written = written.map(|content| FileDiff::created(&content));
         let text = answer.text();
         let first = find(b'\n', text.as_bytes()).unwrap_or(text.len());
-        if !context.whole && !text.is_empty() && first <= TITLE {
-            answer.note(text.slice(0, first));
-        } else {
-            answer.code("result.text", text);
+        match &written {
+            Some(written) if text.is_empty() => {
+                let lines = figures::count_of(written.added(), "line", "lines");
+                answer.note(Text::clean_owned(format!("written, {}", &*lines)));
+            }
+            _ if !context.whole && !text.is_empty() && first <= TITLE => answer.note(text.slice(0, first)),
+            _ => answer.code("result.text", text),
         }
+        answer.body.extend(written.and_then(|written| written.block(path)));
         return answer.done();
     };
     if is_created {
@@ -399,6 +406,16 @@ fn lines_found(answer: &mut ResultContext<'_>, text: Text, longest: usize) -> Op
     answer.done()
 }
 
+/// Shortens the paths with which lines begin.
+fn relative_lines(context: ItemContext<'_>, text: Text) -> Text {
+    let folder = context.session.facts().cwd.as_deref().filter(|folder| folder.len() > 1);
+    if !folder.is_some_and(|folder| holds(&text, folder)) {
+        return text;
+    }
+    let lines: Vec<_> = text.split('\n').map(|line| context.path(Text::clean(line)).into_string()).collect();
+    Text::clean_owned(lines.join("\n"))
+}
+
 fn lines_of(text: &str) -> u64 {
     memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1
 }
@@ -449,6 +466,7 @@ pub(crate) fn search(answer: &mut ResultContext<'_>) -> Option<View> {
         answer.code("result.text", text);
     }
     if let Some(hits) = hits {
+        let hits = if context.full { hits } else { relative_lines(context, hits) };
         answer.code_if_new("result.text", hits);
     }
     if !context.full {
