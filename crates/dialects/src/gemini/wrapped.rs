@@ -26,7 +26,7 @@ pub(crate) const SENTENCES: [&str; 2] = [LISTING, PICTURE[1]];
 pub(crate) fn add_facts(result: &mut Item) {
     match result.deed {
         Some(Deed::Find | Deed::Grep) if !result.error && result.fact("content").is_none() => {
-            add_hits(result)
+            add_hits(result);
         }
         Some(Deed::List) if !result.error => result.words = Some(|_, text| listed(&text).unwrap_or(text)),
         Some(Deed::Mcp) => {
