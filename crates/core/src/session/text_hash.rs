@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::hash::{Trimmed, TrimmedHasher, hash};
-use crate::item::{Content, Item, Kind};
+use crate::item::{Content, FactRef, Item, Kind};
 use crate::json::{Record, Value};
 
 /// The hash of an item's text without the blanks around it; `None` if nothing is left.
@@ -21,6 +21,11 @@ pub(super) fn content_of(item: &Item) -> (u64, TextHash) {
         }
         Content::None if item.kind == Kind::Record => {
             (hash(&(kind, item.record.as_ref().map(Record::text))), None)
+        }
+        // Those of several records of one line have its id.
+        Content::None if item.kind == Kind::Notice => {
+            let size = item.fact("bytes").and_then(FactRef::int);
+            (hash(&(kind, fact_hash(item, "event"), size)), None)
         }
         Content::None => (hash(&(kind, item.input().map(Value::raw), &item.tool)), None),
         _ => {
