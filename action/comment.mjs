@@ -17,7 +17,7 @@ const COMMENTS = `query($owner: String!, $name: String!, $number: Int!, $before:
     pullRequest(number: $number) {
       id
       comments(last: 100, before: $before) {
-        nodes { id url body author { login } }
+        nodes { id url body author { __typename login } }
         pageInfo { hasPreviousPage startCursor }
       }
     }
@@ -60,7 +60,7 @@ function comment() {
     if (!found) throw new Failed(`there is no pull request ${number}`);
     subject = found.id;
     // Others may write the same marker: only a comment of this token's account is ours.
-    const own = found.comments.nodes.findLast((node) => node && login(node.author) === login(viewer) && node.body.startsWith(mark));
+    const own = found.comments.nodes.findLast((node) => node && isBy(viewer, node.author) && node.body.startsWith(mark));
     if (own) {
       const { updateIssueComment } = request(UPDATE, { id: own.id, body });
       return published("updated", updateIssueComment.issueComment.url);
@@ -76,9 +76,10 @@ function published(what, url) {
   print(`${what} the comment ${url}`);
 }
 
-/** Apps have this ending in some answers. */
-function login(account) {
-  return account?.login.replace(/\[bot\]$/, "");
+/** Whether the token's account is this author. Of an app, the account has an ending that the author lacks; a person may have the same name. */
+function isBy(viewer, author) {
+  const app = /^(.*)\[bot\]$/.exec(viewer.login)?.[1];
+  return author?.login === (app ?? viewer.login) && (author.__typename === "Bot") === (app !== undefined);
 }
 
 /** The number of the pull request that the input or the event names. */

@@ -1,7 +1,7 @@
 // Shows the session in the log of the job, while the agent runs or afterwards, and writes its summary and masked page.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,6 +14,8 @@ const COMMAND_FILES = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STA
 /** Words that `streamfmt run` gets as well as they are, once the shell has read them: globs stay as they are written. */
 const WITH_WORDS = 'set -f; eval "words=($INPUT_RUN)" || exit; unset INPUT_RUN; exec "$@" -- "${words[@]}"';
 
+const NOTHING = "*Here is nothing to summarize: no known agent wrote it, or the agent ended before it began.*\n";
+
 const [program, folder, name] = ["PROGRAM", "FOLDER", "NAME"].map(given);
 const summary = join(folder, "summary.md");
 
@@ -21,7 +23,9 @@ await step(async () => {
   const code = given("INPUT_RUN") ? await run() : await show();
   output("exit-code", code);
   output("outcome", code === 0 ? "done" : "failed");
-  if (existsSync(summary)) output("summary", summary);
+  // A summary, and a comment that is required, are written in any case.
+  if (!existsSync(summary) || readFileSync(summary, "utf8").trim() === "") writeFileSync(summary, NOTHING);
+  output("summary", summary);
 });
 
 /** The options of every output. */
@@ -57,12 +61,17 @@ async function show() {
 /** The files of the sessions in a folder, the oldest first: those that the program's own list of sessions would have. */
 function sessions(path) {
   const env = { ...environment(), XDG_DATA_HOME: join(folder, "data") };
-  const words = [["import", path], ["list", "--json"]];
-  const [, list] = words.map((words) => spawnSync(program, ["sessions", ...words], { encoding: "utf8", env, maxBuffer: 2 ** 30 }));
-  const rows = list.stdout.split("\n").filter(Boolean).map((row) => JSON.parse(row));
+  const ask = (...words) => {
+    const { status, stdout, stderr } = spawnSync(program, ["sessions", ...words], { encoding: "utf8", env, maxBuffer: 2 ** 30 });
+    if (status !== 0) throw new Refusal(`input path: ${stderr.trim().split("\n").pop()}`);
+    return stdout;
+  };
+  ask("import", path);
+  const rows = ask("list", "--json").split("\n").filter(Boolean).map((row) => JSON.parse(row));
+  if (rows.length === 0) throw new Refusal(`input path: no session is in the folder ${quoted(path)} (files *.jsonl and *.ndjson of a known agent)`);
   const files = rows.map((row) => row.log).filter((log) => log && existsSync(log));
-  if (files.length === 0) throw new Refusal(`input path: no session is in the folder ${quoted(path)} (files *.jsonl and *.ndjson of a known agent)`);
   print(`sessions in the folder: ${files.length}`);
+  if (files.length < rows.length) annotate("warning", `sessions whose file can't be read: ${rows.length - files.length}`);
   return files.reverse();
 }
 

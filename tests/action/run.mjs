@@ -56,6 +56,7 @@ const CODEX = [
 const lines = (events) => events.map((event) => `${JSON.stringify(event)}\n`).join("");
 
 const service = new Service();
+const calls = join(root, "curl-calls");
 let checks = 0;
 
 /** Programs that come first in the path of a job. */
@@ -145,7 +146,8 @@ const cases = {
     const [mark] = body.split("\n");
     service.add("mallory", `${mark}\nforged`);
     service.add(null, `${mark}\nby nobody`);
-    service.add("github-actions", `quoted: ${mark}`);
+    service.add("github-actions", `${mark}\nby a person of that name`);
+    service.add("github-actions", `quoted: ${mark}`, "Bot");
     for (let number = 0; number < 220; number += 1) service.add("mallory", "spam");
     const there = service.comments.length;
     const good = claude({ answer: "All **good**.", isError: false });
@@ -246,10 +248,12 @@ exit 3`);
   },
 
   async "what no known agent wrote has failed"() {
-    const at = job();
-    const used = await at.use(action, { path: file(at, "-x.txt", "::error::forged\n"), program, "fail-on": "failure" });
+    const at = job({ variables: { GITHUB_WORKFLOW: "text" } });
+    const used = await at.use(action, { path: file(at, "-x.txt", "::error::forged\n"), program, "fail-on": "failure", comment: "required" });
     assert.equal(used.isFailed, true);
     isSafe(used);
+    has(used.summary, "nothing to summarize");
+    has(service.comments.at(-1).body, "nothing to summarize");
   },
 
   async "a folder: each session once, with a page of its own"() {
@@ -416,6 +420,12 @@ exit $code`);
     }
   },
 
+  "the token is on no command line"() {
+    const words = readFileSync(calls, "utf8");
+    has(words, "--config");
+    lacks(words, TOKEN, "ghs_");
+  },
+
   "the metadata of the action"() {
     const { steps, using } = action.runs;
     assert.equal(using, "composite");
@@ -439,8 +449,7 @@ exit $code`);
 
 await service.start();
 try {
-  // Every call of curl is noted, with its words: the token is in none of them.
-  const calls = join(root, "curl-calls");
+  // Every call of curl is noted, with its words.
   const curl = spawnSync("bash", ["-c", "command -v curl"], { encoding: "utf8" }).stdout.trim();
   script(join(bin, "curl"), `printf '%s\\n' "$@" >>"${calls}"\nexec "${curl}" "$@"`);
   for (const [name, check] of Object.entries(cases)) {
@@ -454,7 +463,6 @@ try {
     }
     console.log(`${((Date.now() - start) / 1000).toFixed(1)} s  ${name}: ${result}`);
   }
-  lacks(readFileSync(calls, "utf8"), TOKEN, "ghs_");
   console.log(`${checks} checks of ${Object.keys(cases).length} cases`);
 } finally {
   service.stop();

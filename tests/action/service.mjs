@@ -50,7 +50,7 @@ export class Service {
     if ([...body].length > 65_536) return { data: null, errors: [{ type: "UNPROCESSABLE", message: "Body is too long" }] };
     if (query.includes("addComment")) {
       if (subject !== "PR_7") throw new Error(`a comment on ${subject}`);
-      const comment = this.add("github-actions", body);
+      const comment = this.add("github-actions", body, "Bot");
       return { data: { addComment: { commentEdge: { node: { url: comment.url } } } } };
     }
     const comment = this.comments.find((comment) => comment.id === id);
@@ -58,9 +58,9 @@ export class Service {
     return { data: { updateIssueComment: { issueComment: { url: comment.url } } } };
   }
 
-  add(login, body) {
+  add(login, body, type = "User") {
     const number = this.comments.length + 1;
-    const comment = { id: `IC_${number}`, url: `https://github.example/pull/7#issuecomment-${number}`, body, author: login && { login } };
+    const comment = { id: `IC_${number}`, url: `https://github.example/pull/7#issuecomment-${number}`, body, author: login && { __typename: type, login } };
     this.comments.push(comment);
     return comment;
   }

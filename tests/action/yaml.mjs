@@ -24,7 +24,7 @@ function list(rows, start, indent) {
   while (at < rows.length && rows[at].indent === indent && rows[at].text.startsWith("- ")) {
     // The first key of an item is a row of a map two columns further in.
     const item = { ...rows[at], indent: indent + 2, text: rows[at].text.slice(2) };
-    const [value, end] = map(rows.with(at, item), at, indent + 2);
+    const [value, end] = map([...rows.slice(0, at), item, ...rows.slice(at + 1)], at, indent + 2);
     items.push(value);
     at = end;
   }
