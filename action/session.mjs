@@ -103,7 +103,7 @@ async function watch(command, words, env) {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   let last = "";
   createInterface({ input: child.stderr, crlfDelay: Infinity }).on("line", (line) => {
-    if (line.trim()) last = line.trim();
+    if (line.trim()) last = line.trim().slice(0, 1000);
     process.stderr.write(`${defused(line)}\n`);
   });
   const [code, signal] = await new Promise((ended) => {

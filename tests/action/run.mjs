@@ -11,6 +11,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 
 import { cut } from "../../action/lib/cut.mjs";
 import { Job, load } from "./runner.mjs";
@@ -254,6 +255,13 @@ exit 3`);
     isSafe(used);
     has(used.summary, "nothing to summarize");
     has(service.comments.at(-1).body, "nothing to summarize");
+    // What can be read of a damaged archive is shown, and the damage is an error that fails the job only if that is asked.
+    const archive = file(at, "cut.jsonl.gz", gzipSync(lines([...CODEX, ...Array.from({ length: 99 }, () => CODEX[3])])).subarray(0, 300));
+    const damaged = await at.use(action, { path: archive, program });
+    assert.equal(damaged.isFailed, false, damaged.log);
+    assert.deepEqual([damaged.outputs.outcome, damaged.outputs["exit-code"]], ["failed", "2"]);
+    has(damaged.annotations.at(-1).text, "exit code 2: ", "cut.jsonl.gz");
+    has(damaged.log, "still fails");
   },
 
   async "a folder: each session once, with a page of its own"() {
@@ -443,7 +451,12 @@ exit $code`);
     assert.deepEqual(named(table("input")), Object.keys(action.inputs));
     assert.deepEqual(named(table("output")), Object.keys(action.outputs));
     has(page, `streamfmt/streamfmt/action@v${action.inputs.version.default}`);
-    for (const [, input] of page.matchAll(/^ {10}([a-z-]+): /gm)) checks += 1;
+    // So do its examples.
+    const uses = page.split(/^ *- /m).filter((step) => step.includes("streamfmt/streamfmt/action@"));
+    assert.equal(uses.length, 3);
+    for (const step of uses) {
+      for (const [, input] of step.split("with:\n")[1].split("```")[0].matchAll(/^ +([a-z-]+): /gm)) assert.ok(input in action.inputs, input);
+    }
   },
 };
 
