@@ -11,7 +11,7 @@ import { Refusal, annotate, defused, given, output, print, quoted, step } from "
 /** Files by which a step tells the runner what later steps get. They are none of the agent's business. */
 const COMMAND_FILES = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"];
 
-/** Words that `streamfmt run` gets as well as they are, once the shell has read them: globs stay as they are written. */
+/** Splits the input into words as a shell does, except for globs, and runs the given command with them behind `--`. */
 const WITH_WORDS = 'set -f; eval "words=($INPUT_RUN)" || exit; unset INPUT_RUN; exec "$@" -- "${words[@]}"';
 
 const NOTHING = "*Here is nothing to summarize: no known agent wrote it, or the agent ended before it began.*\n";
@@ -68,8 +68,8 @@ function sessions(path) {
   };
   ask("import", path);
   const rows = ask("list", "--json").split("\n").filter(Boolean).map((row) => JSON.parse(row));
-  if (rows.length === 0) throw new Refusal(`input path: no session is in the folder ${quoted(path)} (files *.jsonl and *.ndjson of a known agent)`);
   const files = rows.map((row) => row.log).filter((log) => log && existsSync(log));
+  if (files.length === 0) throw new Refusal(`input path: no session is in the folder ${quoted(path)} (files *.jsonl and *.ndjson of a known agent)`);
   print(`sessions in the folder: ${files.length}`);
   if (files.length < rows.length) annotate("warning", `sessions whose file can't be read: ${rows.length - files.length}`);
   return files.reverse();
