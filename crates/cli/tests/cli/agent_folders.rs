@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -29,8 +30,10 @@ fn sessions_of(work: &str, number: usize) -> Vec<AgentSession> {
     let words = dashed.trim_start_matches('-');
     let id = format!("5e551017-0000-4000-8000-00000000000{number}");
     let time = format!("2026-11-20T10:0{number}:00.000Z");
-    let hash: String = Sha256::digest(work).iter().map(|byte| format!("{byte:02x}")).collect();
-    let lines = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let hash = HEXLOWER.encode(&Sha256::digest(work));
+    let lines = |lines: &[Value]| {
+        lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect::<String>()
+    };
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap() + "\n";
     let says = |agent: &str| format!("{agent}: number {number}.");
     let gemini = |agent: &str| {

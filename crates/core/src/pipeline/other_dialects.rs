@@ -77,16 +77,15 @@ impl DecodeStage {
         // Objects of unknown programs may come before the stream of an agent.
         let is_first =
             self.dialect.as_ref().is_some_and(|dialect| *dialect.name == *self.detection.dialects.fallback);
-        let next = match known {
-            Some(index) => self.others.left.remove(index),
-            None => {
-                // As a rule, the lines before this one are a whole stream.
-                self.end_dialect(each);
-                if !is_first {
-                    self.note_other(other, true, input.line, input.parent, each);
-                }
-                self.detection.built_in(other)
+        let next = if let Some(index) = known {
+            self.others.left.remove(index)
+        } else {
+            // As a rule, the lines before this one are a whole stream.
+            self.end_dialect(each);
+            if !is_first {
+                self.note_other(other, true, input.line, input.parent, each);
             }
+            self.detection.built_in(other)
         };
         each(Step::Count(|report| report.awaits_outcome = false));
         let next = ChosenDialect { awaits_outcome: false, ..next };

@@ -93,7 +93,7 @@ impl LongLine {
             Err(bytes) => LineReading::Oversized { bytes, lines },
             Ok(text) => match Record::read(&text) {
                 Ok((_, used)) if used == text.len() => {
-                    let (records, time) = ([0..used].into(), self.time.clone());
+                    let (records, time) = (std::iter::once(0..used).collect(), self.time.clone());
                     LineReading::Wrapped(WrappedLines {
                         records,
                         time,
@@ -152,7 +152,9 @@ mod tests {
                 LineReading::Text(text) => format!("text {text}"),
                 LineReading::Wrapped(lines) => lines
                     .records()
-                    .map(|(_, record)| format!("record {} {:?}", record.text(), lines.time()))
+                    .flat_map(|(_, record)| {
+                        [format!("record {}", record.text()), format!(" {:?}", lines.time())]
+                    })
                     .collect(),
                 LineReading::Parts(parts) => parts
                     .map(|part| match part {
