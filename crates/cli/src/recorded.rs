@@ -72,7 +72,7 @@ fn describe(notice: &RunNotice) -> String {
             format!("another run is writing to that log; using {} instead", path.display())
         }
         RunNotice::Unwritten(path, error) => format!(
-            "LOG NOT WRITTEN: {}: {} (the run continues; retrying every second)",
+            "LOG NOT WRITTEN: {}: {} (the run continues; it is tried again every second)",
             path.display(),
             reason(error)
         ),

@@ -17,6 +17,9 @@ use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
 /// The size of the pieces of decompressed bytes.
 const PIECE: usize = 64 << 10;
+/// The number of bytes from which zstd knows how long a frame's head is.
+#[cfg(feature = "zstd")]
+const FRAME_START: usize = 5;
 /// The largest window of zstd, as a power of two: that of its own program.
 #[cfg(feature = "zstd")]
 const LARGEST_WINDOW: u32 = 27;
@@ -259,6 +262,9 @@ struct Unzstd {
     decoder: Decoder<'static>,
     /// Whether a frame has begun and not ended.
     is_open: bool,
+    /// The number of bytes to the end of the next block, or of a frame's head. It is given no more at a time, since it drops the blocks that come
+    /// before a damaged one otherwise.
+    wanted: usize,
 }
 
 #[cfg(feature = "zstd")]
@@ -266,7 +272,7 @@ impl Unzstd {
     fn new() -> io::Result<Self> {
         let mut decoder = Decoder::new()?;
         decoder.set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW))?;
-        Ok(Self { decoder, is_open: true })
+        Ok(Self { decoder, is_open: true, wanted: FRAME_START })
     }
 
     fn is_open(&self) -> bool {
@@ -283,13 +289,14 @@ impl Unzstd {
             *bytes = &[];
             return Ok(0);
         }
-        let mut input = InBuffer::around(bytes);
+        let mut input = InBuffer::around(&bytes[..bytes.len().min(self.wanted)]);
         let mut output = OutBuffer::around(piece);
         let hint = self.decoder.run(&mut input, &mut output);
         let hint = hint.map_err(|error| damaged(Compression::Zstd, &error.to_string()))?;
         let (read, written) = (input.pos(), output.pos());
         *bytes = &bytes[read..];
         self.is_open = hint != 0;
+        self.wanted = if hint == 0 { FRAME_START } else { hint };
         Ok(written)
     }
 }
@@ -429,13 +436,15 @@ impl Gunzip {
     fn inflate(&mut self, bytes: &mut &[u8], piece: &mut [u8]) -> io::Result<usize> {
         let (read, written) = (self.body.total_in(), self.body.total_out());
         let status = self.body.decompress(bytes, piece, FlushDecompress::None);
-        let status = status.map_err(|error| damaged(Compression::Gzip, &error.to_string()))?;
         let count = |now: u64, before: u64| usize::try_from(now - before).unwrap_or_default();
         let (read, written) = (count(self.body.total_in(), read), count(self.body.total_out(), written));
         *bytes = &bytes[read..];
         self.sum.update(&piece[..written]);
-        if status == Status::StreamEnd {
-            self.part = GzipPart::Sums;
+        match status {
+            Ok(Status::StreamEnd) => self.part = GzipPart::Sums,
+            // What comes before the damage is passed on first; the decoder reports the damage again.
+            Err(error) if written == 0 => return Err(damaged(Compression::Gzip, &error.to_string())),
+            _ => {}
         }
         Ok(written)
     }
@@ -591,6 +600,31 @@ mod tests {
         let sum = wrong.len() - 8;
         wrong[sum] ^= 1;
         assert!(unpacked(&wrong, 100).1.unwrap().contains("checksum"));
+    }
+
+    #[test]
+    fn what_comes_before_damage_is_passed_on() {
+        let mut number = 1_u32;
+        let mut random = || {
+            number = number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (number >> 24) as u8
+        };
+        let bytes: Vec<u8> = (0..300_000).map(|_| random()).collect();
+        // The third block of zstd begins with a size that is too large; the last one of gzip has a type that doesn't exist.
+        let mut block = zstd(&bytes);
+        let third = block.len() - (300_000 - 2 * (128 << 10)) - 3;
+        block[third..third + 3].fill(0xff);
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(&bytes).unwrap();
+        encoder.flush().unwrap();
+        let deflated = [encoder.get_ref().as_slice(), &[0xff; 8]].concat();
+        for (packed, least) in [(block, 2 * (128 << 10)), (deflated, bytes.len())] {
+            for piece in [1000, packed.len()] {
+                let (all, error) = unpacked(&packed, piece);
+                assert!(bytes.starts_with(&all) && all.len() == least, "{}", all.len());
+                assert!(error.unwrap().contains("damaged"));
+            }
+        }
     }
 
     #[test]

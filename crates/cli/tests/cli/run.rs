@@ -273,7 +273,7 @@ fn a_log_that_can_t_be_written_is_told_and_the_rest_goes_on() {
     assert_eq!(
         told.stderr,
         format!(
-            "streamfmt: LOG NOT WRITTEN: /dev/full: no space left on device (the run continues; retrying every second)\n\
+            "streamfmt: LOG NOT WRITTEN: /dev/full: no space left on device (the run continues; it is tried again every second)\n\
              streamfmt: {missing} bytes of the agent's output are missing in /dev/full\n"
         )
     );
