@@ -4,6 +4,7 @@ mod date;
 mod run;
 mod serve;
 mod sessions;
+mod share;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -43,6 +44,7 @@ pub(crate) use serve::{base_path, host, origin};
 pub(crate) use sessions::{
     Consent, ListArgs, PruneArgs, RmArgs, SessionsArgs, SessionsCommand, ShowArgs, StatusName,
 };
+pub(crate) use share::ShareArgs;
 
 /// Readable output for the event streams of coding agents.
 #[derive(Debug, Parser)]
@@ -177,6 +179,10 @@ pub(crate) struct Args {
     /// Whether native plugins are loaded.
     #[arg(skip = true)]
     pub(crate) native: bool,
+
+    /// Whether what is masked is listed.
+    #[arg(skip)]
+    pub(crate) lists_finds: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -185,7 +191,8 @@ pub(crate) enum ProgramCommand {
     Run(Box<RunArgs>),
     /// List, show and remove recorded sessions
     Sessions(SessionsArgs),
-
+    /// Write a session as a page with its secrets masked, and list what was masked and what may be left
+    Share(Box<ShareArgs>),
     /// Show sessions in the browser, live: prints the address and serves until Ctrl-C
     Serve(Box<ServeArgs>),
     /// List and show profiles
@@ -370,6 +377,7 @@ pub(crate) fn command() -> clap::Command {
     CommandLine::command()
         .after_long_help(format!("{EXAMPLES}\n\n{}", reference()))
         .mut_subcommand("run", run::describe)
+        .mut_subcommand("share", share::describe)
         .mut_subcommand("sessions", |sessions| sessions.mut_subcommand("show", sessions::describe))
 }
 

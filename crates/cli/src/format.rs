@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use streamfmt::core::pipeline::Pipeline;
+use streamfmt::core::pipeline::{Pipeline, Report};
 use streamfmt::core::profile::Ci;
 use streamfmt::histories::session_facts;
 use streamfmt::unpack::{UnpackedReader, Unpacker};
@@ -172,6 +172,7 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         let _ = self.write_heading(input);
         // The pages of a file that grows are read before its end.
         setup.holds_head = self.engines.main.has_head() && !self.args.follow && self.outputs.main.hold();
+        setup.lists_finds = self.args.lists_finds;
         let mut pipeline = Pipeline::new(setup);
         let before = self.counts.bytes;
         let fed = match source.large_file(LARGE).filter(|_| self.outputs.updates.is_none()) {
@@ -290,8 +291,8 @@ impl<'a, 'w> FormatRun<'a, 'w> {
         self.counts.total.unsaved > 0
     }
 
-    /// Ends the run and returns its exit code.
-    pub(crate) fn finish(self) -> u8 {
+    /// Ends the run and returns its exit code and its report.
+    pub(crate) fn finish(self) -> (u8, Report) {
         let lacks_output = self.lacks_output();
         let Self { args, engines, signals, outputs, mut counts, .. } = self;
         let is_cut = counts.is_cut || signals.caught().is_some() && counts.begun < args.files.len();
@@ -312,14 +313,15 @@ impl<'a, 'w> FormatRun<'a, 'w> {
                 print(&line);
             }
         }
-        match signals.caught() {
+        let code = match signals.caught() {
             _ if !is_written || lacks_output => OUTPUT,
             Some(signal) => SIGNAL + signal,
             None if counts.has_unread_input => USAGE,
             None if args.strict_plugins && counts.failures + journal.failures() > 0 => PLUGIN,
             None if args.fail && counts.unsuccessful > 0 => RUN_FAILED,
             None => OK,
-        }
+        };
+        (code, counts.total)
     }
 
     /// Reads `source` to its end: every byte goes to the copy first, then through the pipeline to the outputs.

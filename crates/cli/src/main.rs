@@ -39,6 +39,7 @@ mod screen;
 #[cfg(unix)]
 mod serve;
 mod sessions;
+mod share;
 mod signal;
 mod tee;
 mod terminal;
@@ -54,6 +55,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use streamfmt::core::pipeline::Report;
 use streamfmt::core::profile::Ci;
 use streamfmt::core::redact::Redaction;
 use streamfmt::writers::{LiveForm, PicturePlace};
@@ -103,6 +105,7 @@ fn run() -> Result<u8, u8> {
     match command {
         Some(ProgramCommand::Run(options)) => return run::run(*options),
         Some(ProgramCommand::Sessions(sessions)) => return sessions.run(),
+        Some(ProgramCommand::Share(share)) => return share.run(),
         #[cfg(unix)]
         Some(ProgramCommand::Serve(options)) => return serve::run(*options),
         #[cfg(not(unix))]
@@ -134,6 +137,11 @@ fn run() -> Result<u8, u8> {
 
 /// Formats inputs one after the other and returns the exit code.
 pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8, u8> {
+    format_and_report(args, inputs).map(|(code, _)| code)
+}
+
+/// Does the same, and returns the report as well.
+pub(crate) fn format_and_report(args: &Args, inputs: Vec<InputSource>) -> Result<(u8, Report), u8> {
     let is_shown_again = args.watch && inputs.iter().any(|input| input.can_be_shown_again(args));
     if is_shown_again && args.output.is_none() && !io::stdout().is_terminal() {
         print("--watch needs a terminal or --output");
@@ -187,13 +195,13 @@ pub(crate) fn format_inputs(args: &Args, inputs: Vec<InputSource>) -> Result<u8,
                 break;
             }
         }
-        let code = run.finish();
+        let (code, report) = run.finish();
         let Some(watch) = watch.as_mut().filter(|_| is_shown_again && signals.caught().is_none()) else {
-            return Ok(code);
+            return Ok((code, report));
         };
         match watch.wait(&mut signals) {
             Some(renewed) => engine = Rc::new(renewed),
-            None => return Ok(signals.caught().map_or(code, |signal| SIGNAL + signal)),
+            None => return Ok((signals.caught().map_or(code, |signal| SIGNAL + signal), report)),
         }
         is_again = true;
     }
@@ -281,6 +289,7 @@ fn generate(command: &ProgramCommand) -> Result<Vec<u8>, u8> {
         // These write their output themselves.
         ProgramCommand::Run(_)
         | ProgramCommand::Sessions(_)
+        | ProgramCommand::Share(_)
         | ProgramCommand::Serve(_)
         | ProgramCommand::Golden(_)
         | ProgramCommand::Plugin(_)

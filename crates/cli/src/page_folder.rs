@@ -113,15 +113,8 @@ impl Folder {
 
     /// A name for an input's page that no other page has.
     fn name(&mut self, input: &InputSource) -> String {
-        let part = |path: Option<&Path>| {
-            let name = path.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
-            let is_plain = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_' | '.');
-            let name: String = name.chars().map(|ch| if is_plain(ch) { ch } else { '-' }).take(100).collect();
-            name.trim_start_matches(['.', '-']).to_owned()
-        };
-        let stem = part(input.path());
-        let stem = if stem.is_empty() { "session".to_owned() } else { stem };
-        let parent = part(input.path().and_then(Path::parent));
+        let stem = page_stem(input);
+        let parent = plain_stem(input.path().and_then(Path::parent));
         let is_taken = |name: &str| {
             let page = self.path.join(format!("{name}.{}", self.ending));
             let place = FilePlace::of(&page);
@@ -155,6 +148,20 @@ impl Folder {
     pub(crate) fn write_index(&self, out: &mut TextOutput) {
         let _ = out.write_str(&(self.page_of_index)(&self.pages));
     }
+}
+
+/// The name of an input's page, without its ending.
+pub(crate) fn page_stem(input: &InputSource) -> String {
+    let stem = plain_stem(input.path());
+    if stem.is_empty() { "session".to_owned() } else { stem }
+}
+
+/// The name of a file without its ending, in plain characters.
+fn plain_stem(path: Option<&Path>) -> String {
+    let name = path.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
+    let is_plain = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_' | '.');
+    let name: String = name.chars().map(|ch| if is_plain(ch) { ch } else { '-' }).take(100).collect();
+    name.trim_start_matches(['.', '-']).to_owned()
 }
 
 /// The name of an input for a shared page: a relative path as given, otherwise only the file's name.

@@ -30,6 +30,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
         bookkeeping,
         unknown,
         redacted,
+        finds,
         exceeded,
         failures,
         open_calls,
@@ -65,6 +66,7 @@ pub(crate) fn add(total: &mut Report, report: &Report) {
     add_names(&mut total.unknown, unknown);
     add_names(&mut total.redacted, redacted);
     add_names(&mut total.failures, failures);
+    total.finds.clone_from(finds);
     total.exceeded.extend(exceeded.iter().cloned());
 }
 
@@ -210,7 +212,7 @@ fn names(counts: &BTreeMap<String, u64>) -> String {
     listed.join(", ")
 }
 
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
     let mut unit = None;

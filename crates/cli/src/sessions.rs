@@ -16,9 +16,10 @@ use streamfmt_server::store::{
 };
 use streamfmt_server::{path_text, text_path};
 
-use crate::args::{ListArgs, SessionsArgs, SessionsCommand, StatusName};
+use crate::args::{Args, ListArgs, SessionsArgs, SessionsCommand, StatusName};
 use crate::exit_code::{OK, OUTPUT, RUN_FAILED, USAGE};
 use crate::folders::data_folder;
+use crate::input::InputSource;
 use crate::message::print;
 use crate::output::write_out;
 use crate::progress::Progress;
@@ -29,11 +30,7 @@ const ROWS: usize = 30;
 impl SessionsArgs {
     /// Runs the command and returns the exit code. The error is an exit code; its reason was reported.
     pub(crate) fn run(self) -> Result<u8, u8> {
-        let data = data_folder()?;
-        // Opening it refuses one of another user.
-        for folder in claim(&data).unwrap_or_default().iter().filter(|folder| folder.was_shared()) {
-            print(&folder.to_string());
-        }
+        let data = claimed_folder()?;
         if let SessionsCommand::Check { repair } = self.command {
             return check::run(&data, repair);
         }
@@ -44,9 +41,7 @@ impl SessionsArgs {
         let mut store = opened.map_err(|error| refuse(&error))?;
         // Every command first writes missing rows.
         if !matches!(self.command, SessionsCommand::Reindex) {
-            let done = with_progress(&mut store, |store, each| store.catch_up_with(each));
-            print_notices(&mut store);
-            done?;
+            catch_up(&mut store)?;
         }
         let done = match self.command {
             SessionsCommand::List(list) => list.run(&mut store),
@@ -61,6 +56,32 @@ impl SessionsArgs {
         print_notices(&mut store);
         done
     }
+}
+
+/// The data folder. Opening its database refuses one of another user.
+fn claimed_folder() -> Result<PathBuf, u8> {
+    let data = data_folder()?;
+    for folder in claim(&data).unwrap_or_default().iter().filter(|folder| folder.was_shared()) {
+        print(&folder.to_string());
+    }
+    Ok(data)
+}
+
+/// Writes the rows of runs that have none.
+fn catch_up(store: &mut Store) -> Result<(), u8> {
+    let done = with_progress(store, |store, each| store.catch_up_with(each));
+    print_notices(store);
+    done
+}
+
+/// The input of the session that a word names which is no file.
+pub(crate) fn input(name: &str, args: &Args) -> Result<InputSource, u8> {
+    let mut store = Store::open_to_read(&claimed_folder()?).map_err(|error| refuse(&error))?;
+    catch_up(&mut store)?;
+    let found = find(&mut store, name, "file and no session");
+    let input = found.and_then(|session| show::input(&mut store, &session.row.id, args));
+    print_notices(&mut store);
+    input
 }
 
 impl ListArgs {
@@ -143,12 +164,12 @@ fn with_progress<T>(
     done.map_err(|error| refuse(&error))
 }
 
-/// Returns the session that a name identifies. Problems with the name are reported.
-fn find(store: &mut Store, name: &str) -> Result<SessionDetails, u8> {
+/// Returns the session that a name identifies. Problems with the name are reported. `what`: what the name could be.
+fn find(store: &mut Store, name: &str, what: &str) -> Result<SessionDetails, u8> {
     match store.mended(|store| store.find(name)).map_err(|error| refuse(&error))? {
         FoundSession::One(session) => Ok(*session),
         FoundSession::None => {
-            print(&format!("no session \"{name}\" (list them: streamfmt sessions list)"));
+            print(&format!("no {what} \"{name}\" (list them: streamfmt sessions list)"));
             Err(USAGE)
         }
         FoundSession::Several(candidates) => {

@@ -5,6 +5,7 @@
 //! The JSON Schemas (`docs/schema`) are generated from these types and the table of facts; doc comments become descriptions.
 
 mod fact_shape;
+mod find;
 mod item;
 #[cfg(feature = "schema")]
 mod schema;
@@ -21,10 +22,13 @@ use crate::item::{Action, Id, Kind, Status};
 use crate::outline::{Node, Relation};
 use crate::text::Text;
 
+pub use find::{FindAtPlace, FindLine, FindTotal};
 pub use item::{write_does, write_entry, write_item, write_string, write_update};
 
 #[cfg(feature = "schema")]
-pub use schema::{items as items_schema, json as json_schema, updates as updates_schema};
+pub use schema::{
+    finds as finds_schema, items as items_schema, json as json_schema, updates as updates_schema,
+};
 
 /// The version of the formats.
 pub const VERSION: u32 = 1;

@@ -159,6 +159,8 @@ pub struct Setup {
     /// Whether the head of the document is kept for [`Pipeline::head`]: the owner of the main output holds its text back and puts the
     /// head before it. See [`HeadWriter`](crate::writer::HeadWriter).
     pub holds_head: bool,
+    /// Whether the report lists what is masked in the main output, and what looks like a secret and isn't: see [`Report::finds`].
+    pub lists_finds: bool,
     /// Further outputs of the same input.
     pub also: Vec<Sink>,
 }
@@ -177,15 +179,16 @@ impl Pipeline {
     /// Creates a pipeline.
     pub fn new(mut setup: Setup) -> Self {
         let decode = DecodeStage::new(&mut setup);
-        let Setup { presentation, budget, is_whole, holds_head, .. } = setup;
+        let Setup { presentation, budget, is_whole, holds_head, lists_finds, .. } = setup;
         let may_wait = is_whole || setup.shows_open;
-        let options = OutputSetup { presentation, budget, is_whole, may_wait, holds_head };
+        let options = OutputSetup { presentation, budget, is_whole, may_wait, holds_head, lists_finds };
         let main = EntryStage::new(setup.profile, setup.output, options, None);
         let mut outputs = vec![FormatStage::new(main)];
         let mut settles: Vec<_> = setup.settle.map(|settle| (0, settle)).into_iter().collect();
         for Sink { profile, output, settle, take, take_head } in setup.also {
             settles.extend(settle.map(|settle| (outputs.len(), settle)));
-            let options = OutputSetup { may_wait: is_whole, holds_head: take_head.is_some(), ..options };
+            let holds_head = take_head.is_some();
+            let options = OutputSetup { may_wait: is_whole, holds_head, lists_finds: false, ..options };
             let sink = TextSink::new(take, take_head);
             outputs.push(FormatStage::new(EntryStage::new(profile, output, options, Some(sink))));
         }

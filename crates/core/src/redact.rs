@@ -12,22 +12,27 @@
 mod find;
 mod growing;
 mod ids;
+mod list;
 mod published;
 mod read;
 mod reader;
 mod shape;
+mod suspect;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use crate::entry::{Block, DiffLine, Entry, Hunk, Line, View};
-use crate::item::Id;
+use crate::entry::{Block, DiffLine, Entry, Hunk, Line, Picture, View};
+use crate::item::{Id, Item, Kind};
 use crate::pattern::{CountedRegex, one_line};
 use crate::text::Text;
 
 use find::{SecretFinder, SecretSpan};
 use ids::MaskedIds;
+use list::FindNotes;
+
+pub use list::{FindList, FindPlace, FindSort, ListedFind};
 
 /// The limit of the memory that a compiled custom pattern may take, in bytes.
 const MOST_COMPILED: usize = 256 << 10;
@@ -117,9 +122,16 @@ struct RedactionState {
     open: u32,
     /// The custom patterns that took too much work.
     exceeded: BTreeSet<String>,
+    /// The finds with their places, if they are listed.
+    list: Option<Box<FindNotes>>,
 }
 
 impl RedactionState {
+    /// The list, if what is masked now belongs to it.
+    fn list(&mut self) -> Option<&mut FindNotes> {
+        self.list.as_deref_mut().filter(|_| self.is_counting)
+    }
+
     fn count(&mut self, found: &SecretSpan<'_>) {
         if self.is_counting {
             let name = found.name.unwrap_or("home");
@@ -144,6 +156,46 @@ impl Redactor {
     /// Returns how much was masked since the last call, by name.
     pub fn take_counts(&mut self) -> BTreeMap<String, u64> {
         std::mem::take(&mut self.noted.found)
+    }
+
+    /// From now on, lists what is masked, and what looks like a secret and isn't.
+    pub(crate) fn list_finds(&mut self) {
+        self.noted.list = Some(Box::default());
+    }
+
+    /// Returns the list of what was found, which ends.
+    pub(crate) fn take_finds(&mut self) -> FindList {
+        self.noted.list.take().map(|notes| notes.into_list()).unwrap_or_default()
+    }
+
+    /// From now on, what is found is in this item, of which `view` is shown, or in the head of the document.
+    pub(crate) fn set_place(&mut self, item: Option<(&Item, &View)>) {
+        if self.noted.list().is_none() {
+            return;
+        }
+        let place = item.map(|(item, view)| {
+            let mut id = |id: &Id| {
+                let mut id = id.clone();
+                self.id(&mut id);
+                id
+            };
+            let call = item.call.as_ref().filter(|_| item.kind == Kind::Result && view.body.is_empty());
+            let (shown_in, parent) = (id(call.unwrap_or(&item.id)), item.parent.as_ref().map(&mut id));
+            let id = id(&item.id);
+            let tool = item
+                .tool
+                .as_deref()
+                .map(|tool| self.uncounted(|redactor| Text::clean_owned(redactor.text(tool).into_owned())));
+            FindPlace { id, shown_in, parent, kind: item.kind, tool, line: item.line }
+        });
+        let ids = item.map_or_else(String::new, |(item, _)| {
+            let ids = [Some(&item.id), item.call.as_ref(), item.parent.as_ref()].into_iter().flatten();
+            let ids = ids.map(Id::as_str).chain(item.session.as_deref());
+            ids.collect::<Vec<_>>().join("\n")
+        });
+        if let Some(list) = self.noted.list() {
+            list.set_place(place, ids);
+        }
     }
 
     /// Sets whether masked texts are counted.
@@ -185,9 +237,17 @@ impl Redactor {
 
     /// Counts the secrets in an id.
     pub(crate) fn count_id(&mut self, id: &Id) {
-        if let Some((masked, _)) = self.replaced(id.as_str(), false) {
+        if let Some((masked, _)) = self.unlisted(|redactor| redactor.replaced(id.as_str(), false)) {
             self.ids.name(id, masked);
         }
+    }
+
+    /// Calls `work` without listing what is found: it isn't shown by itself, such as an id.
+    pub(crate) fn unlisted<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let list = self.noted.list.take();
+        let result = work(self);
+        self.noted.list = list;
+        result
     }
 
     /// Masks a line of JSON, which stays valid JSON.
@@ -214,14 +274,20 @@ impl Redactor {
     fn replaced(&mut self, text: &str, is_json: bool) -> Option<(String, bool)> {
         let mut masked: Option<String> = None;
         let (mut done, mut is_open) = (0, false);
+        let is_listed = !is_json && self.noted.list().is_some();
+        let mut listed = Vec::new();
         let exceeded = self.finder.each(text, is_json, &mut |span| {
             self.noted.count(&span);
+            listed.extend(is_listed.then(|| span.clone()));
             let out = masked.get_or_insert_with(|| String::with_capacity(text.len()));
             out.push_str(&text[done..span.range.start]);
             span.write_mark(&text[span.range.clone()], &mut |piece| out.push_str(piece));
             (done, is_open) = (span.range.end, span.is_open);
         });
         self.noted.exceeded.extend(exceeded.map(str::to_owned));
+        if let Some(list) = self.noted.list().filter(|_| is_listed) {
+            list.text(text, &listed);
+        }
         masked.map(|mut out| {
             out.push_str(&text[done..]);
             (out, is_open)
@@ -247,7 +313,12 @@ impl Redactor {
                 block.texts_mut().for_each(|text| self.whole(text));
                 match block {
                     Block::Diff { hunks, .. } => self.hunks(hunks),
-                    Block::Image { picture: Some(picture), .. } => picture.strip(),
+                    Block::Image { media, name, picture, .. } => {
+                        if let Some(list) = self.noted.list() {
+                            list.file(media, name.as_deref(), picture.is_some());
+                        }
+                        picture.iter_mut().for_each(Picture::strip);
+                    }
                     _ => {}
                 }
                 block.lines_mut().for_each(|lines| self.lines(lines));
@@ -353,6 +424,9 @@ impl Redactor {
         let mut found = Vec::new();
         let exceeded = self.finder.each(&whole, false, &mut |span| found.push(span));
         self.noted.exceeded.extend(exceeded.map(str::to_owned));
+        if let Some(list) = self.noted.list() {
+            list.text(&whole, &found);
+        }
         if found.is_empty() {
             return Vec::new();
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::clip::floor;
 use crate::dialect::ForeignProgram;
 use crate::item::Kind;
+use crate::redact::FindList;
 use crate::text::Text;
 
 /// How many different names are counted in one map.
@@ -53,6 +54,9 @@ pub struct Report {
     pub unknown: BTreeMap<String, u64>,
     /// Items in which something was masked, by the name of the pattern.
     pub redacted: BTreeMap<String, u64>,
+    /// What was masked, and what looks like a secret and wasn't, with places: if [`Setup::lists_finds`](crate::pipeline::Setup::lists_finds)
+    /// is set, once the input has ended.
+    pub finds: FindList,
     /// Custom patterns for masking that took too much work on a text, whose rest was masked as a whole.
     pub exceeded: BTreeSet<String>,
     /// Items on which formatters failed, by message.

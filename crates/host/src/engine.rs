@@ -125,6 +125,7 @@ impl Engine {
             facts: None,
             settle,
             holds_head: false,
+            lists_finds: false,
             also: Vec::new(),
         }
     }

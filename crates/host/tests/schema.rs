@@ -16,7 +16,7 @@ use std::{env, fs};
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use streamfmt::core::contract::{items_schema, json_schema, updates_schema};
+use streamfmt::core::contract::{finds_schema, items_schema, json_schema, updates_schema};
 use streamfmt::core::contract::{write_item, write_update};
 use streamfmt::core::item::facts::FACTS;
 use streamfmt::core::item::{Fact, FactList, Item, Kind};
@@ -33,8 +33,12 @@ use inputs::inputs;
 #[test]
 fn the_schemas_are_those_of_the_types() {
     let blesses = env::var_os("STREAMFMT_BLESS").is_some_and(|value| !value.is_empty() && value != "0");
-    for (name, schema) in [("items", items_schema()), ("json", json_schema()), ("updates", updates_schema())]
-    {
+    for (name, schema) in [
+        ("items", items_schema()),
+        ("json", json_schema()),
+        ("updates", updates_schema()),
+        ("share", finds_schema()),
+    ] {
         let path = root().join(format!("docs/schema/{name}.schema.json"));
         if blesses {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -118,8 +122,12 @@ fn the_examples_in_the_documentation_come_out() {
     let said = ["items", "json"].map(|form| format(&engine(form, "default"), sample.as_bytes())).concat();
     let documentation = read("docs/json.md");
     let lines = documentation.lines().filter(|line| line.starts_with("{\"v\""));
+    let (finds, lines): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.contains("\"find\""));
+    let schema = schema(&finds_schema());
+    finds.iter().for_each(|line| check(&schema, &serde_json::from_str(line).unwrap(), "json.md", line));
+    let lines = lines.into_iter();
     let (updates, examples): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.contains("\"update\""));
-    assert_eq!((updates.len(), examples.len()), (3, 2));
+    assert_eq!((updates.len(), examples.len(), finds.len()), (3, 2, 1));
     for line in updates {
         let mut again = String::new();
         write_update(&serde_json::from_str(line).unwrap(), &mut again).unwrap();

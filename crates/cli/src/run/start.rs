@@ -146,7 +146,7 @@ pub(crate) fn run(mut options: RunArgs) -> Result<u8, u8> {
     let shown = panic::catch_unwind(AssertUnwindSafe(|| {
         run.format_open(&InputSource::Agent { name, named }, &mut source);
         let (figures, has_lost) = (run.take_figures(), run.has_lost_writes());
-        (run.finish(), figures, has_lost)
+        (run.finish().0, figures, has_lost)
     }));
     let (shown, figures, has_lost) = shown.unwrap_or((INTERNAL, None, false));
     let OpenInput::Recorded(input) = source else { return Ok(shown) };

@@ -18,7 +18,7 @@ impl RmArgs {
     pub(super) fn run(&self, store: &mut Store) -> Result<u8, u8> {
         let mut rows: Vec<SessionRow> = Vec::new();
         for name in &self.ids {
-            let row = find(store, name)?.row;
+            let row = find(store, name, "session")?.row;
             let advice = match row.status {
                 SessionStatus::Running => Some("in progress; end it first"),
                 SessionStatus::RunningElsewhere if !self.force => {

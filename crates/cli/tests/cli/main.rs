@@ -79,6 +79,7 @@ mod sessions_import;
 mod sessions_moved;
 #[cfg(unix)]
 mod sessions_read;
+mod share;
 #[cfg(unix)]
 mod terminal;
 mod themes;

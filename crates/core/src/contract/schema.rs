@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use super::update::UpdateLine;
-use super::{EntryLine, ItemLine};
+use super::{EntryLine, FindLine, ItemLine};
 use crate::item::facts::{DOES, FACTS, FactRow, FactShape};
 
 /// The JSON Schema of a line of `--to items`.
@@ -25,6 +25,11 @@ pub fn json() -> String {
 /// The JSON Schema of a line of `--to json --live always`.
 pub fn updates() -> String {
     text(schemars::schema_for!(UpdateLine))
+}
+
+/// The JSON Schema of a line of `share --json`.
+pub fn finds() -> String {
+    text(schemars::schema_for!(FindLine<'static>))
 }
 
 /// The schema of the typed facts of an item.

@@ -335,6 +335,23 @@ impl<'a> SecretReader<'a> {
         Some(SecretSpan::new(at..end, "secret"))
     }
 
+    /// The value assigned to the name `name..end`, whose known part is `known`, whatever it looks like.
+    pub(super) fn value_of(&self, name: usize, known: Range<usize>, end: usize) -> Option<Range<usize>> {
+        let AssignedValue { at, quote, form, .. } = self.assignment(name, known, end)?;
+        let inside = |byte: u8| {
+            byte.is_ascii_graphic()
+                && !b"\"'`<>\\".contains(&byte)
+                && (quote > 0 || !b",;()[]{}|&".contains(&byte))
+        };
+        let length = self.run(at, USER, inside);
+        let value = &self.text[at..at + length];
+        let is_code = quote == 0
+            && (is_names(value)
+                || form == SecretForm::Said
+                || matches!(self.byte(at + length), b'(' | b'[' | b'{'));
+        (length < USER && !is_code).then_some(at..at + length)
+    }
+
     /// Whether the name `name..end`, whose known part is `start..known`, is one of this kind.
     fn is_name_of(&self, kind: NameKind, name: usize, start: usize, known: usize, end: usize) -> bool {
         let (whole, tail) = (&self.text[name..end], &self.text[known..end]);

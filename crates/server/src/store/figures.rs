@@ -227,6 +227,7 @@ impl FigureReader {
             facts,
             settle: None,
             holds_head: false,
+            lists_finds: false,
             also: Vec::new(),
         });
         Self { pipeline, collector }

@@ -151,6 +151,7 @@ impl FormatterChain {
     pub(super) fn entry_of(&mut self, item: &Item, mut view: View, session: &Session) -> Box<Entry> {
         let mut tool = item.tool.as_deref().map(Text::clean);
         if let Some(redactor) = &mut self.redactor {
+            redactor.set_place(Some((item, &view)));
             mask_view(item, &mut view, &mut tool, redactor);
         }
         if !view.body.is_empty() {
@@ -358,6 +359,8 @@ fn mask_view(item: &Item, view: &mut View, tool: &mut Option<Text>, redactor: &m
         redactor.view(view);
     }
     if let Some(tool) = tool {
-        *tool = Text::clean_owned(redactor.text(tool).into_owned());
+        let mask = |redactor: &mut Redactor| Text::clean_owned(redactor.text(tool).into_owned());
+        // A result is shown with its call, which names the tool.
+        *tool = if item.kind == Kind::Result { redactor.unlisted(mask) } else { mask(redactor) };
     }
 }

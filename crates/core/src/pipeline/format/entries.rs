@@ -41,6 +41,8 @@ pub(in super::super) struct OutputSetup {
     pub(in super::super) may_wait: bool,
     /// Whether the sink puts the document's head before its text.
     pub(in super::super) holds_head: bool,
+    /// Whether the report lists what is masked.
+    pub(in super::super) lists_finds: bool,
 }
 
 /// Makes an entry for each item and passes it on, either to the outline and the writer or to a sink that takes updates.
@@ -76,12 +78,14 @@ impl EntryStage {
     ) -> Self {
         let (output_kind, formatters, writer) = OutputKind::of(output);
         let wants_head = matches!(output_kind, OutputKind::Writer(wants) if wants.head);
+        let mut chain = FormatterChain::new(profile, output_kind, formatters, setup.presentation);
+        chain.redactor.iter_mut().filter(|_| setup.lists_finds).for_each(Redactor::list_finds);
         Self {
             setup,
-            outline: Outline::new(shape(&profile, output_kind, setup.may_wait)),
+            outline: Outline::new(shape(&chain.profile, output_kind, setup.may_wait)),
             parts: Vec::new(),
             writer: OutputWriter::new(writer, sink, setup.holds_head),
-            chain: FormatterChain::new(profile, output_kind, formatters, setup.presentation),
+            chain,
             heading: None,
             last_session: None,
             head: wants_head.then(Box::default),
@@ -379,7 +383,12 @@ impl EntryStage {
             return;
         }
         let id: Id = item.map_or_else(|| name.into(), |item| format!("{}/{name}", item.id).into());
-        self.chain.redactor.iter_mut().for_each(|redactor| redactor.view(&mut view));
+        if let Some(redactor) = &mut self.chain.redactor {
+            let notice =
+                Item::new(id.clone(), Kind::Notice, item.map_or(self.report.lines, |item| item.line));
+            redactor.set_place(Some((&notice, &view)));
+            redactor.view(&mut view);
+        }
         let entry = Entry {
             parent: item.and_then(|item| item.parent.clone()),
             place: item.map_or(0, |item| item.place),
@@ -450,10 +459,14 @@ impl EntryStage {
         }
         self.outlined(context, Outline::end);
         if let Some(head) = self.head.take() {
-            // Its texts were masked and counted before, in the items.
-            let complete =
-                |chain: &mut FormatterChain| head.complete(context.session, chain.redactor.as_mut());
-            self.writer.head = Some(Box::new(self.chain.uncounted(complete)));
+            self.chain.redactor.iter_mut().for_each(|redactor| redactor.set_place(None));
+            let head = head.complete(context.session, self.chain.redactor.as_mut());
+            self.writer.head = Some(Box::new(head));
+        }
+        if let Some(redactor) = &mut self.chain.redactor {
+            // The texts of the head were counted before, in the items.
+            redactor.take_counts();
+            self.report.finds = redactor.take_finds();
         }
         self.updates.is_ended = true;
         self.writer.end(context.session.facts().agent.as_deref(), context.out);
