@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use streamfmt::contract::FindLine;
 use streamfmt::json;
-use streamfmt::redact::{FindList, FindPlace, FindSort, ListedFind};
+use streamfmt::redact::{FindList, FindPlace, FindSort, ListedFind, Redaction};
 use streamfmt::writer::ci::parted;
 use streamfmt::writer::html::HtmlFragments;
 
 use crate::args::ShareArgs;
 use crate::exit_code::{OK, PLUGIN, RUN_FAILED, USAGE};
 use crate::input::InputSource;
-use crate::message::{one_line, print, usable};
+use crate::message::{mask_messages, one_line, print, usable};
 use crate::output::write_out;
 use crate::output_paths::OutputPaths;
 use crate::page_folder::page_stem;
@@ -26,6 +26,7 @@ const MOST_PLACES: usize = 10;
 
 impl ShareArgs {
     pub(crate) fn run(mut self) -> Result<u8, u8> {
+        mask_messages(&Redaction::everything());
         if let [first, ..] = self.unfit()[..] {
             print(&format!(
                 "share doesn't take {first} (it writes a masked HTML page; for others: streamfmt --redact)"
@@ -42,9 +43,11 @@ impl ShareArgs {
         self.args.to = Some("html".to_owned());
         self.args.output = Some(page.clone());
         (self.args.redact, self.args.lists_finds) = (true, true);
+        let written = || fs::metadata(&page).and_then(|metadata| metadata.modified()).ok();
+        let before = written();
         let (code, report) = format_and_report(&self.args, vec![input])?;
-        if !matches!(code, OK | RUN_FAILED | PLUGIN) {
-            // There is no page.
+        // A page of an input that broke off has its list, too.
+        if !matches!(code, OK | RUN_FAILED | PLUGIN) && written() == before {
             return Ok(code);
         }
         let list = report.finds;
@@ -66,7 +69,9 @@ impl ShareArgs {
             return sessions::input(id, &self.args);
         }
         let inputs = InputSource::all(&self.args).map_err(|messages| {
-            messages.iter().for_each(|message| print(message));
+            for message in messages {
+                print(&message);
+            }
             USAGE
         })?;
         inputs.into_iter().next().ok_or(USAGE)
@@ -148,7 +153,9 @@ impl SharedPage {
 /// The rows of a kind, one for each find at its first place, as far as `most` allows.
 fn rows(finds: &[&ListedFind], most: usize, text: &mut String) {
     let mut others: BTreeMap<usize, usize> = BTreeMap::new();
-    finds.iter().for_each(|find| *others.entry(find.value).or_default() += 1);
+    for find in finds {
+        *others.entry(find.value).or_default() += 1;
+    }
     let mut shown = 0;
     for find in finds {
         // Further places of the same find were counted at its first one.
@@ -165,11 +172,11 @@ fn rows(finds: &[&ListedFind], most: usize, text: &mut String) {
         if let Some((_, length)) = &find.start {
             let _ = write!(text, " ({length} characters)");
         }
-        text.push_str(&match places {
-            1 => "\n".to_owned(),
-            2 => "; in one more place\n".to_owned(),
-            _ => format!("; in {} more places\n", places - 1),
-        });
+        let _ = match places {
+            1 => writeln!(text),
+            2 => writeln!(text, "; in one more place"),
+            _ => writeln!(text, "; in {} more places", places - 1),
+        };
     }
 }
 

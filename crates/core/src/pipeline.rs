@@ -126,6 +126,7 @@ pub struct Sink {
 }
 
 /// The configuration of a pipeline.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Setup {
     /// The known dialects.
     pub dialects: Dialects,

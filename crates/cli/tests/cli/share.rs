@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::inputs::gzip;
 use crate::program::{Folder, Outcome};
 
 /// Secrets are put together here, so that no scanner takes them for a leak.
@@ -169,6 +170,11 @@ fn what_was_left_fails_only_if_wanted() {
     shared(&folder, "--strict").expect(1, "");
     let calm = folder.run("share --strict calm.jsonl").expect(0, "");
     assert!(calm.stdout.starts_with("0 masked, 0 left: calm.html ("), "{}", calm.stdout);
+    // The page of an input that breaks off has a list, too.
+    let packed = gzip(session().as_bytes());
+    folder.write("cut.gz", &packed[..packed.len() - 4]);
+    let cut = folder.run("share cut.gz");
+    assert!(cut.code == Some(2) && cut.stdout.contains("\n9 masked, 5 left: cut.html ("), "{cut:?}");
     // An input that can't be read gives no list.
     let none = folder.run("share ./none.jsonl");
     assert_eq!((none.code, &*none.stdout), (Some(2), ""));
@@ -219,7 +225,7 @@ fn options_without_a_use_for_a_page_are_refused() {
 
 #[test]
 fn the_list_is_harmless_in_a_terminal_and_a_log() {
-    let text = "::warning::\\u001b]0;x\\u0007\\u202e key: 3f2b8c1e-9a4d-4e6f-8b21-7c5d9e0f1a2b";
+    let text = "##[group]\\u001b]0;x\\u0007\\u202e key: 3f2b8c1e-9a4d-4e6f-8b21-7c5d9e0f1a2b";
     let line = format!(
         r#"{{"type":"assistant","message":{{"id":"m1","content":[{{"type":"text","text":"{text}"}}]}},"session_id":"s-1"}}"#
     );
@@ -229,6 +235,8 @@ fn the_list_is_harmless_in_a_terminal_and_a_log() {
         assert!(outcome.stdout.contains("3f2b"), "{outcome:?}");
         assert!(!outcome.stdout.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{outcome:?}");
     }
+    let log: Outcome = folder.command("share s.jsonl").env("CI", "true").output().unwrap().into();
+    assert!(log.stdout.contains("## [group]") && !log.stdout.contains("##["), "{log:?}");
 }
 
 #[cfg(unix)]

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::VERSION;
+use crate::item::Id;
 use crate::redact::{FindList, FindSort, ListedFind};
 
 /// A line of `share --json`: a find, or, last, the sum.
@@ -94,7 +95,7 @@ impl<'a> FindLine<'a> {
             count: find.count,
             anchor,
             id: place.map(|place| place.id.as_str()),
-            parent: place.and_then(|place| place.parent.as_ref()).map(|parent| parent.as_str()),
+            parent: place.and_then(|place| place.parent.as_ref()).map(Id::as_str),
             item: place.map(|place| place.kind.name()),
             tool: place.and_then(|place| place.tool.as_deref()),
             line: place.map(|place| place.line),

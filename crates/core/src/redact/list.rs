@@ -15,6 +15,10 @@ use crate::text::Text;
 
 /// The most finds of a sort that are listed. Others are counted.
 const MOST: usize = 5_000;
+/// The most kinds that are told apart: media types are foreign text.
+const MOST_KINDS: usize = 200;
+/// The most bytes of a media type.
+const MEDIA: usize = 80;
 /// The most bytes of the text before a find, and after it.
 const AROUND: usize = 48;
 /// The most first characters of what was left.
@@ -162,8 +166,10 @@ impl FindNotes {
 
     /// Notes a picture or another file. `is_included`: whether its bytes are in the session.
     pub(super) fn file(&mut self, media: &str, name: Option<&str>, is_included: bool) {
-        let is_picture = is_included && media.starts_with("image/");
-        let sort = if is_picture { FindSort::Picture } else { FindSort::File };
+        // The types that are shown as pictures.
+        let is_shown = matches!(media, "image/png" | "image/jpeg" | "image/gif" | "image/webp");
+        let sort = if is_included && is_shown { FindSort::Picture } else { FindSort::File };
+        let media = &media[..next_boundary(media, media.len().min(MEDIA))];
         let name = name.unwrap_or_default();
         let text = || name[..next_boundary(name, name.len().min(4 * AROUND))].to_owned();
         self.add(sort, media, name, None, text);
@@ -177,9 +183,13 @@ impl FindNotes {
         start: Option<(String, usize)>,
         text: impl FnOnce() -> String,
     ) {
-        let kind_count = self.list.counts.entry((sort, kind.to_owned())).or_default();
-        *kind_count += 1;
-        let key = hash(&(sort, kind, value));
+        let mut key = (sort, kind.to_owned());
+        if self.list.counts.len() >= MOST_KINDS && !self.list.counts.contains_key(&key) {
+            "others".clone_into(&mut key.1);
+        }
+        *self.list.counts.entry(key.clone()).or_default() += 1;
+        let kind = key.1;
+        let key = hash(&(sort, &*kind, value));
         let known = self.values.get(&key).copied();
         if let Some((_, place, index)) = known
             && place == self.places
@@ -196,8 +206,7 @@ impl FindNotes {
         let number = known.map_or(self.values.len() + 1, |(number, ..)| number);
         self.values.insert(key, (number, self.places, self.list.finds.len()));
         let place = self.place.clone();
-        let (kind, text) = (kind.to_owned(), text());
-        self.list.finds.push(ListedFind { sort, kind, count: 1, value: number, place, text, start });
+        self.list.finds.push(ListedFind { sort, kind, count: 1, value: number, place, text: text(), start });
     }
 }
 

@@ -13,6 +13,8 @@ use super::shape::{ABOUT, CharClass, PUBLIC_KEYS};
 
 /// The fewest characters of a word that looks random.
 const RANDOM: usize = 20;
+/// The fewest lower-case letters in a row that are a word rather than random.
+const LONGEST_WORD: usize = 8;
 /// The fewest characters of one with signs of Base64.
 const BASE64: usize = 32;
 /// The most bytes of a name before a value.
@@ -280,8 +282,8 @@ fn is_random(word: &str) -> bool {
         _ => None,
     };
     let classes: Vec<u8> = word.iter().filter_map(|byte| class(*byte)).collect();
-    let count = |wanted: u8| classes.iter().filter(|class| **class == wanted).count();
-    let (lower, digits) = (count(0), count(2));
+    let lower = word.iter().filter(|byte| byte.is_ascii_lowercase()).count();
+    let digits = word.iter().filter(|byte| byte.is_ascii_digit()).count();
     let changes = classes.windows(2).filter(|pair| pair[0] != pair[1]).count();
     let groups = classes.chunk_by(|a, b| a == b).filter(|group| group[0] == 2).count();
     let longest_word = classes.chunk_by(|a, b| a == b).filter(|group| group[0] == 0).map(<[u8]>::len).max();
@@ -289,16 +291,16 @@ fn is_random(word: &str) -> bool {
     let (all, longest_word) = (classes.len(), longest_word.unwrap_or(0));
     // In identifiers, an upper-case letter begins a word.
     let capitals = classes.windows(2).filter(|pair| pair[0] == 1 && pair[1] != 0).count();
-    let has_three = lower > 0 && capitals > 1 && changes * 5 >= all * 2;
+    let has_three =
+        lower > 0 && capitals > 1 && changes * 5 >= all * 2 && longest_word < (all / 8).max(LONGEST_WORD);
     // Of one case, only longer ones.
-    let has_two = all >= 24 && digits >= 4 && groups >= 3 && changes * 3 >= all;
-    all >= 16
-        && !is_hex
-        && digits >= 2
-        && digits * 2 < all
-        && groups >= 2
-        && longest_word < 8.max(all / 8)
-        && (has_three || has_two)
+    let has_two = all >= RANDOM + 4
+        && all == word.len()
+        && digits >= 4
+        && groups >= 3
+        && changes * 3 >= all
+        && longest_word < LONGEST_WORD + 4;
+    all >= 16 && !is_hex && digits >= 2 && digits * 2 < all && groups >= 2 && (has_three || has_two)
 }
 
 fn is_hexadecimal(word: &str) -> bool {
@@ -320,7 +322,7 @@ fn is_public(text: &str, start: usize, word: &str) -> bool {
     };
     let is_assigned = before.last().is_some_and(|byte| b" \"'`:=(\\".contains(byte));
     ["sha1-", "sha256-", "sha384-", "sha512-", "md5-"].iter().any(|start| lower.starts_with(start))
-        || is_assigned && PUBLIC_VALUES.iter().any(|end| is_such(&end))
+        || is_assigned && PUBLIC_VALUES.iter().any(is_such)
 }
 
 /// Whether a word is the address of a private network, or of a host in one.

@@ -29,6 +29,7 @@ use super::chain::{FormatterChain, HidingRule, OutputKind};
 use super::whole_records::ReplacedRecord;
 
 /// The parts of a setup that stay the same if the profile and the output are replaced.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Clone, Copy)]
 pub(in super::super) struct OutputSetup {
     /// The built-in presentation.
