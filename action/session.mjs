@@ -3,10 +3,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-import { Refusal, annotate, defused, given, output, print, quoted, step } from "./lib/runner.mjs";
+import { Refusal, annotate, defused, given, oneLine, output, print, quoted, step } from "./lib/runner.mjs";
 
 /** Files by which a step tells the runner what later steps get. They are none of the agent's business. */
 const COMMAND_FILES = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY"];
@@ -75,20 +75,39 @@ function sessions(path) {
   return files.reverse();
 }
 
-/** Writes the masked page, or those of several files with a list of them, and what was masked. */
+/** Writes the masked page, or those of several files with an index of them, and the list of what was masked and what was left. */
 function pages(files) {
   if (given("INPUT_PAGE") !== "true") return;
   const isOne = files.length === 1;
   const page = join(folder, isOne ? `${name}.html` : name);
-  if (!isOne) mkdirSync(page);
-  const words = ["--to=html", "--redact", "--report", `--from=${given("INPUT_FROM")}`, `--output=${page}`, "--", ...files];
-  const { stderr } = spawnSync(program, words, { encoding: "utf8", env: environment(), maxBuffer: 2 ** 30 });
-  if (!existsSync(page)) return annotate("warning", `the page could not be written: ${stderr.trim().split("\n").pop()}`);
+  if (!isOne) {
+    mkdirSync(page);
+    write(["--to=html", "--redact", `--output=${page}`, "--", ...files], [0]);
+  }
+  const lists = files.map((file) => {
+    // Of several files, the pages are there already.
+    const output = isOne ? page : join(folder, "shared.html");
+    const { status, stdout } = write(["share", "--strict", `--output=${output}`, "--", file], [0, 1]);
+    const text = stdout.replace(`: ${output} (`, isOne ? `: ${basename(page)} (` : " (");
+    return { isLeft: status === 1, text: isOne ? text : `${oneLine(basename(file))}\n${text}` };
+  });
+  if (!existsSync(page)) return;
   const masked = join(folder, `${name}.masked.txt`);
-  writeFileSync(masked, stderr);
+  writeFileSync(masked, lists.map(({ text }) => text).join("\n"));
+  const isLeft = lists.some(({ isLeft }) => isLeft);
+  if (isLeft) annotate("warning", "something that looks like a secret was left in the page: the list of what was masked names it");
+  output("left", String(isLeft));
   output("page", page);
   output("archive", String(!isOne));
   output("masked", masked);
+}
+
+/** Runs the program, which writes a page. `good`: the exit codes with which it did. */
+function write([first, ...words], good) {
+  const options = { encoding: "utf8", env: environment(), maxBuffer: 2 ** 30 };
+  const ran = spawnSync(program, [first, `--from=${given("INPUT_FROM")}`, ...words], options);
+  if (!good.includes(ran.status)) annotate("warning", `exit code ${ran.status} while the page was written: ${ran.stderr.trim().split("\n").pop().replace(/^streamfmt: /, "")}`);
+  return ran;
 }
 
 /** The environment of the program. `also`: variables of this script that it gets. */

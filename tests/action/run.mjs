@@ -130,8 +130,9 @@ const cases = {
     has(page, "<!DOCTYPE html>", "No such file.", "[redacted");
     lacks(page, SECRET, "<script>alert");
     const masked = at.artifact("streamfmt-review.masked.txt");
-    has(masked, /redacted/);
+    has(masked, "Masked: 1", "[redacted", "1 masked, 0 left: streamfmt-review.html (");
     lacks(masked, SECRET);
+    assert.equal(used.outputs.left, "false");
     assert.equal(used.outputs.outcome, "failed");
     assert.equal(used.outputs["exit-code"], "1");
     assert.equal(used.outputs["page-url"], "https://github.example/artifacts/streamfmt-review.html");
@@ -260,8 +261,17 @@ exit 3`);
     const damaged = await at.use(action, { path: archive, program });
     assert.equal(damaged.isFailed, false, damaged.log);
     assert.deepEqual([damaged.outputs.outcome, damaged.outputs["exit-code"]], ["failed", "2"]);
-    has(damaged.annotations.at(-1).text, "exit code 2: ", "cut.jsonl.gz");
+    has(damaged.annotations.find(({ name, properties }) => name === "error" && properties === "title=streamfmt").text, "exit code 2: ", "cut.jsonl.gz");
     has(damaged.log, "still fails");
+  },
+
+  async "what looks like a secret and was left is a warning"() {
+    const at = job();
+    const path = file(at, "left.json", JSON.stringify(claude({ answer: "Use Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4 for it.", isError: false })));
+    const used = await at.use(action, { path, program });
+    assert.equal(used.outputs.left, "true");
+    has(used.annotations.at(-1).text, "the list of what was masked names it");
+    has(at.artifact("streamfmt-review.masked.txt"), /looks like a secret/);
   },
 
   async "a folder: each session once, with a page of its own"() {
@@ -275,6 +285,7 @@ exit 3`);
     has(used.summary, "Second.", "[Page of the session](https://github.example/artifacts/streamfmt-review)");
     assert.deepEqual(readdirSync(join(at.root, "artifacts/streamfmt-review")).sort(), ["a.html", "b.html", "index.html"]);
     lacks(at.artifact("streamfmt-review/a.html"), SECRET);
+    has(at.artifact("streamfmt-review.masked.txt"), /^a\.jsonl\nMasked: 1\n/m, /^b\.jsonl\nMasked: 1\n/m, /^1 masked, 0 left \(/m);
     mkdirSync(join(at.root, "workspace/empty"));
     const none = await job().use(action, { path: join(at.root, "workspace/empty"), program });
     assert.equal(none.isFailed, true);
