@@ -256,7 +256,7 @@ mod tests {
         }
         assert_eq!(
             pieces,
-            [(2, b"1234".to_vec()), (2, b"5678".to_vec()), (2, b"9".to_vec()), (4, b"123456".to_vec())]
+            [(2, b"12345".to_vec()), (2, b"678".to_vec()), (2, b"9".to_vec()), (4, b"123456".to_vec())]
         );
         let got = frames(&[b"1234", b"5678", b"9\nab\n12345678"], 5);
         assert_eq!(got, [(1, vec![], Some(9)), (2, b"ab".to_vec(), None), (3, vec![], Some(8))]);
