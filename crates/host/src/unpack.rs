@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::iter;
 use std::mem;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
@@ -17,6 +18,11 @@ use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
 /// The size of the pieces of decompressed bytes.
 const PIECE: usize = 64 << 10;
+/// The distance up to which gzip repeats earlier bytes.
+const WINDOW: usize = 32 << 10;
+/// The length of the head of a block of zstd.
+#[cfg(feature = "zstd")]
+const BLOCK_HEAD: usize = 3;
 /// The number of bytes from which zstd knows how long a frame's head is.
 #[cfg(feature = "zstd")]
 const FRAME_START: usize = 5;
@@ -265,6 +271,8 @@ struct Unzstd {
     /// The number of bytes to the end of the next block, or of a frame's head. It is given no more at a time, since it drops the blocks that come
     /// before a damaged one otherwise.
     wanted: usize,
+    /// Whether the last piece had no more room.
+    is_full: bool,
 }
 
 #[cfg(feature = "zstd")]
@@ -272,7 +280,7 @@ impl Unzstd {
     fn new() -> io::Result<Self> {
         let mut decoder = Decoder::new()?;
         decoder.set_parameter(DParameter::WindowLogMax(LARGEST_WINDOW))?;
-        Ok(Self { decoder, is_open: true, wanted: FRAME_START })
+        Ok(Self { decoder, is_open: true, wanted: FRAME_START, is_full: false })
     }
 
     fn is_open(&self) -> bool {
@@ -289,15 +297,28 @@ impl Unzstd {
             *bytes = &[];
             return Ok(0);
         }
-        let mut input = InBuffer::around(&bytes[..bytes.len().min(self.wanted)]);
-        let mut output = OutBuffer::around(piece);
+        // What had no room in the last piece comes before the next block.
+        if self.is_full
+            && let (_, written @ 1..) = self.run(&[], piece)?
+        {
+            return Ok(written);
+        }
+        let (read, written) = self.run(&bytes[..bytes.len().min(self.wanted)], piece)?;
+        *bytes = &bytes[read..];
+        Ok(written)
+    }
+
+    /// Decompresses. Returns how many bytes were read and written.
+    fn run(&mut self, bytes: &[u8], piece: &mut [u8]) -> io::Result<(usize, usize)> {
+        let (mut input, mut output) = (InBuffer::around(bytes), OutBuffer::around(piece));
         let hint = self.decoder.run(&mut input, &mut output);
         let hint = hint.map_err(|error| damaged(Compression::Zstd, &error.to_string()))?;
         let (read, written) = (input.pos(), output.pos());
-        *bytes = &bytes[read..];
         self.is_open = hint != 0;
-        self.wanted = if hint == 0 { FRAME_START } else { hint };
-        Ok(written)
+        // To a block, zstd would like to have the head of the next one, which may be what is damaged.
+        self.wanted = if hint == 0 { FRAME_START } else { hint.saturating_sub(BLOCK_HEAD).max(1) };
+        self.is_full = written == piece.len();
+        Ok((read, written))
     }
 }
 
@@ -329,6 +350,9 @@ struct Gunzip {
     /// The bytes of the texts in its head.
     head: usize,
     body: Decompress,
+    /// Decompressed bytes, and which of them weren't passed on. With less room than for a window, the decoder would drop those before damage.
+    window: Vec<u8>,
+    left: Range<usize>,
     sum: Crc,
 }
 
@@ -340,6 +364,8 @@ impl Default for Gunzip {
             flags: 0,
             head: 0,
             body: Decompress::new(false),
+            window: Vec::new(),
+            left: 0..0,
             sum: Crc::new(),
         }
     }
@@ -374,6 +400,9 @@ impl Gunzip {
     /// Takes some of the bytes, and writes some to `piece`. Returns how many were written.
     fn step(&mut self, bytes: &mut &[u8], piece: &mut [u8]) -> io::Result<usize> {
         let fail = |why: &str| Err(damaged(Compression::Gzip, why));
+        if !self.left.is_empty() {
+            return Ok(self.pass_on(piece));
+        }
         while !bytes.is_empty() {
             match self.part {
                 GzipPart::Between if bytes[0] == 0 => *bytes = &bytes[1..],
@@ -435,18 +464,29 @@ impl Gunzip {
 
     fn inflate(&mut self, bytes: &mut &[u8], piece: &mut [u8]) -> io::Result<usize> {
         let (read, written) = (self.body.total_in(), self.body.total_out());
-        let status = self.body.decompress(bytes, piece, FlushDecompress::None);
+        self.window.resize(WINDOW, 0);
+        let status = self.body.decompress(bytes, &mut self.window, FlushDecompress::None);
         let count = |now: u64, before: u64| usize::try_from(now - before).unwrap_or_default();
         let (read, written) = (count(self.body.total_in(), read), count(self.body.total_out(), written));
         *bytes = &bytes[read..];
-        self.sum.update(&piece[..written]);
+        self.sum.update(&self.window[..written]);
+        self.left = 0..written;
         match status {
             Ok(Status::StreamEnd) => self.part = GzipPart::Sums,
             // What comes before the damage is passed on first; the decoder reports the damage again.
             Err(error) if written == 0 => return Err(damaged(Compression::Gzip, &error.to_string())),
             _ => {}
         }
-        Ok(written)
+        Ok(self.pass_on(piece))
+    }
+
+    /// Writes the decompressed bytes that are left to `piece`, as many as have room.
+    fn pass_on(&mut self, piece: &mut [u8]) -> usize {
+        let count = self.left.len().min(piece.len());
+        let end = self.left.start + count;
+        piece[..count].copy_from_slice(&self.window[self.left.start..end]);
+        self.left.start = end;
+        count
     }
 }
 
