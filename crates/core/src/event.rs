@@ -139,9 +139,10 @@ impl Facts {
         }
     }
 
-    /// Updates the facts that are present in `news`. Those of another agent's program say nothing about this one.
-    pub(crate) fn update(&mut self, news: Facts) {
-        if self.agent.is_some() && news.agent.is_some() && self.agent != news.agent {
+    /// Updates the facts that are present in `news`. Those of another agent's program say nothing about this one. Returns whether they are such.
+    pub(crate) fn update(&mut self, news: Facts) -> bool {
+        let is_other = self.agent.is_some() && news.agent.is_some() && self.agent != news.agent;
+        if is_other {
             *self = Self::default();
         }
         let pairs = [
@@ -163,6 +164,7 @@ impl Facts {
             }
         }
         self.background_tasks = news.background_tasks.or(self.background_tasks);
+        is_other
     }
 }
 

@@ -211,7 +211,12 @@ impl Session {
     /// Applies an event, and passes each change to `each`.
     pub fn apply(&mut self, event: Event, mut each: impl FnMut(&Self, SessionChange<'_>)) {
         match event {
-            Event::Facts(news) => self.facts.update(*news),
+            Event::Facts(news) => {
+                if self.facts.update(*news) {
+                    // The outcomes of another agent's session don't include the tokens so far.
+                    self.settled = self.usage;
+                }
+            }
             Event::Put(item) => self.put(item, false, &mut each),
             Event::Hidden(item) => self.put(item, true, &mut each),
             Event::Open(item) => self.begin(item, &mut each),

@@ -15,6 +15,8 @@ const MAX_BYTES: usize = 1 << 20;
 pub(super) struct WaitingHeading {
     /// The item of the heading, which is formatted once the model is known.
     pub(super) item: Item,
+    /// Its entry without the model.
+    pub(super) entry: Box<Entry>,
     /// The entries below it, each with whether it belongs to no item.
     pub(super) entries: Vec<(Box<Entry>, bool)>,
     /// The approximate size of their text.
@@ -22,8 +24,8 @@ pub(super) struct WaitingHeading {
 }
 
 impl WaitingHeading {
-    pub(super) fn new(item: &Item) -> Self {
-        Self { item: item.clone(), entries: Vec::new(), bytes: 0 }
+    pub(super) fn new(item: &Item, entry: Box<Entry>) -> Self {
+        Self { item: item.clone(), entry, entries: Vec::new(), bytes: 0 }
     }
 
     /// Holds the next entry back. Returns whether the limit is exceeded.

@@ -143,7 +143,7 @@ impl Start {
         }
         match &step {
             Step::Dialect(name) => self.dialect = Some(Arc::clone(name)),
-            Step::Event(Event::Facts(news)) => self.facts.update((**news).clone()),
+            Step::Event(Event::Facts(news)) => _ = self.facts.update((**news).clone()),
             _ => {}
         }
         self.step_bytes += step.size();

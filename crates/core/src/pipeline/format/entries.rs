@@ -23,6 +23,7 @@ use crate::profile::{Pairs, Profile};
 use crate::redact::Redactor;
 use crate::report::{Report, count};
 use crate::session::{Map, Session, SessionId};
+use crate::text::Text;
 use crate::writer::Order;
 
 use super::chain::{FormatterChain, HidingRule, OutputKind};
@@ -233,7 +234,7 @@ impl EntryStage {
             self.show_heading(context);
         }
         if after.is_empty() && !is_replaced && self.waits_for_model(item, &entry, context.session) {
-            self.heading = Some(Box::new(WaitingHeading::new(item)));
+            self.heading = Some(Box::new(WaitingHeading::new(item, entry)));
             return Ok(());
         }
         if !after.is_empty() {
@@ -300,11 +301,14 @@ impl EntryStage {
             && !self.chain.profile.filter.is_answer_alone()
     }
 
-    /// Shows the heading that waits, formatted again with the facts known now, and the entries below it.
+    /// Shows the heading that waits, formatted again with the facts known now if they are those of its session, and the entries below it.
     pub(super) fn show_heading(&mut self, context: &mut ChangeContext<'_>) {
         let Some(waiting) = self.heading.take() else { return };
-        let WaitingHeading { item, entries, .. } = *waiting;
-        if let Ok(heading) = self.chain.uncounted(|chain| chain.entry(&item, context.session)) {
+        let WaitingHeading { item, entry, entries, .. } = *waiting;
+        let (own, now) = (item.session.as_deref().map(Text::clean), &context.session.facts().session);
+        if now.as_ref().is_some_and(|now| own.as_ref().is_some_and(|own| own != now)) {
+            self.show(entry, context);
+        } else if let Ok(heading) = self.chain.uncounted(|chain| chain.entry(&item, context.session)) {
             self.show(heading, context);
         }
         for (entry, is_aside) in entries {
