@@ -178,6 +178,11 @@ pub struct LineParts {
 }
 
 impl LineParts {
+    /// The rest of a line that was counted and ends within a record.
+    fn rest(text: String) -> Self {
+        Self { text, records: VecDeque::new(), at: 0, incomplete: true, lines: 0 }
+    }
+
     /// The whole line.
     pub fn text(&self) -> &str {
         &self.text

@@ -105,6 +105,7 @@ impl LongLine {
                 damaged => {
                     match recover(text, damaged.map_or_else(|damage| damage.at, |(_, used)| used), claim) {
                         LineReading::Parts(parts) => LineReading::Parts(LineParts { lines, ..parts }),
+                        LineReading::Text(text) if lines == 0 => LineReading::Parts(LineParts::rest(text)),
                         reading => reading,
                     }
                 }
@@ -214,6 +215,7 @@ mod tests {
                 format!("[{a},{b},{}", &c[..6]),
                 vec![(1, 1, found(&a)), (1, 0, found(&b)), (1, 0, format!("damage {} true", &c[..6]))],
             ),
+            (format!("{a}{b}{{"), vec![(1, 1, found(&a)), (1, 0, found(&b)), (1, 0, "damage { true".into())]),
             // Damage inside of one.
             (
                 format!("[{a},{{\"\x01\":1e}},{b}]"),
