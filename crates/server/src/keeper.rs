@@ -99,8 +99,9 @@ impl Keeper {
         let mut awaited: Option<(u64, Instant)> = None;
         loop {
             let now = Instant::now();
-            self.write_side_file(now);
+            // The bell is silenced first: a change after that rings again.
             let view = self.feed.look().ok()?;
+            self.write_side_file(now);
             let display = self.display.so_far();
             if view.output > came {
                 came = view.output;
@@ -133,8 +134,9 @@ impl Keeper {
         let mut found = StreamFindings::default();
         let mut buffer = vec![0; CHUNK];
         loop {
+            let step = self.feed.next(&mut buffer);
             self.write_side_file(Instant::now());
-            match self.feed.next(&mut buffer) {
+            match step {
                 Ok(FeedStep::Output(count)) => {
                     // The output isn't used.
                     let _ = pipeline.push(&buffer[..count], &mut NoReader);
