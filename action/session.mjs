@@ -69,7 +69,7 @@ function sessions(path) {
   ask("import", path);
   const rows = ask("list", "--json").split("\n").filter(Boolean).map((row) => JSON.parse(row));
   const files = rows.map((row) => row.log).filter((log) => log && existsSync(log));
-  if (files.length === 0) throw new Refusal(`input path: no session is in the folder ${quoted(path)} (files *.jsonl and *.ndjson of a known agent)`);
+  if (files.length === 0) throw new Refusal(`input path: no session is in the folder ${quoted(path)} (files of a known agent, named as it names its sessions)`);
   print(`sessions in the folder: ${files.length}`);
   if (files.length < rows.length) annotate("warning", `sessions whose file can't be read: ${rows.length - files.length}`);
   return files.reverse();

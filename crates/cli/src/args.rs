@@ -180,7 +180,7 @@ pub(crate) struct Args {
     #[arg(skip = true)]
     pub(crate) native: bool,
 
-    /// Whether what is masked is listed.
+    /// Whether masked secrets are listed.
     #[arg(skip)]
     pub(crate) lists_finds: bool,
 }
@@ -191,7 +191,7 @@ pub(crate) enum ProgramCommand {
     Run(Box<RunArgs>),
     /// List, show and remove recorded sessions
     Sessions(SessionsArgs),
-    /// Write a session as a page with its secrets masked, and list what was masked and what may be left
+    /// Write a session as a page with its secrets masked, and list them and those that may remain
     Share(Box<ShareArgs>),
     /// Show sessions in the browser, live: prints the address and serves until Ctrl-C
     Serve(Box<ServeArgs>),

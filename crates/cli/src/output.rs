@@ -314,7 +314,7 @@ enum Draft {
 }
 
 impl Replacement {
-    /// Opens a file for output. Pipes, devices and what is open already are written in place; a pipe waits here for its
+    /// Opens a file for output. Pipes, devices and files that are open already are written in place; a pipe waits here for its
     /// reader.
     pub(crate) fn create(path: &Path, signals: &mut Signals) -> Result<Self, String> {
         let fail = |error: io::Error| unwritten(path, &error);

@@ -1,8 +1,9 @@
-//! `streamfmt share`: writes the masked page of a session, and lists what was masked in it and what looks like a secret and was left.
+//! `streamfmt share`: writes the masked page of a session, and lists the masked secrets, and texts that look like secrets but weren't masked.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use streamfmt::contract::FindLine;
@@ -12,9 +13,9 @@ use streamfmt::writer::ci::parted;
 use streamfmt::writer::html::HtmlFragments;
 
 use crate::args::ShareArgs;
-use crate::exit_code::{OK, PLUGIN, RUN_FAILED, USAGE};
+use crate::exit_code::{OK, OUTPUT, PLUGIN, RUN_FAILED, USAGE};
 use crate::input::InputSource;
-use crate::message::{mask_messages, one_line, print, usable};
+use crate::message::{mask_messages, one_line, print, unwritten, usable};
 use crate::output::write_out;
 use crate::output_paths::OutputPaths;
 use crate::page_folder::page_stem;
@@ -38,7 +39,8 @@ impl ShareArgs {
             USAGE
         };
         let input = self.input()?;
-        let page = self.page(&input).map_err(refuse)?;
+        let page = self.page(&input)?;
+        let _named = (self.args.output.as_deref() != Some(&*page)).then(|| NamedPage(page.clone()));
         OutputPaths::check_beside_stdout("-o", &page).map_err(refuse)?;
         self.args.to = Some("html".to_owned());
         self.args.output = Some(page.clone());
@@ -77,23 +79,46 @@ impl ShareArgs {
         inputs.into_iter().next().ok_or(USAGE)
     }
 
-    /// The path of the page. A name that wasn't given is that of no existing file. The error is a message.
-    fn page(&self, input: &InputSource) -> Result<PathBuf, String> {
+    /// The path of the page. A file whose name wasn't given is new, and made here: several at once get names of their own. The error is
+    /// an exit code; its reason was reported.
+    fn page(&self, input: &InputSource) -> Result<PathBuf, u8> {
         let folder = match self.args.output.as_deref() {
             None => PathBuf::new(),
             Some(page) if page == Path::new("-") => {
-                return Err(
-                    "-o -: the list is written to standard output; name a file for the page".to_owned()
-                );
+                print("-o -: the list is written to standard output; name a file for the page");
+                return Err(USAGE);
             }
             Some(folder) if folder.is_dir() => folder.to_owned(),
             Some(page) => return Ok(page.to_owned()),
         };
         let stem = page_stem(input);
-        let names = std::iter::once(format!("{stem}.html"))
-            .chain((2..).map(|number| format!("{stem}-{number}.html")));
-        let mut paths = names.map(|name| folder.join(name));
-        paths.find(|path| fs::symlink_metadata(path).is_err()).ok_or_else(|| format!("{stem}.html exists"))
+        let mut number = 1_u64;
+        loop {
+            let path = folder.join(if number == 1 {
+                format!("{stem}.html")
+            } else {
+                format!("{stem}-{number}.html")
+            });
+            match File::create_new(&path) {
+                Ok(_) => return Ok(path),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+                Err(error) => {
+                    print(&unwritten(&path, &error));
+                    return Err(OUTPUT);
+                }
+            }
+        }
+    }
+}
+
+/// A new page whose name wasn't given. If nothing was written to it, it goes.
+struct NamedPage(PathBuf);
+
+impl Drop for NamedPage {
+    fn drop(&mut self) {
+        if fs::metadata(&self.0).is_ok_and(|metadata| metadata.len() == 0) {
+            let _ = fs::remove_file(&self.0);
+        }
     }
 }
 
@@ -130,7 +155,7 @@ impl SharedPage {
                 let _ = writeln!(text, "  {}: {count}", one_line(described(sort, kind)));
                 let finds: Vec<&ListedFind> =
                     list.finds.iter().filter(|find| find.sort == sort && find.kind == *kind).collect();
-                // Of what is masked, some places are enough; all else has to be looked at.
+                // A few places of a masked secret are enough. All others have to be looked at.
                 let most = if sort == FindSort::Masked { MOST_PLACES } else { usize::MAX };
                 rows(&finds, most, &mut text);
             }

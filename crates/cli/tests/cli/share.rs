@@ -199,6 +199,24 @@ fn a_page_is_not_replaced_unless_it_is_named() {
 }
 
 #[test]
+fn several_at_once_write_a_page_each() {
+    let folder = Folder::with(&[("s.jsonl", &session()), ("empty/s.jsonl", "")]);
+    let shares: Vec<_> = (0..4)
+        .map(|_| folder.command("share s.jsonl").stdout(std::process::Stdio::null()).spawn().unwrap())
+        .collect();
+    for mut share in shares {
+        assert!(share.wait().unwrap().success());
+    }
+    assert_eq!(folder.names_in(""), ["empty", "s-2.html", "s-3.html", "s-4.html", "s.html", "s.jsonl"]);
+    for page in ["s.html", "s-2.html", "s-3.html", "s-4.html"] {
+        assert!(folder.read(page).starts_with("<!"), "{page}");
+    }
+    // What can't be shared leaves no empty page.
+    shared(&folder, "-o empty --from nobody");
+    assert_eq!(folder.names_in("empty"), ["s.jsonl"]);
+}
+
+#[test]
 fn options_without_a_use_for_a_page_are_refused() {
     let folder = Folder::with(&[("s.jsonl", &session())]);
     for option in [
