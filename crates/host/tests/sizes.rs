@@ -10,7 +10,7 @@ use regex::Regex;
 /// The most lines of code that each crate has, by its folder. A ceiling is raised in a commit of its own, which says what for.
 const CEILINGS: &[(&str, usize)] = &[
     ("bench", 310),
-    ("cli", 8_500),
+    ("cli", 8_600),
     ("core", 18_750),
     ("dialects", 17_050),
     ("formatters", 3_700),
