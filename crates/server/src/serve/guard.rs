@@ -117,7 +117,8 @@ impl RequestGuard {
         peer: SocketAddr,
     ) -> Result<GuardVerdict, HttpRefusal> {
         let (headers, uri, method) = (request.headers(), request.uri(), request.method());
-        let path = uri.path().strip_prefix(&self.base).unwrap_or("");
+        let below = uri.path().strip_prefix(&self.base);
+        let path = below.filter(|path| path.starts_with('/')).unwrap_or("");
         let kind = kind_of(path);
         if kind == PathKind::Health {
             check_method(method)?;
@@ -145,7 +146,7 @@ impl RequestGuard {
         let is_entry = token.is_some() && kind == PathKind::Page && *method == Method::GET;
         let origin = self.check_site(headers, Some((&host, is_own)), kind, is_entry)?;
         check_method(method)?;
-        let has_body = headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
+        let has_body = headers.get_all(CONTENT_LENGTH).iter().any(|length| length != "0")
             || headers.contains_key(TRANSFER_ENCODING);
         if has_body {
             return Err(HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, "requests with a body are refused"));
