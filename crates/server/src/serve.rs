@@ -34,7 +34,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -50,6 +50,7 @@ use access_log::AccessLog;
 use address::{AddressFile, NoAddress};
 use connections::{ConnectionLimits, ConnectionSlot, Connections, owner_of};
 use control::ControlSocket;
+use events::StreamPace;
 use guard::RequestGuard;
 use hub::{Hub, HubLimits};
 use logins::{Logins, PRINTED};
@@ -228,6 +229,7 @@ impl Server {
             hub: Hub::new(Arc::new(KnownSessions::new(sessions, report)), HubLimits::default(), report),
             looks: KnownLooks::new(folders),
             shows_secrets,
+            pace: StreamPace::default(),
             stop: stopped.clone(),
             refusals: RefusalLog { report, reported: Mutex::default() },
             log: self.log.map(Arc::new),
@@ -256,7 +258,7 @@ impl Server {
                 _ = terminate.recv() => break,
                 _ = sweep.tick() => {
                     site.hub.sweep();
-                    site.guard.logins.sweep(false);
+                    site.guard.logins.sweep(Instant::now(), false);
                 }
                 ended = &mut control, if is_controlled => {
                     is_controlled = false;
@@ -266,7 +268,7 @@ impl Server {
                 }
             }
         }
-        site.guard.logins.sweep(true);
+        site.guard.logins.sweep(Instant::now(), true);
         stop.send_replace(true);
         let _ =
             tokio::time::timeout(LAST_WORDS, async { while accepting.join_next().await.is_some() {} }).await;
@@ -382,9 +384,8 @@ impl Acceptor {
                         let router = self.router.clone();
                         open.spawn(serve_connection(stream, peer, router, slot, stop.clone()));
                     } else {
-                        self.site
-                            .refusals
-                            .report(format_args!("refused a connection from {peer}: 503 too many are open"));
+                        let refused = format_args!("refused a connection from {peer}: 503 too many are open");
+                        self.site.refusals.report(Instant::now(), refused);
                         let _ = stream.try_write(FULL);
                     }
                 }

@@ -16,20 +16,36 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::hub::Reading;
-use super::live::LiveSession;
 use super::view::{ReaderPosition, SessionView, ViewEvent};
 
-/// The longest silence. After that a comment is sent, so that no proxy considers the connection dead.
-const PING: Duration = Duration::from_secs(15);
-/// About the number of bytes written at a time. No more is kept for a reader.
-const CHUNK: usize = 64 << 10;
-/// A reader that was up to date and has been more than this many bytes behind for longer than [`PATIENCE`] starts over.
-const BEHIND: usize = 1 << 20;
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The shortest time between two sends.
-const PACE: Duration = Duration::from_millis(20);
 /// The first bytes of a stream: they make the browser report that it is open.
 const READY: &str = ": ready\n\n";
+
+/// How much is sent to a reader, and when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StreamPace {
+    /// The longest silence. After that a comment is sent, so that no proxy considers the connection dead.
+    pub(super) ping: Duration,
+    /// The shortest time between two sends.
+    pub(super) pause: Duration,
+    /// About the number of bytes written at a time. No more is kept for a reader.
+    pub(super) chunk: usize,
+    /// A reader that was up to date and has been more than this many bytes behind for longer than `patience` starts over.
+    pub(super) behind: usize,
+    pub(super) patience: Duration,
+}
+
+impl Default for StreamPace {
+    fn default() -> Self {
+        Self {
+            ping: Duration::from_secs(15),
+            pause: Duration::from_millis(20),
+            chunk: 64 << 10,
+            behind: 1 << 20,
+            patience: Duration::from_secs(5),
+        }
+    }
+}
 
 /// The start of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,26 +90,32 @@ enum StreamForm {
 }
 
 impl StreamForm {
-    /// Writes the next changes, about [`CHUNK`] bytes. Returns whether the stream ends there.
-    fn spell(self, live: &LiveSession, reader: &mut ReaderPosition, out: &mut String) -> bool {
-        let view = live.view();
-        let is_left_behind = view.is_left_behind(reader, BEHIND, PATIENCE);
+    /// Writes the next changes, about a chunk of them. Returns whether the stream ends there.
+    fn spell(
+        self,
+        view: &SessionView,
+        hash: &str,
+        pace: StreamPace,
+        reader: &mut ReaderPosition,
+        out: &mut String,
+    ) -> bool {
+        let is_left_behind = view.is_left_behind(reader, pace.behind, pace.patience);
         match self {
             Self::Changes if is_left_behind => {
-                spell(&resync(&view), &live.hash, out);
+                spell(&resync(view), hash, out);
                 true
             }
             Self::Changes => {
-                let events = view.take(reader, CHUNK);
+                let events = view.take(reader, pace.chunk);
                 for event in &events {
-                    spell(event, &live.hash, out);
+                    spell(event, hash, out);
                 }
                 events.iter().any(|event| event.name == "done")
             }
             // This format has no way to start over, so the stream breaks off.
             Self::Lines if is_left_behind => true,
             Self::Lines => {
-                let (lines, is_done) = view.take_lines(reader, CHUNK);
+                let (lines, is_done) = view.take_lines(reader, pace.chunk);
                 for line in lines {
                     // A carriage return would end the line as well.
                     out.extend(["data: ", &line.replace('\r', "␍"), "\n\n"]);
@@ -117,7 +139,12 @@ fn resync(view: &SessionView) -> ViewEvent {
 }
 
 /// The changes of a session as a stream.
-pub(super) fn changes(reading: Reading, start: ReplayStart, stop: watch::Receiver<bool>) -> Response {
+pub(super) fn changes(
+    reading: Reading,
+    start: ReplayStart,
+    pace: StreamPace,
+    stop: watch::Receiver<bool>,
+) -> Response {
     let live = &reading.live;
     let mut text = String::from(READY);
     let ReplayStart::After(since) = start else {
@@ -130,12 +157,12 @@ pub(super) fn changes(reading: Reading, start: ReplayStart, stop: watch::Receive
         spell(&ViewEvent { revision: since, ..view.facts_event() }, &live.hash, &mut text);
     }
     drop(view);
-    stream(reading, StreamForm::Changes, since, text, stop)
+    stream(reading, StreamForm::Changes, since, text, pace, stop)
 }
 
 /// The lines of a session as a stream: `data:` each, then `event: done`.
-pub(super) fn lines(reading: Reading, stop: watch::Receiver<bool>) -> Response {
-    stream(reading, StreamForm::Lines, 0, READY.to_owned(), stop)
+pub(super) fn lines(reading: Reading, pace: StreamPace, stop: watch::Receiver<bool>) -> Response {
+    stream(reading, StreamForm::Lines, 0, READY.to_owned(), pace, stop)
 }
 
 fn stream(
@@ -143,10 +170,11 @@ fn stream(
     form: StreamForm,
     since: u64,
     first: String,
+    pace: StreamPace,
     stop: watch::Receiver<bool>,
 ) -> Response {
     let (send, pieces) = mpsc::channel(1);
-    tokio::spawn(async move { send_all(&reading, form, since, first, stop, send).await });
+    tokio::spawn(async move { send_all(&reading, form, since, first, pace, stop, send).await });
     with_headers(Body::new(BodyPieces(pieces)))
 }
 
@@ -156,6 +184,7 @@ async fn send_all(
     form: StreamForm,
     since: u64,
     mut text: String,
+    pace: StreamPace,
     mut stop: watch::Receiver<bool>,
     send: mpsc::Sender<Bytes>,
 ) {
@@ -165,8 +194,8 @@ async fn send_all(
     let mut last_sent = Instant::now();
     loop {
         changes.borrow_and_update();
-        let is_done = form.spell(live, &mut reader, &mut text);
-        let is_all = text.len() < CHUNK;
+        let is_done = form.spell(&live.view(), &live.hash, pace, &mut reader, &mut text);
+        let is_all = text.len() < pace.chunk;
         if !text.is_empty() {
             last_sent = Instant::now();
             if send.send(std::mem::take(&mut text).into()).await.is_err() {
@@ -180,8 +209,8 @@ async fn send_all(
             continue;
         }
         tokio::select! {
-            news = timeout(PING.saturating_sub(last_sent.elapsed()), changes.changed()) => match news {
-                Ok(Ok(())) => tokio::time::sleep(PACE.saturating_sub(last_sent.elapsed())).await,
+            news = timeout(pace.ping.saturating_sub(last_sent.elapsed()), changes.changed()) => match news {
+                Ok(Ok(())) => tokio::time::sleep(pace.pause.saturating_sub(last_sent.elapsed())).await,
                 Ok(Err(_)) => return,
                 Err(_) => text.push_str(": ping\n\n"),
             },

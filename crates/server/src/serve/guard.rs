@@ -10,6 +10,7 @@
 //! a token or a cookie.
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use axum::http::header::{CONTENT_LENGTH, COOKIE, FORWARDED, HOST, ORIGIN, TRANSFER_ENCODING, USER_AGENT};
 use axum::http::{HeaderMap, Method, Request, StatusCode, Uri, Version};
@@ -110,11 +111,12 @@ enum PathKind {
 }
 
 impl RequestGuard {
-    /// Decides about a request from `peer`.
+    /// Decides about a request from `peer` that came at `now`.
     pub(super) fn judge<B>(
         &self,
         request: &Request<B>,
         peer: SocketAddr,
+        now: Instant,
     ) -> Result<GuardVerdict, HttpRefusal> {
         let (headers, uri, method) = (request.headers(), request.uri(), request.method());
         let below = uri.path().strip_prefix(&self.base);
@@ -177,9 +179,13 @@ impl RequestGuard {
                 };
                 // HEAD uses nothing up: it is sent by programs that look at links.
                 if *method == Method::HEAD {
-                    return if self.logins.is_valid(token) { Ok(enter(None)) } else { unauthorized(wrong) };
+                    return if self.logins.is_valid(token, now) {
+                        Ok(enter(None))
+                    } else {
+                        unauthorized(wrong)
+                    };
                 }
-                let entered = self.logins.enter(token, cookies(headers), &browser(headers));
+                let entered = self.logins.enter(token, cookies(headers), &browser(headers), now);
                 let failed = |_| HttpRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "no random numbers");
                 return match entered.map_err(failed)? {
                     TokenUse::New(cookie) => Ok(enter(Some(cookie))),
@@ -378,3 +384,6 @@ pub(super) fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let pairs = all.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.filter(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value)
 }
+
+#[cfg(test)]
+mod tests;

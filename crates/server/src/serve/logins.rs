@@ -137,9 +137,9 @@ impl Logins {
     }
 
     /// Removes files whose token has expired; at the end of the server, all of them.
-    pub(super) fn sweep(&self, is_end: bool) {
+    pub(super) fn sweep(&self, now: Instant, is_end: bool) {
         for token in &mut self.known().tokens {
-            if is_end || token.until <= Instant::now() {
+            if is_end || token.until <= now {
                 token.remove_file();
             }
         }
@@ -151,8 +151,8 @@ impl Logins {
     }
 
     /// Whether this token would give a login.
-    pub(super) fn is_valid(&self, token: &str) -> bool {
-        self.known().token(token).is_some_and(|token| token.used.is_none() && token.until > Instant::now())
+    pub(super) fn is_valid(&self, token: &str, now: Instant) -> bool {
+        self.known().token(token).is_some_and(|token| token.used.is_none() && token.until > now)
     }
 
     /// Uses a token.
@@ -161,6 +161,7 @@ impl Logins {
         token: &str,
         cookies: impl Iterator<Item = &'a str>,
         browser: &str,
+        now: Instant,
     ) -> io::Result<TokenUse> {
         let own = self.of(cookies);
         let mut known = self.known();
@@ -173,7 +174,7 @@ impl Logins {
             self.keep(&known);
             return Ok(TokenUse::Reused(number));
         }
-        if found.until <= Instant::now() {
+        if found.until <= now {
             return Ok(TokenUse::Unknown);
         }
         found.remove_file();
@@ -241,17 +242,23 @@ impl Logins {
 
     /// Proves to a tab that this is the server that it knows: the answer to its nonce, and a nonce for the tab. `None` if its login has
     /// ended. `host`: the host of this server, as the request names it.
-    pub(super) fn prove(&self, number: u64, nonce: &str, host: &str) -> Option<(String, String)> {
+    pub(super) fn prove(
+        &self,
+        number: u64,
+        nonce: &str,
+        host: &str,
+        now: Instant,
+    ) -> Option<(String, String)> {
         let mut known = self.known();
         if !known.address.is_open(number) {
             return None;
         }
         let challenge = new_secret().ok()?;
-        known.challenges.retain(|(_, since)| since.elapsed() < CHALLENGE);
+        known.challenges.retain(|(_, since)| now.saturating_duration_since(*since) < CHALLENGE);
         if known.challenges.len() == CHALLENGES {
             known.challenges.remove(0);
         }
-        known.challenges.push((challenge.clone(), Instant::now()));
+        known.challenges.push((challenge.clone(), now));
         let proof = keyed(known.address.tab_key(number).as_bytes(), &["server", nonce, host]);
         Some((proof, challenge))
     }
@@ -264,12 +271,14 @@ impl Logins {
         proof: &str,
         host: &str,
         browser: &str,
+        now: Instant,
     ) -> Option<String> {
         let mut known = self.known();
         let at = known.challenges.iter().position(|(known, _)| is_same(known, challenge))?;
         let (_, since) = known.challenges.remove(at);
         let expected = keyed(known.address.tab_key(number).as_bytes(), &["tab", challenge, host]);
-        if !known.address.is_open(number) || since.elapsed() >= CHALLENGE || !is_same(&expected, proof) {
+        let is_late = now.saturating_duration_since(since) >= CHALLENGE;
+        if !known.address.is_open(number) || is_late || !is_same(&expected, proof) {
             return None;
         }
         known.logins.retain(|login| login.number != number);
@@ -346,7 +355,7 @@ mod tests {
     }
 
     fn enter(logins: &Logins, address: &str, cookies: &[&str]) -> TokenUse {
-        logins.enter(token(address), cookies.iter().copied(), "a browser").unwrap()
+        logins.enter(token(address), cookies.iter().copied(), "a browser", Instant::now()).unwrap()
     }
 
     fn cookie(entered: TokenUse) -> String {
@@ -372,7 +381,7 @@ mod tests {
         assert_eq!(enter(&logins, &third, &[]), TokenUse::Reused(2));
         let late = logins.offer(Duration::ZERO).unwrap();
         assert_eq!(enter(&logins, &late, &[]), TokenUse::Unknown);
-        assert_eq!(logins.enter("", std::iter::empty(), "").unwrap(), TokenUse::Unknown);
+        assert_eq!(logins.enter("", std::iter::empty(), "", Instant::now()).unwrap(), TokenUse::Unknown);
     }
 
     #[test]
@@ -385,12 +394,12 @@ mod tests {
         let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600);
         let address = page.split("href=\"").nth(1).unwrap().split('"').next().unwrap();
-        logins.sweep(false);
+        logins.sweep(Instant::now(), false);
         assert!(path.exists());
         cookie(enter(&logins, address, &[]));
         assert!(!path.exists());
         logins.offer_in(&path).unwrap();
-        logins.sweep(true);
+        logins.sweep(Instant::now(), true);
         assert!(!path.exists());
     }
 
@@ -410,16 +419,47 @@ mod tests {
         assert_eq!(second.of([&*old].into_iter()), None);
         assert_eq!(enter(&second, &address, &[&old]), TokenUse::Unknown, "tokens end as well");
         assert_eq!(second.host(), host);
-        let (proof, challenge) = second.prove(1, "nonce", &host).unwrap();
+        let now = Instant::now();
+        let (proof, challenge) = second.prove(1, "nonce", &host, now).unwrap();
         assert_eq!(proof, keyed(key.as_bytes(), &["server", "nonce", &host]));
         let answer = keyed(key.as_bytes(), &["tab", &challenge, &host]);
-        assert_eq!(second.return_in(1, &challenge, "wrong", &host, ""), None);
-        assert_eq!(second.return_in(1, &challenge, &answer, &host, ""), None, "a challenge is good once");
-        let (_, challenge) = second.prove(1, "nonce", &host).unwrap();
+        assert_eq!(second.return_in(1, &challenge, "wrong", &host, "", now), None);
+        assert_eq!(
+            second.return_in(1, &challenge, &answer, &host, "", now),
+            None,
+            "a challenge is good once"
+        );
+        let (_, challenge) = second.prove(1, "nonce", &host, now).unwrap();
         let answer = keyed(key.as_bytes(), &["tab", &challenge, &host]);
-        let fresh = second.return_in(1, &challenge, &answer, &host, "").unwrap();
+        let fresh = second.return_in(1, &challenge, &answer, &host, "", now).unwrap();
         assert_eq!(second.of([&*fresh].into_iter()), Some(1));
-        assert_eq!(second.prove(2, "nonce", &host), None, "its login was revoked");
+        assert_eq!(second.prove(2, "nonce", &host, now), None, "its login was revoked");
+    }
+
+    #[test]
+    fn what_a_tab_or_a_browser_must_answer_in_time_expires() {
+        let folder = tempfile::tempdir().unwrap();
+        let logins = logins(folder.path(), false);
+        cookie(enter(&logins, &logins.offer(PRINTED).unwrap(), &[]));
+        let (host, key, begun) = (logins.host(), logins.tab_key(1), Instant::now());
+        let second = Duration::from_secs(1);
+        for (passed, is_in_time) in [(CHALLENGE - second, true), (CHALLENGE, false)] {
+            let (_, challenge) = logins.prove(1, "nonce", &host, begun).unwrap();
+            let answer = keyed(key.as_bytes(), &["tab", &challenge, &host]);
+            let cookie = logins.return_in(1, &challenge, &answer, &host, "", begun + passed);
+            assert_eq!(cookie.is_some(), is_in_time, "{passed:?}");
+        }
+        // Old ones are forgotten when another is made.
+        for (passed, known) in [(Duration::ZERO, 1), (CHALLENGE - second, 2), (CHALLENGE, 2)] {
+            logins.prove(1, "nonce", &host, begun + passed).unwrap();
+            assert_eq!(logins.known().challenges.len(), known, "{passed:?}");
+        }
+        let path = folder.path().join("open.html");
+        logins.offer_in(&path).unwrap();
+        logins.sweep(begun + OPENED - second, false);
+        assert!(path.exists());
+        logins.sweep(Instant::now() + OPENED, false);
+        assert!(!path.exists());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -27,7 +27,7 @@ use tower_http::compression::CompressionLayer;
 
 use super::access_log::{AccessLog, LoggedRequest};
 use super::connections::{ConnectionSlot, Connections};
-use super::events::{self, ReplayStart};
+use super::events::{self, ReplayStart, StreamPace};
 use super::guard::{
     self, COOKIE_NAME, GuardVerdict, HttpRefusal, Proof, RequestGuard, Visitor, is_forwarded,
 };
@@ -59,6 +59,7 @@ pub(super) struct Site {
     pub(super) hub: Hub,
     pub(super) looks: KnownLooks,
     pub(super) shows_secrets: bool,
+    pub(super) pace: StreamPace,
     pub(super) stop: watch::Receiver<bool>,
     pub(super) refusals: RefusalLog,
     pub(super) log: Option<Arc<AccessLog>>,
@@ -69,21 +70,21 @@ pub(super) struct Site {
 pub(super) struct RefusalLog {
     pub(super) report: fn(&str),
     /// The start of the current second, and the number of refusals in it.
-    pub(super) reported: std::sync::Mutex<(Option<std::time::Instant>, u64)>,
+    pub(super) reported: std::sync::Mutex<(Option<Instant>, u64)>,
 }
 
 /// The most refusals logged in a second.
 const REPORTED: u64 = 20;
 
 impl RefusalLog {
-    /// Reports a refusal with its time.
-    pub(super) fn report(&self, refused: fmt::Arguments<'_>) {
+    /// Reports a refusal that happens `now`, with its time.
+    pub(super) fn report(&self, now: Instant, refused: fmt::Arguments<'_>) {
         let mut reported = self.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if reported.0.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
+        if reported.0.is_none_or(|since| now.saturating_duration_since(since) >= Duration::from_secs(1)) {
             if reported.1 > REPORTED {
                 (self.report)(&format!("refused {} further requests", reported.1 - REPORTED));
             }
-            *reported = (Some(std::time::Instant::now()), 0);
+            *reported = (Some(now), 0);
         }
         reported.1 += 1;
         if reported.1 <= REPORTED {
@@ -166,7 +167,7 @@ async fn guarded(
     let mut origin = None;
     let forwarded = is_forwarded(request.headers());
     slot.received(forwarded, None);
-    let mut response = match site.guard.judge(&request, peer) {
+    let mut response = match site.guard.judge(&request, peer, Instant::now()) {
         Ok(GuardVerdict::Answer(visitor)) => {
             origin.clone_from(&visitor.origin);
             slot.received(forwarded, visitor.login);
@@ -193,8 +194,9 @@ async fn guarded(
     };
     slot.answered();
     if let Some(HttpRefusal { status, reason }) = response.extensions().get() {
+        let status = status.as_u16();
         site.refusals
-            .report(format_args!("refused {method} {path}: {} {reason} (from {peer})", status.as_u16()));
+            .report(Instant::now(), format_args!("refused {method} {path}: {status} {reason} (from {peer})"));
     }
     let headers = response.headers_mut();
     for (name, value) in [
@@ -443,7 +445,7 @@ async fn session_events(
             since => ReplayStart::After(since),
         },
     };
-    Ok(events::changes(reading, start, site.stop.clone()))
+    Ok(events::changes(reading, start, site.pace, site.stop.clone()))
 }
 
 async fn older_log(
@@ -453,7 +455,7 @@ async fn older_log(
 ) -> Result<Response, HttpRefusal> {
     let row = site.row(&id).await?;
     let reading = site.open(&row, OLDER, &visitor).await?;
-    Ok(events::lines(reading, site.stop.clone()))
+    Ok(events::lines(reading, site.pace, site.stop.clone()))
 }
 
 /// The number of bytes of a log that are read at a time.
@@ -524,9 +526,9 @@ async fn tab(
         )
     };
     let number = of("tab").parse().map_err(|_| ended())?;
-    let logins = &site.guard.logins;
+    let (logins, now) = (&site.guard.logins, Instant::now());
     if of("proof").is_empty() {
-        let (proof, challenge) = logins.prove(number, of("nonce"), &visitor.host).ok_or_else(ended)?;
+        let (proof, challenge) = logins.prove(number, of("nonce"), &visitor.host, now).ok_or_else(ended)?;
         let answer = serde_json::json!({ "v": 1, "proof": proof, "challenge": challenge });
         return Ok(([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response());
     }
@@ -536,7 +538,7 @@ async fn tab(
         return Ok(response);
     }
     let browser = guard::browser(request.headers());
-    let cookie = logins.return_in(number, of("challenge"), of("proof"), &visitor.host, &browser);
+    let cookie = logins.return_in(number, of("challenge"), of("proof"), &visitor.host, &browser, now);
     site.set_cookie(&mut response, &cookie.ok_or_else(ended)?, visitor.is_https);
     Ok(response)
 }
