@@ -27,6 +27,8 @@ mod patience;
 mod routes;
 mod sessions;
 mod spool;
+#[cfg(test)]
+mod test_site;
 mod view;
 
 use std::io;
@@ -257,7 +259,7 @@ impl Server {
                 _ = interrupt.recv() => break,
                 _ = terminate.recv() => break,
                 _ = sweep.tick() => {
-                    site.hub.sweep();
+                    site.hub.sweep(Instant::now());
                     site.guard.logins.sweep(Instant::now(), false);
                 }
                 ended = &mut control, if is_controlled => {

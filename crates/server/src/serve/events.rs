@@ -222,3 +222,6 @@ async fn send_all(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

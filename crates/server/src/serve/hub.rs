@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
+
 use super::live::LiveSession;
 use super::looks::SessionLook;
 use super::sessions::{KnownSessions, ServedSession};
@@ -64,6 +66,8 @@ pub(super) struct Hub {
     pub(super) sessions: Arc<KnownSessions>,
     known: Mutex<HashMap<PipelineKey, KnownPipeline>>,
     limits: HubLimits,
+    /// Rings when a reader leaves.
+    left: Arc<Notify>,
     report: fn(&str),
 }
 
@@ -71,12 +75,17 @@ pub(super) struct Hub {
 pub(super) struct Reading {
     pub(super) live: Arc<LiveSession>,
     readers: Arc<Mutex<ReaderCount>>,
+    rings: Arc<Notify>,
 }
 
 impl Reading {
-    fn of(pipeline: &KnownPipeline) -> Self {
+    fn of(pipeline: &KnownPipeline, rings: &Arc<Notify>) -> Self {
         lock(&pipeline.readers).now += 1;
-        Self { live: Arc::clone(&pipeline.live), readers: Arc::clone(&pipeline.readers) }
+        Self {
+            live: Arc::clone(&pipeline.live),
+            readers: Arc::clone(&pipeline.readers),
+            rings: Arc::clone(rings),
+        }
     }
 }
 
@@ -85,25 +94,26 @@ impl Drop for Reading {
         let mut readers = lock(&self.readers);
         readers.now -= 1;
         readers.left = Instant::now();
+        drop(readers);
+        self.rings.notify_waiters();
     }
 }
 
 impl Hub {
     pub(super) fn new(sessions: Arc<KnownSessions>, limits: HubLimits, report: fn(&str)) -> Self {
-        Self { sessions, known: Mutex::default(), limits, report }
+        Self { sessions, known: Mutex::default(), limits, left: Arc::default(), report }
     }
 
     /// Returns the pipeline of a session, and starts it if needed. Fails if there are too many, or if no thread can be started.
     pub(super) async fn open(&self, row: &ServedSession, look: SessionLook) -> io::Result<Reading> {
         let begun = Instant::now();
         loop {
-            match self.try_open(row, &look) {
-                Err(error)
-                    if error.kind() == io::ErrorKind::WouldBlock && begun.elapsed() < self.limits.wait =>
-                {
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-                opened => return opened,
+            let left = self.left.notified();
+            let opened = self.try_open(row, &look);
+            let is_full = opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+            let rest = self.limits.wait.saturating_sub(begun.elapsed());
+            if !is_full || tokio::time::timeout(rest, left).await.is_err() {
+                return opened;
             }
         }
     }
@@ -117,7 +127,7 @@ impl Hub {
                 view.has_problem() && view.is_done
             };
             if !has_failed {
-                return Ok(Reading::of(pipeline));
+                return Ok(Reading::of(pipeline, &self.left));
             }
             // Its log may be readable now.
             known.remove(&key);
@@ -135,17 +145,17 @@ impl Hub {
         let live = LiveSession::start(Arc::clone(&self.sessions), row, look.clone(), self.report)?;
         let readers = Arc::new(Mutex::new(ReaderCount { now: 0, left: Instant::now() }));
         let pipeline = KnownPipeline { live, readers };
-        let reading = Reading::of(&pipeline);
+        let reading = Reading::of(&pipeline, &self.left);
         known.insert(key, pipeline);
         Ok(reading)
     }
 
-    /// Drops those that have had no reader for some time.
-    pub(super) fn sweep(&self) {
+    /// Drops those that by `now` have had no reader for some time.
+    pub(super) fn sweep(&self, now: Instant) {
         let mut known = lock(&self.known);
         known.retain(|_, pipeline| {
             let readers = pipeline.readers();
-            let stays = readers.now > 0 || readers.left.elapsed() < self.limits.linger;
+            let stays = readers.now > 0 || now.saturating_duration_since(readers.left) < self.limits.linger;
             if !stays {
                 pipeline.live.stop();
             }
@@ -210,25 +220,21 @@ mod tests {
     fn a_pipeline_is_shared_and_is_dropped_some_time_after_its_last_reader() {
         let folder = tempfile::tempdir().unwrap();
         let ids = sessions(folder.path(), 1..2);
-        let limits = HubLimits { linger: Duration::from_millis(300), ..HubLimits::default() };
+        let limits = HubLimits::default();
         let hub = hub(folder.path(), limits);
         run(async {
             let first = open(&hub, &ids[0]).await.unwrap();
             let second = open(&hub, &ids[0]).await.unwrap();
             assert!(Arc::ptr_eq(&first.live, &second.live));
             drop(first);
-            tokio::time::sleep(limits.linger * 2).await;
-            hub.sweep();
+            hub.sweep(Instant::now() + limits.linger * 2);
             assert_eq!(lock(&hub.known).len(), 1, "one reads it still");
-            let left = Instant::now();
+            let before = Instant::now();
             drop(second);
-            hub.sweep();
-            if left.elapsed() < limits.linger {
-                assert_eq!(lock(&hub.known).len(), 1, "the last one went just now");
-            }
+            hub.sweep(before + limits.linger);
+            assert_eq!(lock(&hub.known).len(), 1, "the last one went just now");
             let live = Arc::downgrade(&lock(&hub.known).values().next().unwrap().live);
-            tokio::time::sleep(limits.linger).await;
-            hub.sweep();
+            hub.sweep(Instant::now() + limits.linger);
             assert_eq!(lock(&hub.known).len(), 0);
             // Its thread has ended as well.
             let end = Instant::now() + Duration::from_secs(20);
@@ -243,13 +249,14 @@ mod tests {
     fn pipelines_are_bounded_and_others_wait_or_are_built_anew() {
         let folder = tempfile::tempdir().unwrap();
         let ids = sessions(folder.path(), 1..4);
-        let limits = HubLimits { most: 2, wait: Duration::from_millis(200), ..HubLimits::default() };
-        let hub = hub(folder.path(), limits);
+        let limits = HubLimits { most: 2, wait: Duration::ZERO, ..HubLimits::default() };
+        let mut hub = hub(folder.path(), limits);
         run(async {
             let first = open(&hub, &ids[0]).await.unwrap();
             let second = open(&hub, &ids[1]).await.unwrap();
             let refused = open(&hub, &ids[2]).await.err().unwrap();
             assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+            hub.limits.wait = Duration::from_secs(60);
             // A waiting reader gets the slot of a pipeline without readers.
             let (third, ()) = tokio::join!(open(&hub, &ids[2]), async { drop(first) });
             let third = third.unwrap();

@@ -577,3 +577,6 @@ async fn static_file(
     }
     Ok(([(header::CONTENT_TYPE, kind.to_owned()), (header::ETAG, tag)], text.into_owned()).into_response())
 }
+
+#[cfg(test)]
+mod tests;

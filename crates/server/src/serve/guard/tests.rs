@@ -7,10 +7,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::serve::address::AddressFile;
 use crate::serve::logins::PRINTED;
+use crate::serve::test_site::{DASHBOARD, asked};
 
 const ID: &str = "20261123-224103-k3x9qa";
-/// An origin that may read `log.sse`.
-const DASHBOARD: &str = "https://dash.example";
 
 const NO_HOST: &str = "421 the request names no host, or several";
 const TWO_HOSTS: &str = "421 the request names two hosts";
@@ -61,7 +60,7 @@ impl Guarded {
         Self { guard, token, used, cookie, _folder: folder }
     }
 
-    /// The decision about a request, as text. `request`: its first line and its headers, separated by `|`. `peer` isn't a header.
+    /// The decision about a request, as text. `request`: as for [`asked`].
     fn judged(&self, request: &str, now: Instant) -> String {
         let own = self.guard.logins.host();
         // Random ones last: they may contain any of the short names.
@@ -75,22 +74,8 @@ impl Guarded {
             ("CAPITALS", own.to_uppercase()),
         ];
         let filled = values.iter().fold(request.to_owned(), |text, (name, value)| text.replace(name, value));
-        let mut lines = filled.split('|').map(str::trim);
-        let mut line = lines.next().unwrap().split(' ');
-        let mut asked = Request::builder().method(line.next().unwrap()).uri(line.next().unwrap());
-        if line.next().is_some() {
-            asked = asked.version(Version::HTTP_10);
-        }
-        let mut peer = "127.0.0.1";
-        for header in lines {
-            let (name, value) = header.split_once(':').unwrap();
-            match name {
-                "peer" => peer = value.trim(),
-                _ => asked = asked.header(name, value.trim().as_bytes()),
-            }
-        }
-        let peer = SocketAddr::new(peer.parse().unwrap(), 50_000);
-        let verdict = self.guard.judge(&asked.body(()).unwrap(), peer, now);
+        let (request, peer) = asked(&filled);
+        let verdict = self.guard.judge(&request, peer, now);
         spelled(verdict).replace(&own, "OWN").replace(&self.token, "TOKEN").replace(&self.used, "USED")
     }
 }

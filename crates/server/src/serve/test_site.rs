@@ -1,0 +1,186 @@
+//! A site of sessions, for tests of its answers.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use axum::Extension;
+use axum::body::{Body, BodyDataStream, to_bytes};
+use axum::http::{Request, Response, Version};
+use futures_util::StreamExt;
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
+use streamfmt::Folders;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+use super::access_log::AccessLog;
+use super::address::AddressFile;
+use super::connections::{ConnectionLimits, Connections, Owner};
+use super::events::StreamPace;
+use super::guard::RequestGuard;
+use super::hub::{Hub, HubLimits, Reading};
+use super::logins::{Logins, PRINTED, TokenUse};
+use super::looks::{KnownLooks, USUAL};
+use super::routes::{Peer, RefusalLog, Site, router};
+use super::sessions::KnownSessions;
+use crate::session_paths::SessionPaths;
+use crate::side_file::ProcessMark;
+
+/// An origin that may read `log.sse`.
+pub(super) const DASHBOARD: &str = "https://dash.example";
+
+/// What a site has of its own.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SiteForm {
+    pub(super) pace: StreamPace,
+    pub(super) hub: HubLimits,
+    pub(super) base: &'static str,
+    pub(super) shows_secrets: bool,
+}
+
+/// A site, and a browser that is logged in: its requests hold `OWN` for the host and `COOKIE` for the cookie.
+pub(super) struct TestSite {
+    pub(super) site: Arc<Site>,
+    pub(super) folder: TempDir,
+    pub(super) cookie: String,
+    pub(super) stop: watch::Sender<bool>,
+}
+
+impl TestSite {
+    pub(super) fn new(form: SiteForm) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, address) = AddressFile::open(folder.path(), false).unwrap();
+        let logins = Logins::new(address, file, None);
+        let token = logins.offer(PRINTED).unwrap();
+        let (_, token) = token.split_once("?token=").unwrap();
+        let now = std::time::Instant::now();
+        let entered = logins.enter(token, std::iter::empty(), "a browser", now).unwrap();
+        let TokenUse::New(cookie) = entered else { panic!("{entered:?}") };
+        let paths = SessionPaths { folder: folder.path().join("data/sessions") };
+        fs::create_dir_all(&paths.folder).unwrap();
+        let (stop, stopped) = watch::channel(false);
+        let site = Arc::new(Site {
+            guard: RequestGuard {
+                logins,
+                port: 0,
+                hosts: vec!["proxy.example".to_owned()],
+                origins: vec![DASHBOARD.to_owned()],
+                base: form.base.to_owned(),
+            },
+            hub: Hub::new(Arc::new(KnownSessions::new(paths, |_| ())), form.hub, |_| ()),
+            looks: KnownLooks::new(Folders::default()),
+            shows_secrets: form.shows_secrets,
+            pace: form.pace,
+            stop: stopped,
+            refusals: RefusalLog { report: |_| (), reported: Mutex::default() },
+            log: Some(Arc::new(AccessLog::open(&folder.path().join("access.log")).unwrap())),
+            connections: Arc::new(Connections::new(ConnectionLimits::default())),
+        });
+        Self { site, folder, cookie, stop }
+    }
+
+    /// Adds a run that has ended, or is in progress for as long as this process. `part`: its start and length in the log.
+    pub(super) fn run(&self, number: u8, is_running: bool, log: &Path, part: (u64, Option<u64>)) -> String {
+        let id = format!("20261123-22410{number}-k3x9qa");
+        let (status, ended) =
+            if is_running { ("running", None) } else { ("done", Some("2026-11-23T22:41:09Z")) };
+        let mut side = serde_json::json!({
+            "v": 1, "id": id, "status": status, "command": ["agent"], "folder": "/", "log": log,
+            "log_start": part.0, "started": "2026-11-23T22:41:03Z",
+            "recorder": ProcessMark::of(std::process::id()),
+        });
+        side["log_bytes"] = part.1.into();
+        side["ended"] = ended.into();
+        fs::write(self.folder.path().join(format!("data/sessions/{id}.json")), side.to_string()).unwrap();
+        id
+    }
+
+    /// A reader of a session.
+    pub(super) async fn reading(&self, id: &str) -> Reading {
+        let row = self.site.hub.sessions.find(&id.parse().unwrap()).unwrap();
+        let look = self.site.looks.find(USUAL, false).unwrap().unwrap();
+        self.site.hub.open(&row, look).await.unwrap()
+    }
+
+    /// Writes a log.
+    pub(super) fn log(&self, name: &str, text: &[u8]) -> std::path::PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Answers a request, written as for [`asked`].
+    pub(super) async fn ask(&self, request: &str) -> Response<Body> {
+        let own = self.site.guard.logins.host();
+        let (request, peer) = asked(&request.replace("OWN", &own).replace("COOKIE", &self.cookie));
+        let slot = Arc::new(self.site.connections.admit(0, Owner::Proxy).unwrap());
+        let routes = router(Arc::clone(&self.site)).layer(Extension(slot)).layer(Extension(Peer(peer)));
+        TowerToHyperService::new(routes).call(request.map(|()| Body::empty())).await.unwrap()
+    }
+
+    /// Answers a request of the browser that is logged in.
+    pub(super) async fn get(&self, path: &str) -> Response<Body> {
+        self.ask(&format!("GET {path} | host: OWN | cookie: streamfmt=COOKIE")).await
+    }
+}
+
+/// A request and where it comes from. `text`: its first line and its headers, separated by `|`. `peer` isn't a header.
+pub(super) fn asked(text: &str) -> (Request<()>, SocketAddr) {
+    let mut lines = text.split('|').map(str::trim);
+    let mut line = lines.next().unwrap().split(' ');
+    let mut request = Request::builder().method(line.next().unwrap()).uri(line.next().unwrap());
+    if line.next().is_some() {
+        request = request.version(Version::HTTP_10);
+    }
+    let mut peer = "127.0.0.1";
+    for header in lines {
+        let (name, value) = header.split_once(':').unwrap();
+        match name {
+            "peer" => peer = value.trim(),
+            _ => request = request.header(name, value.trim().as_bytes()),
+        }
+    }
+    (request.body(()).unwrap(), SocketAddr::new(peer.parse().unwrap(), 50_000))
+}
+
+/// The value of a header; empty if there is none.
+pub(super) fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
+    response.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+/// The whole body of an answer.
+pub(super) async fn body(response: Response<Body>) -> Vec<u8> {
+    to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()
+}
+
+pub(super) async fn text(response: Response<Body>) -> String {
+    String::from_utf8(body(response).await).unwrap()
+}
+
+/// An answer that goes on.
+pub(super) struct OpenAnswer {
+    pieces: BodyDataStream,
+    /// What came so far.
+    pub(super) text: String,
+}
+
+impl OpenAnswer {
+    pub(super) fn of(response: Response<Body>) -> Self {
+        Self { pieces: response.into_body().into_data_stream(), text: String::new() }
+    }
+
+    /// Reads on until these words have come. Returns whether they have before the end.
+    pub(super) async fn until(&mut self, words: &str) -> bool {
+        while !self.text.contains(words) {
+            let Some(piece) = self.pieces.next().await else { return false };
+            self.text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
+        }
+        true
+    }
+}
+
+pub(super) fn run_async<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+}
