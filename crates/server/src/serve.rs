@@ -22,6 +22,8 @@ mod list;
 mod live;
 mod logins;
 mod looks;
+#[cfg(test)]
+mod modes;
 mod page;
 mod patience;
 mod routes;

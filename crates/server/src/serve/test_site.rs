@@ -4,6 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::Extension;
 use axum::body::{Body, BodyDataStream, to_bytes};
@@ -31,6 +32,9 @@ use crate::side_file::ProcessMark;
 /// An origin that may read `log.sse`.
 pub(super) const DASHBOARD: &str = "https://dash.example";
 
+/// Longest that a test waits for something that must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What a site has of its own.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SiteForm {
@@ -55,7 +59,7 @@ impl TestSite {
         let logins = Logins::new(address, file, None);
         let token = logins.offer(PRINTED).unwrap();
         let (_, token) = token.split_once("?token=").unwrap();
-        let now = std::time::Instant::now();
+        let now = Instant::now();
         let entered = logins.enter(token, std::iter::empty(), "a browser", now).unwrap();
         let TokenUse::New(cookie) = entered else { panic!("{entered:?}") };
         let paths = SessionPaths { folder: folder.path().join("data/sessions") };
@@ -181,6 +185,9 @@ impl OpenAnswer {
     }
 }
 
+/// Runs a test that waits for answers; one that never comes fails it.
 pub(super) fn run_async<T>(test: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let test = async { tokio::time::timeout(PATIENCE, test).await };
+    runtime.block_on(test).expect("it waits in vain")
 }
