@@ -22,15 +22,11 @@ mod list;
 mod live;
 mod logins;
 mod looks;
-#[cfg(test)]
-mod modes;
 mod page;
 mod patience;
 mod routes;
 mod sessions;
 mod spool;
-#[cfg(test)]
-mod test_site;
 mod view;
 
 use std::io;
@@ -428,3 +424,6 @@ async fn serve_connection(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

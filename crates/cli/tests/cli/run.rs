@@ -228,9 +228,8 @@ fn no_line_that_was_shown_is_lost_however_often_streamfmt_is_killed() {
         let log = format!("{round}.ndjson");
         let arguments = format!("run --to items --log {log} -- ./agent");
         let mut running = Running::of(&folder, command(&folder, &arguments));
-        running.until_shown("reply number 0.");
-        // At another moment each time; none is the right one.
-        std::thread::sleep(Duration::from_millis(round % 20 * 3));
+        // At another line each time; none is the right one.
+        running.until_shown(&format!("reply number {}.", round % 20 * 200));
         let shown = running.end(Signal::KILL).stdout;
         until_all_gone(&folder);
         let log = folder.read(&log);

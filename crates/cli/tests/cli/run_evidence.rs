@@ -2,8 +2,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::process::Command;
-use std::thread::sleep;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -124,8 +122,6 @@ fn what_a_late_display_holds_back_is_shown_even_if_it_can_t_be_read_again() {
     folder.write("flood", &flood);
     let child = command(&folder, "run --to text --log /dev/null -- ./agent").spawn().unwrap();
     until_gone_once_started(&folder, "agent.pid");
-    // Time in which the silence that the display causes could be taken for the end.
-    sleep(Duration::from_millis(1500));
     let told = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!((told.code, folder.names().contains(&"ended".to_owned())), (Some(0), true), "{}", told.stderr);
     assert_eq!(told.stdout.matches("reply number ").count(), 20_000);

@@ -443,20 +443,20 @@ mod tests {
         cookie(enter(&logins, &logins.offer(PRINTED).unwrap(), &[]));
         let (host, key, begun) = (logins.host(), logins.tab_key(1), Instant::now());
         let second = Duration::from_secs(1);
-        for (passed, is_in_time) in [(CHALLENGE - second, true), (CHALLENGE, false)] {
+        for (passed, is_in_time) in [(CHALLENGE.saturating_sub(second), true), (CHALLENGE, false)] {
             let (_, challenge) = logins.prove(1, "nonce", &host, begun).unwrap();
             let answer = keyed(key.as_bytes(), &["tab", &challenge, &host]);
             let cookie = logins.return_in(1, &challenge, &answer, &host, "", begun + passed);
             assert_eq!(cookie.is_some(), is_in_time, "{passed:?}");
         }
         // Old ones are forgotten when another is made.
-        for (passed, known) in [(Duration::ZERO, 1), (CHALLENGE - second, 2), (CHALLENGE, 2)] {
+        for (passed, known) in [(Duration::ZERO, 1), (CHALLENGE.saturating_sub(second), 2), (CHALLENGE, 2)] {
             logins.prove(1, "nonce", &host, begun + passed).unwrap();
             assert_eq!(logins.known().challenges.len(), known, "{passed:?}");
         }
         let path = folder.path().join("open.html");
         logins.offer_in(&path).unwrap();
-        logins.sweep(begun + OPENED - second, false);
+        logins.sweep(begun + OPENED.saturating_sub(second), false);
         assert!(path.exists());
         logins.sweep(Instant::now() + OPENED, false);
         assert!(!path.exists());

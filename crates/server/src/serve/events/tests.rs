@@ -1,7 +1,7 @@
 //! What readers of events get, and when.
 
 use super::*;
-use crate::serve::test_site::{OpenAnswer, SiteForm, TestSite, header, run_async};
+use crate::serve::tests::site::{OpenAnswer, SiteForm, TestSite, header, run_async};
 use crate::serve::view::NodePath;
 use crate::store::SessionStatus;
 

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::serve::address::AddressFile;
 use crate::serve::logins::PRINTED;
-use crate::serve::test_site::{DASHBOARD, asked};
+use crate::serve::tests::site::{DASHBOARD, asked};
 
 const ID: &str = "20261123-224103-k3x9qa";
 
@@ -458,7 +458,7 @@ fn a_token_opens_pages_only_and_once() {
 
 #[test]
 fn a_token_expires() {
-    let last = PRINTED - Duration::from_secs(5);
+    let last = PRINTED.saturating_sub(Duration::from_secs(5));
     for (method, passed, expected) in [
         ("GET", last, "enter / with cookie"),
         ("GET", PRINTED, WRONG),

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use rustix::fs::Mode;
 
-use super::*;
 use crate::log::RawLog;
 use crate::run_lock::RunLock;
+use crate::serve::*;
 use crate::side_draft::{self, ReservedDraft};
 use crate::store::Store;
 use crate::sync::SyncPolicy;
@@ -20,7 +20,7 @@ const ID: &str = "20261123-224103-k3x9qa";
 const OTHER: &str = "20261123-224104-k3x9qa";
 
 /// The files and folders that are written, and what they hold. Those with a time in their name have `*` for it.
-const WRITTEN: [(&str, &str); 25] = [
+const WRITTEN: [(&str, &str); 26] = [
     ("data", "all that is kept"),
     ("data/sessions", "runs"),
     ("data/sessions/20261123-224103-k3x9qa.ndjson", "what the agent wrote"),
@@ -39,12 +39,13 @@ const WRITTEN: [(&str, &str); 25] = [
     ("data/sessions.db.lock", "nothing"),
     ("logs", "the folder of a log that was removed meanwhile"),
     ("logs/run.ndjson", "a log that is written anew"),
-    ("state", "who may see it all"),
-    ("state/logins.json", "the hashes of logins"),
-    ("state/open.html", "a token"),
-    ("state/serve.json", "the secret that keys are derived from"),
-    ("state/serve.lock", "nothing"),
-    ("state/serve.sock", "the way to a token"),
+    ("new", "the folder above it, which is created as well"),
+    ("new/state", "who may see it all"),
+    ("new/state/logins.json", "the hashes of logins"),
+    ("new/state/open.html", "a token"),
+    ("new/state/serve.json", "the secret that keys are derived from"),
+    ("new/state/serve.lock", "nothing"),
+    ("new/state/serve.sock", "the way to a token"),
     ("access.log", "who has seen what"),
 ];
 
@@ -72,7 +73,7 @@ fn every_file_and_folder_is_for_its_owner_only() {
         assert_eq!(*mode, wanted, "{name} has {mode:o}");
     }
     // Sockets are files, too.
-    assert!(!found["state/serve.sock"].1);
+    assert!(!found["new/state/serve.sock"].1);
 }
 
 /// The files of a run in progress, for as long as they are held.
@@ -120,7 +121,7 @@ fn write_server(root: &Path, data: &Path) -> Server {
     let server = Server::start(ServeOptions {
         folders: Folders::default(),
         sessions: SessionPaths { folder: data.join("sessions") },
-        state: root.join("state"),
+        state: root.join("new/state"),
         port: None,
         bind: Vec::new(),
         new_token: false,

@@ -16,44 +16,44 @@ use streamfmt::Folders;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use super::access_log::AccessLog;
-use super::address::AddressFile;
-use super::connections::{ConnectionLimits, Connections, Owner};
-use super::events::StreamPace;
-use super::guard::RequestGuard;
-use super::hub::{Hub, HubLimits, Reading};
-use super::logins::{Logins, PRINTED, TokenUse};
-use super::looks::{KnownLooks, USUAL};
-use super::routes::{Peer, RefusalLog, Site, router};
-use super::sessions::KnownSessions;
+use crate::serve::access_log::AccessLog;
+use crate::serve::address::AddressFile;
+use crate::serve::connections::{ConnectionLimits, Connections, Owner};
+use crate::serve::events::StreamPace;
+use crate::serve::guard::RequestGuard;
+use crate::serve::hub::{Hub, HubLimits, Reading};
+use crate::serve::logins::{Logins, PRINTED, TokenUse};
+use crate::serve::looks::{KnownLooks, USUAL};
+use crate::serve::routes::{Peer, RefusalLog, Site, router};
+use crate::serve::sessions::KnownSessions;
 use crate::session_paths::SessionPaths;
 use crate::side_file::ProcessMark;
 
 /// An origin that may read `log.sse`.
-pub(super) const DASHBOARD: &str = "https://dash.example";
+pub(in crate::serve) const DASHBOARD: &str = "https://dash.example";
 
 /// Longest that a test waits for something that must come.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a site has of its own.
 #[derive(Clone, Copy, Default)]
-pub(super) struct SiteForm {
-    pub(super) pace: StreamPace,
-    pub(super) hub: HubLimits,
-    pub(super) base: &'static str,
-    pub(super) shows_secrets: bool,
+pub(in crate::serve) struct SiteForm {
+    pub(in crate::serve) pace: StreamPace,
+    pub(in crate::serve) hub: HubLimits,
+    pub(in crate::serve) base: &'static str,
+    pub(in crate::serve) shows_secrets: bool,
 }
 
 /// A site, and a browser that is logged in: its requests hold `OWN` for the host and `COOKIE` for the cookie.
-pub(super) struct TestSite {
-    pub(super) site: Arc<Site>,
-    pub(super) folder: TempDir,
-    pub(super) cookie: String,
-    pub(super) stop: watch::Sender<bool>,
+pub(in crate::serve) struct TestSite {
+    pub(in crate::serve) site: Arc<Site>,
+    pub(in crate::serve) folder: TempDir,
+    pub(in crate::serve) cookie: String,
+    pub(in crate::serve) stop: watch::Sender<bool>,
 }
 
 impl TestSite {
-    pub(super) fn new(form: SiteForm) -> Self {
+    pub(in crate::serve) fn new(form: SiteForm) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (file, address) = AddressFile::open(folder.path(), false).unwrap();
         let logins = Logins::new(address, file, None);
@@ -86,7 +86,13 @@ impl TestSite {
     }
 
     /// Adds a run that has ended, or is in progress for as long as this process. `part`: its start and length in the log.
-    pub(super) fn run(&self, number: u8, is_running: bool, log: &Path, part: (u64, Option<u64>)) -> String {
+    pub(in crate::serve) fn run(
+        &self,
+        number: u8,
+        is_running: bool,
+        log: &Path,
+        part: (u64, Option<u64>),
+    ) -> String {
         let id = format!("20261123-22410{number}-k3x9qa");
         let (status, ended) =
             if is_running { ("running", None) } else { ("done", Some("2026-11-23T22:41:09Z")) };
@@ -102,21 +108,21 @@ impl TestSite {
     }
 
     /// A reader of a session.
-    pub(super) async fn reading(&self, id: &str) -> Reading {
+    pub(in crate::serve) async fn reading(&self, id: &str) -> Reading {
         let row = self.site.hub.sessions.find(&id.parse().unwrap()).unwrap();
         let look = self.site.looks.find(USUAL, false).unwrap().unwrap();
         self.site.hub.open(&row, look).await.unwrap()
     }
 
     /// Writes a log.
-    pub(super) fn log(&self, name: &str, text: &[u8]) -> std::path::PathBuf {
+    pub(in crate::serve) fn log(&self, name: &str, text: &[u8]) -> std::path::PathBuf {
         let path = self.folder.path().join(name);
         fs::write(&path, text).unwrap();
         path
     }
 
     /// Answers a request, written as for [`asked`].
-    pub(super) async fn ask(&self, request: &str) -> Response<Body> {
+    pub(in crate::serve) async fn ask(&self, request: &str) -> Response<Body> {
         let own = self.site.guard.logins.host();
         let (request, peer) = asked(&request.replace("OWN", &own).replace("COOKIE", &self.cookie));
         let slot = Arc::new(self.site.connections.admit(0, Owner::Proxy).unwrap());
@@ -125,13 +131,13 @@ impl TestSite {
     }
 
     /// Answers a request of the browser that is logged in.
-    pub(super) async fn get(&self, path: &str) -> Response<Body> {
+    pub(in crate::serve) async fn get(&self, path: &str) -> Response<Body> {
         self.ask(&format!("GET {path} | host: OWN | cookie: streamfmt=COOKIE")).await
     }
 }
 
 /// A request and where it comes from. `text`: its first line and its headers, separated by `|`. `peer` isn't a header.
-pub(super) fn asked(text: &str) -> (Request<()>, SocketAddr) {
+pub(in crate::serve) fn asked(text: &str) -> (Request<()>, SocketAddr) {
     let mut lines = text.split('|').map(str::trim);
     let mut line = lines.next().unwrap().split(' ');
     let mut request = Request::builder().method(line.next().unwrap()).uri(line.next().unwrap());
@@ -150,33 +156,33 @@ pub(super) fn asked(text: &str) -> (Request<()>, SocketAddr) {
 }
 
 /// The value of a header; empty if there is none.
-pub(super) fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
+pub(in crate::serve) fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
     response.headers().get(name).map_or("", |value| value.to_str().unwrap())
 }
 
 /// The whole body of an answer.
-pub(super) async fn body(response: Response<Body>) -> Vec<u8> {
+pub(in crate::serve) async fn body(response: Response<Body>) -> Vec<u8> {
     to_bytes(response.into_body(), usize::MAX).await.unwrap().to_vec()
 }
 
-pub(super) async fn text(response: Response<Body>) -> String {
+pub(in crate::serve) async fn text(response: Response<Body>) -> String {
     String::from_utf8(body(response).await).unwrap()
 }
 
 /// An answer that goes on.
-pub(super) struct OpenAnswer {
+pub(in crate::serve) struct OpenAnswer {
     pieces: BodyDataStream,
     /// What came so far.
-    pub(super) text: String,
+    pub(in crate::serve) text: String,
 }
 
 impl OpenAnswer {
-    pub(super) fn of(response: Response<Body>) -> Self {
+    pub(in crate::serve) fn of(response: Response<Body>) -> Self {
         Self { pieces: response.into_body().into_data_stream(), text: String::new() }
     }
 
     /// Reads on until these words have come. Returns whether they have before the end.
-    pub(super) async fn until(&mut self, words: &str) -> bool {
+    pub(in crate::serve) async fn until(&mut self, words: &str) -> bool {
         while !self.text.contains(words) {
             let Some(piece) = self.pieces.next().await else { return false };
             self.text.push_str(std::str::from_utf8(&piece.unwrap()).unwrap());
@@ -186,7 +192,7 @@ impl OpenAnswer {
 }
 
 /// Runs a test that waits for answers; one that never comes fails it.
-pub(super) fn run_async<T>(test: impl Future<Output = T>) -> T {
+pub(in crate::serve) fn run_async<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let test = async { tokio::time::timeout(PATIENCE, test).await };
     runtime.block_on(test).expect("it waits in vain")
