@@ -192,7 +192,7 @@ impl Keeper {
 }
 
 /// Returns a setup with the engine's dialects that shows nothing.
-fn setup(engine: &Engine) -> Setup {
+pub(crate) fn setup(engine: &Engine) -> Setup {
     let mut setup = engine.setup();
     setup.max_line = setup.max_line.min(MAX_LINE);
     setup.profile.filter = Filter { only: vec![Selector::Kind(Kind::Outcome)], ..Filter::default() };
@@ -308,7 +308,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Discards text.
-struct NoReader;
+pub(crate) struct NoReader;
 
 impl fmt::Write for NoReader {
     fn write_str(&mut self, _: &str) -> fmt::Result {

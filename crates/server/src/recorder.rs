@@ -3,6 +3,7 @@
 mod run_loop;
 mod run_state;
 mod run_threads;
+mod run_verdict;
 mod run_world;
 
 use std::collections::BTreeMap;

@@ -194,3 +194,44 @@ fn window() -> (usize, usize) {
     let terminal = terminal.or_else(|| terminal_size::terminal_size_of(io::stderr()));
     terminal.map_or(WINDOW, |(columns, rows)| (usize::from(columns.0), usize::from(rows.0)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_with_the_first_of_signal_agent_log_display_and_failure() {
+        const DONE: RunStatus = RunStatus::Done;
+        const FAILED: RunStatus = RunStatus::Failed;
+        const STOPPED: RunStatus = RunStatus::Interrupted;
+        // The signal to this program, the agent's code, whether its log is whole, the display's code, `--fail`, and the run's status.
+        let rows = [
+            (None, 0, true, 0, false, DONE, 0),
+            (None, 0, true, 0, true, DONE, 0),
+            // An agent that failed and exits with 0 fails only on request.
+            (None, 0, true, 0, false, FAILED, 0),
+            (None, 0, true, 0, true, FAILED, 1),
+            (None, 0, true, 0, false, STOPPED, 0),
+            (None, 0, true, 0, true, STOPPED, 1),
+            (None, 3, true, 0, false, FAILED, 3),
+            (None, 3, true, 0, true, FAILED, 3),
+            (None, 143, true, 0, false, STOPPED, 143),
+            (None, 3, false, 74, true, FAILED, 3),
+            (None, 0, false, 0, false, DONE, 74),
+            (None, 0, false, 0, true, FAILED, 74),
+            (None, 0, false, 3, false, DONE, 74),
+            (None, 0, true, 3, false, DONE, 3),
+            (None, 0, true, 3, true, FAILED, 3),
+            (None, 0, true, 70, true, DONE, 70),
+            (Some(2), 0, true, 0, false, STOPPED, 130),
+            (Some(15), 3, true, 0, false, STOPPED, 143),
+            (Some(15), 137, false, 74, true, STOPPED, 143),
+            (Some(1), 0, false, 70, false, STOPPED, 129),
+        ];
+        for row in rows {
+            let (signal, code, is_log_whole, shown, fails, status, expected) = row;
+            let end = RunEnd { code, signal, is_log_whole, status, log: None };
+            assert_eq!(exit_code(&end, shown, fails), expected, "{row:?}");
+        }
+    }
+}

@@ -5,9 +5,7 @@ mod tests;
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -15,14 +13,15 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use super::run_state::RunOver;
+use super::run_verdict::{RunFacts, RunVerdict, exit_of};
 use super::run_world::RunWorld;
 use super::{AgentOutput, RunEnd, RunLoop};
 use crate::feed::Channel;
-use crate::findings::{StreamEnd, StreamVerdict};
+use crate::findings::StreamVerdict;
 use crate::keeper::{REPORT_LINGERING, STOP};
 use crate::log::{LogEvent, RawLog};
 use crate::notice::RunNotice;
-use crate::side_file::{AgentExit, RunStatus};
+use crate::side_file::AgentExit;
 
 /// The most bytes of one read.
 const CHUNK: usize = 64 * 1024;
@@ -288,27 +287,23 @@ impl<W: RunWorld> RunLoop<W> {
             self.display.notice(RunNotice::Missing(path, bytes));
         }
         // While there is a watchdog, the group exists, even after the agent was waited for.
-        let (exit, code) = judge(self.world.exit());
+        let exit = exit_of(self.world.exit());
         self.settle_helpers(exit);
         self.world.dismiss_watchdog();
         self.kept.end();
         // If the keeper panicked, it is unknown whether the run is done.
         let unknown = StreamVerdict { is_known: true, ..StreamVerdict::default() };
         let verdict = self.keeper.take().map_or(unknown, |keeper| keeper.join().unwrap_or(unknown));
-        let is_interrupted = self.state.signal().is_some();
         let is_stopped = self.state.is_stopped_after_result();
-        let is_agent = verdict.is_known || self.options.agent.is_some();
-        let has_done_well = !is_agent || verdict.end == StreamEnd::Done;
-        let status = match exit {
-            _ if is_interrupted => RunStatus::Interrupted,
-            _ if is_stopped && has_done_well => RunStatus::Done,
-            AgentExit::Signal(_) if !is_stopped => RunStatus::Interrupted,
-            AgentExit::Code(0) if has_done_well => RunStatus::Done,
-            _ if verdict.end == StreamEnd::Interrupted => RunStatus::Interrupted,
-            _ => RunStatus::Failed,
+        let facts = RunFacts {
+            exit,
+            is_interrupted: self.state.signal().is_some(),
+            is_stopped,
+            is_known_agent: self.options.agent.is_some(),
+            stream: verdict,
         };
-        // For a known stream, the display shows the same at its place.
-        if status == RunStatus::Failed && is_agent && !verdict.is_known {
+        let RunVerdict { status, code, lacks_result } = facts.verdict();
+        if lacks_result {
             self.display.notice(RunNotice::NoResult);
         }
         let raw_log = self.output.log.take();
@@ -339,7 +334,6 @@ impl<W: RunWorld> RunLoop<W> {
         }
         self.display.end();
         let signal = self.state.signal().and_then(|signal| u8::try_from(signal.as_raw()).ok());
-        let code = if status == RunStatus::Done { 0 } else { code };
         RunEnd { code, signal, is_log_whole, status, log }
     }
 
@@ -363,14 +357,4 @@ impl<W: RunWorld> RunLoop<W> {
 /// Returns when a run ended. A clock that was set back to before its start isn't asked: then the time that has passed counts.
 fn ended(started: Timestamp, now: Timestamp, passed: Duration) -> Timestamp {
     if now >= started { now } else { started.checked_add(passed).unwrap_or(started) }
-}
-
-/// Returns how a process ended, and the exit code that this program returns for that.
-fn judge(status: ExitStatus) -> (AgentExit, u8) {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => (AgentExit::Code(code), u8::try_from(code).unwrap_or(u8::MAX)),
-        (None, Some(signal)) => (AgentExit::Signal(signal), u8::try_from(128 + signal).unwrap_or(u8::MAX)),
-        // Unreachable: the process was waited for, so it has ended.
-        (None, None) => (AgentExit::Code(1), 1),
-    }
 }

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{PipeWriter, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
@@ -17,12 +19,14 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::feed::{FeedStep, LiveFeed, feed};
+use crate::findings::StreamEnd;
 use crate::helper::Helper;
 use crate::keeper::KeptSideFile;
 use crate::recorder::RunRecorder;
 use crate::recorder::run_state::RunState;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
+use crate::side_file::RunStatus;
 use crate::signals::SignalLines;
 use crate::sync::SyncPolicy;
 
