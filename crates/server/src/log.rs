@@ -260,13 +260,18 @@ impl RawLog {
             self.end = self.start;
             self.gaps = if bytes > 0 { vec![LogGap { at: self.start, bytes }] } else { Vec::new() };
         }
+        self.flush_at_end(&mut events);
+        (self.missing(), events)
+    }
+
+    /// Flushes it to disk if the policy requires that, and reports earlier failures to do so.
+    fn flush_at_end(&mut self, events: &mut Vec<LogEvent>) {
         if let Some(failure) = self.syncing.take().and_then(Syncing::finish) {
-            self.report_unsynced(failure, &mut events);
+            self.report_unsynced(failure, events);
         }
         if self.policy != SyncPolicy::Never {
-            self.flush(&mut events);
+            self.flush(events);
         }
-        (self.missing(), events)
     }
 
     fn missing(&self) -> u64 {
@@ -449,17 +454,10 @@ impl Syncing {
         let failure = Arc::new(Mutex::new(failure));
         let (dirty, failed) = (Arc::clone(&is_dirty), Arc::clone(&failure));
         let (end, ended) = mpsc::channel();
+        let mut step = move || flush_if_dirty(&file, &mut name, &dirty, &failed);
         let thread = thread::Builder::new().name("sync".to_owned()).spawn(move || {
             while ended.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
-                if !dirty.swap(false, Ordering::Relaxed) {
-                    continue;
-                }
-                if let Err(error) = file.sync_data() {
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                }
-                if let Some(name) = name.take() {
-                    sync_name(&name);
-                }
+                step();
             }
         })?;
         Ok(Self { is_dirty, failure, end, thread })
@@ -471,6 +469,24 @@ impl Syncing {
         // It can't have panicked.
         let _ = self.thread.join();
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Flushes a file to disk if something was written since the last time, and once its name, if one is given. Keeps the first failure.
+fn flush_if_dirty(
+    file: &File,
+    name: &mut Option<PathBuf>,
+    is_dirty: &AtomicBool,
+    failure: &Mutex<Option<io::Error>>,
+) {
+    if !is_dirty.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    if let Err(error) = file.sync_data() {
+        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+    if let Some(name) = name.take() {
+        sync_name(&name);
     }
 }
 
@@ -606,29 +622,280 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
+    /// A time that doesn't pass during a test.
+    fn later() -> Instant {
+        Instant::now() + Duration::from_secs(3_600)
+    }
+
+    /// A pipe, which can be written but not flushed, and its other end.
+    fn unflushable() -> (io::PipeReader, File) {
+        let (end, pipe) = io::pipe().unwrap();
+        (end, File::from(std::os::fd::OwnedFd::from(pipe)))
+    }
+
+    #[test]
+    fn each_second_what_was_written_is_flushed_and_the_first_failure_is_kept() {
+        let (_end, pipe) = unflushable();
+        let (is_dirty, failure) = (AtomicBool::new(false), Mutex::new(None));
+        flush_if_dirty(&pipe, &mut None, &is_dirty, &failure);
+        assert!(failure.lock().unwrap().is_none(), "nothing was written");
+        is_dirty.store(true, Ordering::Relaxed);
+        let mut name = Some(PathBuf::from("run.ndjson"));
+        flush_if_dirty(&pipe, &mut name, &is_dirty, &failure);
+        assert!(!is_dirty.load(Ordering::Relaxed) && name.is_none());
+        assert!(failure.lock().unwrap().is_some());
+        *failure.lock().unwrap() = Some(io::Error::other("first"));
+        is_dirty.store(true, Ordering::Relaxed);
+        flush_if_dirty(&pipe, &mut None, &is_dirty, &failure);
+        assert_eq!(failure.into_inner().unwrap().unwrap().to_string(), "first");
+    }
+
     #[test]
     fn a_failure_to_flush_is_kept_until_the_end() {
-        // A pipe can't be flushed.
-        let (_end, pipe) = io::pipe().unwrap();
-        let syncing = Syncing::begin(File::from(std::os::fd::OwnedFd::from(pipe)), None, None).unwrap();
-        syncing.is_dirty.store(true, Ordering::Relaxed);
-        let begun = Instant::now();
-        while syncing.failure.lock().unwrap().is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it was never flushed");
-            thread::sleep(Duration::from_millis(5));
-        }
-        let failure = syncing.finish();
-        assert!(failure.is_some());
         let folder = folder("unsynced");
-        let mut log = opened(&folder.join("run.ndjson"));
+        let (mut log, opened) = RawLog::open(&folder.join("run.ndjson"), SyncPolicy::Second);
+        opened.unwrap();
+        // Its thread has failed once, and does nothing more.
+        let (is_dirty, failure) = (Arc::default(), Arc::new(Mutex::new(Some(io::Error::other("no disk")))));
+        let (dirty, (end, _)) = (Arc::clone(&is_dirty), mpsc::channel());
+        log.syncing = Some(Syncing { is_dirty, failure, end, thread: thread::spawn(|| ()) });
         log.append(b"one\n");
-        let (_end, pipe) = io::pipe().unwrap();
-        log.syncing = Syncing::begin(File::from(std::os::fd::OwnedFd::from(pipe)), None, failure).ok();
+        assert!(dirty.load(Ordering::Relaxed));
+        // The failure outlives the file on which it occurred.
+        fs::remove_file(folder.join("run.ndjson")).unwrap();
+        log.append(b"two\n");
+        assert!(log.is_flushed(), "not yet");
         let (missing, events) = log.finish();
+        let [LogEvent::Unsynced(error)] = &events[..] else { panic!("{events:?}") };
+        assert_eq!((missing, error.to_string().as_str(), log.is_flushed()), (0, "no disk", false));
+        assert_eq!(fs::read_to_string(folder.join("run.ndjson")).unwrap(), "one\ntwo\n");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_flushed_when_the_policy_says_so() {
+        let folder = folder("policies");
+        for (policy, has_thread, is_flushed_at_once, is_flushed_at_end) in [
+            (SyncPolicy::Always, false, true, true),
+            (SyncPolicy::Second, true, false, true),
+            (SyncPolicy::End, false, false, true),
+            (SyncPolicy::Never, false, false, false),
+        ] {
+            let (mut log, opened) = RawLog::open(&folder.join(format!("{policy:?}")), policy);
+            opened.unwrap();
+            assert_eq!(log.syncing.is_some(), has_thread, "{policy:?}");
+            let (place, events) = log.append(b"one\n");
+            assert!(place == Some(0) && events.is_empty() && log.is_flushed(), "{policy:?}: {events:?}");
+            let (_end, pipe) = unflushable();
+            // It has no length, so that no byte of it may be missed, and no name, which isn't looked at.
+            (log.file, log.end, log.looked) = (Some(pipe), 0, later());
+            let (_, events) = log.append(b"two\n");
+            let is_reported = matches!(events[..], [LogEvent::Unsynced(_)]);
+            assert_eq!(
+                (is_reported, log.is_flushed()),
+                (is_flushed_at_once, !is_flushed_at_once),
+                "{policy:?}"
+            );
+            // The failure is reported once.
+            log.end = 0;
+            let (_, events) = log.append(b"three\n");
+            assert!(events.is_empty(), "{policy:?}: {events:?}");
+            let mut events = Vec::new();
+            log.flush_at_end(&mut events);
+            assert_eq!(events.len(), usize::from(is_flushed_at_end && !is_flushed_at_once), "{policy:?}");
+            assert_eq!(log.is_flushed(), !is_flushed_at_end, "{policy:?}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_log_is_a_file_or_a_device_and_never_a_pipe_a_socket_or_a_link() {
+        let folder = folder("kinds");
+        let path = folder.join("log");
+        let refusal = |path: &Path| {
+            let (log, opened) = RawLog::open(path, SyncPolicy::Second);
+            assert!(!log.is_open() && !log.can_be_read() && log.reader().is_none());
+            opened.unwrap_err()
+        };
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(refusal(&path).to_string(), "a pipe or socket can't hold a log");
+        fs::remove_file(&path).unwrap();
+        let socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        refusal(&path);
+        drop(socket);
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(folder.join("target"), &path).unwrap();
+        assert_eq!(refusal(&path).to_string(), "symbolic links are not followed");
+        assert!(!folder.join("target").exists());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(refusal(&folder.join("missing/log")).kind(), io::ErrorKind::NotFound);
+        let (device, opened) = RawLog::open(Path::new("/dev/null"), SyncPolicy::Second);
+        opened.unwrap();
         assert!(
-            missing == 0 && matches!(events[..], [LogEvent::Unsynced(_)]) && !log.is_flushed(),
-            "{events:?}"
+            device.is_open()
+                && !device.can_be_read()
+                && device.reader().is_none()
+                && device.syncing.is_none()
         );
+        let file = self::opened(&path);
+        assert!(file.is_open() && file.can_be_read() && file.reader().is_some());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn only_a_log_that_the_run_created_and_left_empty_is_discarded() {
+        let folder = folder("discarded");
+        let path = folder.join("log");
+        for (before, written, is_kept) in [
+            (None, "", false),
+            (None, "one\n", true),
+            (Some(""), "", true),
+            (Some("before\n"), "", true),
+            (Some("before\n"), "one\n", true),
+        ] {
+            if let Some(before) = before {
+                fs::write(&path, before).unwrap();
+            }
+            let mut log = opened(&path);
+            log.append(written.as_bytes());
+            log.discard();
+            assert_eq!(path.exists(), is_kept, "{before:?} {written:?}");
+            let _ = fs::remove_file(&path);
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_log_that_could_not_be_opened_is_opened_before_anything_is_written() {
+        let folder = folder("late");
+        let (mut log, opened) = RawLog::open(&folder.join("logs/log"), SyncPolicy::Never);
+        assert!(opened.is_err() && log.retry().is_empty(), "the caller reports the first failure");
+        fs::create_dir(folder.join("logs")).unwrap();
+        assert!(matches!(log.retry()[..], [LogEvent::Resumed]));
+        assert!(log.retry().is_empty() && folder.join("logs/log").exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_that_comes_after_lost_bytes_is_written_before_them() {
+        let folder = folder("order");
+        let path = folder.join("log");
+        let mut log = opened(&path);
+        log.append(b"one\n");
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let good = log.file.replace(full);
+        log.is_readable = false;
+        log.append(&vec![b'x'; BACKLOG - 10]);
+        assert!(!log.is_whole_so_far() && log.lost == 0);
+        // The first doesn't fit any more. The second would.
+        log.append(b"too much to keep\n");
+        log.append(b"small\n");
+        (log.file, log.is_readable) = (good, true);
+        assert!(matches!(log.retry()[..], [LogEvent::Resumed]) && log.is_whole_so_far());
+        log.append(b"end\n");
+        assert_eq!(log.gaps, [LogGap { at: 4 + BACKLOG as u64 - 10, bytes: 23 }]);
+        assert!(fs::read_to_string(&path).unwrap().ends_with("xxend\n"));
+        // What exactly fits is kept.
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        log.file = Some(full);
+        log.is_readable = false;
+        log.append(&vec![b'x'; BACKLOG - 1]);
+        log.append(b"y");
+        assert_eq!((log.backlog.len(), log.lost), (BACKLOG, 0));
+        log.append(b"z");
+        assert_eq!((log.backlog.len(), log.lost), (BACKLOG, 1));
+        assert_eq!(log.finish().0, 23 + BACKLOG as u64 + 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn that_a_log_was_renamed_is_noticed_once_a_second() {
+        let folder = folder("renamed");
+        let path = folder.join("log");
+        let mut log = opened(&path);
+        fs::rename(&path, folder.join("moved")).unwrap();
+        log.looked = later();
+        let (place, events) = log.append(b"one\n");
+        assert!(place == Some(0) && events.is_empty(), "{events:?}");
+        log.looked = Instant::now().checked_sub(SECOND).unwrap();
+        let (place, events) = log.append(b"two\n");
+        assert!(place == Some(4) && matches!(events[..], [LogEvent::Anew]), "{events:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_log_without_a_name_counts_as_missing_with_its_gaps_if_anything_was_written() {
+        let folder = folder("nameless");
+        for (written, gap, missing) in [("", 0, 0), ("", 7, 7), ("one\n", 0, 4), ("one\n", 7, 11)] {
+            fs::create_dir(folder.join("logs")).unwrap();
+            let mut log = opened(&folder.join("logs/log"));
+            log.append(written.as_bytes());
+            if gap > 0 {
+                log.gaps.push(LogGap { at: 0, bytes: gap });
+            }
+            fs::remove_dir_all(folder.join("logs")).unwrap();
+            fs::write(folder.join("logs"), "no folder").unwrap();
+            assert_eq!((log.finish().0, log.bytes()), (missing, 0), "{written:?} {gap}");
+            assert_eq!(log.gaps.len(), usize::from(missing > 0), "{written:?} {gap}");
+            fs::remove_file(folder.join("logs")).unwrap();
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_cut_moves_gaps_behind_it_to_itself_and_counts_each_byte_once() {
+        let folder = folder("gaps");
+        // The start of the run, the gaps so far, the length to which a log of 20 bytes is cut, and the start and the gaps after that.
+        type Gaps = &'static [(u64, u64)];
+        let rows: [(u64, Gaps, u64, u64, Gaps); 6] = [
+            (0, &[], 20, 0, &[]),
+            (0, &[], 12, 0, &[(12, 8)]),
+            (0, &[(5, 100), (12, 30), (15, 50)], 12, 0, &[(5, 100), (12, 30), (12, 58)]),
+            (0, &[(12, 30)], 11, 0, &[(11, 39)]),
+            (10, &[(10, 7)], 5, 5, &[(5, 17)]),
+            // Nothing of the run was there.
+            (20, &[], 5, 5, &[]),
+        ];
+        for row in rows {
+            let (start, before, length, start_after, after) = row;
+            let gaps = |gaps: Gaps| -> Vec<LogGap> {
+                gaps.iter().map(|(at, bytes)| LogGap { at: *at, bytes: *bytes }).collect()
+            };
+            let mut log = opened(&folder.join("log"));
+            (log.start, log.end, log.gaps) = (start, 20, gaps(before));
+            log.note_cut(length);
+            assert_eq!((log.start, &log.gaps), (start_after, &gaps(after)), "{row:?}");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn no_more_than_the_length_is_copied_and_no_less() {
+        let folder = folder("copied");
+        let bytes: Vec<u8> = (0..3 * COPY).map(|at| (at % 251) as u8).collect();
+        fs::write(folder.join("from"), &bytes).unwrap();
+        let from = File::open(folder.join("from")).unwrap();
+        for length in [0, 1, COPY - 1, COPY, COPY + 1, 2 * COPY + 7, 3 * COPY] {
+            let to = File::create(folder.join("to")).unwrap();
+            copy(&from, &to, length as u64).unwrap();
+            assert!(fs::read(folder.join("to")).unwrap() == bytes[..length], "{length}");
+        }
+        let to = File::create(folder.join("to")).unwrap();
+        let failed = copy(&from, &to, bytes.len() as u64 + 1).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::UnexpectedEof);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_log_that_can_t_be_created_anew_fails_with_the_reason() {
+        let folder = folder("reason");
+        let mut log = opened(&folder.join("log"));
+        // Nobody can create a file there.
+        log.path = PathBuf::from("/proc/log");
+        assert_eq!(log.write_anew().unwrap_err().kind(), io::ErrorKind::NotFound);
         fs::remove_dir_all(folder).unwrap();
     }
 }
