@@ -17,7 +17,7 @@ use streamfmt::core::item::Kind;
 use streamfmt::core::pipeline::{Output, Pipeline, Setup};
 use streamfmt::core::profile::{Filter, Selector};
 
-use crate::feed::{FeedStep, LiveFeed};
+use crate::feed::{FeedStep, FeedView, LiveFeed};
 use crate::findings::{SharedFindings, StreamFindings, StreamVerdict};
 use crate::lingering::{Lingering, LingeringStep};
 use crate::run_lock::RunLock;
@@ -52,6 +52,30 @@ pub(crate) struct Keeper {
     display: SharedFindings,
     /// When writing the side file is retried.
     retry_at: Option<Instant>,
+}
+
+/// How far the display is in the stream. It reads no clock: callers pass the time.
+#[derive(Default)]
+struct DisplayProgress {
+    /// The bytes that the agent wrote.
+    came: u64,
+    /// The bytes that the display decoded.
+    found: u64,
+    /// A position in the stream that the display hasn't reached yet, and when it was noticed.
+    awaited: Option<(u64, Instant)>,
+}
+
+/// The next step of a keeper that follows the display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeeperStep {
+    /// Decode the stream itself.
+    Decode,
+    /// The run is over, and the display has its verdict.
+    Over,
+    /// Wait for the display, for at most this long.
+    AwaitDisplay(Duration),
+    /// Wait until something happens, for at most this long.
+    Wait(Option<Duration>),
 }
 
 /// The side file of a run in progress. Any thread may change its content, which never waits; one at a time writes it.
@@ -94,35 +118,25 @@ impl Keeper {
     /// Uses the findings of the display. `None` if it is too late, or if its findings may change at the end of the stream: then the stream
     /// has to be read here. None of it has been read by then.
     fn follow_display(&mut self) -> Option<StreamVerdict> {
-        let (mut came, mut found) = (0, 0);
-        // A position in the stream that the display hasn't reached yet, and when it was noticed.
-        let mut awaited: Option<(u64, Instant)> = None;
+        let mut progress = DisplayProgress::default();
         loop {
             let now = Instant::now();
             // The bell is silenced first: a change after that rings again.
             let view = self.feed.look().ok()?;
             self.write_side_file(now);
             let display = self.display.so_far();
-            if view.output > came {
-                came = view.output;
+            let (has_output, has_findings) = progress.note(view, &display);
+            if has_output {
                 self.lingering.note(false, now);
             }
-            if display.bytes > found {
-                found = display.bytes;
+            if has_findings {
                 self.note(&display);
             }
-            let is_late = display.bytes < view.output;
-            awaited = awaited.filter(|(bytes, _)| display.bytes < *bytes);
-            let (_, since) = *awaited.get_or_insert((view.output, now));
-            let left = LATE.saturating_sub(now - since);
-            match (is_late, view.is_over) {
-                _ if view.is_full => return None,
-                (true, _) if left.is_zero() => return None,
-                (false, true) if display.is_certain || view.output == 0 => return Some(display.verdict),
-                (false, true) => return None,
-                (true, true) => self.display.wait(view.output, left),
-                (true, false) => self.wait(Some(LOOK.min(left))),
-                (false, false) => self.wait(None),
+            match progress.step(view, &display, now) {
+                KeeperStep::Decode => return None,
+                KeeperStep::Over => return Some(display.verdict),
+                KeeperStep::AwaitDisplay(most) => self.display.wait(view.output, most),
+                KeeperStep::Wait(most) => self.wait(most),
             }
             self.request();
         }
@@ -163,11 +177,14 @@ impl Keeper {
 
     /// Waits until something arrives or is due, for at most `most`.
     fn wait(&self, most: Option<Duration>) {
-        let now = Instant::now();
-        let retry = self.retry_at.map(|at| at.saturating_duration_since(now));
-        let patience = [retry, self.lingering.patience(now), most].into_iter().flatten().min();
+        let patience = self.patience(most, Instant::now());
         let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
         let _ = poll(&mut [PollFd::from_borrowed_fd(self.feed.bell(), PollFlags::IN)], patience.as_ref());
+    }
+
+    fn patience(&self, most: Option<Duration>, now: Instant) -> Option<Duration> {
+        let retry = self.retry_at.map(|at| at.saturating_duration_since(now));
+        [retry, self.lingering.patience(now), most].into_iter().flatten().min()
     }
 
     /// Sends the recorder a request that is due.
@@ -188,6 +205,31 @@ impl Keeper {
             self.side.change(|side| side.agent_session = Some(named.clone()));
         }
         self.lingering.note(found.is_done, Instant::now());
+    }
+}
+
+impl DisplayProgress {
+    /// Returns whether the agent wrote something, and whether the display decoded something, since the last call.
+    fn note(&mut self, view: FeedView, display: &StreamFindings) -> (bool, bool) {
+        let came = std::mem::replace(&mut self.came, view.output);
+        let found = std::mem::replace(&mut self.found, display.bytes);
+        (self.came != came, self.found != found)
+    }
+
+    fn step(&mut self, view: FeedView, display: &StreamFindings, now: Instant) -> KeeperStep {
+        let is_late = display.bytes < view.output;
+        self.awaited = self.awaited.filter(|(bytes, _)| display.bytes < *bytes);
+        let (_, since) = *self.awaited.get_or_insert((view.output, now));
+        let left = LATE.saturating_sub(now - since);
+        match (is_late, view.is_over) {
+            _ if view.is_full => KeeperStep::Decode,
+            (true, _) if left.is_zero() => KeeperStep::Decode,
+            (false, true) if display.is_certain || view.output == 0 => KeeperStep::Over,
+            (false, true) => KeeperStep::Decode,
+            (true, true) => KeeperStep::AwaitDisplay(left),
+            (true, false) => KeeperStep::Wait(Some(LOOK.min(left))),
+            (false, false) => KeeperStep::Wait(None),
+        }
     }
 }
 
@@ -318,6 +360,7 @@ impl fmt::Write for NoReader {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::thread;
 
     use super::*;
@@ -362,6 +405,231 @@ mod tests {
         let cut = STREAM.trim_end();
         assert_eq!(kept(cut, Some(cut)), (good, Some("s-1".to_owned())));
         assert_eq!(kept("a\n", Some("a\n")).0, StreamVerdict::default());
+    }
+
+    #[test]
+    fn the_display_is_followed_while_it_keeps_up_or_is_late_for_less_than_half_a_second() {
+        const MILLI: Duration = Duration::from_millis(1);
+        let begun = Instant::now();
+        let mut progress = DisplayProgress::default();
+        // When, the bytes of the agent, whether that is all, the bytes of the display, and whether these are whole lines of an agent.
+        let rows = [
+            (0, 0, false, 0, false, KeeperStep::Wait(None)),
+            (9, 5, false, 0, false, KeeperStep::Wait(Some(LOOK))),
+            // It came later than what the display has reached.
+            (300, 8, false, 5, false, KeeperStep::Wait(Some(LOOK))),
+            (700, 8, false, 5, false, KeeperStep::Wait(Some(LOOK))),
+            (770, 8, false, 5, false, KeeperStep::Wait(Some(30 * MILLI))),
+            (799, 9, false, 7, false, KeeperStep::Wait(Some(MILLI))),
+            (800, 9, false, 8, false, KeeperStep::Wait(Some(LOOK))),
+            (900, 9, false, 9, true, KeeperStep::Wait(None)),
+            (950, 10, true, 9, true, KeeperStep::AwaitDisplay(LATE)),
+            (1_000, 10, true, 9, true, KeeperStep::AwaitDisplay(LATE - 50 * MILLI)),
+            // At the end of the stream more may be found.
+            (1_100, 10, true, 10, false, KeeperStep::Decode),
+            (1_100, 10, true, 10, true, KeeperStep::Over),
+            (1_200, 12, false, 10, true, KeeperStep::Wait(Some(LOOK))),
+            (1_699, 12, false, 11, true, KeeperStep::Wait(Some(MILLI))),
+            (1_700, 12, false, 11, true, KeeperStep::Decode),
+            (1_700, 12, true, 11, true, KeeperStep::Decode),
+        ];
+        for row in rows {
+            let (millis, output, is_over, bytes, is_certain, expected) = row;
+            let view = FeedView { output, is_over, is_full: false };
+            let display = StreamFindings { bytes, is_certain, ..StreamFindings::default() };
+            let now = begun + millis * MILLI;
+            let full = FeedView { is_full: true, ..view };
+            assert_eq!(progress.step(view, &display, now), expected, "{row:?}");
+            // The recorder waits until something is read.
+            assert_eq!(progress.step(full, &display, now), KeeperStep::Decode, "{row:?}");
+        }
+        // Nothing was ever written, so nothing has to be decoded.
+        let nothing = FeedView { output: 0, is_over: true, is_full: false };
+        let step = DisplayProgress::default().step(nothing, &StreamFindings::default(), begun);
+        assert_eq!(step, KeeperStep::Over);
+    }
+
+    #[test]
+    fn what_came_and_what_was_found_is_noted_once() {
+        let mut progress = DisplayProgress::default();
+        for (output, bytes, expected) in [
+            (0, 0, (false, false)),
+            (5, 0, (true, false)),
+            (5, 5, (false, true)),
+            (5, 5, (false, false)),
+            (9, 7, (true, true)),
+        ] {
+            let view = FeedView { output, is_over: false, is_full: false };
+            let display = StreamFindings { bytes, ..StreamFindings::default() };
+            assert_eq!(progress.note(view, &display), expected, "{output} {bytes}");
+        }
+    }
+
+    /// A keeper of a run without output, and its requests.
+    fn idle(folder: &Path, exit_after_result: Option<Duration>) -> (Keeper, io::PipeReader) {
+        let paths = SessionPaths { folder: folder.to_owned() };
+        let side = Arc::new(KeptSideFile::new(paths, SyncPolicy::Never, side_file()));
+        let (_, feed) = feed().unwrap();
+        let (requests, to_recorder) = io::pipe().unwrap();
+        (Keeper::new(feed, side, exit_after_result, to_recorder, SharedFindings::default()), requests)
+    }
+
+    #[test]
+    fn a_side_file_that_could_not_be_written_is_tried_again_each_second() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-side-").unwrap();
+        // No folder can have this name.
+        let data = folder.path().join("data");
+        fs::write(&data, "").unwrap();
+        let (mut keeper, _requests) = idle(&data.join("sessions"), None);
+        let path = keeper.side.paths.side_file(&side_file().id);
+        let begun = Instant::now();
+        keeper.write_side_file(begun);
+        assert_eq!(keeper.patience(None, begun), Some(RETRY));
+        fs::remove_file(&data).unwrap();
+        keeper.write_side_file(begun + RETRY - Duration::from_nanos(1));
+        assert!(!path.exists(), "it isn't time yet");
+        assert_eq!(keeper.patience(None, begun + RETRY), Some(Duration::ZERO));
+        keeper.write_side_file(begun + RETRY);
+        assert_eq!((RunSideFile::read(&path).unwrap(), keeper.retry_at), (side_file(), None));
+        assert_eq!(keeper.patience(None, begun + RETRY), None);
+        // Without a change, it isn't written again.
+        fs::remove_file(&path).unwrap();
+        keeper.write_side_file(begun + RETRY);
+        assert!(!path.exists());
+        keeper.side.change(|side| side.log_start = 7);
+        keeper.write_side_file(begun + RETRY);
+        assert_eq!(RunSideFile::read(&path).unwrap().log_start, 7);
+    }
+
+    #[test]
+    fn the_keeper_waits_for_whatever_is_due_first() {
+        const SECOND: Duration = Duration::from_secs(1);
+        let now = Instant::now();
+        // When the side file is retried, when a result came, and the longest wait.
+        for (retry, result, most, expected) in [
+            (None, None, None, None),
+            (None, None, Some(5), Some(5)),
+            (Some(3), None, None, Some(3)),
+            (Some(3), None, Some(5), Some(3)),
+            (Some(3), Some(6), Some(5), Some(3)),
+            (None, Some(6), None, Some(4)),
+            (Some(7), Some(6), Some(5), Some(4)),
+            (None, Some(60), None, Some(0)),
+        ] {
+            let (mut keeper, _requests) = idle(Path::new("/"), Some(10 * SECOND));
+            keeper.retry_at = retry.map(|seconds| now + seconds * SECOND);
+            if let Some(seconds) = result {
+                keeper.lingering.note(true, now.checked_sub(seconds * SECOND).unwrap());
+            }
+            let patience = keeper.patience(most.map(|seconds| seconds * SECOND), now);
+            assert_eq!(
+                patience,
+                expected.map(|seconds: u32| seconds * SECOND),
+                "{retry:?} {result:?} {most:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_agent_that_stays_after_its_result_is_reported_or_ended() {
+        const HOUR: Duration = Duration::from_secs(3_600);
+        let long_ago = Instant::now().checked_sub(HOUR).unwrap();
+        for (exit_after_result, is_done, expected) in [
+            (None, true, &[REPORT_LINGERING][..]),
+            (Some(HOUR), true, &[STOP]),
+            (Some(2 * HOUR), true, &[]),
+            (None, false, &[]),
+        ] {
+            let (mut keeper, mut requests) = idle(Path::new("/"), exit_after_result);
+            keeper.lingering.note(is_done, long_ago);
+            keeper.request();
+            keeper.request();
+            drop(keeper);
+            let mut asked = Vec::new();
+            io::Read::read_to_end(&mut requests, &mut asked).unwrap();
+            assert_eq!(asked, expected, "{exit_after_result:?} {is_done}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_decoded_up_to_a_limit_and_a_longer_one_costs_only_itself() {
+        let engine = |most: usize| {
+            let builder = Engine::builder().no_project(true).set(&format!("limits.line={most}"));
+            builder.build().unwrap()
+        };
+        assert_eq!(setup(&engine(MAX_LINE + 1)).max_line, MAX_LINE);
+        assert_eq!(setup(&engine(1_000)).max_line, 1_000);
+        let mut pipeline = Pipeline::new(setup(&engine(1_000)));
+        let mut found = StreamFindings::default();
+        let [init, result] = STREAM.split_inclusive('\n').collect::<Vec<_>>()[..] else { panic!() };
+        let long = format!("{{\"type\":\"assistant\",\"message\":\"{}\"}}\n", "x".repeat(5_000));
+        for piece in [init, &long, result] {
+            let _ = pipeline.push(piece.as_bytes(), &mut NoReader);
+            found.update(&pipeline, piece.as_bytes());
+        }
+        assert_eq!(found.verdict, StreamVerdict { is_known: true, end: StreamEnd::Done });
+    }
+
+    #[test]
+    fn a_side_file_is_flushed_when_the_policy_says_so() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-side-").unwrap();
+        let paths = SessionPaths { folder: folder.path().to_owned() };
+        // Before the agent has started, while it runs, and at the end.
+        for (policy, expected) in [
+            (SyncPolicy::Always, [true, true, true]),
+            (SyncPolicy::Second, [false, true, true]),
+            (SyncPolicy::End, [false, false, true]),
+            (SyncPolicy::Never, [false, false, false]),
+        ] {
+            let side = KeptSideFile::new(paths.clone(), policy, side_file());
+            let starting = side_file();
+            let running = RunSideFile { process: Some(starting.recorder.clone()), ..starting.clone() };
+            let ended = RunSideFile { ended: Some(running.started), ..running.clone() };
+            assert_eq!(
+                [starting, running, ended].map(|content| side.is_synced(&content)),
+                expected,
+                "{policy:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_run_whose_agent_could_not_be_started() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-side-").unwrap();
+        let paths = SessionPaths { folder: folder.path().join("sessions") };
+        let side = KeptSideFile::new(paths.clone(), SyncPolicy::Never, side_file());
+        side.write().unwrap();
+        assert!(fs::read_dir(&paths.folder).unwrap().count() > 1);
+        side.discard();
+        assert_eq!(fs::read_dir(&paths.folder).unwrap().count(), 0);
+        side.change(|side| side.log_start = 7);
+        side.write().unwrap();
+        assert_eq!(fs::read_dir(&paths.folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_side_file_is_written_though_its_lock_or_its_room_can_t_be_had() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-side-").unwrap();
+        let paths = SessionPaths { folder: folder.path().to_owned() };
+        let id = side_file().id;
+        let [end, draft] = paths.drafts(&id);
+        // Somebody else's file.
+        fs::write(paths.lock(&id), "other").unwrap();
+        fs::create_dir(&end).unwrap();
+        let side = KeptSideFile::new(paths.clone(), SyncPolicy::Never, side_file());
+        side.write().unwrap();
+        assert_eq!(RunSideFile::read(&paths.side_file(&id)).unwrap(), side_file());
+        // The room can be had later, and another program removes it.
+        fs::remove_dir(&end).unwrap();
+        side.change(|side| side.log_start = 7);
+        side.write().unwrap();
+        fs::remove_file(&end).unwrap();
+        side.change(|side| (side.ended, side.status) = (Some(side.started), RunStatus::Done));
+        side.write().unwrap();
+        assert_eq!(RunSideFile::read(&paths.side_file(&id)).unwrap().status, RunStatus::Done);
+        side.release();
+        assert_eq!(fs::read_to_string(paths.lock(&id)).unwrap(), "other", "it isn't ours");
+        assert!(!end.exists() && !draft.exists());
     }
 
     fn side_file() -> RunSideFile {
