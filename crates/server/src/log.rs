@@ -494,6 +494,16 @@ fn flush_if_dirty(
 mod tests {
     use super::*;
 
+    impl RawLog {
+        /// Makes it one whose flushing each second has failed once, and does nothing more.
+        pub(crate) fn fail_to_flush(&mut self) {
+            let failure = Arc::new(Mutex::new(Some(io::Error::other("no disk"))));
+            let (end, _) = mpsc::channel();
+            let syncing = Syncing { is_dirty: Arc::default(), failure, end, thread: thread::spawn(|| ()) };
+            self.syncing = Some(syncing);
+        }
+    }
+
     fn folder(name: &str) -> PathBuf {
         let folder = tempfile::TempDir::with_prefix(format!("streamfmt-log-{name}-")).unwrap().keep();
         fs::create_dir_all(&folder).unwrap();
@@ -655,10 +665,8 @@ mod tests {
         let folder = folder("unsynced");
         let (mut log, opened) = RawLog::open(&folder.join("run.ndjson"), SyncPolicy::Second);
         opened.unwrap();
-        // Its thread has failed once, and does nothing more.
-        let (is_dirty, failure) = (Arc::default(), Arc::new(Mutex::new(Some(io::Error::other("no disk")))));
-        let (dirty, (end, _)) = (Arc::clone(&is_dirty), mpsc::channel());
-        log.syncing = Some(Syncing { is_dirty, failure, end, thread: thread::spawn(|| ()) });
+        log.fail_to_flush();
+        let dirty = Arc::clone(&log.syncing.as_ref().unwrap().is_dirty);
         log.append(b"one\n");
         assert!(dirty.load(Ordering::Relaxed));
         // The failure outlives the file on which it occurred.

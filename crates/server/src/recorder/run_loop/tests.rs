@@ -26,7 +26,7 @@ use crate::recorder::RunRecorder;
 use crate::recorder::run_state::RunState;
 use crate::run_id::RunId;
 use crate::session_paths::SessionPaths;
-use crate::side_file::RunStatus;
+use crate::side_file::{LogGap, RunStatus};
 use crate::signals::SignalLines;
 use crate::sync::SyncPolicy;
 
@@ -162,6 +162,26 @@ impl Ends {
         self.shown.iter().map(|(from, bytes)| (*from, text(bytes))).collect()
     }
 
+    /// Returns the notices.
+    fn notices(&self) -> Vec<String> {
+        let notices = self.shown().into_iter().filter(|(from, _)| *from == "notice");
+        notices.map(|(_, notice)| notice).collect()
+    }
+
+    /// Returns what the keeper can read, if it has read nothing so far.
+    fn kept(&mut self) -> Vec<u8> {
+        let (mut found, mut buffer) = (Vec::new(), vec![0; CHUNK]);
+        let kept = self.kept.as_mut().unwrap();
+        loop {
+            match kept.next(&mut buffer).unwrap() {
+                FeedStep::Output(count) => found.extend_from_slice(&buffer[..count]),
+                FeedStep::Errors(_) => panic!("it has standard output only"),
+                FeedStep::Notice(_) => {}
+                FeedStep::Wait | FeedStep::Over => return found,
+            }
+        }
+    }
+
     /// Returns the log of standard error.
     fn errors_log(&self) -> String {
         let names = fs::read_dir(self.folder.path().join("sessions")).unwrap();
@@ -280,7 +300,11 @@ impl Scripted {
 
     /// Lets the run end, and the display read the rest.
     fn finish(self) -> (RunEnd, Vec<Asked>, Ends) {
-        let end = self.run.finish();
+        self.end(RunLoop::finish)
+    }
+
+    fn end(self, end: impl FnOnce(RunLoop<Script>) -> RunEnd) -> (RunEnd, Vec<Asked>, Ends) {
+        let end = end(self.run);
         self.ends.borrow_mut().show();
         let Ok(ends) = Rc::try_unwrap(self.ends) else { panic!("the loop is gone") };
         (end, self.asked.take(), ends.into_inner())
@@ -573,4 +597,226 @@ fn a_run_ends_after_its_start_though_the_clock_was_set_back() {
     scripted.listen();
     scripted.finish();
     assert_eq!(side.content().ended, Some("2199-11-02T10:01:30Z".parse().unwrap()));
+}
+
+#[test]
+fn it_is_reported_if_other_processes_write_on_and_only_then() {
+    for (last, expected) in [(30_000, &["StillWriting"][..]), (300, &[])] {
+        let mut steps: Vec<(u64, Step)> = vec![(0, |ends| ends.agent_ends(true))];
+        steps.extend((1..=last / 100).map(|number| (number * 100, (|ends| ends.write("x")) as Step)));
+        let (_, _, ends) = Scripted::new("log", &steps).end(RunLoop::run);
+        assert_eq!(ends.notices(), expected);
+    }
+}
+
+#[test]
+fn an_output_is_heard_though_the_other_one_is_closed() {
+    let mut scripted = Scripted::new(
+        "log",
+        &[
+            (10, |ends| ends.output = None),
+            (20, |ends| ends.exit = None),
+            (30, |ends| ends.errors.as_mut().unwrap().write_all(b"late").unwrap()),
+            (40, |ends| ends.errors = None),
+        ],
+    );
+    assert_eq!(scripted.listen(), (RunOver::Heard, 40));
+    let (_, _, mut ends) = scripted.finish();
+    assert_eq!((ends.log().as_str(), ends.errors_log().as_str()), ("", "late"));
+    assert_eq!(ends.kept(), b"");
+}
+
+#[test]
+fn an_output_is_withheld_only_if_it_is_in_no_log_and_a_reader_has_no_room() {
+    // The log, whether the display and the keeper have no room, and whether standard output and standard error are withheld.
+    for (log, is_display_full, is_kept_full, expected) in [
+        ("log", true, true, [false, false]),
+        ("missing/log", false, false, [false, false]),
+        ("missing/log", true, false, [true, true]),
+        // The keeper reads standard output only.
+        ("missing/log", false, true, [true, false]),
+        ("/dev/null", false, false, [false, false]),
+        ("/dev/null", true, true, [true, true]),
+    ] {
+        let Scripted { mut run, ends, .. } = Scripted::new(log, &[]);
+        let logs = || RawLog::open(&ends.borrow().folder.path().join(log), SyncPolicy::Never).0;
+        (run.output.log, run.errors.log) = (Some(logs()), Some(logs()));
+        let full = vec![b'x'; 1024 * 1024];
+        if is_display_full {
+            run.display.push(Channel::Output, &full, None);
+        }
+        if is_kept_full {
+            run.kept.push(Channel::Output, &full, None);
+        }
+        let withheld =
+            |run: &RunLoop<Script>| [Channel::Output, Channel::Errors].map(|it| run.is_withheld(it));
+        assert_eq!(withheld(&run), expected, "{log} {is_display_full} {is_kept_full}");
+        (run.output.pipe, run.errors.pipe) = (None, None);
+        assert_eq!(withheld(&run), [false, false], "there is nothing to read");
+        (run.output.log, run.errors.log) = (None, None);
+        assert_eq!(withheld(&run), [false, false]);
+    }
+}
+
+#[test]
+fn a_log_is_opened_as_soon_as_it_can_be_though_nothing_was_written() {
+    let mut scripted = Scripted::new(
+        "missing/log",
+        &[
+            (500, |ends| fs::create_dir(ends.folder.path().join("missing")).unwrap()),
+            (999, |ends| assert!(!ends.folder.path().join("missing/log").exists())),
+            (1_500, |ends| assert!(ends.folder.path().join("missing/log").exists())),
+            (1_600, |ends| ends.agent_ends(false)),
+        ],
+    );
+    assert_eq!(scripted.listen(), (RunOver::Heard, 1_600));
+    let (end, _, ends) = scripted.finish();
+    assert!(end.is_log_whole && end.log.is_none());
+    assert_eq!(ends.notices().len(), 2, "{:?}", ends.notices());
+}
+
+#[test]
+fn the_folder_of_runs_is_created_again_for_a_log_that_could_not_be_opened() {
+    let mut scripted = Scripted::new(
+        "sessions/log",
+        &[
+            (100, |ends| fs::remove_dir(ends.folder.path().join("sessions")).unwrap()),
+            (1_100, |ends| ends.write("1\n")),
+            (1_200, |ends| ends.agent_ends(false)),
+        ],
+    );
+    scripted.listen();
+    let (end, _, ends) = scripted.finish();
+    assert_eq!(read(ends.folder.path(), "sessions/log"), "1\n");
+    assert!(end.is_log_whole && end.log == Some(ends.folder.path().join("sessions/log")));
+}
+
+#[test]
+fn an_agent_that_stays_after_its_result_is_reported_and_goes_on() {
+    let mut scripted = Scripted::new(
+        "log",
+        &[
+            (30_000, |ends| ends.requests.write_all(&[REPORT_LINGERING]).unwrap()),
+            (31_000, |ends| ends.requests.write_all(b"?").unwrap()),
+            // Whoever sent that is heard no more.
+            (32_000, |ends| assert!(ends.requests.write_all(&[STOP]).is_err())),
+            (40_000, |ends| ends.agent_ends(false)),
+        ],
+    );
+    assert_eq!(scripted.listen(), (RunOver::Heard, 40_000));
+    let (end, asked, ends) = scripted.finish();
+    assert_eq!((end.status, asked), (RunStatus::Done, vec![Asked::Dismiss(40_000)]));
+    assert_eq!(ends.notices(), ["Lingering { is_ended: false }"]);
+}
+
+#[test]
+fn the_keeper_gets_standard_output_once_though_the_log_was_cut() {
+    fn cut(ends: &mut Ends) {
+        let log = fs::File::options().write(true).open(ends.folder.path().join("log")).unwrap();
+        log.set_len(0).unwrap();
+    }
+    fn fill_anew(ends: &mut Ends) {
+        ends.write(&"y".repeat(CHUNK));
+    }
+    fn complain(ends: &mut Ends) {
+        ends.errors.as_mut().unwrap().write_all(b"e").unwrap();
+    }
+    // Of 18 pieces, 16 fit in memory. The other two are in the log, where other bytes take their place.
+    let mut steps: Vec<(u64, Step)> = (0..18).map(|number| (number, fill as Step)).collect();
+    steps.extend::<[(u64, Step); 2]>([(20, complain), (21, cut)]);
+    steps.extend((30..60).map(|number| (number, fill_anew as Step)));
+    steps.push((70, |ends| ends.agent_ends(false)));
+    let mut scripted = Scripted::new("log", &steps);
+    scripted.listen();
+    let side = Arc::clone(&scripted.run.side);
+    let (end, _, mut ends) = scripted.finish();
+    let kept = ends.kept();
+    let count = |byte: u8| kept.iter().filter(|it| **it == byte).count();
+    assert_eq!((count(b'x'), count(b'y')), (16 * CHUNK, 30 * CHUNK));
+    let lost = 18 * CHUNK as u64;
+    assert_eq!(side.content().gaps, [LogGap { at: 0, bytes: lost }]);
+    assert_eq!((side.content().log_bytes, end.is_log_whole), (Some(30 * CHUNK as u64), false));
+    assert!(ends.notices().iter().any(|it| it.starts_with("Cut")), "{:?}", ends.notices());
+}
+
+#[test]
+fn a_log_is_named_at_the_end_if_it_can_be_read_and_holds_something_of_the_run() {
+    for (log, before, written, is_named) in [
+        ("log", None, "1\n", true),
+        ("log", None, "", false),
+        ("log", Some("before\n"), "", false),
+        ("log", Some("before\n"), "1\n", true),
+        ("/dev/null", None, "1\n", false),
+    ] {
+        let mut scripted = Scripted::new("unused", &[]);
+        {
+            let ends = scripted.ends.borrow();
+            let path = ends.folder.path().join(log);
+            if let Some(before) = before {
+                fs::write(&path, before).unwrap();
+            }
+            scripted.run.output.log = Some(RawLog::open(&path, SyncPolicy::Never).0);
+        }
+        if let Some(log) = &mut scripted.run.output.log {
+            log.append(written.as_bytes());
+        }
+        let side = Arc::clone(&scripted.run.side);
+        let (end, _, _) = scripted.finish();
+        assert_eq!(end.log.is_some(), is_named, "{log} {before:?} {written:?}");
+        let side = side.content();
+        let (start, bytes) = (before.map_or(0, str::len) as u64, written.len() as u64);
+        assert_eq!((side.log_start, side.log_bytes), (start, Some(bytes)), "{log} {before:?} {written:?}");
+    }
+}
+
+#[test]
+fn a_log_that_could_not_be_flushed_is_not_whole_though_nothing_is_missing() {
+    for (is_output, is_flushed) in [(true, true), (true, false), (false, false)] {
+        let mut scripted = Scripted::new("log", &[(10, |ends| ends.agent_ends(false))]);
+        let path = scripted.ends.borrow().folder.path().join("log-2");
+        let mut log = RawLog::open(&path, SyncPolicy::Second).0;
+        if !is_flushed {
+            log.fail_to_flush();
+        }
+        *if is_output { &mut scripted.run.output.log } else { &mut scripted.run.errors.log } = Some(log);
+        scripted.listen();
+        let (end, _, ends) = scripted.finish();
+        assert_eq!((end.is_log_whole, end.status), (is_flushed, RunStatus::Done), "{is_output}");
+        let reported = ends.notices().iter().filter(|it| it.starts_with("Unsynced")).count();
+        assert_eq!(reported, usize::from(!is_flushed), "{is_output}: {:?}", ends.notices());
+    }
+}
+
+#[test]
+fn a_side_file_that_could_not_be_written_at_first_is_there_at_the_end_or_its_lack_is_reported() {
+    for (is_mended, expected) in [(true, 0), (false, 1)] {
+        let scripted = Scripted::new("log", &[]);
+        let path = scripted.run.options.paths.side_file(&scripted.run.options.id);
+        let folder = path.parent().unwrap().to_owned();
+        fs::remove_dir(&folder).unwrap();
+        fs::write(&folder, "no folder").unwrap();
+        assert!(scripted.run.side.write().is_err());
+        if is_mended {
+            fs::remove_file(&folder).unwrap();
+        }
+        let (end, _, ends) = scripted.finish();
+        let reported = ends.notices().iter().filter(|it| it.starts_with("NoSideFile")).count();
+        assert_eq!((reported, end.is_log_whole, path.exists()), (expected, true, is_mended));
+    }
+}
+
+#[test]
+fn the_end_of_a_run_is_never_before_its_start() {
+    let at = |second: i64| Timestamp::from_second(second).unwrap();
+    for (started, now, passed, expected) in [
+        (100, 107, 7, 107),
+        // The clock was set forward.
+        (100, 500, 7, 500),
+        (100, 100, 7, 100),
+        (100, 99, 7, 107),
+        (100, 0, 0, 100),
+    ] {
+        assert_eq!(ended(at(started), at(now), Duration::from_secs(passed)), at(expected));
+    }
+    assert_eq!(ended(Timestamp::MAX, at(0), Duration::from_secs(1)), Timestamp::MAX);
 }
