@@ -424,7 +424,7 @@ mod tests {
             (800, 9, false, 8, false, KeeperStep::Wait(Some(LOOK))),
             (900, 9, false, 9, true, KeeperStep::Wait(None)),
             (950, 10, true, 9, true, KeeperStep::AwaitDisplay(LATE)),
-            (1_000, 10, true, 9, true, KeeperStep::AwaitDisplay(LATE - 50 * MILLI)),
+            (1_000, 10, true, 9, true, KeeperStep::AwaitDisplay(450 * MILLI)),
             // At the end of the stream more may be found.
             (1_100, 10, true, 10, false, KeeperStep::Decode),
             (1_100, 10, true, 10, true, KeeperStep::Over),
@@ -486,7 +486,7 @@ mod tests {
         keeper.write_side_file(begun);
         assert_eq!(keeper.patience(None, begun), Some(RETRY));
         fs::remove_file(&data).unwrap();
-        keeper.write_side_file(begun + RETRY - Duration::from_nanos(1));
+        keeper.write_side_file(begun + Duration::from_millis(999));
         assert!(!path.exists(), "it isn't time yet");
         assert_eq!(keeper.patience(None, begun + RETRY), Some(Duration::ZERO));
         keeper.write_side_file(begun + RETRY);
@@ -554,7 +554,7 @@ mod tests {
     #[test]
     fn a_line_is_decoded_up_to_a_limit_and_a_longer_one_costs_only_itself() {
         let engine = |most: usize| {
-            let builder = Engine::builder().no_project(true).set(&format!("limits.line={most}"));
+            let builder = Engine::builder().no_project(true).set(format!("limits.line={most}"));
             builder.build().unwrap()
         };
         assert_eq!(setup(&engine(MAX_LINE + 1)).max_line, MAX_LINE);

@@ -852,11 +852,13 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
+    /// Gaps, each with its place and its bytes.
+    type Gaps = &'static [(u64, u64)];
+
     #[test]
     fn a_cut_moves_gaps_behind_it_to_itself_and_counts_each_byte_once() {
         let folder = folder("gaps");
         // The start of the run, the gaps so far, the length to which a log of 20 bytes is cut, and the start and the gaps after that.
-        type Gaps = &'static [(u64, u64)];
         let rows: [(u64, Gaps, u64, u64, Gaps); 6] = [
             (0, &[], 20, 0, &[]),
             (0, &[], 12, 0, &[(12, 8)]),

@@ -1,5 +1,8 @@
 //! Writes rows.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use rusqlite::{OptionalExtension, Transaction, params};
