@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::params;
 
 use super::row::{SessionStatus, SourceKind};
+use super::runs::is_gone;
 use super::{Store, StoreError, database};
 use crate::path_text::path_text;
 use crate::run_id::RunId;
@@ -58,14 +59,18 @@ impl Store {
                 .map_err(&fail)?;
             let is_removed = source.kind == SourceKind::Run && is_ours(&source.path) && !is_shared;
             let files = if is_removed { &mut found.removed } else { &mut found.kept };
-            files.extend(Some(source.path).filter(|path| path.exists()));
+            files.extend(Some(source.path).filter(|path| !is_gone(path)));
+            // Its name is another one if the first was taken.
+            let errors =
+                source.errors.filter(|path| path.parent() == Some(folder) && named_run(path) == Some(id));
+            found.removed.extend(errors.filter(|path| !is_gone(path)));
         }
         if let Ok(id) = id.parse::<RunId>() {
             let [end, draft] = self.paths.drafts(&id);
             let lock = self.paths.lock(&id);
             let side = self.paths.side_file(&id);
             for path in [self.paths.log(&id), self.paths.errors(&id), end, draft, lock, side] {
-                if path.exists() && !found.removed.contains(&path) {
+                if !is_gone(&path) && !found.removed.contains(&path) {
                     found.removed.push(path);
                 }
             }
@@ -171,4 +176,291 @@ impl Store {
 fn named_run(path: &Path) -> Option<&str> {
     let id = path.file_name()?.to_str()?.get(..RunId::LENGTH)?;
     id.parse::<RunId>().is_ok().then_some(id)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::*;
+    use crate::run_lock::RunLock;
+    use crate::side_file::ProcessMark;
+
+    const ID: &str = "20261123-224103-k3x9qa";
+    const OTHER: &str = "20261123-224203-k3x9qb";
+
+    /// Writes the side file of a run with this log.
+    fn leave(data: &Path, id: &str, log: &Path, more: &str) {
+        let side = format!(
+            r#"{{"v":1,"id":"{id}","status":"done","command":["a"],"folder":"/","log":"{}",{more}
+                "started":"2026-11-23T22:41:03Z","recorder":{{"pid":1,"start":1,"boot":"another"}}}}"#,
+            log.display()
+        );
+        fs::write(data.join(format!("sessions/{id}.json")), side).unwrap();
+    }
+
+    /// A data folder with a run of another id, and a file and a folder beside it.
+    fn data() -> tempfile::TempDir {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-remove-").unwrap();
+        let data = folder.path().join("data");
+        drop(Store::open(&data).unwrap());
+        let sessions = data.join("sessions");
+        fs::create_dir(sessions.join("sub")).unwrap();
+        fs::create_dir(folder.path().join("agents")).unwrap();
+        for path in ["agents/history", "data/file", "data/sessions/sub/log"] {
+            fs::write(folder.path().join(path), path).unwrap();
+        }
+        for ending in ["ndjson", "stderr"] {
+            fs::write(sessions.join(format!("{OTHER}.{ending}")), "other").unwrap();
+        }
+        leave(&data, OTHER, &sessions.join(format!("{OTHER}.ndjson")), "");
+        folder
+    }
+
+    /// All files and links below a folder, without the database.
+    fn files(folder: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let name = entry.file_name().into_string().unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                found.extend(files(&entry.path()).into_iter().map(|below| format!("{name}/{below}")));
+            } else if !name.starts_with("sessions.db") {
+                found.push(name);
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn a_session_takes_only_its_own_files_with_it() {
+        // Why, the log and the standard error in its side file, below the folder of the test, and whether that log and that file go.
+        let rows = [
+            (
+                "its log",
+                format!("data/sessions/{ID}.ndjson"),
+                format!("data/sessions/{ID}.stderr"),
+                true,
+                true,
+            ),
+            (
+                "names that were free",
+                format!("data/sessions/{ID}-2.ndjson"),
+                format!("data/sessions/{ID}-2.stderr"),
+                true,
+                true,
+            ),
+            (
+                "a log of its own name in our folder",
+                "data/sessions/mine".to_owned(),
+                "data/errors".to_owned(),
+                true,
+                false,
+            ),
+            (
+                "the log of another run",
+                format!("data/sessions/{OTHER}.ndjson"),
+                format!("data/sessions/{OTHER}.stderr"),
+                false,
+                false,
+            ),
+            (
+                "the side file of another run",
+                format!("data/sessions/{OTHER}.json"),
+                format!("data/sessions/{OTHER}.json"),
+                false,
+                false,
+            ),
+            (
+                "a file of another name as its errors",
+                "data/sessions/mine".to_owned(),
+                "data/sessions/notes".to_owned(),
+                true,
+                false,
+            ),
+            (
+                "its name elsewhere",
+                format!("agents/{ID}.ndjson"),
+                format!("agents/{ID}.stderr"),
+                false,
+                false,
+            ),
+            ("elsewhere", "agents/history".to_owned(), "agents/history".to_owned(), false, false),
+            ("beside our folder", "data/file".to_owned(), "data/file".to_owned(), false, false),
+            (
+                "below our folder",
+                "data/sessions/sub/log".to_owned(),
+                "data/sessions/sub/log".to_owned(),
+                false,
+                false,
+            ),
+            (
+                "out of our folder",
+                "data/sessions/../file".to_owned(),
+                format!("data/sessions/sub/../{OTHER}.stderr"),
+                false,
+                false,
+            ),
+            ("our folder itself", "data/sessions".to_owned(), "data/sessions".to_owned(), false, false),
+        ];
+        for (why, log, errors, takes_log, takes_errors) in rows {
+            let folder = data();
+            let (data, before) = (folder.path().join("data"), files(folder.path()));
+            let [log, errors] = [log, errors].map(|path| folder.path().join(path));
+            for path in [&log, &errors] {
+                if !path.exists() {
+                    fs::write(path, "mine").unwrap();
+                }
+            }
+            for ending in ["json.end", "json.tmp", "lock"] {
+                fs::write(data.join(format!("sessions/{ID}.{ending}")), "").unwrap();
+            }
+            leave(&data, ID, &log, &format!(r#""errors":"{}","#, errors.display()));
+            let mut store = Store::open(&data).unwrap();
+            store.catch_up().unwrap();
+            let planned = store.removable(ID).unwrap();
+            assert!(planned.removed.iter().all(|path| path.exists()), "{why}: {planned:?}");
+            let each: HashSet<&PathBuf> = planned.removed.iter().collect();
+            assert_eq!(each.len(), planned.removed.len(), "{why}: {planned:?}");
+            let removal = store.remove(&[ID.to_owned()], false, |_, _| ()).unwrap();
+            assert_eq!(removal.sessions, [planned], "{why}");
+            assert_eq!((log.exists(), errors.exists()), (!takes_log, !takes_errors), "{why}");
+            let kept: &[PathBuf] = if takes_log { &[] } else { std::slice::from_ref(&log) };
+            assert_eq!(removal.sessions[0].kept, kept, "{why}");
+            let after = files(folder.path());
+            assert!(before.iter().all(|path| after.contains(path)), "{why}: {after:?}");
+            assert!(!after.iter().any(|path| path.ends_with(&format!("{ID}.json"))), "{why}: {after:?}");
+            let own = after.iter().filter(|path| path.starts_with(&format!("data/sessions/{ID}"))).count();
+            assert_eq!(own, 0, "{why}: {after:?}");
+        }
+    }
+
+    #[test]
+    fn a_log_of_several_runs_goes_with_the_last_of_them() {
+        let folder = data();
+        let data = folder.path().join("data");
+        let log = data.join("sessions/shared");
+        fs::remove_file(data.join(format!("sessions/{OTHER}.ndjson"))).unwrap();
+        fs::write(&log, "one\ntwo\n").unwrap();
+        leave(&data, ID, &log, r#""log_start":0,"log_bytes":4,"#);
+        leave(&data, OTHER, &log, r#""log_start":4,"log_bytes":4,"#);
+        let mut store = Store::open(&data).unwrap();
+        store.catch_up().unwrap();
+        assert_eq!(store.recorded().unwrap(), HashSet::from([ID, OTHER].map(str::to_owned)));
+        let first = store.remove(&[ID.to_owned()], false, |_, _| ()).unwrap();
+        assert_eq!((&first.sessions[0].kept[..], log.exists()), (&[log.clone()][..], true));
+        let second = store.remove(&[OTHER.to_owned()], false, |_, _| ()).unwrap();
+        assert!(second.sessions[0].kept.is_empty() && second.sessions[0].removed.contains(&log));
+        assert!(!second.leaves_copies && second.aside.is_empty());
+        assert!(!log.exists());
+    }
+
+    #[test]
+    fn of_a_link_only_the_link_is_removed_whether_it_leads_anywhere_or_not() {
+        for target in ["agents/history", "nowhere"] {
+            let folder = data();
+            let (data, before) = (folder.path().join("data"), files(folder.path()));
+            let log = data.join(format!("sessions/{ID}.ndjson"));
+            for ending in ["ndjson", "stderr", "lock", "json.end", "json.tmp"] {
+                symlink(folder.path().join(target), data.join(format!("sessions/{ID}.{ending}"))).unwrap();
+            }
+            leave(&data, ID, &log, "");
+            let mut store = Store::open(&data).unwrap();
+            store.catch_up().unwrap();
+            store.remove(&[ID.to_owned()], false, |_, _| ()).unwrap();
+            assert_eq!(files(folder.path()), before, "{target}");
+            assert_eq!(fs::read_to_string(folder.path().join("agents/history")).unwrap(), "agents/history");
+        }
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_a_file_is_not_removed_and_the_session_stays() {
+        let folder = data();
+        let data = folder.path().join("data");
+        let log = data.join(format!("sessions/{ID}.ndjson"));
+        leave(&data, ID, &log, "");
+        let mut store = Store::open(&data).unwrap();
+        store.catch_up().unwrap();
+        fs::create_dir(&log).unwrap();
+        fs::write(log.join("file"), "").unwrap();
+        let ids = [OTHER.to_owned(), ID.to_owned()];
+        assert!(
+            matches!(store.remove(&ids, false, |_, _| ()), Err(StoreError::File(path, _)) if path == log)
+        );
+        assert!(log.join("file").exists());
+        let rows = store.list(&crate::store::SessionFilter::default()).unwrap();
+        assert_eq!(
+            rows.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(),
+            [ID],
+            "the one before it is gone"
+        );
+    }
+
+    #[test]
+    fn a_run_in_progress_is_not_removed_and_one_elsewhere_only_if_forced() {
+        let mark = |mark: &ProcessMark| serde_json::to_string(mark).unwrap();
+        let here = ProcessMark::of(std::process::id());
+        let dead = mark(&ProcessMark { start: None, ..here.clone() });
+        let other = mark(&ProcessMark { boot: Some("another".to_owned()), ..here.clone() });
+        let here = mark(&here);
+        // Whether its lock is held, or left; its recorder; whether removal is forced; and whether the run goes.
+        for (lock, recorder, is_forced, is_removed) in [
+            (Some(true), &here, false, false),
+            (Some(true), &here, true, false),
+            (Some(true), &other, true, false),
+            // It was killed.
+            (Some(false), &here, false, true),
+            (Some(false), &other, false, true),
+            (None, &dead, false, true),
+            // On a file system without locks.
+            (None, &here, false, false),
+            (None, &here, true, false),
+            (None, &other, false, false),
+            (None, &other, true, true),
+        ] {
+            let folder = data();
+            let data = folder.path().join("data");
+            let log = data.join(format!("sessions/{ID}.ndjson"));
+            fs::write(&log, "mine").unwrap();
+            leave(&data, ID, &log, "");
+            let side = data.join(format!("sessions/{ID}.json"));
+            let text = fs::read_to_string(&side).unwrap().replace("done", "running");
+            let text = text.replace(r#"{"pid":1,"start":1,"boot":"another"}"#, recorder);
+            fs::write(&side, text).unwrap();
+            let mut store = Store::open(&data).unwrap();
+            let path = data.join(format!("sessions/{ID}.lock"));
+            let held = match lock {
+                Some(true) => Some(RunLock::hold(path).unwrap()),
+                Some(false) => fs::write(path, "").map(|()| None).unwrap(),
+                None => None,
+            };
+            store.catch_up().unwrap();
+            let removal = store.remove(&[ID.to_owned()], is_forced, |_, _| ()).unwrap();
+            assert_eq!(removal.sessions.len(), usize::from(is_removed), "{lock:?} {recorder} {is_forced}");
+            assert_eq!([log.exists(), side.exists()], [!is_removed; 2], "{lock:?} {recorder} {is_forced}");
+            drop(held);
+        }
+    }
+
+    #[test]
+    fn nothing_is_changed_in_a_folder_of_another_user() {
+        let folder = data();
+        let data = folder.path().join("data");
+        for owned in [data.join("sessions"), data.clone()] {
+            // Only root can do that.
+            if std::os::unix::fs::chown(&owned, Some(54_329), None).is_err() {
+                return;
+            }
+            let before = (files(folder.path()), fs::metadata(&owned).unwrap().mode());
+            for opened in [Store::open(&data), Store::repair(&data)] {
+                let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+                assert!(
+                    matches!(opened, Err(StoreError::File(path, error)) if path == owned && is_refused(&error))
+                );
+            }
+            assert_eq!((files(folder.path()), fs::metadata(&owned).unwrap().mode()), before);
+            std::os::unix::fs::chown(&owned, Some(rustix::process::geteuid().as_raw()), None).unwrap();
+        }
+    }
 }
