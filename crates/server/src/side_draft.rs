@@ -93,12 +93,15 @@ fn replace(file: &File, draft: &Path, side_file: &Path, is_synced: bool) -> io::
     Ok(())
 }
 
-/// Creates a file that is readable by its owner only.
+/// Creates a file that is readable by its owner only. Nothing is written through a symbolic link.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
     options.open(path)
 }
 
@@ -121,5 +124,21 @@ mod tests {
         draft.put_in_place(b"last\n", &side_file, true).unwrap();
         assert_eq!(fs::read_to_string(&side_file).unwrap(), "last\n");
         assert_eq!((fs::metadata(&side_file).unwrap().ino(), path.exists()), (about.ino(), false));
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_and_the_next_attempt_finds_none() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-draft-").unwrap();
+        let [target, draft, side_file] =
+            ["target", "run.json.tmp", "run.json"].map(|name| folder.path().join(name));
+        fs::write(&target, "mine").unwrap();
+        let link = || std::os::unix::fs::symlink(&target, &draft).unwrap();
+        link();
+        assert!(ReservedDraft::reserve(draft.clone(), 6).is_err());
+        assert!(write(b"text\n", &side_file, &draft, false).is_err());
+        assert!(!side_file.exists() && fs::symlink_metadata(&draft).is_err());
+        write(b"text\n", &side_file, &draft, false).unwrap();
+        assert_eq!(fs::read_to_string(&side_file).unwrap(), "text\n");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
     }
 }

@@ -104,7 +104,9 @@ fn add(connection: &mut Connection, run: &Run) {
 
 fn all(runs: &[Run]) -> Connection {
     let mut connection = database::in_memory().unwrap();
-    runs.iter().for_each(|run| add(&mut connection, run));
+    for run in runs {
+        add(&mut connection, run);
+    }
     connection
 }
 
