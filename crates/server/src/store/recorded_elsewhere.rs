@@ -250,3 +250,173 @@ fn copy_to(from: &mut File, to: &Path) -> io::Result<()> {
     });
     copied.inspect_err(|_| drop(fs::remove_file(&draft)))
 }
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::store::{ImportCounts, SessionFilter};
+
+    const ID: &str = "20261123-224103-k3x9qa";
+    const LOG: &str = "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s-1\"}\n";
+
+    fn side(task: &str) -> String {
+        format!(
+            r#"{{"v":1,"id":"{ID}","status":"done","command":["a"],"task":"{task}","folder":"/","log":"/gone",
+                "errors":"/gone","started":"2026-11-23T22:41:03Z","recorder":{{"pid":1}}}}"#
+        )
+    }
+
+    fn put(folder: &Path, ending: &str, text: &str) {
+        fs::write(folder.join(format!("{ID}.{ending}")), text).unwrap();
+    }
+
+    /// Each file, link and folder of a folder, with its content.
+    fn content(folder: &Path) -> Vec<(String, String)> {
+        let entries = fs::read_dir(folder).unwrap().flatten();
+        let mut found: Vec<(String, String)> = entries
+            .map(|entry| {
+                let name = entry.file_name().into_string().unwrap();
+                let link = fs::read_link(entry.path()).map(|target| target.display().to_string());
+                (name, link.unwrap_or_else(|_| fs::read_to_string(entry.path()).unwrap_or_default()))
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    /// Imports the run into a folder with the files that `before` makes there, twice. Returns what the first import counts, whether the run
+    /// has its id, and the names of new files without their ids.
+    fn imported(before: fn(&Path, &Path)) -> (ImportCounts, bool, Vec<String>) {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-elsewhere-").unwrap();
+        let (ci, data) = (folder.path().join("ci"), folder.path().join("data"));
+        fs::create_dir(&ci).unwrap();
+        put(&ci, "json", &side("Build"));
+        put(&ci, "ndjson", LOG);
+        put(&ci, "stderr", "warning\n");
+        let mut store = Store::open(&data).unwrap();
+        let sessions = data.join("sessions");
+        before(&sessions, &ci);
+        let (was, outside) = (content(&sessions), content(&ci));
+        let counts = store.import(std::slice::from_ref(&ci), |_| ()).unwrap();
+        let now = content(&sessions);
+        assert!(was.iter().all(|file| now.contains(file)), "{was:?} {now:?}");
+        assert_eq!(content(&ci), outside);
+        let again = store.import(std::slice::from_ref(&ci), |_| ()).unwrap();
+        assert_eq!(
+            (again, content(&sessions)),
+            (ImportCounts { unchanged: 1, ..ImportCounts::default() }, now.clone())
+        );
+        store.catch_up().unwrap();
+        let rows = store.list(&SessionFilter::default()).unwrap();
+        let row = rows.iter().find(|row| row.title.as_deref() == Some("Build")).unwrap();
+        let new: Vec<_> = now.into_iter().filter(|file| !was.contains(file)).collect();
+        let log = new.iter().find(|(name, _)| name.ends_with("ndjson"));
+        assert!(log.is_none_or(|(_, text)| text == LOG));
+        (counts, row.id == ID, new.into_iter().map(|(name, _)| name[ID.len()..].to_owned()).collect())
+    }
+
+    #[test]
+    fn an_imported_run_takes_another_id_rather_than_write_over_anything() {
+        let new = ImportCounts { new: 1, ..ImportCounts::default() };
+        let restored = ImportCounts { changed: 1, ..ImportCounts::default() };
+        let known = ImportCounts { unchanged: 1, ..ImportCounts::default() };
+        let all = [".json", ".ndjson", ".stderr"].as_slice();
+        let rows: [(&str, fn(&Path, &Path), ImportCounts, bool, &[&str]); 13] = [
+            ("nothing", |_, _| (), new, true, all),
+            (
+                "the same run",
+                |own, _| {
+                    put(own, "json", &side("Build"));
+                    put(own, "ndjson", LOG);
+                    put(own, "stderr", "warning\n");
+                },
+                known,
+                true,
+                &[],
+            ),
+            (
+                "the same run, whose log is gone",
+                |own, _| {
+                    put(own, "json", &side("Build"));
+                    put(own, "stderr", "warning\n");
+                },
+                restored,
+                true,
+                &[".ndjson"],
+            ),
+            ("another run", |own, _| put(own, "json", &side("Mine")), new, false, all),
+            (
+                "the same run with another log",
+                |own, _| {
+                    put(own, "json", &side("Build"));
+                    put(own, "ndjson", "other\n");
+                },
+                new,
+                false,
+                all,
+            ),
+            (
+                "the same run with other errors of the same length",
+                |own, _| {
+                    put(own, "json", &side("Build"));
+                    put(own, "stderr", "WARNING\n");
+                },
+                new,
+                false,
+                all,
+            ),
+            ("a damaged side file", |own, _| put(own, "json", "{"), new, false, all),
+            ("a log without a side file", |own, _| put(own, "ndjson", LOG), new, false, all),
+            ("errors without a side file", |own, _| put(own, "stderr", "mine"), new, false, all),
+            (
+                "a link to another file",
+                |own, ci| symlink(ci.join(format!("{ID}.stderr")), own.join(format!("{ID}.ndjson"))).unwrap(),
+                new,
+                false,
+                all,
+            ),
+            (
+                "a link that leads nowhere",
+                |own, ci| symlink(ci.join("new"), own.join(format!("{ID}.ndjson"))).unwrap(),
+                new,
+                false,
+                all,
+            ),
+            (
+                "a link as the side file",
+                |own, ci| symlink(ci.join("new"), own.join(format!("{ID}.json"))).unwrap(),
+                new,
+                false,
+                all,
+            ),
+            ("a folder", |own, _| fs::create_dir(own.join(format!("{ID}.stderr"))).unwrap(), new, false, all),
+        ];
+        for (why, before, counts, has_id, files) in rows {
+            let (found_counts, found_id, found) = imported(before);
+            assert_eq!((found_counts, found_id), (counts, has_id), "{why}");
+            assert_eq!(found, files, "{why}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_in_the_place_of_a_draft() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-elsewhere-").unwrap();
+        let (ci, data) = (folder.path().join("ci"), folder.path().join("data"));
+        fs::create_dir(&ci).unwrap();
+        put(&ci, "json", &side("Build"));
+        put(&ci, "ndjson", LOG);
+        for ending in ["ndjson.tmp", "json.tmp"] {
+            let mut store = Store::open(&data).unwrap();
+            let draft = data.join(format!("sessions/{ID}.{ending}"));
+            fs::write(folder.path().join("target"), "mine").unwrap();
+            symlink(folder.path().join("target"), &draft).unwrap();
+            let imported = store.import(std::slice::from_ref(&ci), |_| ());
+            assert!(matches!(imported, Err(StoreError::File(..))), "{ending}: {imported:?}");
+            assert_eq!(fs::read_to_string(folder.path().join("target")).unwrap(), "mine", "{ending}");
+            assert_eq!(content(&data.join("sessions")), [], "{ending}: nothing is half there");
+        }
+    }
+}
