@@ -267,7 +267,7 @@ pub(super) fn replace(path: &Path) -> Result<(Connection, Option<Replaced>), Sto
         Err(StoreError::Damaged(_)) => {}
         Err(error) => return Err(error),
     }
-    let aside = free_name(path);
+    let aside = free_name(path, Timestamp::now());
     let new = DatabaseDraft::at(with_ending(path, ".new"));
     let salvage = {
         let copy = DatabaseDraft::at(with_ending(&aside, "-copy"));
@@ -317,14 +317,14 @@ pub(super) fn lock(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Returns an unused name for a damaged database.
-fn free_name(path: &Path) -> PathBuf {
-    let time = Timestamp::now().to_zoned_datetime(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string();
+/// Returns an unused name for a database that is found to be damaged at this time.
+fn free_name(path: &Path, now: Timestamp) -> PathBuf {
+    let time = now.to_zoned_datetime(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string();
     let names = (1_u32..).map(|count| match count {
         1 => with_ending(path, &format!(".damaged-{time}")),
         _ => with_ending(path, &format!(".damaged-{time}-{count}")),
     });
-    let is_free = |name: &PathBuf| BESIDE.iter().chain(&[""]).all(|it| !with_ending(name, it).exists());
+    let is_free = |name: &PathBuf| BESIDE.iter().chain(&[""]).all(|it| is_missing(&with_ending(name, it)));
     names.take(10_000).find(is_free).unwrap_or_else(|| with_ending(path, ".damaged"))
 }
 
@@ -344,9 +344,11 @@ pub(super) fn moved_aside(path: &Path) -> Vec<PathBuf> {
     names.map(|entry| entry.path()).collect()
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
+    use crate::store::Store;
 
     #[test]
     fn only_network_file_systems_are_without_shared_memory() {
@@ -354,5 +356,60 @@ mod tests {
         assert!(is_remote(nfs) && is_remote(cifs) && is_remote(fuse) && is_remote(-11_317_950));
         let [ext4, btrfs, tmpfs, overlay] = [0xef53, 0x9123_683e, 0x0102_1994, 0x794c_7630];
         assert!([ext4, btrfs, tmpfs, overlay].into_iter().all(|kind| !is_remote(kind)));
+    }
+
+    #[test]
+    fn a_damaged_database_takes_a_name_that_nothing_has() {
+        let folder = tempfile::TempDir::with_prefix("streamfmt-database-").unwrap();
+        let (path, now) = (folder.path().join("sessions.db"), Timestamp::UNIX_EPOCH);
+        let free = || free_name(&path, now).file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(free(), "sessions.db.damaged-19700101-000000");
+        fs::write(folder.path().join(free()), "").unwrap();
+        assert_eq!(free(), "sessions.db.damaged-19700101-000000-2");
+        std::os::unix::fs::symlink("nowhere", folder.path().join(free())).unwrap();
+        // What lies beside another one belongs to that.
+        for (beside, next) in ["-wal", "-shm", "-journal"].into_iter().zip(3..) {
+            assert_eq!(free(), format!("sessions.db.damaged-19700101-000000-{next}"));
+            fs::write(folder.path().join(free() + beside), "").unwrap();
+        }
+        assert_eq!(free(), "sessions.db.damaged-19700101-000000-6");
+        assert_eq!(
+            free_name(&path, Timestamp::from_second(1).unwrap()).file_name().unwrap(),
+            "sessions.db.damaged-19700101-000001"
+        );
+    }
+
+    #[test]
+    fn neither_a_new_database_nor_a_repair_is_written_through_a_link() {
+        // The link, whether there is a damaged database, and whether opening it fails.
+        for (link, is_damaged, is_refused) in [
+            ("sessions.db", false, true),
+            ("sessions.db.lock", false, true),
+            ("sessions.db.lock", true, true),
+            // What a process that was killed left there is removed.
+            ("sessions.db.new", false, false),
+            ("sessions.db.new", true, false),
+        ] {
+            let folder = tempfile::TempDir::with_prefix("streamfmt-database-").unwrap();
+            let (data, target) = (folder.path().join("data"), folder.path().join("target"));
+            fs::create_dir(&data).unwrap();
+            let garbage = "no database at all ".repeat(1_000);
+            fs::write(&target, &garbage).unwrap();
+            if is_damaged {
+                fs::write(data.join("sessions.db"), "garbage").unwrap();
+            }
+            std::os::unix::fs::symlink(&target, data.join(link)).unwrap();
+            for repair in [false, true] {
+                let opened = if repair { Store::repair(&data) } else { Store::open(&data) };
+                assert_eq!(
+                    matches!(opened, Err(StoreError::File(..))),
+                    is_refused,
+                    "{link} {is_damaged} {repair}"
+                );
+                assert!(is_refused || opened.is_ok(), "{link} {is_damaged} {repair}");
+            }
+            assert_eq!(fs::read_to_string(&target).unwrap(), garbage, "{link} {is_damaged}");
+            assert_eq!(fs::symlink_metadata(data.join(link)).is_ok(), is_refused, "{link} {is_damaged}");
+        }
     }
 }
