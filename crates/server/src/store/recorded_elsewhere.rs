@@ -287,9 +287,12 @@ mod tests {
         found
     }
 
+    /// Makes files in the folder of sessions. The other folder is that of the run that is imported.
+    type Before = fn(&Path, &Path);
+
     /// Imports the run into a folder with the files that `before` makes there, twice. Returns what the first import counts, whether the run
     /// has its id, and the names of new files without their ids.
-    fn imported(before: fn(&Path, &Path)) -> (ImportCounts, bool, Vec<String>) {
+    fn imported(before: Before) -> (ImportCounts, bool, Vec<String>) {
         let folder = tempfile::TempDir::with_prefix("streamfmt-elsewhere-").unwrap();
         let (ci, data) = (folder.path().join("ci"), folder.path().join("data"));
         fs::create_dir(&ci).unwrap();
@@ -324,7 +327,7 @@ mod tests {
         let restored = ImportCounts { changed: 1, ..ImportCounts::default() };
         let known = ImportCounts { unchanged: 1, ..ImportCounts::default() };
         let all = [".json", ".ndjson", ".stderr"].as_slice();
-        let rows: [(&str, fn(&Path, &Path), ImportCounts, bool, &[&str]); 13] = [
+        let rows: [(&str, Before, ImportCounts, bool, &[&str]); 13] = [
             ("nothing", |_, _| (), new, true, all),
             (
                 "the same run",
