@@ -494,3 +494,51 @@ fn a_run_that_seems_to_go_on_elsewhere_is_removed_if_that_is_forced() {
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn prune_takes_what_is_old_and_not_among_the_newest_and_nothing_in_progress() {
+    let folder = agents(&[]);
+    let now = jiff::Timestamp::now();
+    let id = |name: char, hours: i64| {
+        let started = now - jiff::SignedDuration::from_hours(hours);
+        (format!("{}-aaaaa{name}", started.strftime("%Y%m%d-%H%M%S")), started.to_string())
+    };
+    let elsewhere = serde_json::json!({"pid": 7, "start": 1, "boot": "another"});
+    let mut names = Vec::new();
+    for (name, hours, status) in
+        [('a', 9_600, "done"), ('b', 480, "running"), ('c', 240, "failed"), ('d', 2, "done")]
+    {
+        let (id, started) = id(name, hours);
+        let mut fields = serde_json::json!({"status": status, "started": started});
+        if status == "running" {
+            fields["recorder"] = elsewhere.clone();
+        }
+        planted(&folder, &id, &fields);
+        names.push((id, name));
+    }
+    let statuses: Vec<Value> = rows(&folder, "").iter().map(|row| row["status"].clone()).collect();
+    assert_eq!(statuses, ["done", "failed", "running elsewhere", "done"]);
+    for (options, expected) in [
+        ("--keep 0", "dca"),
+        ("--keep 1", "ca"),
+        ("--keep 2", "a"),
+        // One in progress counts as one that is kept.
+        ("--keep 3", "a"),
+        ("--keep 4", ""),
+        ("--older 1h", "dca"),
+        ("--older 1d", "ca"),
+        ("--older 30d", "a"),
+        ("--older 500d", ""),
+        ("--older 1d --keep 1", "ca"),
+        ("--older 1d --keep 2", "a"),
+        ("--older 30d --keep 0", "a"),
+    ] {
+        let planned = run(&folder, &format!("sessions prune {options} --dry-run"));
+        let is_named = |line: &&str| !line.starts_with(' ') && *line != "nothing to remove";
+        let found = planned.stdout.lines().filter(is_named).map(|line| {
+            names.iter().find(|(id, _)| line.starts_with(id)).unwrap_or_else(|| panic!("{line}")).1
+        });
+        assert_eq!((planned.code, found.collect::<String>().as_str()), (Some(0), expected), "{options}");
+    }
+    assert_eq!(rows(&folder, "").len(), 4, "nothing was removed");
+}
